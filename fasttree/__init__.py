@@ -1,0 +1,1 @@
+"""Decision trees: grown exactly, fast, and made to be read."""

@@ -1,0 +1,74 @@
+"""An algorithm is a value: everything that makes one tree algorithm differ from another.
+
+`Recipe` holds the choices of kind, `Limits` the numbers that stop growth.  Neither knows tables, estimators or kernels;
+`_grow.py` translates both for `_core`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The choices that define a tree algorithm.
+
+    Parameters
+    ----------
+    name : str
+        Short name of the algorithm, kept with the tree ("id3", "c45", "cart").
+    impurity : {"gini", "entropy", "misclassification", "squared_error"}
+        Impurity of a node; entropy in bits.
+    rank : {"gain", "gain_ratio"}
+        How the splits of different features compete.
+    nominal : {"category", "present", "subset", "one_vs_rest"}
+        Form of a nominal split: a branch per declared category, a branch per category that occurs in the node, two groups of
+        categories, or one category against the rest.
+    ordinal : {"category", "present", "threshold"}
+        Form of a split on an ordinal feature.
+    continuous : {"refuse", "threshold"}
+        Whether continuous features are admitted.
+    missing : {"error", "fractional", "direction"}
+        What happens to a sample whose tested value is missing: refused, sent down every branch with a share of its weight, or
+        sent to the side that gained most in training.
+    release8 : bool
+        Quinlan's C4.5 Release 8 details: reasonable-split test, average-gain filter with its tolerance, penalty of a threshold,
+        thresholds that occur in the data, collapse of splits that do not reduce the training errors.
+    """
+
+    name: str
+    impurity: str
+    rank: str = "gain"
+    nominal: str = "subset"
+    ordinal: str = "threshold"
+    continuous: str = "threshold"
+    missing: str = "direction"
+    release8: bool = False
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The numbers that stop growth.  Counts are samples; weights are in the unit of `sample_weight`.
+
+    `min_gain` is per unit weight of the node, exclusive: a split needs gain > min_gain.  `min_impurity_decrease` is
+    scikit-learn's: weight(node) / weight(root) * gain per unit weight must reach it.
+    """
+
+    max_depth: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    min_impurity_decrease: float = 0.0
+    min_impurity: float = 0.0
+    min_gain: float = 0.0
+    min_branch_weight: float = 2.0  # C4.5's MINOBJS, used where the recipe is release8
+    max_features: int | None = None
+    seed: int = 0
+
+
+ID3 = Recipe("id3", "entropy", nominal="present", ordinal="present", continuous="refuse", missing="error")
+C45 = Recipe(
+    "c45", "entropy", rank="gain_ratio", nominal="category", ordinal="category", missing="fractional", release8=True
+)
+CART_CLASSIFICATION = Recipe("cart", "gini")
+CART_REGRESSION = Recipe("cart", "squared_error")
