@@ -1,0 +1,60 @@
+"""Build of the compiled core; everything else about the package stands in pyproject.toml.
+
+`FASTTREE_DEBUG=1` builds the core with its checks on: an index out of bounds, an uninitialised view or an integer overflow
+raises instead of corrupting memory.
+"""
+
+import os
+import sysconfig
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0")
+LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")  # free-threaded builds have no stable ABI
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,  # also in the debug build, where a negative index must be an error
+    "initializedcheck": DEBUG,
+    "overflowcheck": DEBUG,
+    "nonecheck": False,
+    "cdivision": True,
+    "embedsignature": True,
+}
+
+# -ffp-contract=off: the same tree on every machine, with or without fused multiply-add.
+UNIX_FLAGS = ["-O1", "-g"] if DEBUG else ["-O3"]
+UNIX_FLAGS += ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
+MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
+
+
+class BuildCore(build_ext):
+    """Choose flags by compiler, and never keep the other build's object file."""
+
+    def build_extensions(self) -> None:
+        self.force = True  # a release and a debug object cannot be told apart by their age
+        for extension in self.extensions:
+            extension.extra_compile_args = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
+        super().build_extensions()
+
+
+core = Extension(
+    "fasttree._core",
+    ["fasttree/_core.pyx"],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
+    py_limited_api=LIMITED_API,
+)
+
+setup(
+    # The headers (*.pxd) that _core.pyx cimports are found by cythonize and become its dependencies.
+    ext_modules=cythonize(
+        [core],
+        compiler_directives=DIRECTIVES,
+        build_dir="build/cython-debug" if DEBUG else "build/cython-release",
+    ),
+    cmdclass={"build_ext": BuildCore},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
+)

@@ -1,0 +1,33 @@
+"""Settings and fixtures that every test shares."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# No deadline: how long an example takes says something about the machine, nothing about the code.
+settings.register_profile("fasttree", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=15)  # for the slow build with bounds checks
+settings.load_profile("fasttree")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Folder with the larger data sets and oracles, named by FASTTREE_SHARED; tests that need it are skipped without it."""
+    folder = os.environ.get("FASTTREE_SHARED", "")
+    if not Path(folder, "data").is_dir():
+        pytest.skip("larger data sets: set FASTTREE_SHARED to the folder that holds data/ and reference/")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Folder with the small tables that ship with the tests."""
+    return Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def oracles() -> Path:
+    """Folder with figures that other programs computed."""
+    return Path(__file__).parent / "oracles"
