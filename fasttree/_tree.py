@@ -1,0 +1,481 @@
+"""The grown tree: parallel read-only arrays with stated invariants, and nothing else.
+
+Nodes are numbered breadth first and siblings are adjacent, so a loop over ids downwards is bottom-up and no function here needs
+recursion.  This file knows codes, weights and counts; names, categories and recipes live elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["CATEGORY", "KNOWN", "LEAF", "NOMINAL", "SHARES", "STOP", "THRESHOLD", "Tree"]
+
+LEAF, THRESHOLD, NOMINAL, CATEGORY, KNOWN = 0, 1, 2, 3, 4  # Tree.kind
+SHARES, STOP = -1, -2  # Tree.missing, besides the branches 0, 1, ...
+
+TASKS = ("classification", "regression")
+SUM_TOLERANCE = 1e-9  # relative: weights are added in different orders in a node and in its children
+
+# name: dtype and number of dimensions
+ARRAYS: dict[str, tuple[type[np.generic], int]] = {
+    "parent": (np.int32, 1),
+    "first_child": (np.int32, 1),
+    "n_branches": (np.int32, 1),
+    "feature": (np.int32, 1),
+    "kind": (np.uint8, 1),
+    "threshold": (np.float64, 1),
+    "missing": (np.int32, 1),
+    "table_start": (np.int64, 1),
+    "table_code": (np.uint32, 1),
+    "table_branch": (np.int32, 1),
+    "n_samples": (np.int64, 1),
+    "weight": (np.float64, 1),
+    "value": (np.float64, 2),
+    "impurity": (np.float64, 1),
+    "gain": (np.float64, 1),
+}
+
+
+class Tree:
+    """A decision tree as parallel arrays; node 0 is the root.
+
+    Arrays that already have the stated dtype and C order are taken over without a copy and become read-only; others are
+    converted.  The constructor looks at dtypes alone; `check` verifies what the arrays say.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    n_features : int
+        Number of columns of the table that the tree was grown on.
+    parent : array of int32, shape (n,)
+        -1 at the root; ``parent[i] < i``.
+    first_child, n_branches : array of int32, shape (n,)
+        Branch ``b`` of node ``i`` leads to ``first_child[i] + b``; -1 and 0 at a leaf.
+    feature : array of int32, shape (n,)
+        Tested feature, -1 at a leaf.
+    kind : array of uint8, shape (n,)
+        `LEAF`, `THRESHOLD` (x <= threshold to branch 0, else 1; on the code of an ordinal feature), `NOMINAL` (by table),
+        `CATEGORY` (branch = code - 1) or `KNOWN` (known to branch 0, missing to 1).
+    threshold : array of float64, shape (n,)
+        NaN unless `THRESHOLD`.
+    missing : array of int32, shape (n,)
+        Where a missing value goes: a branch, `SHARES` (every branch, in proportion to the children's weights) or `STOP` (it
+        stays in the node; also at leaves).
+    table_start : array of int64, shape (n + 1,)
+        Node ``i`` owns the entries ``table_start[i]:table_start[i + 1]`` of the table; none unless `NOMINAL`.
+    table_code, table_branch : array of uint32 and of int32, shape (m,)
+        Category codes (from 1), ascending in each node, and their branches.
+    n_samples : array of int64, shape (n,)
+        Training samples that reached the node, in whole or in part.
+    weight : array of float64, shape (n,)
+        The sum of their weights.
+    value : array of float64, shape (n, k)
+        Weights of the k classes, or the mean (k = 1).  A leaf of weight 0 repeats its parent's row.
+    impurity : array of float64, shape (n,)
+        Of the node's distribution, in the unit of the recipe (bits for entropy); variance for regression.
+    gain : array of float64, shape (n,)
+        Of the split per unit weight of the node, as it competed; 0 at a leaf.
+
+    Raises
+    ------
+    ValueError
+        If an array is missing, unknown, or does not fit its dtype or number of dimensions.
+    """
+
+    task: str
+    n_features: int
+    parent: npt.NDArray[np.int32]
+    first_child: npt.NDArray[np.int32]
+    n_branches: npt.NDArray[np.int32]
+    feature: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+    threshold: npt.NDArray[np.float64]
+    missing: npt.NDArray[np.int32]
+    table_start: npt.NDArray[np.int64]
+    table_code: npt.NDArray[np.uint32]
+    table_branch: npt.NDArray[np.int32]
+    n_samples: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]
+    impurity: npt.NDArray[np.float64]
+    gain: npt.NDArray[np.float64]
+
+    def __init__(self, *, task: str, n_features: int, **arrays: npt.ArrayLike) -> None:
+        if task not in TASKS:
+            raise ValueError(f"task={task!r}: must be one of {', '.join(map(repr, TASKS))}")
+        if arrays.keys() != ARRAYS.keys():
+            wrong = sorted(arrays.keys() ^ ARRAYS.keys())
+            raise ValueError(f"a Tree takes the arrays {', '.join(ARRAYS)}; missing or unknown: {', '.join(wrong)}")
+        self.task = task
+        self.n_features = int(n_features)
+        for name, (dtype, n_dimensions) in ARRAYS.items():
+            setattr(self, name, _read_only(name, arrays[name], dtype, n_dimensions))
+
+    @classmethod
+    def from_growth(
+        cls,
+        *,
+        task: str,
+        n_features: int,
+        first_child: npt.NDArray[np.int32],
+        n_branches: npt.NDArray[np.int32],
+        table_start: npt.NDArray[np.int64],
+        table_size: npt.NDArray[np.int64],
+        table_code: npt.NDArray[np.uint32],
+        table_branch: npt.NDArray[np.int32],
+        **fields: npt.NDArray[Any],
+    ) -> Tree:
+        """Build a tree from nodes in the order of their growth: number them breadth first.
+
+        Parameters
+        ----------
+        task, n_features
+            As for `Tree`.
+        first_child, n_branches : array of int32, shape (n,)
+            Node 0 is the root; the children of a node are adjacent and have larger ids than it.
+        table_start, table_size : array of int64, shape (n,)
+            Node ``i`` owns the entries ``table_start[i]:table_start[i] + table_size[i]``, in any order of nodes; the size is 0
+            unless the node is `NOMINAL`.
+        table_code, table_branch : array, shape (m,)
+            As for `Tree`.
+        **fields : array, shape (n,) or (n, k)
+            The other arrays of `Tree` except `parent`, which follows from the rest.
+
+        Returns
+        -------
+        Tree
+            Not checked.  The arrays given are not modified.
+        """
+        order = _breadth_first(first_child, n_branches)
+        children = n_branches[order]
+        inner = np.flatnonzero(children)
+        starts = 1 + np.cumsum(children, dtype=np.int64)
+        new_first_child = np.full(order.size, -1, np.int32)
+        new_first_child[inner] = (starts - children)[inner]
+        sizes = table_size[order]
+        new_table_start = _offsets(sizes)
+        entries = np.repeat(table_start[order] - new_table_start[:-1], sizes) + np.arange(new_table_start[-1])
+        return cls(
+            task=task,
+            n_features=n_features,
+            parent=_parents(inner, children[inner]),
+            first_child=new_first_child,
+            n_branches=children,
+            table_start=new_table_start,
+            table_code=table_code[entries],
+            table_branch=table_branch[entries],
+            **{name: array[order] for name, array in fields.items()},
+        )
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return self.parent.size
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves, empty ones included."""
+        return int(np.count_nonzero(self.n_branches == 0))
+
+    @property
+    def n_outputs_or_classes(self) -> int:
+        """Number of columns of `value`: the classes, or 1."""
+        return int(self.value.shape[1])
+
+    @property
+    def max_depth(self) -> int:
+        """Number of tests on the longest path; 0 for a root alone."""
+        return len(self._level_starts()) - 2
+
+    @property
+    def label(self) -> npt.NDArray[np.intp]:
+        """Index of the heaviest class in each node, the first on ties; shape (n,)."""
+        if self.task != "classification":
+            raise AttributeError("a regression tree has no labels; its means are in `value`")
+        return np.asarray(self.value.argmax(axis=1), np.intp)
+
+    @property
+    def risk(self) -> npt.NDArray[np.float64]:
+        """Weight times impurity of each node; shape (n,)."""
+        risk: npt.NDArray[np.float64] = self.weight * self.impurity
+        return risk
+
+    def leaves(self) -> npt.NDArray[np.intp]:
+        """Return the ids of the leaves, ascending."""
+        return np.flatnonzero(self.n_branches == 0)
+
+    def depth(self) -> npt.NDArray[np.int32]:
+        """Return the number of tests between the root and each node; shape (n,)."""
+        sizes = np.diff(self._level_starts())
+        return np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+
+    def child_start(self) -> npt.NDArray[np.int64]:
+        """Where the children of consecutive nodes lie; shape (n + 1,).
+
+        The children of the nodes ``a, ..., b - 1`` together are the nodes ``child_start[a], ..., child_start[b] - 1``.  Applied
+        again and again, this gives the descendants of a node as one range of ids per level.
+        """
+        return 1 + _offsets(self.n_branches)
+
+    def _level_starts(self) -> list[int]:
+        """First node of each level, then the number of nodes."""
+        child_start = self.child_start()
+        starts = [0, 1]
+        while starts[-1] < self.node_count:
+            starts.append(int(child_start[starts[-1]]))
+        return starts
+
+    def prune_at(self, nodes: npt.NDArray[np.bool_]) -> Tree:
+        """Return the tree in which the marked nodes are leaves and their descendants are gone.
+
+        Parameters
+        ----------
+        nodes : array of bool, shape (n,)
+            Nodes to turn into leaves.  Marks on leaves and below other marked nodes change nothing.
+
+        Returns
+        -------
+        Tree
+            With nodes numbered anew; what a kept node knows of its samples stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If `nodes` is not a mask over the nodes.
+        """
+        nodes = np.asarray(nodes)
+        if nodes.dtype != np.bool_ or nodes.shape != (self.node_count,):
+            raise ValueError(f"nodes: must be {self.node_count} booleans, one per node; got {nodes.dtype} of shape {nodes.shape}")
+        kept = np.flatnonzero(~_below(nodes, self.parent))
+        new_id = np.full(self.node_count + 1, -1, np.int32)  # the last entry serves the parent of the root: -1
+        new_id[kept] = np.arange(kept.size, dtype=np.int32)
+        leaf = nodes[kept] | (self.n_branches[kept] == 0)
+        tables = np.where(leaf, 0, np.diff(self.table_start)[kept])
+        table_start = _offsets(tables)
+        entries = np.repeat(self.table_start[kept] - table_start[:-1], tables) + np.arange(table_start[-1])
+
+        def field(name: str, at_leaf: float) -> npt.NDArray[Any]:
+            array = getattr(self, name)[kept]
+            array[leaf] = at_leaf
+            return array  # type: ignore[no-any-return]
+
+        return Tree(
+            task=self.task,
+            n_features=self.n_features,
+            parent=new_id[self.parent[kept]],
+            first_child=np.where(leaf, -1, new_id[self.first_child[kept]]),
+            n_branches=field("n_branches", 0),
+            feature=field("feature", -1),
+            kind=field("kind", LEAF),
+            threshold=field("threshold", np.nan),
+            missing=field("missing", STOP),
+            table_start=table_start,
+            table_code=self.table_code[entries],
+            table_branch=self.table_branch[entries],
+            n_samples=self.n_samples[kept],
+            weight=self.weight[kept],
+            value=self.value[kept],
+            impurity=self.impurity[kept],
+            gain=field("gain", 0.0),
+        )
+
+    def check(self) -> None:
+        """Verify every invariant of the arrays, in time linear in the nodes.
+
+        Raises
+        ------
+        ValueError
+            Naming the first invariant that does not hold and the first node where it fails.
+        """
+        self._check_arrays()
+        self._check_numbering()
+        self._check_tests()
+        self._check_tables()
+        # a sum of finite weights may still overflow: it then fails its comparison
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._check_samples()
+
+    def _check_arrays(self) -> None:
+        n_nodes = self.parent.size
+        if n_nodes == 0:
+            raise ValueError("parent: a tree has at least one node")
+        if self.n_features < 1:
+            raise ValueError(f"n_features={self.n_features}: must be at least 1")
+        lengths = {"table_start": n_nodes + 1, "table_code": self.table_branch.size, "table_branch": self.table_branch.size}
+        for name, (dtype, n_dimensions) in ARRAYS.items():
+            array = getattr(self, name)
+            if array.dtype != dtype or array.ndim != n_dimensions or not array.flags.c_contiguous or array.flags.writeable:
+                raise ValueError(f"{name}: must be a read-only C-ordered {n_dimensions}-D array of {dtype.__name__}")
+            if len(array) != lengths.get(name, n_nodes):
+                raise ValueError(f"{name}: has {len(array)} entries; must have {lengths.get(name, n_nodes)}")
+        n_columns = self.value.shape[1]
+        if n_columns < 1 or (self.task == "regression" and n_columns != 1):
+            raise ValueError(f"value: has {n_columns} columns; must have one per class, or 1 for regression")
+
+    def _check_numbering(self) -> None:
+        n_nodes = self.node_count
+        _require((self.n_branches >= 0) & (self.n_branches != 1), "n_branches must be 0 at a leaf, at least 2 elsewhere")
+        n_children = int(self.n_branches.sum(dtype=np.int64))
+        if n_children != n_nodes - 1:
+            raise ValueError(f"n_branches: the nodes have {n_children} children in all; must be {n_nodes - 1}, all but the root")
+        inner = np.flatnonzero(self.n_branches)
+        expected = np.full(n_nodes, -1, np.int64)
+        expected[inner] = self.child_start()[inner]
+        _require(
+            self.first_child == expected,
+            "first_child must be -1 at a leaf; elsewhere the children must follow those of the inner node before (breadth first)",
+        )
+        _require(
+            self.parent == _parents(inner, self.n_branches[inner]), "parent must be the node whose child this is, -1 at the root"
+        )
+        _require(self.parent < np.arange(n_nodes), "parent must have a smaller number than its children")
+
+    def _check_tests(self) -> None:
+        leaf = self.n_branches == 0
+        kind, missing = self.kind, self.missing
+        allowed = (kind <= KNOWN) & ((kind == LEAF) == leaf)
+        _require(allowed, f"kind must be {LEAF} at a leaf and {THRESHOLD} to {KNOWN} elsewhere")
+        two_sided = (kind == THRESHOLD) | (kind == KNOWN)
+        _require(~two_sided | (self.n_branches == 2), "a threshold or known test must have 2 branches")
+        in_range = (self.feature >= 0) & (self.feature < self.n_features)
+        _require(np.where(leaf, self.feature == -1, in_range), "feature must be a column of the table, -1 at a leaf")
+        _require(
+            np.where(kind == THRESHOLD, np.isfinite(self.threshold), np.isnan(self.threshold)),
+            "threshold must be finite at a threshold test and NaN elsewhere",
+        )
+        allowed = np.where(leaf, missing == STOP, (missing >= STOP) & (missing < self.n_branches))
+        _require(allowed, f"missing must be a branch, {SHARES} (shares) or {STOP} (stop); {STOP} at a leaf")
+        _require((kind != KNOWN) | (missing == 1), "missing must be branch 1 at a known test")
+        _require(np.isfinite(self.gain) & (~leaf | (self.gain == 0)), "gain must be finite, 0 at a leaf")
+
+    def _check_tables(self) -> None:
+        starts, n_entries = self.table_start, self.table_code.size
+        if starts[0] != 0 or starts[-1] != n_entries:
+            raise ValueError(f"table_start: must begin with 0 and end with the number of entries, {n_entries}")
+        _require(starts[1:] >= starts[:-1], "table_start must not decrease")
+        sizes = np.diff(starts)
+        _require((sizes > 0) == (self.kind == NOMINAL), "a nominal test must own a table, and nothing else may")
+        owner = np.repeat(np.arange(self.node_count), sizes)
+        codes, branches = self.table_code, self.table_branch
+        ascending = np.ones(n_entries, bool)
+        ascending[1:] = (codes[1:] > codes[:-1]) | (owner[1:] != owner[:-1])
+        _require((codes > 0) & ascending, "table_code must hold codes from 1 on, ascending", owner)
+        _require((branches >= 0) & (branches < self.n_branches[owner]), "table_branch must be a branch of the node", owner)
+
+    def _check_samples(self) -> None:
+        leaf, empty = self.n_branches == 0, self.weight == 0
+        _require(self.n_samples >= 0, "n_samples must not be negative")
+        _require(np.isfinite(self.weight) & (self.weight >= 0), "weight must be finite and not negative")
+        _require((self.n_samples > 0) | empty, "weight must be 0 where no sample came")
+        _require(leaf | ~empty, "an inner node must have weight")
+        _require(np.isfinite(self.impurity) & (self.impurity >= 0), "impurity must be finite and not negative")
+        _require(np.all(np.isfinite(self.value), axis=1), "value must be finite")
+        if self.task == "classification":
+            _require(np.all(self.value >= 0, axis=1), "value must not be negative: it holds class weights")
+            fits = _close(self.value.sum(axis=1), self.weight) | empty
+            _require(fits, "value: the class weights must sum to the node's weight")
+        copied = (self.value == self.value[self.parent]).all(axis=1)
+        copied[0] = True
+        _require(copied | ~empty, "value: a node without weight must repeat its parent's row")
+
+        inner = np.flatnonzero(~leaf)
+        if inner.size == 0:
+            return
+        # the blocks of children follow one another without gaps, in the order of their parents
+        blocks, missing = self.first_child[inner], self.missing[inner]
+        weight, child_weight = self.weight[inner], np.add.reduceat(self.weight, blocks)
+        fits = _close(child_weight, weight) | ((missing == STOP) & (child_weight < weight))
+        _require(fits, "weight: the children's weights must sum to the node's (to less only where missing values stop)", inner)
+        n_samples, child_sum = self.n_samples[inner], np.add.reduceat(self.n_samples, blocks)
+        largest = np.maximum.reduceat(self.n_samples, blocks)
+        fits = np.where(missing >= 0, child_sum == n_samples, np.where(missing == STOP, child_sum, largest) <= n_samples)
+        _require(
+            fits,
+            "n_samples: the children's must sum to the node's (to less where missing values stop; where they are shared, no "
+            "child may have more than the node)",
+            inner,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the two trees are equal bit for bit."""
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return (self.task, self.n_features) == (other.task, other.n_features) and all(
+            _same_bits(getattr(self, name), getattr(other, name)) for name in ARRAYS
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, and the content may be large
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]  # unpickled arrays are writeable until the constructor has seen them
+
+    def __repr__(self) -> str:
+        return (
+            f"<Tree: {self.task}, {self.n_features} features, {self.node_count} nodes, {self.n_leaves} leaves, "
+            f"depth {self.max_depth}>"
+        )
+
+
+def _read_only(name: str, given: npt.ArrayLike, dtype: type[np.generic], n_dimensions: int) -> npt.NDArray[Any]:
+    array = np.asarray(given)
+    if array.ndim != n_dimensions:
+        raise ValueError(f"{name}: must have {n_dimensions} dimension(s); got shape {array.shape}")
+    converted = np.ascontiguousarray(array, dtype=dtype)
+    if array.dtype != dtype and np.issubdtype(dtype, np.integer) and not np.array_equal(array, converted):
+        raise ValueError(f"{name}: must hold integers that fit {dtype.__name__}")
+    converted.flags.writeable = False
+    return converted
+
+
+def _breadth_first(first_child: npt.NDArray[np.int32], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
+    """Ids in breadth-first order."""
+    first, count = first_child.tolist(), n_branches.tolist()
+    order = [0]
+    for node in order:  # grows while it is read: a queue
+        if count[node]:
+            order.extend(range(first[node], first[node] + count[node]))
+    return np.array(order, np.intp)
+
+
+def _parents(inner: npt.NDArray[np.intp], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Parent of every node when nodes are numbered breadth first, from the inner nodes in ascending order."""
+    return np.concatenate([[-1], np.repeat(inner, n_branches)]).astype(np.int32)
+
+
+def _below(marked: npt.NDArray[np.bool_], parent: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Whether a proper ancestor of each node is marked."""
+    ancestor = np.maximum(parent, 0)
+    below = marked[ancestor]
+    below[0] = False
+    # each round doubles the stretch of the path that has been looked at: as many rounds as the depth has bits
+    while ancestor.any():
+        below |= below[ancestor]
+        ancestor = ancestor[ancestor]
+    return below
+
+
+def _offsets(sizes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    offsets = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def _close(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    return np.abs(a - b) <= SUM_TOLERANCE * b
+
+
+def _same_bits(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
+    return a.shape == b.shape and np.array_equal(a.view(np.uint8), b.view(np.uint8))
+
+
+def _require(holds: npt.NDArray[Any], rule: str, node_of: npt.NDArray[np.intp] | None = None) -> None:
+    """Raise if `holds` is not true everywhere; `node_of` maps its entries to nodes, which they are without it."""
+    if not holds.all():
+        first = int(holds.argmin())
+        raise ValueError(f"node {first if node_of is None else node_of[first]}: {rule}")
