@@ -1,0 +1,601 @@
+"""The slow, obvious twin of the growing engine.
+
+One recursive function grows the tree of any recipe from plain lists of samples: every candidate split is written out as
+lists of samples, scored by the definition, and the best one by the tie rule is taken.  Nothing is sorted once, counted by
+subtraction or cached, and nothing of the compiled core is used, so that the two can be compared node for node.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fasttree._recipe import Limits, Recipe
+
+CONTINUOUS, ORDINAL, NOMINAL = 0, 1, 2
+
+Part = tuple[int, float]
+"""A sample in a node: its row number and the weight of the part of it that is here."""
+
+Missing = int | Literal["shares", "stop"]
+"""Where a missing value goes: a branch, every branch by its weight, or nowhere (the sample stays)."""
+
+RELEASE8_EPSILON = 0.001
+RELEASE8_GAP = 0.00001
+EXHAUSTIVE_CATEGORIES = 10
+
+
+@dataclass
+class Node:
+    """A node; a leaf has kind "leaf" and no children."""
+
+    n_samples: int
+    weight: float
+    value: list[float]
+    impurity: float
+    kind: str = "leaf"
+    feature: int = -1
+    threshold: float = math.nan
+    table: dict[int, int] = field(default_factory=dict)
+    children: list[Node] = field(default_factory=list)
+    missing: Missing = "stop"
+    gain: float = 0.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays the same in all nodes."""
+
+    columns: Sequence[NDArray[Any]]
+    kinds: Sequence[int]
+    n_categories: Sequence[int]
+    y: NDArray[Any]
+    n_classes: int
+    recipe: Recipe
+    limits: Limits
+    root: tuple[Part, ...]
+
+    def known(self, row: int, feature: int) -> bool:
+        value = self.columns[feature][row]
+        return not math.isnan(value) if self.kinds[feature] == CONTINUOUS else bool(value != 0)
+
+    def form(self, feature: int) -> str:
+        """How the recipe splits this feature."""
+        kind = self.kinds[feature]
+        return {CONTINUOUS: self.recipe.continuous, ORDINAL: self.recipe.ordinal, NOMINAL: self.recipe.nominal}[kind]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A candidate: the samples of every branch, and how good that is."""
+
+    feature: int
+    kind: str
+    branches: list[list[Part]]
+    order: tuple[Any, ...]
+    """Of two candidates of one feature that tie, the one with the smaller order wins."""
+    threshold: float = math.nan
+    table: dict[int, int] = field(default_factory=dict)
+    missing: Missing = "stop"
+    left_out: list[Part] = field(default_factory=list)
+    """Samples with a missing value that go down every branch in shares, and do not count for the gain."""
+    gain: float = 0.0
+    split_info: float = 0.0
+
+
+def grow(
+    columns: Sequence[NDArray[Any]],
+    kinds: Sequence[int],
+    n_categories: Sequence[int],
+    y: NDArray[Any],
+    n_classes: int,
+    sample_weight: NDArray[np.float64] | None,
+    recipe: Recipe,
+    limits: Limits,
+) -> Node:
+    """Grow the tree of `recipe` and return its root.
+
+    Parameters
+    ----------
+    columns : sequence of arrays, each (n_samples,)
+        Continuous: float64, NaN = missing.  Ordinal and nominal: codes, 0 = missing.
+    kinds : sequence of {0, 1, 2}
+        Continuous, ordinal, nominal.
+    n_categories : sequence of int
+        Declared categories of each feature (0 for a continuous one).
+    y : array (n_samples,)
+        Class codes 0 to `n_classes` - 1, or targets when the impurity is "squared_error".
+    n_classes : int
+        Declared classes; 1 for regression.
+    sample_weight : float64 array (n_samples,) or None
+        None counts every sample once.  Samples of weight 0 take no part.
+    recipe, limits : Recipe, Limits
+        `limits.max_features` is not supported: the twin looks at every feature.
+    """
+    weights = [1.0] * len(y) if sample_weight is None else [float(w) for w in sample_weight]
+    root = tuple((row, w) for row, w in enumerate(weights) if w > 0)
+    problem = Problem(columns, kinds, n_categories, y, n_classes, recipe, limits, root)
+    return grow_node(problem, list(root), depth=0, used=frozenset())
+
+
+def grow_node(problem: Problem, parts: list[Part], depth: int, used: frozenset[int]) -> Node:
+    """`used`: features that a branch-per-category split above has used up."""
+    node = describe(problem, parts)
+    if must_be_leaf(problem, node, parts, depth):
+        return node
+    split = best_split(problem, parts, used)
+    if split is None:
+        return node
+    if problem.form(split.feature) in ("category", "present"):
+        used |= {split.feature}
+    children = [grow_node(problem, branch, depth + 1, used) if branch else empty_leaf(node) for branch in hand_down(split)]
+    errors = math.fsum(map(training_errors, children))
+    if problem.recipe.release8 and errors >= training_errors(node) - RELEASE8_EPSILON:
+        # Quinlan's collapse: a split that does not reduce the training errors is undone, from the bottom up
+        return node
+    return replace(
+        node,
+        kind=split.kind,
+        feature=split.feature,
+        threshold=split.threshold,
+        table=split.table,
+        children=children,
+        missing=split.missing,
+        gain=split.gain,
+    )
+
+
+def describe(problem: Problem, parts: list[Part]) -> Node:
+    """The node of these samples, as a leaf."""
+    total = weight(parts)
+    if problem.recipe.impurity == "squared_error":
+        value = [math.fsum(w * problem.y[row] for row, w in parts) / total]
+    else:
+        value = class_weights(problem, parts)
+    return Node(len(parts), total, value, impurity(problem, parts))
+
+
+def empty_leaf(parent: Node) -> Node:
+    """A declared category without samples is answered as its parent would be."""
+    return Node(0, 0.0, list(parent.value), parent.impurity)
+
+
+def must_be_leaf(problem: Problem, node: Node, parts: list[Part], depth: int) -> bool:
+    limits = problem.limits
+    return (
+        depth == limits.max_depth
+        or len({problem.y[row] for row, _ in parts}) == 1
+        or node.impurity <= limits.min_impurity
+        or node.n_samples < limits.min_samples_split
+        or node.n_samples < 2 * limits.min_samples_leaf
+        or (problem.recipe.release8 and not reaches(node.weight, 2 * limits.min_branch_weight))
+    )
+
+
+def training_errors(node: Node) -> float:
+    """Weight of the training samples that are not of their leaf's first heaviest class."""
+    if node.children:
+        return math.fsum(map(training_errors, node.children))
+    return node.weight - max(node.value) if node.weight > 0 else 0.0
+
+
+# Measures
+
+
+def weight(parts: Iterable[Part]) -> float:
+    return math.fsum(w for _, w in parts)
+
+
+def reaches(total: float, limit: float) -> bool:
+    """total >= limit for sums of weights, where thirds may miss a whole by rounding."""
+    return total >= limit * (1 - 1e-9)
+
+
+def class_weights(problem: Problem, parts: list[Part]) -> list[float]:
+    return [math.fsum(w for row, w in parts if problem.y[row] == k) for k in range(problem.n_classes)]
+
+
+def entropy(weights: Iterable[float]) -> float:
+    """In bits; 0 log 0 = 0."""
+    present = [w for w in weights if w > 0]
+    total = math.fsum(present)
+    return -math.fsum(w / total * math.log2(w / total) for w in present) + 0.0
+
+
+def impurity(problem: Problem, parts: list[Part]) -> float:
+    """Impurity per unit weight."""
+    if len({problem.y[row] for row, _ in parts}) == 1:
+        return 0.0
+    total = weight(parts)
+    if problem.recipe.impurity == "squared_error":
+        mean = math.fsum(w * problem.y[row] for row, w in parts) / total
+        return math.fsum(w * (problem.y[row] - mean) ** 2 for row, w in parts) / total
+    counts = class_weights(problem, parts)
+    if problem.recipe.impurity == "entropy":
+        return entropy(counts)
+    shares = [count / total for count in counts]
+    if problem.recipe.impurity == "gini":
+        return 1 - math.fsum(p * p for p in shares)
+    return 1 - max(shares)
+
+
+def score(problem: Problem, split: Split) -> Split:
+    """The split with its gain per unit weight of the node and its split information.
+
+    The gain is that of the samples with a branch of their own, times their share of the node's weight; the others are one
+    more outcome for the split information (Quinlan 1993, section 3).
+    """
+    placed = [part for branch in split.branches for part in branch]
+    total, placed_weight = weight(placed + split.left_out), weight(placed)
+    after = math.fsum(weight(branch) / placed_weight * impurity(problem, branch) for branch in split.branches if branch)
+    # no impurity used here can rise by a split: below 0 is rounding
+    gain = max(0.0, placed_weight / total * (impurity(problem, placed) - after))
+    return replace(split, gain=gain, split_info=entropy([weight(split.left_out), *map(weight, split.branches)]))
+
+
+def hand_down(split: Split) -> list[list[Part]]:
+    """The samples of every child: a part of each left-out sample goes to every branch that has samples."""
+    total = math.fsum(map(weight, split.branches))
+    return [
+        branch + [(row, w * (weight(branch) / total)) for row, w in split.left_out] if branch else [] for branch in split.branches
+    ]
+
+
+# Choice of the split
+
+
+def best_split(problem: Problem, parts: list[Part], used: frozenset[int]) -> Split | None:
+    """The winner among all features, or None if there is no admissible split."""
+    node_impurity = impurity(problem, parts)
+    by_feature = [candidates(problem, parts, f, used) for f in range(len(problem.columns))]
+    if problem.recipe.release8:
+        usable = [release8_best(problem, splits, parts) for splits in by_feature]
+        winner = release8_winner(problem, [split for split in usable if split is not None], node_impurity)
+    else:
+        allowed = [[split for split in splits if leaves_are_large_enough(problem, split)] for splits in by_feature]
+        if problem.recipe.rank == "gain":
+            winner = first_best(itertools.chain(*allowed), lambda split: split.gain, node_impurity)
+        else:
+            finalists = [first_best(splits, lambda split: split.gain, node_impurity) for splits in allowed]
+            winner = first_best(
+                [split for split in finalists if split is not None],
+                lambda split: split.gain / split.split_info,
+                node_impurity,
+            )
+    if winner is None or not winner.gain > problem.limits.min_gain:
+        return None
+    decrease = weight(parts) / weight(problem.root) * winner.gain
+    return winner if decrease + np.finfo(float).eps >= problem.limits.min_impurity_decrease else None
+
+
+def leaves_are_large_enough(problem: Problem, split: Split) -> bool:
+    return all(
+        len(branch) >= problem.limits.min_samples_leaf and reaches(weight(branch), problem.limits.min_weight_leaf)
+        for branch in hand_down(split)
+        if branch
+    )
+
+
+def tolerance(top: float, node_impurity: float) -> float:
+    """Two gains are equal when they differ by no more than this."""
+    return 1e-10 * abs(top) + 1e-13 * node_impurity
+
+
+def first_best(splits: Iterable[Split], worth: Callable[[Split], float], node_impurity: float) -> Split | None:
+    """Of the splits that are as good as the best one: the lowest feature, then the smallest order."""
+    in_order = sorted(splits, key=lambda split: (split.feature, split.order))
+    if not in_order:
+        return None
+    top = max(map(worth, in_order))
+    return next(split for split in in_order if worth(split) >= top - tolerance(top, node_impurity))
+
+
+# Candidates of one feature
+
+
+def candidates(problem: Problem, parts: list[Part], feature: int, used: frozenset[int]) -> list[Split]:
+    """Every split of the feature, scored, in any order, without regard to the limits."""
+    form = problem.form(feature)
+    by_value: dict[Any, list[Part]] = defaultdict(list)
+    missing = []
+    for row, w in parts:
+        if problem.known(row, feature):
+            by_value[problem.columns[feature][row].item()].append((row, w))
+        else:
+            missing.append((row, w))
+    if form == "threshold":
+        splits = threshold_splits(feature, by_value)
+    elif form in ("subset", "one_vs_rest"):
+        splits = group_splits(problem, feature, by_value)
+    elif feature in used or len(by_value) < 2:
+        splits = []
+    else:
+        splits = [multiway_split(problem, feature, by_value)]
+    return [score(problem, split) for split in place_missing(problem, splits, feature, by_value, missing)]
+
+
+def threshold_splits(feature: int, by_value: dict[Any, list[Part]]) -> list[Split]:
+    """A cut between any two neighbouring values of the node."""
+    values = sorted(by_value)
+    splits = []
+    for a, b in itertools.pairwise(values):
+        left = [part for value in values if value <= a for part in by_value[value]]
+        right = [part for value in values if value >= b for part in by_value[value]]
+        cut = midpoint(float(a), float(b))
+        splits.append(Split(feature, "threshold", [left, right], order=(cut,), threshold=cut))
+    return splits
+
+
+def midpoint(a: float, b: float) -> float:
+    """A number t with a <= t < b, halfway as far as float64 allows."""
+    if math.isinf(b - a):
+        return a / 2 + b / 2
+    t = a + (b - a) / 2
+    return t if t < b else a
+
+
+def multiway_split(problem: Problem, feature: int, by_value: dict[Any, list[Part]]) -> Split:
+    """One branch per declared category, or one per category in the node."""
+    if problem.form(feature) == "category":
+        branches = [by_value.get(code, []) for code in range(1, problem.n_categories[feature] + 1)]
+        return Split(feature, "category", branches, order=())
+    codes = sorted(by_value)
+    table = {code: branch for branch, code in enumerate(codes)}
+    return Split(feature, "nominal", [by_value[code] for code in codes], order=(), table=table)
+
+
+def group_splits(problem: Problem, feature: int, by_value: dict[Any, list[Part]]) -> list[Split]:
+    """Two groups of categories; branch 0 is the group with the lowest code."""
+    splits = []
+    codes = sorted(by_value)
+    for group in category_groups(problem, feature, by_value):
+        table = {code: 0 if code in group else 1 for code in codes}
+        branches = [[part for code in codes if table[code] == branch for part in by_value[code]] for branch in (0, 1)]
+        splits.append(Split(feature, "nominal", branches, order=(group,), table=table))
+    return splits
+
+
+def category_groups(problem: Problem, feature: int, by_value: dict[Any, list[Part]]) -> set[tuple[int, ...]]:
+    """The groups to try, each as its sorted codes, the lowest code of the node among them."""
+    codes = sorted(by_value)
+    groups: list[Iterable[int]] = []
+    if len(codes) < 2:
+        return set()
+    if problem.form(feature) == "one_vs_rest":
+        groups.extend([code] for code in codes)
+    elif problem.n_classes > 2 and len(codes) <= EXHAUSTIVE_CATEGORIES:
+        for size in range(len(codes) - 1):
+            groups.extend((codes[0], *others) for others in itertools.combinations(codes[1:], size))
+    else:
+        for order in category_orders(problem, by_value):
+            groups.extend(order[:n] for n in range(1, len(order)))
+    canonical = set()
+    for group in groups:
+        chosen = set(group)
+        canonical.add(tuple(sorted(chosen if codes[0] in chosen else set(codes) - chosen)))
+    return canonical
+
+
+def category_orders(problem: Problem, by_value: dict[Any, list[Part]]) -> list[list[int]]:
+    """Orders of the categories whose cuts hold the best grouping (two classes, regression) or a good one.
+
+    Breiman et al. 1984, theorem 4.5; Fisher 1958; Coppersmith, Hong and Hosking 1999 for more classes.
+    """
+    codes = sorted(by_value)
+
+    def by_mean(response: Callable[[int], Any]) -> list[int]:
+        def mean(code: int) -> Fraction:
+            total = sum(Fraction(w) * Fraction(response(row)) for row, w in by_value[code])
+            return total / sum(Fraction(w) for _, w in by_value[code])
+
+        return sorted(codes, key=lambda code: (mean(code), code))
+
+    if problem.recipe.impurity == "squared_error":
+        return [by_mean(lambda row: float(problem.y[row]))]
+    if problem.n_classes == 2:
+        return [by_mean(lambda row: int(problem.y[row] == 1))]
+    orders = [by_mean(lambda row, k=k: int(problem.y[row] == k)) for k in range(problem.n_classes)]  # type: ignore[misc]
+    return [principal_order(problem, by_value), *orders]
+
+
+def principal_order(problem: Problem, by_value: dict[Any, list[Part]]) -> list[int]:
+    """Categories along the first principal component of their class probabilities."""
+    codes = sorted(by_value)
+    counts = np.array([class_weights(problem, by_value[code]) for code in codes])
+    totals = counts.sum(axis=1)
+    probabilities = counts / totals[:, None]
+    centred = probabilities - counts.sum(axis=0) / totals.sum()
+    scatter = (centred * totals[:, None]).T @ centred
+    direction = np.linalg.eigh(scatter)[1][:, -1]
+    direction *= np.sign(direction[np.argmax(np.abs(direction))])
+    scores = np.round(probabilities @ direction, 12)
+    return sorted(codes, key=lambda code: (scores[codes.index(code)], code))
+
+
+def place_missing(
+    problem: Problem, splits: list[Split], feature: int, by_value: dict[Any, list[Part]], missing: list[Part]
+) -> list[Split]:
+    """The candidates with the samples whose value is missing put where the recipe wants them."""
+    if problem.recipe.missing == "error":
+        return splits
+    if problem.recipe.missing == "fractional":
+        return [replace(split, missing="shares", left_out=missing) for split in splits]
+    if any(len(split.branches) != 2 or split.kind == "category" for split in splits):
+        raise ValueError("missing='direction' needs binary splits")
+    if not missing:
+        return [replace(split, missing=branch_with_more_samples(split)) for split in splits]
+    right = [
+        replace(split, branches=[split.branches[0], split.branches[1] + missing], missing=1, order=(*split.order, 0))
+        for split in splits
+    ]
+    left = [
+        replace(split, branches=[split.branches[0] + missing, split.branches[1]], missing=0, order=(*split.order, 1))
+        for split in splits
+    ]
+    if not by_value:
+        return []
+    known = [part for here in by_value.values() for part in here]
+    last = (math.inf,) if problem.form(feature) == "threshold" else ((math.inf,),)
+    return [*right, *left, Split(feature, "known", [known, missing], order=last, missing=1)]
+
+
+def branch_with_more_samples(split: Split) -> int:
+    return 0 if len(split.branches[0]) > len(split.branches[1]) else 1
+
+
+# C4.5 Release 8
+
+
+def release8_best(problem: Problem, splits: list[Split], parts: list[Part]) -> Split | None:
+    """The split with which a feature competes, or None if the feature is not usable."""
+    reasonable = problem.limits.min_branch_weight
+    if splits and splits[0].kind == "threshold":
+        return release8_threshold(problem, splits, parts)
+    usable = [
+        split
+        for split in splits
+        if sum(reaches(weight(branch), reasonable) for branch in split.branches) >= 2 and leaves_are_large_enough(problem, split)
+    ]
+    return first_best(usable, lambda split: split.gain, impurity(problem, parts))
+
+
+def release8_threshold(problem: Problem, splits: list[Split], parts: list[Part]) -> Split | None:
+    """The best cut after the penalty for the number of cuts tried (Quinlan 1996)."""
+    feature = splits[0].feature
+    column = problem.columns[feature]
+    least = problem.limits.min_branch_weight
+    known = math.fsum(map(weight, splits[0].branches))
+    if not reaches(known, 2 * least):
+        return None
+    side = 0.1 * known / problem.n_classes
+    side = least if side <= least else min(side, 25.0)
+
+    def is_try(split: Split) -> bool:
+        left, right = split.branches
+        return (
+            reaches(weight(left), side)
+            and reaches(weight(right), side)
+            and max(column[row] for row, _ in left) < min(column[row] for row, _ in right) - RELEASE8_GAP
+        )
+
+    tries = [split for split in splits if is_try(split)]
+    cost = math.log2(len(tries)) / weight(parts) if tries else 0.0
+    usable = [
+        replace(split, gain=split.gain - cost)
+        for split in tries
+        if all(reaches(weight(branch), least) for branch in split.branches) and leaves_are_large_enough(problem, split)
+    ]
+    node_impurity = impurity(problem, parts)
+    best = first_best(usable, lambda split: split.gain, node_impurity)
+    if best is None or best.gain <= tolerance(0.0, node_impurity):
+        return None
+    # Release 8 stores a value of the data, looked up in the whole training set
+    stored = max(float(column[row]) for row, _ in problem.root if problem.known(row, feature) and column[row] <= best.threshold)
+    return replace(best, threshold=stored)
+
+
+def release8_winner(problem: Problem, usable: list[Split], node_impurity: float) -> Split | None:
+    """The feature of most worth among those whose gain is not below the average."""
+    if problem.recipe.rank == "gain":
+        return first_best([split for split in usable if split.split_info > 0], lambda split: split.gain, node_impurity)
+    n_rows = len(problem.root)
+    few_values = [f for f, kind in enumerate(problem.kinds) if kind == CONTINUOUS or problem.n_categories[f] < 0.3 * n_rows]
+    counted = [split.gain for split in usable if split.feature in few_values or not few_values]
+    if not counted:
+        return None
+    average = math.fsum(counted) / len(counted)
+    eligible = [split for split in usable if split.gain >= average - RELEASE8_EPSILON and split.split_info > RELEASE8_EPSILON]
+    return first_best(eligible, lambda split: split.gain / split.split_info, node_impurity)
+
+
+# Prediction
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A node at which a row, or a share of it, ends: the branches taken from the root, and the share."""
+
+    path: tuple[int, ...]
+    node: Node
+    share: float
+
+
+def branch_of(node: Node, row: Sequence[Any]) -> int | None:
+    """The branch that the tested value asks for, or None if it is missing or has no branch here."""
+    value = row[node.feature]
+    if isinstance(value, float | np.floating) and math.isnan(value):
+        return None
+    if node.kind == "threshold":
+        # codes are at least 1, so 0 in an ordinal column is a missing value; continuous columns hold floats
+        if isinstance(value, int | np.integer) and value == 0:
+            return None
+        return 0 if value <= node.threshold else 1
+    if node.kind == "known":
+        return None if isinstance(value, int | np.integer) and value == 0 else 0
+    if node.kind == "category":
+        return int(value) - 1 if 1 <= value <= len(node.children) else None
+    return node.table.get(int(value))
+
+
+def arrivals(node: Node, row: Sequence[Any], path: tuple[int, ...] = (), share: float = 1.0) -> list[Arrival]:
+    """Where a row ends.  Continuous values are floats (NaN = missing), codes are integers (0 = missing)."""
+    if not node.children:
+        return [Arrival(path, node, share)]
+    branch = branch_of(node, row)
+    if branch is None:
+        if node.missing == "stop":
+            return [Arrival(path, node, share)]
+        if node.missing == "shares":
+            total = math.fsum(child.weight for child in node.children)
+            return [
+                arrival
+                for b, child in enumerate(node.children)
+                if child.weight > 0
+                for arrival in arrivals(child, row, (*path, b), share * child.weight / total)
+            ]
+        branch = node.missing
+    return arrivals(node.children[branch], row, (*path, branch), share)
+
+
+def predict_proba(node: Node, row: Sequence[Any]) -> list[float]:
+    """Class probabilities; an empty leaf gives all to its first heaviest class (as C4.5 does)."""
+    probabilities = [0.0] * len(node.value)
+    for arrival in arrivals(node, row):
+        value = arrival.node.value
+        if arrival.node.weight == 0:
+            value = [float(k == value.index(max(value))) for k in range(len(value))]
+        total = math.fsum(value)
+        probabilities = [p + arrival.share * v / total for p, v in zip(probabilities, value, strict=True)]
+    return probabilities
+
+
+def predict_class(node: Node, row: Sequence[Any]) -> int:
+    """The first most probable class."""
+    probabilities = predict_proba(node, row)
+    return probabilities.index(max(probabilities))
+
+
+def predict_value(node: Node, row: Sequence[Any]) -> float:
+    """Regression: the mean of the leaf, or the means of the leaves by share."""
+    return math.fsum(arrival.share * arrival.node.value[0] for arrival in arrivals(node, row))
+
+
+def leaf_path(node: Node, row: Sequence[Any]) -> tuple[int, ...]:
+    """The branches to the leaf that gets most of the row; the first such leaf on ties."""
+    return max(arrivals(node, row), key=lambda arrival: arrival.share).path
+
+
+def breadth_first(root: Node) -> list[Node]:
+    """All nodes, level by level, branches in order: the numbering of a fitted tree."""
+    nodes = [root]
+    for node in nodes:
+        nodes.extend(node.children)
+    return nodes
