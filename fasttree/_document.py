@@ -1,0 +1,778 @@
+"""A tree as a JSON document, and back: one flat object that people and other programs can read and nobody can run.
+
+A document lists the nodes column by column, then the values and the tests; thresholds of ordinal features count categories from
+0 there (codes count from 1).  Numbers are written in the fewest digits that read back to the same double, so document, tree,
+document gives the same bytes and tree, document, tree the same arrays.  Reading trusts nothing: every length, index and number is
+checked before it is used, and whatever is wrong ends in one `DocumentError`.  This file knows no estimators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import math
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ._table import Feature, Kind, Schema
+from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree
+
+__all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
+
+FORMAT = "fasttree.tree"
+VERSION = "1.0"
+MAX_BYTES = 2**31  # of text, after decompression: bounds what a hostile file can make us allocate
+MAX_NODES = 2**31 - 1  # node ids are int32
+MAX_NESTING = 32  # of settings
+EXACT_INTEGER = 2**53  # larger ones are written as text: many readers of JSON know doubles alone
+
+KIND_NAMES = {THRESHOLD: "threshold", NOMINAL: "nominal", CATEGORY: "category", KNOWN: "known"}
+KINDS = {name: kind for kind, name in KIND_NAMES.items()}
+TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
+DEFAULT_DTYPES = {"int": "int64", "float": "float64", "bool": "bool"}
+OTHER_DTYPES = ("object", "int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "float16", "float32")
+
+Scalar: TypeAlias = str | int | float | bool
+
+
+class DocumentError(ValueError):
+    """A document that cannot be read or written: the message says where and why."""
+
+
+class Model(NamedTuple):
+    """What a document holds: a tree and what is needed to use it; `classes` is None for regression."""
+
+    tree: Tree
+    schema: Schema
+    classes: npt.NDArray[Any] | None
+    settings: dict[str, Any]
+    algorithm: str
+
+
+# Writing
+
+
+def to_document(
+    tree: Tree,
+    schema: Schema,
+    classes: npt.NDArray[Any] | None,
+    settings: Mapping[str, Any],
+    algorithm: str,
+    library_version: str,
+) -> dict[str, Any]:
+    """Describe a tree by the lists, dicts, numbers and texts of JSON.
+
+    A test is of kind "threshold", "nominal" (categories per branch), "category" (a branch for each declared category, in their
+    order) or "known" (known values to child 0, missing ones to child 1).
+
+    Parameters
+    ----------
+    tree : Tree
+    schema : Schema
+        The features of the table that the tree was grown on.
+    classes : array, shape (k,), or None
+        Class labels (text, integers, finite floats or booleans); None for regression.
+    settings : mapping
+        Parameters, for the record: what JSON cannot say (say, a random generator) is written as its `repr`, a tuple as a list.
+    algorithm : str
+        Name of the recipe.
+    library_version : str
+        Version of the library that wrote the document.
+
+    Returns
+    -------
+    dict
+        Equal to what `loads` gives for its `dumps`.
+
+    Raises
+    ------
+    DocumentError
+        If tree, schema and classes do not fit one another, or hold what a document cannot.
+    """
+    _check_names(schema)
+    try:
+        tree.check()
+        _check_fit(tree, schema)
+    except ValueError as error:
+        raise DocumentError(f"the tree cannot be written: {error}") from None
+    nodes: dict[str, Any] = {name: getattr(tree, name).tolist() for name in ("parent", "first_child", "n_branches")}
+    inner = tree.n_branches > 0
+    nodes["test"] = np.where(inner, np.cumsum(inner) - 1, -1).tolist()
+    nodes |= {name: getattr(tree, name).tolist() for name in ("weight", "n_samples", "impurity")}
+    target: dict[str, Any] = {"name": "y"}
+    if tree.task == "classification":
+        target |= _written_classes(classes, tree.n_outputs_or_classes)
+        nodes["label"] = tree.label.tolist()
+    elif classes is not None:
+        raise DocumentError("classes: must be None for a regression tree")
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "library": library_version,
+        "algorithm": algorithm,
+        "task": tree.task,
+        "has_names": schema.has_names,
+        "features": [_written_feature(feature) for feature in schema.features],
+        "targets": [target],
+        "settings": {name: _written_setting(value, f"settings[{name!r}]") for name, value in settings.items()},
+        "nodes": nodes,
+        "values": tree.value.tolist(),
+        "tests": _written_tests(tree, schema),
+    }
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """Write a document as JSON text: a line per entry, per column of the nodes, per row of the values and per test.
+
+    Raises
+    ------
+    DocumentError
+        If it holds anything but the dicts, lists, finite numbers and texts of JSON.
+    """
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    try:
+        lines = []
+        for name, entry in document.items():
+            if name == "nodes":
+                text = "{\n  " + ",\n  ".join(f"{encode(key)}: {encode(column)}" for key, column in entry.items()) + "\n }"
+            elif name == "values":
+                text = encode(entry).replace("], [", "],\n  [")  # rows hold numbers alone
+            elif name == "tests":
+                text = encode(entry).replace('}, {"kind":', '},\n  {"kind":')  # the quote is escaped inside any text
+            else:
+                text = encode(entry)
+            lines.append(f" {encode(name)}: {text}")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DocumentError(f"the document is not JSON: {error}") from None
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def save(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
+    """Write a document to a file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        A name that ends in ``.gz`` is compressed.  An existing file is replaced.
+    document : mapping
+        As from `to_document`.
+
+    Raises
+    ------
+    DocumentError
+        If the document is not JSON, or its text not Unicode.
+    OSError
+        If the file cannot be written.
+    """
+    try:
+        data = dumps(document).encode()
+    except UnicodeEncodeError as error:
+        raise DocumentError(f"the document has text that is not Unicode: {error}") from None
+    target = os.path.realpath(path)
+    if target.endswith(".gz"):
+        data = gzip.compress(data, compresslevel=6, mtime=0)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as file:  # a pipe or a terminal: nothing to replace
+            file.write(data)
+        return
+    temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _written_feature(feature: Feature) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": feature.name, "kind": feature.kind.name.lower()}
+    if feature.categories is not None:
+        type_name, categories = _written_scalars(feature.categories, f"the categories of {feature.name!r}")
+        written["categories"] = categories
+        if type_name != "str":
+            written["type"] = type_name
+    return written
+
+
+def _written_classes(classes: npt.NDArray[Any] | None, n_classes: int) -> dict[str, Any]:
+    if classes is None or np.shape(classes) != (n_classes,):
+        raise DocumentError(f"classes: must be {n_classes} labels, one per column of the tree's values")
+    type_name, labels = _written_scalars(classes.tolist(), "classes")
+    written: dict[str, Any] = {"classes": labels}
+    if type_name != "str":
+        written["type"] = type_name
+    if classes.dtype.name in OTHER_DTYPES:
+        written["dtype"] = classes.dtype.name
+    return written
+
+
+def _written_scalars(values: Sequence[Any], where: str) -> tuple[str, list[Scalar]]:
+    """Name of the one type of the values, and the values as JSON has them."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    names = {next((name for name, kind in TYPES.items() if type(value) is kind), type(value).__name__) for value in plain}
+    if len(names) > 1 or not names <= TYPES.keys():
+        raise DocumentError(
+            f"{where}: must be all str, all int, all float or all bool to be written; got {', '.join(sorted(names))}"
+        )
+    name = names.pop() if names else "str"
+    if name == "float" and not all(map(math.isfinite, plain)):
+        raise DocumentError(f"{where}: must be finite to be written")
+    if len(set(plain)) != len(plain):
+        raise DocumentError(f"{where}: must differ from one another")
+    if name == "int":
+        plain = [value if abs(value) <= EXACT_INTEGER else str(value) for value in plain]
+    return name, plain
+
+
+def _written_setting(value: Any, where: str, nesting: int = 0) -> Any:
+    if nesting > MAX_NESTING:
+        raise DocumentError(f"{where}: nested more than {MAX_NESTING} deep")
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, Mapping):
+        if all(type(key) is str for key in value) and value.keys() != {"items"}:
+            return {key: _written_setting(entry, where, nesting + 1) for key, entry in value.items()}
+        # keys such as class labels are not text: a list of pairs keeps 1 and "1" apart
+        return {"items": [[_written_key(key), _written_setting(entry, where, nesting + 1)] for key, entry in value.items()]}
+    if isinstance(value, (list, tuple)):
+        return [_written_setting(entry, where, nesting + 1) for entry in value]
+    return repr(value)
+
+
+def _written_key(key: Any) -> Any:
+    written = _written_setting(key, "")
+    return repr(key) if isinstance(written, (list, dict)) else written
+
+
+def _written_tests(tree: Tree, schema: Schema) -> list[dict[str, Any]]:
+    ordinal = [feature.kind == Kind.ORDINAL for feature in schema.features]
+    first_child, n_branches, feature, kind = (
+        getattr(tree, name).tolist() for name in ("first_child", "n_branches", "feature", "kind")
+    )
+    threshold, missing, weight, gain = (getattr(tree, name).tolist() for name in ("threshold", "missing", "weight", "gain"))
+    table_start, code, branch_of = (getattr(tree, name).tolist() for name in ("table_start", "table_code", "table_branch"))
+    tests = []
+    for node in np.flatnonzero(tree.n_branches).tolist():
+        test: dict[str, Any] = {"kind": KIND_NAMES[kind[node]], "feature": feature[node]}
+        if kind[node] == THRESHOLD:
+            test["threshold"] = threshold[node] - 1.0 if ordinal[feature[node]] else threshold[node]
+        elif kind[node] == NOMINAL:
+            branches: list[list[int]] = [[] for _ in range(n_branches[node])]
+            for entry in range(table_start[node], table_start[node + 1]):
+                branches[branch_of[entry]].append(code[entry] - 1)
+            test["branches"] = branches
+        if missing[node] == STOP:
+            test["missing"] = {"to": "stop"}
+        elif missing[node] == SHARES:
+            children = slice(first_child[node], first_child[node] + n_branches[node])
+            test["missing"] = {"to": "shares", "shares": _shares(weight[children])}
+        else:
+            test["missing"] = {"to": "child", "child": missing[node]}
+        if kind[node] in (NOMINAL, CATEGORY):
+            test["unseen"] = "as_missing"
+        test["gain"] = gain[node]
+        tests.append(test)
+    return tests
+
+
+def _shares(weights: list[float]) -> list[float]:
+    total = sum(weights)
+    return [weight / total for weight in weights]
+
+
+def _check_names(schema: Schema) -> None:
+    seen: set[str] = set()
+    for feature in schema.features:
+        if feature.name in seen:
+            raise DocumentError(f"features: more than one is called {_short(feature.name)}")
+        seen.add(feature.name)
+
+
+def _check_fit(tree: Tree, schema: Schema) -> None:
+    """Verify that every test suits the feature it looks at."""
+    if tree.n_features != len(schema.features):
+        raise ValueError(f"the tree knows {tree.n_features} features, the schema {len(schema.features)}")
+    inner = np.flatnonzero(tree.n_branches)
+    feature, kind, threshold, n_branches = (getattr(tree, name)[inner] for name in ("feature", "kind", "threshold", "n_branches"))
+    all_n_categories = np.array([len(feature.categories or ()) for feature in schema.features])
+    feature_kind, n_categories = np.array([feature.kind for feature in schema.features])[feature], all_n_categories[feature]
+    by_category = (kind == NOMINAL) | (kind == CATEGORY)
+    on_ordinal = (kind == THRESHOLD) & (feature_kind == Kind.ORDINAL)
+    table_nodes = np.repeat(np.arange(tree.node_count), np.diff(tree.table_start))
+    undeclared = tree.table_code > all_n_categories[tree.feature[table_nodes]]
+    rules = [
+        ((kind == THRESHOLD) & (feature_kind == Kind.NOMINAL), "a threshold test needs a continuous or ordinal feature"),
+        (by_category & (feature_kind == Kind.CONTINUOUS), "a test of categories needs a nominal or ordinal feature"),
+        ((kind == CATEGORY) & (n_branches != n_categories), "a category test needs a branch for each declared category"),
+        (
+            on_ordinal & ~((threshold >= 1) & (threshold < n_categories)),
+            "a threshold on an ordinal feature must lie between its categories",
+        ),
+    ]
+    for broken, rule in rules:
+        if broken.any():
+            raise ValueError(f"node {inner[broken.argmax()]}: {rule}")
+    if undeclared.any():
+        raise ValueError(f"node {table_nodes[undeclared.argmax()]}: the table has a category that the feature has not")
+
+
+# Reading
+
+
+def from_document(document: Any) -> Model:
+    """Read a tree from a document.
+
+    Nodes may stand in any order in which a child follows its parent and siblings are adjacent; the tree numbers them breadth
+    first.  Entries that this version does not know are ignored.
+
+    Parameters
+    ----------
+    document : dict
+        As from `to_document` or `loads`.  It is not modified.
+
+    Returns
+    -------
+    Model
+        The tuple (tree, schema, classes, settings, algorithm).  The tree is checked.
+
+    Raises
+    ------
+    DocumentError
+        If the format or its major version is unknown, or anything in it is missing, malformed, inconsistent or not supported.
+    """
+    document = _typed(document, dict, "the document")
+    if document.get("format") != FORMAT:
+        raise DocumentError(f"format: must be {FORMAT!r}; got {_short(document.get('format'))}")
+    version = _entry(document, "version", str)
+    if not re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", version) or version.split(".")[0] != VERSION.split(".")[0]:
+        raise DocumentError(f"version: this library reads 1.x; got {_short(version)}")
+    task = _entry(document, "task", str)
+    if task not in TASKS:
+        raise DocumentError(f"task: must be one of {', '.join(TASKS)}; got {_short(task)}")
+    algorithm = _entry(document, "algorithm", str)
+    schema = _read_schema(document)
+    settings = {
+        name: _read_setting(value, f"settings[{_short(name)}]") for name, value in _entry(document, "settings", dict).items()
+    }
+    targets = _entry(document, "targets", list)
+    if len(targets) != 1:
+        raise DocumentError(f"targets: this version reads 1 target; got {len(targets)}")
+    target = _typed(targets[0], dict, "targets[0]")
+    classes = _read_classes(target) if task == "classification" else None
+    tree = _read_tree(document, task, schema, 1 if classes is None else len(classes))
+    return Model(tree, schema, classes, settings, algorithm)
+
+
+def loads(text: str | bytes) -> dict[str, Any]:
+    """Parse the text of a document, strictly: no NaN or infinity, no key twice.
+
+    Raises
+    ------
+    DocumentError
+        If the text is not a JSON object in UTF-8.
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode()
+        document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+    except DocumentError:
+        raise
+    except RecursionError:
+        raise DocumentError("the document is nested too deeply") from None
+    except ValueError as error:
+        raise DocumentError(f"the document is not JSON in UTF-8: {error}") from None
+    return _typed(document, dict, "the document")  # type: ignore[no-any-return]
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """Read a document from a file, compressed by gzip or not.
+
+    Parameters
+    ----------
+    path : path
+    max_bytes : int, default 2**31
+        Most text to read, after decompression.
+
+    Returns
+    -------
+    dict
+        For `from_document`.
+
+    Raises
+    ------
+    DocumentError
+        If the file is damaged, too large, or not a JSON object in UTF-8.
+    OSError
+        If the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        if not file.peek(2).startswith(b"\x1f\x8b"):
+            return loads(_read_bytes(file, path, max_bytes))
+        try:
+            with gzip.open(file) as unpacked:
+                data = _read_bytes(unpacked, path, max_bytes)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DocumentError(f"{os.fspath(path)} is damaged: {error}") from None
+    return loads(data)
+
+
+def _read_bytes(file: BinaryIO | gzip.GzipFile, path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    data = bytearray()
+    while block := file.read(2**20):
+        data += block
+        if len(data) > max_bytes:
+            raise DocumentError(f"{os.fspath(path)} has more than max_bytes={max_bytes}; if you trust it, allow more")
+    return bytes(data)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        seen: set[str] = set()
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise DocumentError(f"the key {_short(repeated)} occurs twice in one object")
+    return entries
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise DocumentError(f"{name} is not a JSON number")
+
+
+def _read_schema(document: dict[str, Any]) -> Schema:
+    features = []
+    for j, entry in enumerate(_entry(document, "features", list)):
+        where = f"features[{j}]"
+        entry = _typed(entry, dict, where)
+        name = _entry(entry, "name", str, where)
+        kinds = {kind.name.lower(): kind for kind in Kind}
+        kind = kinds.get(_entry(entry, "kind", str, where))
+        if kind is None:
+            raise DocumentError(f"{where}.kind: must be one of {', '.join(kinds)}; got {_short(entry['kind'])}")
+        categories = None
+        if kind != Kind.CONTINUOUS:
+            categories = tuple(_read_scalars(entry, "categories", where))
+        features.append(Feature(name, kind, categories))
+    schema = Schema(tuple(features), _typed(document.get("has_names", True), bool, "has_names"))
+    _check_names(schema)
+    return schema
+
+
+def _read_classes(target: dict[str, Any]) -> npt.NDArray[Any]:
+    labels = _read_scalars(target, "classes", "targets[0]")
+    if not labels:
+        raise DocumentError("targets[0].classes: must not be empty")
+    dtype = DEFAULT_DTYPES.get(target.get("type", "str"), "str")
+    if "dtype" in target:
+        dtype = target["dtype"]
+        if dtype not in OTHER_DTYPES:
+            raise DocumentError(f"targets[0].dtype: must be one of {', '.join(OTHER_DTYPES)}; got {_short(dtype)}")
+    try:
+        with np.errstate(over="ignore"):
+            classes = np.array(labels, dtype)
+    except (OverflowError, ValueError):
+        classes = None
+    # by type too: True equals 1
+    if classes is None or [(type(label), label) for label in classes.tolist()] != [(type(label), label) for label in labels]:
+        raise DocumentError(f"targets[0].classes: do not fit the dtype {dtype}")
+    return classes
+
+
+def _read_scalars(entry: dict[str, Any], key: str, where: str) -> list[Scalar]:
+    given = _entry(entry, key, list, where)
+    where = f"{where}.{key}"
+    type_name = entry.get("type", "str")
+    if not isinstance(type_name, str) or type_name not in TYPES:
+        raise DocumentError(f"{where}: their type must be one of {', '.join(TYPES)}; got {_short(type_name)}")
+    if type_name == "int":
+        values: list[Any] = [_read_integer(value) for value in given]
+    elif type_name == "float":
+        values = [_finite(value) for value in given]
+    else:
+        values = [value if type(value) is TYPES[type_name] else None for value in given]
+    if None in values:
+        j = values.index(None)
+        raise DocumentError(f"{where}[{j}]: must be of type {type_name}; got {_short(given[j])}")
+    if len(set(values)) != len(values):
+        raise DocumentError(f"{where}: must differ from one another")
+    return values
+
+
+def _read_integer(value: Any) -> int | None:
+    if type(value) is int:
+        return value
+    if isinstance(value, str) and re.fullmatch(r"-?[1-9][0-9]{15,29}", value) and abs(int(value)) > EXACT_INTEGER:
+        return int(value)
+    return None
+
+
+def _read_setting(value: Any, where: str, nesting: int = 0) -> Any:
+    if nesting > MAX_NESTING:
+        raise DocumentError(f"{where}: nested more than {MAX_NESTING} deep")
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    if type(value) is list:
+        return [_read_setting(entry, where, nesting + 1) for entry in value]
+    if type(value) is not dict:
+        raise DocumentError(f"{where}: must be null, a boolean, a finite number, text, a list or an object; got {_short(value)}")
+    if value.keys() != {"items"}:
+        return {_typed(key, str, where): _read_setting(entry, where, nesting + 1) for key, entry in value.items()}
+    pairs = _typed(value["items"], list, where)
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in (bool, int, float, str, type(None)):
+            raise DocumentError(f"{where}: items must be pairs of a key and a value")
+    entries = {_read_setting(key, where): _read_setting(entry, where, nesting + 1) for key, entry in pairs}
+    if len(entries) != len(pairs):
+        raise DocumentError(f"{where}: a key occurs twice in items")
+    return entries
+
+
+def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: int) -> Tree:
+    nodes = _entry(document, "nodes", dict)
+    integer_names = ["parent", "first_child", "n_branches", "test", "n_samples"]
+    integer_names += ["label"] if task == "classification" else []
+    columns = {name: _entry(nodes, name, list, "nodes") for name in (*integer_names, "weight", "impurity")}
+    values = _entry(document, "values", list)
+    n_nodes = len(columns["parent"])
+    if not 1 <= n_nodes <= MAX_NODES:
+        raise DocumentError(f"nodes: must be 1 to {MAX_NODES}; got {n_nodes}")
+    for name, column in (*columns.items(), ("values", values)):
+        if len(column) != n_nodes:
+            raise DocumentError(f"{name}: has {len(column)} entries; nodes.parent has {n_nodes}")
+    integers = {name: _integers(columns[name], f"nodes.{name}") for name in integer_names}
+    floats = {name: _floats(columns[name], f"nodes.{name}") for name in ("weight", "impurity")}
+    value = _read_values(values, n_columns)
+    _check_numbering(**{name: integers[name] for name in ("parent", "first_child", "n_branches")})
+    tests = _read_tests(_entry(document, "tests", list), integers, floats["weight"], schema)
+    if task == "classification" and not np.array_equal(integers["label"], value.argmax(axis=1)):
+        node = int((integers["label"] != value.argmax(axis=1)).argmax())
+        raise DocumentError(f"nodes.label: node {node} must have the heaviest class, the first on ties: others are not supported")
+    try:
+        tree = Tree.from_growth(
+            task=task,
+            n_features=len(schema.features),
+            first_child=integers["first_child"].astype(np.int32),
+            n_branches=integers["n_branches"].astype(np.int32),
+            n_samples=integers["n_samples"],
+            value=value,
+            weight=floats["weight"],
+            impurity=floats["impurity"],
+            **tests,
+        )
+        tree.check()
+        _check_fit(tree, schema)
+    except ValueError as error:
+        raise DocumentError(f"the tree is broken (nodes numbered breadth first): {error}") from None
+    return tree
+
+
+def _read_values(rows: list[Any], n_columns: int) -> npt.NDArray[np.float64]:
+    for node, row in enumerate(rows):
+        if type(row) is not list or len(row) != n_columns:
+            raise DocumentError(f"values[{node}]: must be a list of {n_columns} number(s); got {_short(row)}")
+    return _floats(list(chain.from_iterable(rows)), "values").reshape(len(rows), n_columns)
+
+
+def _check_numbering(
+    parent: npt.NDArray[np.int64], first_child: npt.NDArray[np.int64], n_branches: npt.NDArray[np.int64]
+) -> None:
+    """Verify that the nodes are one tree: siblings adjacent, children after their parent, which rules out cycles."""
+    n_nodes = parent.size
+    ids = np.arange(n_nodes)
+    inner = n_branches != 0
+    if ((n_branches < 0) | (n_branches >= n_nodes)).any() or n_branches.sum() != n_nodes - 1:
+        raise DocumentError(
+            f"nodes.n_branches: must not be negative, and must sum to {n_nodes - 1}: every node but the root is a child"
+        )
+    wrong = np.where(inner, (first_child <= ids) | (first_child > n_nodes - n_branches), first_child != -1)
+    if wrong.any():
+        raise DocumentError(f"nodes.first_child: node {wrong.argmax()}: must be a later node, with its siblings; -1 at a leaf")
+    owners = np.flatnonzero(inner)
+    children = np.repeat(first_child[owners], n_branches[owners])
+    children += np.arange(children.size) - np.repeat(np.cumsum(n_branches[owners]) - n_branches[owners], n_branches[owners])
+    expected = np.full(n_nodes, -1, np.int64)
+    expected[children] = np.repeat(owners, n_branches[owners])
+    # n - 1 children of which two coincide leave a node besides the root without a parent
+    if (expected[1:] == -1).any() or (parent != expected).any():
+        node = int(((parent != expected) | ((expected == -1) & (ids > 0))).argmax())
+        raise DocumentError(f"nodes.parent: node {node}: must be the one node that has it as a child; -1 at the root")
+
+
+def _read_tests(
+    tests: list[Any], nodes: dict[str, npt.NDArray[np.int64]], weight: npt.NDArray[np.float64], schema: Schema
+) -> dict[str, npt.NDArray[Any]]:
+    """Read the tests into columns over the nodes, as `Tree.from_growth` takes them."""
+    inner = np.flatnonzero(nodes["n_branches"])
+    test_of = nodes["test"][inner]
+    if (np.delete(nodes["test"], inner) != -1).any() or not np.array_equal(np.sort(test_of), np.arange(len(tests))):
+        raise DocumentError(f"nodes.test: each of the {len(tests)} tests must belong to one inner node; -1 at a leaf")
+    feature, kind, missing, threshold, gain, sizes = [], [], [], [], [], []
+    codes: list[int] = []
+    branch_of: list[int] = []
+    n_branches, first_child, weights = nodes["n_branches"][inner].tolist(), nodes["first_child"][inner].tolist(), weight.tolist()
+    for i, count, first in zip(test_of.tolist(), n_branches, first_child, strict=True):
+        where = f"tests[{i}]"
+        test = _typed(tests[i], dict, where)
+        j = _index(test.get("feature"), len(schema.features), f"{where}.feature")
+        this_kind = KINDS.get(_entry(test, "kind", str, where), LEAF)
+        if this_kind == LEAF:
+            raise DocumentError(f"{where}.kind: this version reads {', '.join(KINDS)}; got {_short(test['kind'])}")
+        feature.append(j)
+        kind.append(this_kind)
+        threshold.append(_read_threshold(test, schema.features[j], where) if this_kind == THRESHOLD else math.nan)
+        missing.append(_read_missing(test, where, weights[first : first + count]))
+        gain.append(_number(test.get("gain", 0.0), f"{where}.gain"))
+        table = _read_branches(test, count, where) if this_kind == NOMINAL else []
+        sizes.append(len(table))
+        codes.extend(code for code, _ in table)
+        branch_of.extend(branch for _, branch in table)
+
+    def over_nodes(entries: Iterable[float], dtype: type[np.generic], at_leaf: float) -> npt.NDArray[Any]:
+        column = np.full(weight.size, at_leaf, dtype)
+        column[inner] = list(entries)
+        return column
+
+    table_size = over_nodes(sizes, np.int64, 0)
+    return {
+        "feature": over_nodes(feature, np.int32, -1),
+        "kind": over_nodes(kind, np.uint8, LEAF),
+        "threshold": over_nodes(threshold, np.float64, math.nan),
+        "missing": over_nodes(missing, np.int32, STOP),
+        "gain": over_nodes(gain, np.float64, 0.0),
+        "table_start": np.cumsum(table_size) - table_size,
+        "table_size": table_size,
+        "table_code": _integers(codes, "tests: branches") + 1,
+        "table_branch": np.array(branch_of, np.int32),
+    }
+
+
+def _read_threshold(test: dict[str, Any], feature: Feature, where: str) -> float:
+    given = _number(test.get("threshold"), f"{where}.threshold")
+    if feature.kind != Kind.ORDINAL:
+        return given
+    threshold = given + 1.0
+    if threshold - 1.0 != given:
+        raise DocumentError(f"{where}.threshold: {given!r} is too fine for an ordinal feature; use a multiple of 0.5")
+    return threshold
+
+
+def _read_branches(test: dict[str, Any], n_branches: int, where: str) -> list[tuple[int, int]]:
+    """Pairs of category index and branch, ascending."""
+    branches = _entry(test, "branches", list, where)
+    if len(branches) != n_branches:
+        raise DocumentError(f"{where}.branches: has {len(branches)} branches, its node {n_branches}")
+    table = []
+    for branch, members in enumerate(branches):
+        for category in _typed(members, list, f"{where}.branches[{branch}]"):
+            if type(category) is not int or category < 0:
+                raise DocumentError(f"{where}.branches[{branch}]: must hold indices of categories; got {_short(category)}")
+            table.append((category, branch))
+    return sorted(table)
+
+
+def _read_missing(test: dict[str, Any], where: str, weights: list[float]) -> int:
+    entry = _entry(test, "missing", dict, where)
+    to = entry.get("to")
+    if to == "stop":
+        missing = STOP
+    elif to == "child":
+        missing = _index(entry.get("child"), len(weights), f"{where}.missing.child")
+    elif to == "shares":
+        missing = SHARES
+        shares = _floats(_entry(entry, "shares", list, f"{where}.missing"), f"{where}.missing.shares").tolist()
+        total = sum(weights)
+        if len(shares) != len(weights) or not all(
+            abs(share * total - weight) <= SUM_TOLERANCE * total for share, weight in zip(shares, weights, strict=True)
+        ):
+            raise DocumentError(
+                f"{where}.missing.shares: must be the shares of the children in their weight; others are not supported"
+            )
+    else:
+        raise DocumentError(f"{where}.missing.to: this version reads child, shares, stop; got {_short(to)}")
+    unseen = test.get("unseen", "as_missing")
+    same = [{"stop": "stop"}.get(to), {"child": missing} if to == "child" else None]
+    if unseen is None or unseen not in ("as_missing", *same):
+        raise DocumentError(f"{where}.unseen: must be 'as_missing', or say the same as missing; got {_short(unseen)}")
+    return missing
+
+
+# Values of JSON, checked
+
+
+def _short(value: Any) -> str:
+    """Write a value as error messages show it."""
+    if isinstance(value, (dict, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "a very large integer"
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _typed(value: Any, kind: type, where: str) -> Any:
+    if type(value) is not kind:
+        names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+        raise DocumentError(f"{where}: must be {names[kind]}; got {_short(value)}")
+    return value
+
+
+def _entry(entries: dict[str, Any], key: str, kind: type, where: str = "") -> Any:
+    where = f"{where}.{key}" if where else key
+    if key not in entries:
+        raise DocumentError(f"{where}: is missing")
+    return _typed(entries[key], kind, where)
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        number = float(value) if type(value) in (int, float) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _number(value: Any, where: str) -> float:
+    number = _finite(value)
+    if number is None:
+        raise DocumentError(f"{where}: must be a finite number; got {_short(value)}")
+    return number
+
+
+def _index(value: Any, stop: int, where: str) -> int:
+    if type(value) is not int or not 0 <= value < stop:
+        raise DocumentError(f"{where}: must be an integer from 0 to {stop - 1}; got {_short(value)}")
+    return value
+
+
+def _integers(column: list[Any], where: str) -> npt.NDArray[np.int64]:
+    try:
+        if set(map(type, column)) <= {int}:
+            return np.array(column, np.int64)
+    except OverflowError:
+        pass
+    raise DocumentError(f"{where}: must hold integers of 64 bits")
+
+
+def _floats(column: list[Any], where: str) -> npt.NDArray[np.float64]:
+    try:
+        if set(map(type, column)) <= {int, float}:
+            array = np.array(column, np.float64)
+            if np.isfinite(array).all():
+                return array
+    except OverflowError:
+        pass
+    raise DocumentError(f"{where}: must hold finite numbers")
