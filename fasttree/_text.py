@@ -1,0 +1,297 @@
+"""A tree as text for people: a line per branch, with the names of features, categories and classes.
+
+The tree is drawn as on paper: under each test its branches, each with its condition, and at the end of a path what the leaf
+predicts and how well it fits the samples it was grown on.  This file knows no estimators.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._table import Kind, Schema
+from ._tree import CATEGORY, KNOWN, STOP, THRESHOLD, Tree
+
+__all__ = ["export_text"]
+
+DRAWINGS = {
+    False: {"branch": "├── ", "last": "└── ", "through": "│   ", "past": "    ", "more": "…"},
+    True: {"branch": "|-- ", "last": "`-- ", "through": "|   ", "past": "    ", "more": "..."},
+}
+EXACT_DIGITS = 9  # thresholds of up to so many digits are printed as they are
+ROUGH_DIGITS = 6  # longer ones are midpoints that nobody measured: enough digits to tell them apart
+
+
+def export_text(
+    tree: Tree,
+    schema: Schema,
+    classes: npt.NDArray[Any] | None = None,
+    *,
+    max_depth: int | None = 100,
+    max_categories: int = 12,
+    decimals: int = 2,
+    show_weights: bool = False,
+    show_missing: bool | None = None,
+    ascii: bool = False,
+) -> str:
+    """Draw a tree in text.
+
+    A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and
+    ``no (0)`` where no sample came and the parent's majority decides; in regression ``2.4 (9)`` is the mean and the weight.
+
+    Parameters
+    ----------
+    tree : Tree
+    schema : Schema
+        Names, kinds and categories of the features.
+    classes : array, shape (k,), or None
+        Class labels; None for regression.
+    max_depth : int or None, default 100
+        Levels of branches to draw; what hangs below is counted: ``yes (6 of 9) … 36 nodes, depth 5``.  None draws everything,
+        which for very long paths is a very long text, because the indentation grows with the depth.
+    max_categories : int, default 12
+        Categories to name in one condition; the rest are counted.
+    decimals : int, default 2
+        Digits after the point of weights and means; trailing zeros are left out.  Means below 1 get as many significant digits.
+    show_weights : bool, default False
+        Whether every line says the weight of each class in its node, as ``{yes: 3, no: 6}``; classes without weight are left out.
+    show_missing : bool, optional
+        Whether conditions say where a missing value goes: ``or missing`` at a branch, else an extra line under the test.  By
+        default only where it follows a branch that is not the heaviest of its node.
+    ascii : bool, default False
+        Whether to draw with ASCII characters alone.
+
+    Returns
+    -------
+    str
+        Lines, each ended by a newline.
+
+    Raises
+    ------
+    ValueError
+        If `max_depth`, `max_categories` or `decimals` is out of range, or `classes` does not fit the tree.
+    """
+    for name, number, least in (("max_depth", max_depth, 0), ("max_categories", max_categories, 1), ("decimals", decimals, 0)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least):
+            raise ValueError(f"{name}={number!r}: must be an integer >= {least}")
+    if (0 if classes is None else len(classes)) != (tree.n_outputs_or_classes if tree.task == "classification" else 0):
+        raise ValueError("classes: must have a label for each column of the tree's values; None for regression")
+    if len(schema.features) != tree.n_features:
+        raise ValueError(f"schema: has {len(schema.features)} features; the tree was grown on {tree.n_features}")
+    labels = [] if classes is None else [_word(label) for label in classes.tolist()]
+    writer = _Writer(tree, schema, labels, int(max_categories), int(decimals), show_weights, show_missing, DRAWINGS[bool(ascii)])
+    return "".join(f"{line}\n" for line in writer.lines(math.inf if max_depth is None else int(max_depth)))
+
+
+class _Writer:
+    """The words for the nodes of one tree."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        schema: Schema,
+        labels: list[str],
+        max_categories: int,
+        decimals: int,
+        show_weights: bool,
+        show_missing: bool | None,
+        drawing: dict[str, str],
+    ) -> None:
+        self.tree = tree
+        self.labels = labels
+        self.max_categories = max_categories
+        self.decimals = decimals
+        self.show_weights = show_weights
+        self.show_missing = show_missing
+        self.drawing = drawing
+        self.names = [_word(feature.name) for feature in schema.features]
+        self.categories = [[_word(category) for category in feature.categories or ()] for feature in schema.features]
+        self.ordinal = [feature.kind == Kind.ORDINAL for feature in schema.features]
+        self.thresholds = _threshold_texts(tree)
+        self.child_start = tree.child_start()
+
+    def lines(self, max_depth: float) -> Iterator[str]:
+        if self.tree.n_branches[0] == 0:
+            yield self.outcome(0)
+            return
+        if max_depth == 0:
+            yield self.folded(0)
+            return
+        # (indentation, what stands on the line, node to open below or -1, its depth), the next line on top
+        waiting: list[tuple[str, str, int, int]] = list(reversed(self.branches(0, "", 1, max_depth)))
+        if self.show_weights:
+            yield self.counts(0)
+        while waiting:
+            indentation, line, node, depth = waiting.pop()
+            yield line
+            if node >= 0:
+                waiting.extend(reversed(self.branches(node, indentation, depth + 1, max_depth)))
+
+    def branches(self, node: int, indentation: str, depth: int, max_depth: float) -> list[tuple[str, str, int, int]]:
+        """Lines under a test, each with the node to open below it."""
+        tree, drawing = self.tree, self.drawing
+        first, missing = int(tree.first_child[node]), int(tree.missing[node])
+        conditions = self.conditions(node)
+        if missing >= 0 and tree.kind[node] != KNOWN and self.tells_missing(node):
+            conditions[missing] += " or missing"
+        note = self.note(node)
+        result = []
+        for child, condition in enumerate(conditions, first):
+            last = child == first + len(conditions) - 1 and note is None
+            line = indentation + drawing["last" if last else "branch"] + condition
+            below = -1
+            if tree.n_branches[child] == 0:
+                line += f": {self.outcome(child)}"
+            elif depth >= max_depth:
+                line += f": {self.folded(child)}"
+            else:
+                below = child
+                if self.show_weights:
+                    line += f" {self.counts(child)}"
+            result.append((indentation + drawing["past" if last else "through"], line, below, depth))
+        if note is not None:
+            result.append(("", f"{indentation}{drawing['last']}{note}", -1, depth))
+        return result
+
+    def tells_missing(self, node: int) -> bool:
+        if self.show_missing is not None:
+            return self.show_missing
+        weights = self.child_weights(node)
+        return weights[int(self.tree.missing[node])] < max(weights)
+
+    def child_weights(self, node: int) -> list[float]:
+        first = int(self.tree.first_child[node])
+        weights: list[float] = self.tree.weight[first : first + int(self.tree.n_branches[node])].tolist()
+        return weights
+
+    def note(self, node: int) -> str | None:
+        """Write the line on missing values that follow no branch, if wanted."""
+        missing = int(self.tree.missing[node])
+        if not self.show_missing or missing >= 0:
+            return None
+        name = self.names[self.tree.feature[node]]
+        if missing == STOP:
+            return f"{name} is missing: {self.outcome(node)}"
+        return f"{name} is missing: every branch, as {' : '.join(map(self.number, self.child_weights(node)))}"
+
+    def conditions(self, node: int) -> list[str]:
+        """Write what leads to each branch."""
+        tree = self.tree
+        feature, kind, n_branches = int(tree.feature[node]), int(tree.kind[node]), int(tree.n_branches[node])
+        name, categories = self.names[feature], self.categories[feature]
+        if kind == KNOWN:
+            return [f"{name} is known", f"{name} is missing"]
+        if kind == THRESHOLD:
+            threshold = float(tree.threshold[node])
+            # codes count from 1
+            text = categories[math.floor(threshold) - 1] if self.ordinal[feature] else self.thresholds[feature, threshold]
+            return [f"{name} <= {text}", f"{name} > {text}"]
+        if kind == CATEGORY:
+            return [f"{name} = {category}" for category in categories]
+        groups: list[list[str]] = [[] for _ in range(n_branches)]
+        table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
+        for code, branch in zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True):
+            groups[branch].append(categories[code - 1])
+        return [f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {self.set_of(group)}" for group in groups]
+
+    def set_of(self, names: Sequence[str]) -> str:
+        # naming all but one saves nothing
+        if len(names) <= self.max_categories + 1:
+            return f"{{{', '.join(names)}}}"
+        return f"{{{', '.join(names[: self.max_categories])}, {self.drawing['more']} {len(names) - self.max_categories} more}}"
+
+    def outcome(self, node: int) -> str:
+        """Write what the node predicts, and the weight behind it."""
+        total = float(self.tree.weight[node])
+        if not self.labels:
+            return f"{_mean(float(self.tree.value[node, 0]), self.decimals)} ({self.number(total)})"
+        row = self.tree.value[node]
+        label = int(row.argmax())
+        if self.show_weights:
+            return f"{self.labels[label]} {self.counts(node)}"
+        share, whole = self.number(float(row[label])), self.number(total)
+        if total == 0 or np.count_nonzero(row) <= 1:
+            return f"{self.labels[label]} ({whole})"
+        return f"{self.labels[label]} ({share} of {whole})"
+
+    def counts(self, node: int) -> str:
+        """Write the weight of each class, or of the node in regression."""
+        total = float(self.tree.weight[node])
+        if not self.labels or total == 0:
+            return f"({self.number(total)})"
+        row = self.tree.value[node]
+        return "{" + ", ".join(f"{self.labels[i]}: {self.number(float(row[i]))}" for i in np.flatnonzero(row)) + "}"
+
+    def folded(self, node: int) -> str:
+        """Write the prediction of an inner node and the size of what hangs below."""
+        start, stop, n_nodes, depth = node, node + 1, 0, -1
+        while start < stop:
+            n_nodes += stop - start
+            depth += 1
+            start, stop = int(self.child_start[start]), int(self.child_start[stop])
+        return f"{self.outcome(node)} {self.drawing['more']} {n_nodes - 1} nodes, depth {depth}"
+
+    def number(self, weight: float) -> str:
+        return _fixed(weight, self.decimals)
+
+
+def _word(name: Any) -> str:
+    """Write a name as it is, or quoted where a reader could not tell where it ends."""
+    text = str(name)
+    plain = text.isprintable() and text == text.strip() and text and not set(text) & set(",{}:")
+    return text if plain else repr(text)
+
+
+def _fixed(number: float, decimals: int) -> str:
+    """Write at most so many digits after the point, and no trailing zeros."""
+    if abs(number) >= 1e15:
+        return f"{number:.6g}"
+    text = f"{number:.{decimals}f}"
+    if float(text) == 0:
+        return f"{number:.1g}" if number else "0"  # what is there should not read as nothing
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _mean(number: float, decimals: int) -> str:
+    """Write as `_fixed`; below 1, where targets may be tiny, count significant digits instead."""
+    return _fixed(number, decimals) if abs(number) >= 1 or number == 0 else f"{number:.{max(decimals, 1)}g}"
+
+
+def _threshold_texts(tree: Tree) -> dict[tuple[int, float], str]:
+    """Text of each (feature, threshold): exact if short, else rounded so that a feature's thresholds stay apart."""
+    tested = np.flatnonzero(tree.kind == THRESHOLD)
+    pairs = set(zip(tree.feature[tested].tolist(), tree.threshold[tested].tolist(), strict=True))
+    texts = {}
+    long = []
+    for feature, threshold in pairs:
+        exact = repr(threshold).removesuffix(".0")
+        mantissa = exact.split("e")[0].lstrip("-0.").replace(".", "")
+        if len(mantissa) <= EXACT_DIGITS:
+            texts[feature, threshold] = exact
+        else:
+            long.append((feature, threshold))
+    taken = {(feature, text) for (feature, _), text in texts.items()}
+    digits = ROUGH_DIGITS
+    while long:
+        rounded = {pair: _round_text(pair[1], digits) for pair in long}
+        times = Counter((feature, text) for (feature, _), text in rounded.items())
+        done = {
+            (feature, threshold): text
+            for (feature, threshold), text in rounded.items()
+            if times[feature, text] == 1 and (feature, text) not in taken
+        }
+        texts |= done
+        long = [pair for pair in long if pair not in done]
+        digits += 1
+    return texts
+
+
+def _round_text(number: float, digits: int) -> str:
+    # a digit after the point at least: 1234567.25 must not become 1234567
+    before_point = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
+    return f"{number:.{max(digits, before_point + 1)}g}"
