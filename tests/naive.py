@@ -393,8 +393,8 @@ def category_orders(problem: Problem, by_value: dict[Any, list[Part]]) -> list[l
 
     def by_mean(response: Callable[[int], Any]) -> list[int]:
         def mean(code: int) -> Fraction:
-            total = sum(Fraction(w) * Fraction(response(row)) for row, w in by_value[code])
-            return total / sum(Fraction(w) for _, w in by_value[code])
+            total = sum((Fraction(w) * Fraction(response(row)) for row, w in by_value[code]), start=Fraction())
+            return total / sum((Fraction(w) for _, w in by_value[code]), start=Fraction())
 
         return sorted(codes, key=lambda code: (mean(code), code))
 
