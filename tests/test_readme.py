@@ -1,0 +1,32 @@
+"""The README tells the truth: its Python runs as it stands there."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PYTHON = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder of its own that has the examples, so that what the README saves goes nowhere else."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_programs_run_one_after_the_other():
+    names = {}
+    for program in PYTHON:
+        if ">>>" not in program:
+            exec(program, names)
+    assert names["again"].export_text() == names["model"].export_text()
+
+
+def test_shown_results_are_the_results():
+    session = "\n".join(program for program in PYTHON if ">>>" in program)
+    assert ">>>" in session
+    test = doctest.DocTestParser().get_doctest(session, {}, "README.md", "README.md", 0)
+    assert doctest.DocTestRunner().run(test).failed == 0
