@@ -1,0 +1,337 @@
+"""From a table and a recipe to a tree: the only caller of the engine's growth, and of its walks.
+
+Translates words into the engine's enums, weights and targets into fixed point, cuts back into thresholds.  Knows neither data
+frames nor estimators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree import _core
+from fasttree._recipe import Limits, Recipe
+from fasttree._table import Kind, Table
+from fasttree._tree import CATEGORY, SHARES, THRESHOLD, Tree
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+BLOCK_ROWS = 65_535  # samples up to which a list entry takes 4 bytes
+COLUMNS_AT_ONCE = 8  # of a C-ordered table: few enough to stay small, enough to read every cache line once or twice
+ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
+EXACT_INTEGERS = 2.0**53
+FIXED_POINT_BITS = 61  # sums of weights stay below 2**62
+RELEASE8_GAP = 1e-5  # Quinlan's program does not separate values that are closer
+RELEASE8_TOLERANCE = 1e-3
+
+Floats = npt.NDArray[np.float64]
+
+
+def grow(
+    table: Table,
+    target: npt.NDArray[Any],
+    sample_weight: Floats | None,
+    recipe: Recipe,
+    limits: Limits,
+    *,
+    n_classes: int,
+    block_rows: int = BLOCK_ROWS,
+) -> Tree:
+    """Grow the tree that `recipe` describes.
+
+    Parameters
+    ----------
+    table : Table
+    target : array of shape (n_samples,)
+        Class codes 0, ..., n_classes - 1, or float64 targets.
+    sample_weight : float64 array of shape (n_samples,) or None
+        Positive; None: every sample counts 1.
+    recipe : Recipe
+    limits : Limits
+    n_classes : int
+        0 for regression.
+    block_rows : int
+        Samples up to which the engine works on private blocks; the tree does not depend on it.
+
+    Raises
+    ------
+    ValueError
+        If two choices of the recipe exclude each other.
+    """
+    check_recipe(recipe, n_classes)
+    n_samples = table.n_samples
+    weight, unit = _fixed_point_weights(sample_weight)
+    encoding, has_missing = _encode(table, recipe, block_rows)
+    if recipe.missing == "fractional" and has_missing and unit == 1.0:
+        # samples will be divided: every weight becomes a multiple of a quantum far below a sample
+        weight, unit = _fractional_weights(weight, n_samples)
+    labels = values = sums = None
+    y_unit = y_bound = 0.0
+    if n_classes:
+        labels = np.ascontiguousarray(target, dtype=np.uint16)
+    else:
+        values = np.ascontiguousarray(target, dtype=np.float64)
+        sums, y_unit, y_bound = _fixed_point_targets(values, weight, unit)
+    grown = _core.grow(
+        encoding,
+        labels,
+        values,
+        sums,
+        weight,
+        n_classes=n_classes,
+        unit=unit,
+        y_unit=y_unit,
+        y_bound=y_bound,
+        impurity=_core.IMPURITY[recipe.impurity],
+        nominal=_core.FORM[recipe.nominal],
+        ordinal=_core.FORM[recipe.ordinal],
+        missing=_core.MISSING[recipe.missing],
+        ratio=recipe.rank == "gain_ratio",
+        release8=recipe.release8,
+        max_depth=-1 if limits.max_depth is None else limits.max_depth,
+        min_samples_split=limits.min_samples_split,
+        min_samples_leaf=limits.min_samples_leaf,
+        min_weight_leaf=limits.min_weight_leaf,
+        min_impurity_decrease=limits.min_impurity_decrease,
+        min_impurity=limits.min_impurity,
+        min_gain=limits.min_gain,
+        min_branch_weight=limits.min_branch_weight if recipe.release8 else 0.0,
+        max_features=table.n_features if limits.max_features is None else limits.max_features,
+        seed=limits.seed,
+    )
+    del encoding
+    grown["threshold"] = _thresholds(grown, table, recipe)
+    del grown["row_low"], grown["row_high"]
+    tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features)
+    if recipe.release8:
+        tree = _without_useless_splits(tree)
+    return tree
+
+
+def check_recipe(recipe: Recipe, n_classes: int) -> None:
+    """Refuse choices that exclude each other.
+
+    Raises
+    ------
+    ValueError
+        Naming the two choices.
+    """
+    forms = {recipe.nominal, recipe.ordinal}
+    if n_classes == 0 and recipe.impurity != "squared_error":
+        raise ValueError(f"impurity={recipe.impurity!r} needs classes; use impurity='squared_error' for numeric targets")
+    if n_classes and recipe.impurity == "squared_error":
+        raise ValueError("impurity='squared_error' needs a numeric target; use 'gini', 'entropy' or 'misclassification'")
+    if n_classes == 0 and recipe.missing == "fractional":
+        raise ValueError("missing='fractional' and a numeric target exclude each other; use missing='direction'")
+    if recipe.missing == "direction" and forms & {"category", "present"}:
+        raise ValueError(
+            "missing='direction' and a branch per category exclude each other: it needs two branches; use missing='fractional'"
+            " or nominal='subset', ordinal='threshold'"
+        )
+    if recipe.rank == "gain_ratio" and forms & {"subset", "one_vs_rest"}:
+        raise ValueError(
+            "rank='gain_ratio' and two groups of categories exclude each other; use rank='gain' or nominal='category'"
+        )
+    if recipe.missing == "fractional" and forms & {"subset", "one_vs_rest"}:
+        raise ValueError(
+            "missing='fractional' and two groups of categories exclude each other; use missing='direction' or nominal='category'"
+        )
+
+
+# --- into the engine
+
+
+def columns(table: Table) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Every column once; those of a C-ordered matrix a few at a time, so that each cache line is read rarely."""
+    matrix = table.matrix
+    if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:
+        for feature in range(table.n_features):
+            yield feature, table.column(feature)
+        return
+    for start in range(0, table.n_features, COLUMNS_AT_ONCE):
+        block = np.ascontiguousarray(matrix[:, start : start + COLUMNS_AT_ONCE].T)
+        for offset, column in enumerate(block):
+            yield start + offset, column
+
+
+def _encode(table: Table, recipe: Recipe, block_rows: int) -> tuple[_core.Encoding, bool]:
+    """The encoded features, and (asked only where samples may be divided) whether a value is missing."""
+    encoding = _core.Encoding(table.n_samples, table.n_features, block_rows)
+    gap = RELEASE8_GAP if recipe.release8 else -1.0
+    has_missing = False
+    for feature, column in columns(table):
+        described = table.schema.features[feature]
+        if described.kind == Kind.CONTINUOUS:
+            encoding.add_continuous(feature, column, gap)
+        else:
+            assert described.categories is not None
+            encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+        if recipe.missing == "fractional" and not has_missing:
+            has_missing = bool(np.isnan(column).any() if described.kind == Kind.CONTINUOUS else not column.all())
+    return encoding, has_missing
+
+
+def _power_of_two_quantum(total: float) -> float:
+    """The smallest power of two q with total / q < 2**FIXED_POINT_BITS."""
+    exponent = int(np.frexp(total)[1])
+    return float(np.ldexp(1.0, exponent - FIXED_POINT_BITS))
+
+
+def _fixed_point_weights(sample_weight: Floats | None) -> tuple[npt.NDArray[np.int64] | None, float]:
+    """Weights as multiples of a unit: 1 if all are whole numbers, else a power of two that no sum can overflow."""
+    if sample_weight is None:
+        return None, 1.0
+    total = float(sample_weight.sum())
+    if total < EXACT_INTEGERS and np.array_equal(sample_weight, np.rint(sample_weight)):
+        if (sample_weight == 1).all():
+            return None, 1.0
+        return sample_weight.astype(np.int64), 1.0
+    unit = _power_of_two_quantum(total)
+    return np.maximum(np.rint(sample_weight / unit), 1).astype(np.int64), unit
+
+
+def _fractional_weights(weight: npt.NDArray[np.int64] | None, n_samples: int) -> tuple[npt.NDArray[np.int64], float]:
+    total = n_samples if weight is None else int(weight.sum())
+    unit = _power_of_two_quantum(float(total))
+    if weight is None:
+        weight = np.ones(n_samples, dtype=np.int64)
+    return weight * int(1 / unit), unit
+
+
+def _fixed_point_targets(
+    values: Floats, weight: npt.NDArray[np.int64] | None, unit: float
+) -> tuple[npt.NDArray[np.int64], float, float]:
+    """weight x target as multiples of a power of two; that unit; the largest |target| or |weight x target|."""
+    middle = 0.5 * float(values.min()) + 0.5 * float(values.max())
+    products = values - middle
+    bound = float(np.abs(values).max())
+    if weight is not None:
+        largest = float(weight.max()) * unit
+        products *= weight * unit
+        bound *= max(largest, 1.0)
+    total = float(np.abs(products).sum())
+    y_unit = _power_of_two_quantum(total) if total > 0 else 1.0
+    return np.rint(products / y_unit).astype(np.int64), y_unit, bound
+
+
+# --- out of the engine
+
+
+def _thresholds(grown: dict[str, Any], table: Table, recipe: Recipe) -> Floats:
+    """Midpoints of the two values that each cut separates; C4.5: the largest value of the table up to the midpoint."""
+    thresholds = np.full(len(grown["kind"]), np.nan)
+    by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
+    by_feature = by_threshold[np.argsort(grown["feature"][by_threshold], kind="stable")]
+    features, starts = np.unique(grown["feature"][by_feature], return_index=True)
+    for feature, nodes in zip(features, np.split(by_feature, starts[1:]), strict=True):
+        column = table.column(int(feature))
+        low = column[grown["row_low"][nodes]].astype(np.float64)
+        high = column[grown["row_high"][nodes]].astype(np.float64)
+        middle = midpoints(low, high)
+        if recipe.release8 and table.schema.features[feature].kind == Kind.CONTINUOUS:
+            ordered, inverse = np.unique(middle, return_inverse=True)
+            raised = np.empty_like(ordered)
+            _core.raise_thresholds(column, ordered, raised)
+            middle = raised[inverse]
+        thresholds[nodes] = middle
+    return thresholds
+
+
+def midpoints(low: Floats, high: Floats) -> Floats:
+    """A double t with low <= t < high, halfway where there is one."""
+    with np.errstate(over="ignore"):
+        middle = low + (high - low) / 2
+        middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
+    return np.where((middle >= high) | (middle < low), low, middle)
+
+
+def _as_tree(grown: dict[str, Any], task: str, n_features: int) -> Tree:
+    owner = grown.pop("table_node")
+    size = np.bincount(owner, minlength=len(grown["kind"]))
+    start = np.zeros_like(size)
+    firsts = np.flatnonzero(np.diff(owner, prepend=-1))
+    start[owner[firsts]] = firsts
+    del grown["parent"]
+    return Tree.from_growth(task=task, n_features=n_features, table_start=start, table_size=size, **grown)
+
+
+def _without_useless_splits(tree: Tree) -> Tree:
+    """C4.5's collapse: a split that does not reduce the training errors becomes a leaf (Quinlan 1993)."""
+    error = np.where(tree.weight > 0, tree.weight - tree.value.max(axis=1), 0.0)
+    useless = np.empty(tree.node_count, dtype=np.uint8)
+    _core.useless_splits(tree.parent, tree.first_child, error, RELEASE8_TOLERANCE, useless)
+    return tree.prune_at(useless.astype(bool)) if useless.any() else tree
+
+
+# --- walks
+
+
+def blocks(table: Table) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+    """The table as float blocks: whole where it is a float matrix, else a bounded number of rows at a time."""
+    step = max(table.n_samples, 1) if table.matrix is not None else ROWS_AT_ONCE
+    for start in range(0, table.n_samples, step):
+        stop = min(start + step, table.n_samples)
+        yield slice(start, stop), table.block(start, stop)
+
+
+def divides(tree: Tree) -> bool:
+    """Can a sample reach several leaves of the tree?"""
+    return bool((tree.missing == SHARES).any())
+
+
+def walk(tree: Tree, table: Table) -> npt.NDArray[np.int32]:
+    """The node where each sample ends, int32 (n_samples,); of several leaves the one with the largest part of it."""
+    leaves = np.empty(table.n_samples, dtype=np.int32)
+    divided = divides(tree)
+    for rows, block in blocks(table):
+        if divided:
+            shares = np.empty((len(block), tree.n_outputs_or_classes))
+            _core.walk_shares(tree, block, tree.value, shares, leaves[rows])
+        else:
+            _core.walk(tree, block, leaves[rows])
+    return leaves
+
+
+def predict_value(tree: Tree, table: Table) -> Floats:
+    """Class shares (rows sum to 1) or means, float64 (n_samples, k)."""
+    if not divides(tree):
+        return node_values(tree)[walk(tree, table)]
+    shares = np.empty((table.n_samples, tree.n_outputs_or_classes))
+    leaves = np.empty(table.n_samples, dtype=np.int32)
+    for rows, block in blocks(table):
+        _core.walk_shares(tree, block, tree.value, shares[rows], leaves[rows])
+    return shares
+
+
+def node_values(tree: Tree) -> Floats:
+    """What each node predicts: class shares, or the mean; an empty leaf's first largest class gets all."""
+    if tree.task == "regression":
+        return tree.value
+    totals = tree.value.sum(axis=1, keepdims=True)
+    values = tree.value / np.where(totals > 0, totals, 1.0)
+    if (tree.kind == CATEGORY).any():
+        empty = np.flatnonzero(tree.weight == 0)
+        values[empty] = np.eye(values.shape[1])[tree.value[empty].argmax(axis=1)]
+    return values
+
+
+def decision_path(tree: Tree, table: Table) -> csr_matrix:
+    """Node indicator of every sample, a bool CSR matrix (n_samples, node_count)."""
+    from scipy.sparse import csr_matrix
+
+    starts = np.zeros(table.n_samples + 1, dtype=np.int64)
+    for rows, block in blocks(table):
+        _core.paths(tree, block, starts[rows.start : rows.stop + 1], None)
+    np.cumsum(starts, out=starts)
+    nodes = np.empty(starts[-1], dtype=np.int32)
+    for rows, block in blocks(table):
+        _core.paths(tree, block, starts[rows.start : rows.stop + 1], nodes)
+    indicator = csr_matrix(
+        (np.ones(len(nodes), dtype=np.bool_), nodes, starts), shape=(table.n_samples, tree.node_count)
+    )
+    indicator.sort_indices()
+    return indicator
