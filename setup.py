@@ -23,6 +23,7 @@ DIRECTIVES = {
     "nonecheck": False,
     "cdivision": True,
     "embedsignature": True,
+    "show_performance_hints": not DEBUG,  # the checks are what the hints would complain about
 }
 
 # -ffp-contract=off: the same tree on every machine, with or without fused multiply-add.
