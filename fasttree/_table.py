@@ -244,6 +244,8 @@ def _unreadable(cell: Any, name: str, row: int) -> Exception:
 def _series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     """Read a column of a data frame by its type, with the library's own dictionary encoding for strings."""
     dtype = series.dtype
+    if series.implementation.is_pandas_like() and series.to_native().dtype == object:
+        return _object_cells(series.to_native().tolist(), name, first_row)
     if dtype.is_float():
         return _array_cells(series.to_numpy(), name, first_row)
     if dtype in (nw.Int128, nw.UInt128) or dtype.is_decimal():
@@ -381,7 +383,8 @@ def _open(X: Any) -> _Source:
         if values.ndim == 1 and any(isinstance(row, Sequence) and not isinstance(row, str) for row in values):
             raise _checks.ragged_rows()
     elif isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
-        values = np.ma.filled(X.astype(object), None)
+        values = np.asarray(X).astype(object)
+        values[np.ma.getmaskarray(X)] = None
     else:
         values = np.asarray(X)
     if values.ndim != 2:
@@ -799,7 +802,7 @@ def _target_cells(y: Any) -> tuple[Cells, bool]:
     if issparse(y):
         raise _checks.sparse_target()
     if not isinstance(y, (np.ndarray, list, tuple)):
-        series = nw.from_native(y, pass_through=True, allow_series=True)
+        series = nw.from_native(_whole_column(y), pass_through=True, allow_series=True)
         if isinstance(series, nw.DataFrame):
             if series.shape[1] != 1:
                 raise _checks.not_one_target(series.shape)
@@ -814,6 +817,16 @@ def _target_cells(y: Any) -> tuple[Cells, bool]:
     if values.ndim != 1:
         raise _checks.not_one_target(values.shape)
     return _array_cells(values, "y", 0), isinstance(y, np.ndarray) and values.dtype.kind == "O"
+
+
+def _whole_column(y: Any) -> Any:
+    """Wrap a bare pandas or Arrow array, which narwhals does not know, as a column of its library."""
+    pandas, pyarrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
+    if pandas is not None and isinstance(y, (pandas.api.extensions.ExtensionArray, pandas.Index)):
+        return pandas.Series(y)
+    if pyarrow is not None and isinstance(y, pyarrow.Array):
+        return pyarrow.chunked_array([y])
+    return y
 
 
 def _check_target(missing: Array) -> None:
