@@ -296,8 +296,8 @@ def test_check_finds_a_weight_that_is_lost_unless_missing_values_stop():
     with pytest.raises(ValueError, match="node 3: weight: the children's weights must sum to the node's"):
         changed(with_entry(tree, "missing", 3, SHARES), **lighter).check()
     heavier = {"weight": tree.weight.copy(), "value": tree.value.copy()}
-    heavier["weight"][6] += 0.5
-    heavier["value"][6, 0] += 0.5
+    heavier["weight"][6] += 1.5
+    heavier["value"][6, 0] += 1.5
     with pytest.raises(ValueError, match="node 3: weight: the children's weights must sum to the node's"):
         changed(tree, **heavier).check()
 

@@ -193,7 +193,7 @@ def _random_node(random: Random, task: str, depth: int) -> Node:
         value = [random.choice(WEIGHTS) for _ in range(3)]
         value[random.randrange(3)] += 1.0
         weight = sum(value)
-        node = leaf(value if task == "classification" else [random.gauss(0, 1)], n_samples=random.randint(1, 9), weight=weight)
+        node = leaf(value if task == "classification" else [random.uniform(-1, 1)], n_samples=random.randint(1, 9), weight=weight)
         node.fields["impurity"] = impurity
         return node
     kind = random.choice([THRESHOLD, NOMINAL, CATEGORY, KNOWN])
@@ -201,7 +201,7 @@ def _random_node(random: Random, task: str, depth: int) -> Node:
     categories = SCHEMA.features[feature].categories or ()
     table, threshold, n_branches = [], np.nan, 2
     if kind == THRESHOLD:
-        threshold = random.choice([1.5, 2.0, 2.5]) if categories else random.gauss(0, 100)
+        threshold = random.choice([1.5, 2.0, 2.5]) if categories else random.uniform(-100, 100)
     elif kind == CATEGORY:
         n_branches = len(categories)
     elif kind == NOMINAL:
