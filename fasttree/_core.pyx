@@ -89,7 +89,7 @@ cdef enum:
 cdef double RELATIVE_TIE = 1e-10
 cdef double RISK_TIE = 1e-13
 cdef double RELEASE8_TOLERANCE = 1e-3    # Quinlan's Epsilon
-cdef double RELEASE8_GAP = 1e-5          # values closer than this are one value for C4.5
+cdef double RELEASE8_GAP = 1e-5          # values closer than this, in single precision, are one value for C4.5
 
 
 cdef struct Cut:
@@ -2650,7 +2650,7 @@ cdef class Encoding:
     def add_continuous(self, int32_t feature, const real_t[:] column, double gap=-1.0):
         """Encode a continuous feature: float32 or float64 (n_samples,), NaN = missing, nothing infinite.
 
-        `gap`: values at most so far apart must not be separated by a cut; the engine then keeps the values themselves.
+        `gap`: where two values are at most so far apart, the engine keeps all of them, in single precision, for C4.5's gap rule.
         """
         cdef uint64_t distinct[256]
         cdef uint8_t* codes = self.next_column()
@@ -2669,14 +2669,14 @@ cdef class Encoding:
             for i in range(found - 1):
                 close = close or value_of(distinct[i + 1]) - value_of(distinct[i]) <= gap
             if close:
-                values = np.array([0.0] + [value_of(distinct[i]) for i in range(found)])
+                values = np.array([0.0] + [<float> value_of(distinct[i]) for i in range(found)])
         else:
             self.n_codes[feature] = 0
             self.lists[feature] = self.new_list()
             with nogil:
                 close = list_column(column, self.records, self.spare, self.lists[feature], self.wide, gap)
             if close:
-                values = np.ascontiguousarray(column, dtype=np.float64)
+                values = np.asarray(column).astype(np.float32).astype(np.float64)
         if close:
             self.kept.append(values)
             self.exact[feature] = &values[0]

@@ -25,7 +25,7 @@ COLUMNS_AT_ONCE = 8  # of a C-ordered table: few enough to stay small, enough to
 ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
 EXACT_INTEGERS = 2.0**53
 FIXED_POINT_BITS = 61  # sums of weights stay below 2**62
-RELEASE8_GAP = 1e-5  # Quinlan's program does not separate values that are closer
+RELEASE8_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: look at all near that
 RELEASE8_TOLERANCE = 1e-3
 
 Floats = npt.NDArray[np.float64]
@@ -225,6 +225,8 @@ def _thresholds(grown: dict[str, Any], table: Table, recipe: Recipe) -> Floats:
     """Midpoints of the two values that each cut separates; C4.5: the largest value of the table up to the midpoint."""
     thresholds = np.full(len(grown["kind"]), np.nan)
     by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
+    if not by_threshold.size:
+        return thresholds
     by_feature = by_threshold[np.argsort(grown["feature"][by_threshold], kind="stable")]
     features, starts = np.unique(grown["feature"][by_feature], return_index=True)
     for feature, nodes in zip(features, np.split(by_feature, starts[1:]), strict=True):

@@ -469,6 +469,9 @@ class Table:
         self._unseen = unseen
         self._kept: dict[int, Array] = {}  # columns that were slow to read, or small
         self._lookups: dict[int, dict[Category, int]] = {}
+        self._numeric: Array | None = None  # an array of numbers, all features continuous: no need to go by columns
+        if isinstance(source, _ArraySource) and source.values.dtype.kind in "biuf" and _all_continuous(schema):
+            self._numeric = source.values
 
     def column(self, j: int) -> Array:
         """Column of feature `j`.
@@ -498,6 +501,10 @@ class Table:
         if self.matrix is not None:
             return self.matrix[start:stop]
         stop = min(stop, self.n_samples)
+        if self._numeric is not None:
+            block = self._numeric[start:stop].astype(np.float64, order="C")
+            _check_finite_matrix(block, self.schema, start)
+            return block
         block = np.empty((stop - start, self.n_features))
         for j, feature in enumerate(self.schema.features):
             column = self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop)
@@ -546,6 +553,17 @@ def _check_finite(values: Array, name: str, first_row: int) -> None:
         raise _checks.infinite_values(name, int(np.count_nonzero(infinite)), first_row + int(np.argmax(infinite)))
 
 
+def _check_finite_matrix(values: Array, schema: Schema, first_row: int) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    lines = values.T if values.flags.f_contiguous else values  # in the order of memory, a few at a time
+    step = 2**16 // lines.shape[1] + 1
+    if any(np.isinf(lines[start : start + step]).any() for start in range(0, len(lines), step)):
+        for j, feature in enumerate(schema.features):
+            _check_finite(values[:, j], feature.name, first_row)
+
+
 def _as_labels(cells: Cells) -> Labels:
     return cells if isinstance(cells, Labels) else cells.labels()
 
@@ -571,6 +589,10 @@ def _codes(labels: Labels, lookup: Mapping[Category, int]) -> tuple[Array, _Unkn
             occurring = np.unique(labels.positions[hits])
             unknown = _Unknown([labels.values[position] for position in occurring], int(np.argmax(hits)))
     return codes, unknown
+
+
+def _all_continuous(schema: Schema) -> bool:
+    return all(feature.kind is Kind.CONTINUOUS for feature in schema.features)
 
 
 # Learning a schema
@@ -649,11 +671,7 @@ def learn_table(
 
 def _plain_table(X: Array, schema: Schema) -> Table:
     X = np.asarray(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(X.sum())
-    if not finite:
-        for j, feature in enumerate(schema.features):
-            _check_finite(X[:, j], feature.name, 0)
+    _check_finite_matrix(X, schema, 0)
     return Table(_ArraySource(X), schema, matrix=X)
 
 
@@ -787,7 +805,7 @@ def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimato
         warnings.warn(_checks.names_gained(estimator_name), UserWarning, stacklevel=3)
     if source.shape[1] != n_features:
         raise _checks.wrong_n_features(source.shape[1], n_features, estimator_name)
-    if is_plain and all(feature.kind is Kind.CONTINUOUS for feature in schema.features):
+    if is_plain and _all_continuous(schema):
         return _plain_table(X, schema)
     return Table(source, schema, unseen=unseen)
 

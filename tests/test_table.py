@@ -181,6 +181,12 @@ def test_a_plain_float_array_is_used_without_a_copy(dtype, order):
         np.testing.assert_array_equal(table.block(1, 3), X[1:3])
 
 
+def test_sums_that_overflow_are_not_taken_for_infinite_values():
+    X = np.full((3, 2), np.finfo(np.float64).max)
+    assert learn_table(X).matrix is X
+    assert learn_table(pd.DataFrame(X)).column(1)[0] == X[0, 0]
+
+
 def test_only_a_plain_table_has_a_matrix():
     X = np.zeros((3, 2))
     assert learn_table(X, categorical_features=[0]).matrix is None
@@ -526,6 +532,18 @@ BAD_TABLES = {
     ),
     "infinite at prediction": (
         lambda: encode_table(np.array([[1.0, 2.0], [np.inf, 2.0]]), learn_table(np.zeros((1, 2))).schema),
+        _checks.infinite_values("x0", 1, 1),
+    ),
+    "infinite in a Fortran-ordered array": (
+        lambda: learn_table(np.asfortranarray([[1.0, NAN], [2.0, -np.inf]])),
+        _checks.infinite_values("x1", 1, 1),
+    ),
+    "infinite far down": (
+        lambda: learn_table(np.array([[NAN]] * 70_000 + [[np.inf]], dtype=np.float32)),
+        _checks.infinite_values("x0", 1, 70_000),
+    ),
+    "infinite in a block of halves": (
+        lambda: encode_table(np.array([[1.0], [np.inf]], dtype=np.float16), learn_table([[0.5]]).schema).block(1, 2),
         _checks.infinite_values("x0", 1, 1),
     ),
     "infinite in a block": (
