@@ -1,9 +1,13 @@
 """Decision trees: grown exactly, fast, and made to be read.
 
->>> import fasttree
->>> model = fasttree.CARTClassifier(max_depth=2).fit([["red", 3.0], ["red", 1.0], ["blue", 2.0]], ["no", "yes", "yes"])
->>> model.predict([["blue", 9.0]])
-array(['yes'], dtype='<U3')
+>>> from fasttree import CARTClassifier
+>>> rows = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]]
+>>> model = CARTClassifier().fit(rows, ["ripe", "unripe", "unripe", "unripe"])
+>>> print(model.export_text(ascii=True), end="")
+|-- x1 <= 2.5: unripe (3)
+`-- x1 > 2.5: ripe (1)
+>>> model.predict([["red", 2.8]])
+array(['ripe'], dtype='<U6')
 """
 
 __version__ = "0.1.0"
