@@ -7,7 +7,7 @@ In the order of a tree's life: types, sums, impurity, encode, count, scan, choos
 """
 
 cimport cython
-from libc.math cimport INFINITY, NAN, ceil, fabs, floor, isnan, log2, rint
+from libc.math cimport INFINITY, NAN, ceil, fabs, floor, isnan, log, log2, rint
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
@@ -96,7 +96,8 @@ cdef struct Cut:
     double gain            # in risk units: what competes
     double first_gain      # gain of the candidate that `at` names
     double split_info      # bits x weight of the branches, missing one of them
-    double worth
+    float single_gain      # release8: gain per case, less the penalty of a threshold
+    float single_info
     int64_t at             # last list position (listed), code (counted) or rank (groups) of branch 0
     uint64_t mask          # GROUP_CUT over an exhaustive search: groups of branch 0
     int32_t feature
@@ -201,6 +202,7 @@ cdef struct Scratch:
     int64_t* positions
     int64_t* left
     int64_t* right
+    int64_t* mark                  # left class weights at the start of a chunk
     int64_t* totals                # class weights of the known samples
     int64_t* lost                  # class weights of the samples with a missing value
     int64_t* hist                  # counted features: code x width
@@ -312,6 +314,78 @@ cdef inline double risk_of(const Problem* p, const int64_t* counts) noexcept nog
     if p.sweep == TABLE:
         return table_risk(p, counts)
     return class_risk(p.impurity, counts, p.n_classes, p.unit)
+
+
+# Release 8 keeps gains in single precision, and many of its choices are ties that this rounding decides.  What follows repeats
+# its steps, so that such choices fall as they did.  Counts are sums in fixed point, hence the result does not depend on order.
+
+cdef inline double xlgx(float x) noexcept nogil:
+    return x * (log(<double> x) / 0.6931471805599453) if x > 0 else 0.0
+
+
+cdef float single_information(const int64_t* counts, const int64_t* rest_of, int32_t n_classes, double unit) noexcept nogil:
+    """I(counts), or of rest_of - counts if that is given: bits x cases."""
+    cdef float s = 0
+    cdef float t = 0
+    cdef float v
+    cdef int32_t k
+    for k in range(n_classes):
+        v = <float> (<double> (counts[k] if rest_of == NULL else rest_of[k] - counts[k]) * unit)
+        s = <float> (s + xlgx(v))
+        t = t + v
+    return <float> (xlgx(t) - s)
+
+
+cdef inline float single_gain_of(const Problem* p, float base, float info, int64_t known, int64_t weight, bint continuous) noexcept nogil:
+    cdef float cases = <float> (<double> weight * p.unit)
+    cdef float items = <float> (<double> known * p.unit)
+    cdef float unknown
+    cdef float rest
+    if continuous:
+        unknown = <float> (1.0 - <double> items / cases)
+    else:
+        unknown = <float> (<double> <float> (<double> (weight - known) * p.unit) / cases)
+    rest = base - <float> (info / items)
+    return <float> (1.0 - unknown) * rest
+
+
+cdef inline float threshold_base(const Problem* p, const Totals* known) noexcept nogil:
+    return single_information(known.counts, NULL, p.n_classes, p.unit) / <float> (<double> known.weight * p.unit)
+
+
+cdef inline float threshold_gain(const Problem* p, const Totals* known, float base, const int64_t* left, int64_t weight) noexcept nogil:
+    """Gain per case of a threshold that puts `left` on the left; `weight` counts the missing values too."""
+    cdef float info = single_information(left, NULL, p.n_classes, p.unit)
+    info = info + single_information(left, known.counts, p.n_classes, p.unit)
+    return single_gain_of(p, base, info, known.weight, weight, True)
+
+
+cdef inline double single_slack(const Problem* p, const Totals* known) noexcept nogil:
+    """More than the rounding above can change a gain, in bits x weight: K + 4 roundings of numbers up to W lg W."""
+    cdef double weight = <double> known.weight * p.unit
+    return 2.4e-7 * (p.n_classes + 4) * (xlogx(weight) + weight)
+
+
+cdef float single_branches(const Problem* p, const Scratch* s, int64_t q, const Totals* known, int64_t weight, float* split) noexcept nogil:
+    """Gain per case of a branch per group, and its split information with the missing values as one more branch."""
+    cdef float info = 0
+    cdef float items = <float> (<double> known.weight * p.unit)
+    cdef float lost = <float> (<double> (weight - known.weight) * p.unit)
+    cdef float part_s, part_t, v
+    cdef double total = 0
+    cdef int64_t g
+    cdef int32_t k
+    for k in range(p.n_classes):
+        total += xlgx(<float> (<double> known.counts[k] * p.unit))
+    part_s = <float> xlgx(lost)
+    part_t = lost
+    for g in range(q):
+        info = info + single_information(&s.group_stat[g * p.width], NULL, p.n_classes, p.unit)
+        v = <float> (<double> s.group_w[g] * p.unit)
+        part_s = <float> (part_s + xlgx(v))
+        part_t = part_t + v
+    split[0] = <float> (xlgx(part_t) - part_s) / <float> (<double> weight * p.unit)
+    return single_gain_of(p, <float> ((xlgx(items) - total) / items), info, known.weight, weight, False)
 
 
 cdef inline double linear_gain(double n, double total, double n_left, double left, double scale) noexcept nogil:
@@ -470,7 +544,8 @@ cdef inline Cut no_cut(int32_t feature) noexcept nogil:
     cut.gain = -INFINITY
     cut.first_gain = -INFINITY
     cut.split_info = 0
-    cut.worth = -INFINITY
+    cut.single_gain = -1
+    cut.single_info = 0
     cut.at = -1
     cut.mask = 0
     cut.feature = feature
@@ -551,7 +626,7 @@ cdef inline double exact_of(const Problem* p, const Block* block, int32_t f, uin
 
 cdef Cut sweep_list(
     const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left,
-    const entry_t* entries, int64_t n, int32_t f, double at_least, int64_t* tries,
+    const entry_t* entries, int64_t n, int32_t f, double at_least, int64_t* tries, int64_t node_weight,
 ) noexcept nogil:
     """Best threshold along a sorted list; `total` is what the candidates divide, `lost` (counted in it) joins the left side
     if `lost_left`, else it is on the right or not part of `total` at all.
@@ -568,6 +643,10 @@ cdef Cut sweep_list(
     cdef uint32_t row, code, following
     cdef double n_all = <double> total.weight
     cdef double stat_all, scale, gain, n_left, base, largest, difference
+    cdef double slack = 0
+    cdef float base_single = 0
+    cdef float single
+    cdef int64_t begin
     cdef const int64_t* weight = block.weight
     cdef const uint16_t* label = block.label
     cdef int64_t* left = s.left
@@ -625,8 +704,14 @@ cdef Cut sweep_list(
                 tr += tab[right[k]]
         if p.sweep == SQUARES:
             base /= n_all
+    if p.release8:
+        slack = single_slack(p, total)
+        base_single = threshold_base(p, total)
     i = first
     while i <= high:
+        begin = i
+        if p.release8:
+            memcpy(s.mark, left, p.n_classes * sizeof(int64_t))
         stop = min(i + CHUNK, high + 1)
         if i < low:
             stop = min(low, stop)
@@ -743,7 +828,22 @@ cdef Cut sweep_list(
                 gain = total.risk - a[j]
                 gains[j] = gain
                 largest = gain if gain > largest else largest
-        if largest > cut.gain or at_least > -INFINITY:
+        if p.release8:
+            if largest >= cut.gain - slack:
+                cut.gain = max(cut.gain, largest)
+                for j in range(m):
+                    if gains[j] < cut.gain - slack:
+                        continue
+                    while begin <= positions[j]:
+                        row = row_of(entries[begin])
+                        s.mark[label[row]] += 1 if weight == NULL else weight[row]
+                        begin += 1
+                    single = threshold_gain(p, total, base_single, s.mark, node_weight)
+                    if single > cut.single_gain:
+                        cut.single_gain = single
+                        cut.first_gain = gains[j]
+                        cut.at = positions[j]
+        elif largest > cut.gain or at_least > -INFINITY:
             for j in range(m):
                 if offer(&cut, gains[j], positions[j], total.risk, at_least):
                     cut.form = THRESHOLD_CUT
@@ -803,13 +903,15 @@ cdef inline bint within(const Bounds* limits, int64_t n_left, int64_t w_left) no
 
 cdef Cut sweep_groups(
     const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left,
-    int64_t q, int32_t f, double at_least, int64_t* tries,
+    int64_t q, int32_t f, double at_least, int64_t* tries, int64_t node_weight,
 ) noexcept nogil:
     """Best threshold between ascending groups: `sweep_list` for a feature that is counted by code."""
     cdef Cut cut = no_cut(f)
     cdef Bounds limits = bounds_of(p, total.n, total.weight)
     cdef int64_t g, n_left, w_left, s_left
     cdef double gain
+    cdef float base_single = threshold_base(p, total) if p.release8 else 0
+    cdef float single
     tries[0] = 0
     start_left(p, s, lost, lost_left, &n_left, &w_left, &s_left)
     for g in range(q - 1):
@@ -820,6 +922,14 @@ cdef Cut sweep_groups(
             if not p.exact[f][s.group_code[g]] < p.exact[f][s.group_code[g + 1]] - RELEASE8_GAP:
                 continue
         tries[0] += 1
+        if p.release8:
+            single = threshold_gain(p, total, base_single, s.left, node_weight)
+            if single > cut.single_gain:
+                cut.single_gain = single
+                cut.first_gain = group_gain(p, total, w_left, s_left, s.left, s.right)
+                cut.gain = cut.first_gain
+                cut.at = s.group_code[g]
+            continue
         gain = group_gain(p, total, w_left, s_left, s.left, s.right)
         if offer(&cut, gain, s.group_code[g], total.risk, at_least):
             break
@@ -1114,12 +1224,6 @@ cdef Cut branch_per_group(
     return cut
 
 
-cdef inline double split_information(const Problem* p, const Totals* node, int64_t lost, int64_t low, int64_t high) noexcept nogil:
-    """I(missing, left, right) in bits x weight: C4.5 counts the missing values as one more outcome."""
-    return (xlogx(<double> node.weight * p.unit) - xlogx(<double> lost * p.unit) - xlogx(<double> low * p.unit)
-            - xlogx(<double> high * p.unit))
-
-
 cdef void lost_of_list(
     const Problem* p, const Block* block, const entry_t* entries, int64_t n, Totals* lost,
 ) noexcept nogil:
@@ -1182,7 +1286,7 @@ cdef Cut scan_feature(
     cdef Cut cut, other
     cdef int32_t form = ORDERED
     cdef const entry_t* entries = NULL
-    cdef double least, w
+    cdef float cases
     lost.counts = s.lost
     lost.sum = 0
     known.counts = s.totals
@@ -1219,18 +1323,18 @@ cdef Cut scan_feature(
         cut = best_groups(p, s, total, &lost, q, f, at_least)
     elif p.missing == DIRECTION and lost.n > 0:
         if active.listed:
-            cut = sweep_list(p, block, s, node, &lost, False, entries, n, f, at_least, &tries)
-            other = sweep_list(p, block, s, node, &lost, True, entries, n, f, at_least, &tries_left)
+            cut = sweep_list(p, block, s, node, &lost, False, entries, n, f, at_least, &tries, node.weight)
+            other = sweep_list(p, block, s, node, &lost, True, entries, n, f, at_least, &tries_left, node.weight)
         else:
-            cut = sweep_groups(p, block, s, node, &lost, False, q, f, at_least, &tries)
-            other = sweep_groups(p, block, s, node, &lost, True, q, f, at_least, &tries_left)
+            cut = sweep_groups(p, block, s, node, &lost, False, q, f, at_least, &tries, node.weight)
+            other = sweep_groups(p, block, s, node, &lost, True, q, f, at_least, &tries_left, node.weight)
         cut.missing = 1
         other.missing = 0
         merge_directions(&cut, &other, node.risk)
     elif active.listed:
-        cut = sweep_list(p, block, s, total, &lost, False, entries, n, f, at_least, &tries)
+        cut = sweep_list(p, block, s, total, &lost, False, entries, n, f, at_least, &tries, node.weight)
     else:
-        cut = sweep_groups(p, block, s, total, &lost, False, q, f, at_least, &tries)
+        cut = sweep_groups(p, block, s, total, &lost, False, q, f, at_least, &tries, node.weight)
     if p.missing == DIRECTION and lost.n > 0 and cut_known_allowed(p, node, &lost):
         other = no_cut(f)
         other.form = KNOWN_CUT
@@ -1246,20 +1350,17 @@ cdef Cut scan_feature(
                 cut = other
             else:
                 cut.gain = other.gain
-    if p.release8 and cut.form == THRESHOLD_CUT:
-        # the penalty of choosing among `tries` thresholds (Quinlan 1996)
-        cut.gain -= log2(<double> tries)
-        cut.first_gain -= log2(<double> tries)
-        if cut.gain <= 0:
-            return no_cut(f)
-    if p.ratio and cut.form != NO_CUT:
+    if p.release8 and cut.form != NO_CUT:
         if cut.form == BRANCH_CUT:
-            cut.split_info = xlogx(<double> node.weight * p.unit) - xlogx(<double> lost.weight * p.unit)
-            for i in range(q):
-                cut.split_info -= xlogx(<double> s.group_w[i] * p.unit)
+            cut.single_gain = single_branches(p, s, q, total, node.weight, &cut.single_info)
         else:
-            low_weight(p, block, s, active, entries, q, &cut, &lost, &tries)
-            cut.split_info = split_information(p, node, lost.weight, tries, node.weight - lost.weight - tries)
+            # the penalty of choosing among `tries` thresholds (Quinlan 1996)
+            cases = <float> (<double> node.weight * p.unit)
+            cut.single_gain = cut.single_gain - <float> (log2(<double> tries) / cases)
+            cut.first_gain -= log2(<double> tries)
+            if cut.single_gain <= 0:
+                return no_cut(f)
+            cut.single_info = threshold_information(p, block, s, active, entries, q, &cut, &lost, total) / cases
     return cut
 
 
@@ -1283,23 +1384,24 @@ cdef inline void merge_directions(Cut* right, const Cut* left, double risk) noex
     right.ambiguous = ambiguous
 
 
-cdef inline void low_weight(
+cdef float threshold_information(
     const Problem* p, const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q,
-    const Cut* cut, const Totals* lost, int64_t* low,
+    const Cut* cut, const Totals* lost, const Totals* known,
 ) noexcept nogil:
-    """Weight on the left of a chosen threshold."""
+    """I(missing, left, right) of a chosen threshold, bits x cases: the missing values count as one more branch."""
+    cdef int64_t parts[3]
     cdef int64_t i
-    low[0] = 0
+    parts[0] = lost.weight
+    parts[1] = 0
     if active.listed:
-        if block.weight == NULL:
-            low[0] = cut.at + 1 - lost.n
-        else:
-            for i in range(lost.n, cut.at + 1):
-                low[0] += block.weight[row_of(entries[i])]
+        for i in range(lost.n, cut.at + 1):
+            parts[1] += 1 if block.weight == NULL else block.weight[row_of(entries[i])]
     else:
         for i in range(q):
             if s.group_code[i] <= cut.at:
-                low[0] += s.group_w[i]
+                parts[1] += s.group_w[i]
+    parts[2] = known.weight - parts[1]
+    return single_information(parts, NULL, 3, p.unit)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1323,15 +1425,19 @@ cdef int32_t choose_gain(const Problem* p, Cut* cuts, int32_t n_cuts, double ris
     return -1
 
 
-cdef int32_t choose_ratio(const Problem* p, Cut* cuts, int32_t n_cuts, double weight, double risk) noexcept nogil:
-    """Index of the cut of largest worth = gain ratio among gains of at least average; -1 if none.
+cdef int32_t choose_release8(const Problem* p, Cut* cuts, int32_t n_cuts) noexcept nogil:
+    """Index of the cut of largest worth; -1 if none.  The first of equal worths wins.
 
-    Quinlan 1993, section 2.2, with Release 8's tolerance; features with very many values stay out of the average.
+    Gain ratio among gains of at least average (Quinlan 1993, section 2.2), with Release 8's tolerance; features with very many
+    values stay out of the average.  Or the gain alone.
     """
-    cdef double average = 0
-    cdef double gain, info, largest, limit
+    cdef float total = 0
+    cdef float average = 1e6
+    cdef float worth
+    cdef float largest = -RELEASE8_TOLERANCE
     cdef int64_t used = 0
     cdef int32_t i, f
+    cdef int32_t best = -1
     cdef bint every = True
     for f in range(p.n_features):
         if p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_total:
@@ -1339,29 +1445,26 @@ cdef int32_t choose_ratio(const Problem* p, Cut* cuts, int32_t n_cuts, double we
             break
     for i in range(n_cuts):
         f = cuts[i].feature
-        if cuts[i].form == NO_CUT:
+        if cuts[i].form == NO_CUT or not cuts[i].single_gain > -RELEASE8_TOLERANCE:
             continue
         if every or p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_total:
-            average += cuts[i].first_gain / weight
+            total = total + cuts[i].single_gain
             used += 1
-    average = average / used if used else 1e6
-    largest = -INFINITY
+    if used:
+        average = total / <float> used
     for i in range(n_cuts):
-        cuts[i].worth = -INFINITY
         if cuts[i].form == NO_CUT:
             continue
-        gain = cuts[i].first_gain / weight
-        info = cuts[i].split_info / weight
-        if gain >= average - RELEASE8_TOLERANCE and info > RELEASE8_TOLERANCE:
-            cuts[i].worth = gain / info
-            largest = max(largest, cuts[i].worth)
-    if largest == -INFINITY:
-        return -1
-    limit = tie_limit(largest, risk / weight)
-    for i in range(n_cuts):
-        if cuts[i].form != NO_CUT and cuts[i].worth >= limit:
-            return i
-    return -1
+        worth = -RELEASE8_TOLERANCE
+        if p.ratio:
+            if cuts[i].single_gain >= average - RELEASE8_TOLERANCE and cuts[i].single_info > RELEASE8_TOLERANCE:
+                worth = cuts[i].single_gain / cuts[i].single_info
+        elif cuts[i].single_info > 0 and cuts[i].single_gain > -RELEASE8_TOLERANCE:
+            worth = cuts[i].single_gain
+        if worth > largest:
+            largest = worth
+            best = i
+    return best
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1651,14 +1754,14 @@ cdef Cut settle(
     cdef double weight = <double> totals.weight * p.unit
     cdef bint constant = False
     cdef Cut cut
-    if p.ratio:
-        winner = choose_ratio(p, cuts, n_cuts, weight, totals.risk)
+    if p.release8:
+        winner = choose_release8(p, cuts, n_cuts)
     else:
         winner = choose_gain(p, cuts, n_cuts, totals.risk, &limit)
     if winner < 0:
         return no_cut(-1)
     cut = cuts[winner]
-    if not p.ratio and not p.release8 and (cut.ambiguous or cut.first_gain < limit):
+    if not p.release8 and (cut.ambiguous or cut.first_gain < limit):
         for i in range(n_active):
             if actives[i].feature == cut.feature:
                 cut = scan_feature(p, block, w.scratch, totals, &actives[i], base, rows, typed, limit, &constant)
@@ -2741,6 +2844,7 @@ cdef void carve_scratch(
     s.positions = <int64_t*> carve(cursor, CHUNK * 8)
     s.left = <int64_t*> carve(cursor, width * 8)
     s.right = <int64_t*> carve(cursor, width * 8)
+    s.mark = <int64_t*> carve(cursor, width * 8)
     s.totals = <int64_t*> carve(cursor, width * 8)
     s.lost = <int64_t*> carve(cursor, width * 8)
     s.hist = <int64_t*> carve(cursor, 256 * width * 8)

@@ -27,6 +27,9 @@ from ._tree import Tree
 
 __all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "load"]
 
+_MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
+_LARGEST = 1e100  # of a target and of a sum of weights: squares and products of these stay finite
+
 _Rule = tuple[Callable[[Any], bool], str]  # whether a parameter's value is allowed, and what is
 
 
@@ -96,7 +99,11 @@ _CART_RULES: dict[str, _Rule] = {
 
 def _check_sample_weight(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64]:
     """Weights as a float64 array of shape (n_samples,), finite and not negative."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    given = np.asarray(sample_weight)
+    try:
+        weight = given.astype(np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from None
     if weight.shape != (n_samples,):
         raise ValueError(f"sample_weight has shape {weight.shape}: must be ({n_samples},), one weight per sample")
     if not (weight >= 0).all() or np.isinf(weight).any():
@@ -232,6 +239,8 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         total = n_samples if weight is None else float(weight.sum())
         if total == 0:
             raise ValueError("Sample weights must contain at least one non-zero number: all weights are zero")
+        if not 1 / _LARGEST <= total <= _LARGEST:
+            raise ValueError(f"the weights sum to {total:g}: scale them so that the sum is from {1 / _LARGEST:g} to {_LARGEST:g}")
         max_features = self._count_features(n_features)
         draws = max_features < n_features
         limits = Limits(
@@ -457,6 +466,8 @@ class _TreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         recipe = self._checked_recipe()
         table = self._learn_table(X, recipe)
         classes, codes = encode_classes(y)
+        if len(classes) > _MAX_CLASSES:
+            raise ValueError(f"y has {len(classes)} classes; at most {_MAX_CLASSES} are supported: use CARTRegressor for numbers")
         _check_same_length(table.n_samples, len(codes))
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, table.n_samples)
         if self.class_weight is not None:
@@ -997,6 +1008,9 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         table = self._learn_table(X, recipe)
         target = encode_values(y)
         _check_same_length(table.n_samples, len(target))
+        largest = float(np.abs(target).max())
+        if largest > _LARGEST:
+            raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, table.n_samples)
         self._grow(recipe, table, target, weight, n_classes=0)
         return self
@@ -1056,7 +1070,10 @@ def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTCl
     ...     fasttree.load(os.path.join(folder, "model.json")).predict([[3.0]])
     array(['yes'], dtype='<U3')
     """
-    saved = _document.from_document(_document.load(path))
+    try:
+        saved = _document.from_document(_document.load(path))
+    except _document.DocumentError as error:
+        raise _document.DocumentError(f"{os.fspath(path)}: {error}") from None
     estimator = _ESTIMATORS.get((saved.algorithm, saved.tree.task))
     if estimator is None:
         known = ", ".join(f"{algorithm} ({task})" for algorithm, task in _ESTIMATORS)

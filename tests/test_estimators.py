@@ -376,6 +376,17 @@ def test_a_target_that_is_no_list_of_numbers_is_an_error(y):
         CARTRegressor().fit([[0.0], [1.0], [2.0]], y)
 
 
+def test_targets_beyond_what_can_be_squared_are_an_error():
+    with pytest.raises(ValueError, match=r"y holds values of size 1e\+200"):
+        CARTRegressor().fit([[0.0], [1.0]], [-1e200, 0.0])
+
+
+def test_more_classes_than_the_engine_counts_are_an_error():
+    classes = np.arange(2**16 + 1)
+    with pytest.raises(ValueError, match="65537 classes.*CARTRegressor"):
+        CARTClassifier().fit(classes[:, None].astype(float), classes)
+
+
 # Weights
 
 
@@ -423,6 +434,11 @@ def test_a_fold_may_lack_a_weighted_class_but_a_wrong_name_is_an_error():
         ([np.nan, 1.0], r"sample_weight\[0\] is nan"),
         ([1.0, np.inf], r"sample_weight\[1\] is inf"),
         ([0.0, 0.0], "all weights are zero"),
+        (["a", "b"], "sample_weight must hold numbers.*'a'"),
+        ([1 + 1j, 1.0], "sample_weight must hold numbers"),
+        (1.0, r"shape \(\).*\(2,\)"),
+        ([1e300, 1e300], r"sum to 2e\+300.*1e\+100"),
+        ([1e-300, 1e-300], r"sum to 2e-300.*1e-100"),
     ],
 )
 @pytest.mark.parametrize("estimator", ALL)
@@ -615,3 +631,10 @@ def test_load_of_another_algorithm_names_both(tmp_path):
     CARTRegressor().fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "model.json")
     with pytest.raises(ValueError, match=r"CARTRegressor.*C45Classifier|C45Classifier.*CARTRegressor"):
         C45Classifier.load(tmp_path / "model.json")
+
+
+def test_a_file_that_holds_no_tree_is_named(tmp_path):
+    path = tmp_path / "notes.json"
+    path.write_text("{}")
+    with pytest.raises(ValueError, match=r"notes\.json"):
+        fasttree.load(path)
