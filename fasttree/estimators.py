@@ -11,11 +11,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +23,9 @@ from . import __version__, _document, _grow, _text
 from ._recipe import C45, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
 from ._tree import Tree
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 __all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "load"]
 
@@ -492,7 +494,8 @@ class _TreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         Returns
         -------
         ndarray of float64, shape (n_samples, n_classes)
-            Share of each class in the weight of the leaf, in the order of `classes_`; rows sum to 1.
+            Share of each class in the weight of the leaf, in the order of `classes_`; rows sum to 1.  A leaf that no sample
+            of the fit reached gives all to the largest class of its parent.
         """
         table = self._encode_table(X)
         return _grow.predict_value(self.tree_, table)

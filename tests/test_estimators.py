@@ -383,7 +383,7 @@ def test_targets_beyond_what_can_be_squared_are_an_error():
 
 def test_more_classes_than_the_engine_counts_are_an_error():
     classes = np.arange(2**16 + 1)
-    with pytest.raises(ValueError, match="65537 classes.*CARTRegressor"):
+    with pytest.raises(ValueError, match=r"65537 classes.*CARTRegressor"):
         CARTClassifier().fit(classes[:, None].astype(float), classes)
 
 

@@ -43,7 +43,6 @@ def what_id3_refuses(estimator):
     ],
     expected_failed_checks=what_id3_refuses,
 )
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
