@@ -28,7 +28,7 @@ DIRECTIVES = {
 
 # -ffp-contract=off: the same tree on every machine, with or without fused multiply-add.
 UNIX_FLAGS = ["-O1", "-g"] if DEBUG else ["-O3"]
-UNIX_FLAGS += ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
+UNIX_FLAGS += ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
 
 

@@ -49,7 +49,7 @@ def grow(
     target : array of shape (n_samples,)
         Class codes 0, ..., n_classes - 1, or float64 targets.
     sample_weight : float64 array of shape (n_samples,) or None
-        Positive; None: every sample counts 1.
+        Not negative, not all 0; a sample of weight 0 is left out. None: every sample counts 1.
     recipe : Recipe
     limits : Limits
     n_classes : int
@@ -63,9 +63,13 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     check_recipe(recipe, n_classes)
-    n_samples = table.n_samples
+    source: Table | _Rows = table
+    if sample_weight is not None and not sample_weight.all():
+        kept = np.flatnonzero(sample_weight)
+        source, target, sample_weight = _Rows(table, kept), target[kept], sample_weight[kept]
+    n_samples = source.n_samples
     weight, unit = _fixed_point_weights(sample_weight)
-    encoding, has_missing = _encode(table, recipe, block_rows)
+    encoding, has_missing = _encode(source, recipe, block_rows)
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
@@ -104,7 +108,7 @@ def grow(
         seed=limits.seed,
     )
     del encoding
-    grown["threshold"] = _thresholds(grown, table, recipe)
+    grown["threshold"] = _thresholds(grown, source, recipe)
     del grown["row_low"], grown["row_high"]
     tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features)
     if recipe.release8:
@@ -145,7 +149,21 @@ def check_recipe(recipe: Recipe, n_classes: int) -> None:
 # --- into the engine
 
 
-def columns(table: Table) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+class _Rows:
+    """Some rows of a table, read column by column."""
+
+    matrix = None
+
+    def __init__(self, table: Table, rows: npt.NDArray[np.intp]) -> None:
+        self.schema = table.schema
+        self.n_samples, self.n_features = len(rows), table.n_features
+        self._table, self._rows = table, rows
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        return self._table.column(j)[self._rows]
+
+
+def columns(table: Table | _Rows) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     """Every column once; those of a C-ordered matrix a few at a time, so that each cache line is read rarely."""
     matrix = table.matrix
     if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:
@@ -158,7 +176,7 @@ def columns(table: Table) -> Iterator[tuple[int, npt.NDArray[Any]]]:
             yield start + offset, column
 
 
-def _encode(table: Table, recipe: Recipe, block_rows: int) -> tuple[_core.Encoding, bool]:
+def _encode(table: Table | _Rows, recipe: Recipe, block_rows: int) -> tuple[_core.Encoding, bool]:
     """The encoded features, and (asked only where samples may be divided) whether a value is missing."""
     encoding = _core.Encoding(table.n_samples, table.n_features, block_rows)
     gap = RELEASE8_GAP if recipe.release8 else -1.0
@@ -221,7 +239,7 @@ def _fixed_point_targets(
 # --- out of the engine
 
 
-def _thresholds(grown: dict[str, Any], table: Table, recipe: Recipe) -> Floats:
+def _thresholds(grown: dict[str, Any], table: Table | _Rows, recipe: Recipe) -> Floats:
     """Midpoints of the two values that each cut separates; C4.5: the largest value of the table up to the midpoint."""
     thresholds = np.full(len(grown["kind"]), np.nan)
     by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
