@@ -265,11 +265,7 @@ def best_split(problem: Problem, parts: list[Part], used: frozenset[int]) -> Spl
             winner = first_best(itertools.chain(*allowed), lambda split: split.gain, node_impurity)
         else:
             finalists = [first_best(splits, lambda split: split.gain, node_impurity) for splits in allowed]
-            winner = first_best(
-                [split for split in finalists if split is not None],
-                lambda split: split.gain / split.split_info,
-                node_impurity,
-            )
+            winner = best_ratio([split for split in finalists if split is not None], node_impurity)
     if winner is None or not winner.gain > problem.limits.min_gain:
         return None
     decrease = weight(parts) / weight(problem.root) * winner.gain
@@ -277,9 +273,10 @@ def best_split(problem: Problem, parts: list[Part], used: frozenset[int]) -> Spl
 
 
 def leaves_are_large_enough(problem: Problem, split: Split) -> bool:
+    """Left-out samples do not help a branch to its size, as they do not count for its gain."""
     return all(
         len(branch) >= problem.limits.min_samples_leaf and reaches(weight(branch), problem.limits.min_weight_leaf)
-        for branch in hand_down(split)
+        for branch in split.branches
         if branch
     )
 
@@ -296,6 +293,18 @@ def first_best(splits: Iterable[Split], worth: Callable[[Split], float], node_im
         return None
     top = max(map(worth, in_order))
     return next(split for split in in_order if worth(split) >= top - tolerance(top, node_impurity))
+
+
+def best_ratio(finalists: list[Split], node_impurity: float) -> Split | None:
+    """The best gain ratio among the features whose gain is not below the average (Quinlan 1986)."""
+    if not finalists:
+        return None
+    average = math.fsum(split.gain for split in finalists) / len(finalists)
+    return first_best(
+        [split for split in finalists if split.gain >= average - tolerance(average, node_impurity)],
+        lambda split: split.gain / split.split_info,
+        node_impurity,
+    )
 
 
 # Candidates of one feature
@@ -481,7 +490,8 @@ def release8_threshold(problem: Problem, splits: list[Split], parts: list[Part])
     def is_try(split: Split) -> bool:
         left, right = split.branches
         return (
-            reaches(weight(left), side)
+            leaves_are_large_enough(problem, split)
+            and reaches(weight(left), side)
             and reaches(weight(right), side)
             and max(column[row] for row, _ in left) < min(column[row] for row, _ in right) - RELEASE8_GAP
         )
@@ -491,7 +501,7 @@ def release8_threshold(problem: Problem, splits: list[Split], parts: list[Part])
     usable = [
         replace(split, gain=split.gain - cost)
         for split in tries
-        if all(reaches(weight(branch), least) for branch in split.branches) and leaves_are_large_enough(problem, split)
+        if all(reaches(weight(branch), least) for branch in split.branches)
     ]
     node_impurity = impurity(problem, parts)
     best = first_best(usable, lambda split: split.gain, node_impurity)

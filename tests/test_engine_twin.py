@@ -1,0 +1,245 @@
+"""The compiled engine grows the tree of its slow twin, node for node, for every recipe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable, limits, planted_tables, tables
+
+from fasttree import _grow
+from fasttree._recipe import C45, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
+from fasttree._table import Feature, Kind, Schema, Table
+from fasttree._tree import SHARES, STOP, Tree
+
+ANY_GAIN = -math.inf
+ENTROPY = replace(CART_CLASSIFICATION, impurity="entropy")
+KIND_NAMES = ("leaf", "threshold", "nominal", "category", "known")
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """What the engine reads of a `Table`."""
+
+    small: SmallTable
+    matrix: NDArray[Any] | None = None
+
+    @property
+    def n_samples(self) -> int:
+        return self.small.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return len(self.small.columns)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(
+            tuple(
+                Feature(f"x{j}", Kind(kind), None if kind == CONTINUOUS else tuple(range(q)))
+                for j, (kind, q) in enumerate(zip(self.small.kinds, self.small.n_categories, strict=True))
+            )
+        )
+
+    def column(self, j: int) -> NDArray[Any]:
+        return self.small.columns[j]
+
+
+def grow_compiled(table: SmallTable, recipe: Recipe, bounds: Limits) -> Tree:
+    if table.sample_weight is not None:
+        # estimators leave samples of weight 0 out before they call the engine
+        table = table.take(np.flatnonzero(table.sample_weight))
+    n_classes = 0 if recipe.impurity == "squared_error" else table.n_classes
+    tree = _grow.grow(cast(Table, EncodedTable(table)), table.y, table.sample_weight, recipe, bounds, n_classes=n_classes)
+    tree.check()
+    return tree
+
+
+def grow_naive(table: SmallTable, recipe: Recipe, bounds: Limits) -> naive.Node:
+    return naive.grow(
+        table.columns, table.kinds, table.n_categories, table.y, table.n_classes, table.sample_weight, recipe, bounds
+    )
+
+
+def as_nodes(tree: Tree) -> naive.Node:
+    """The arrays as linked nodes."""
+    names: dict[int, naive.Missing] = {SHARES: "shares", STOP: "stop"}
+    nodes = []
+    for i in range(tree.node_count):
+        entries = slice(tree.table_start[i], tree.table_start[i + 1])
+        table = dict(zip(tree.table_code[entries].tolist(), tree.table_branch[entries].tolist(), strict=True))
+        missing = int(tree.missing[i])
+        nodes.append(
+            naive.Node(
+                n_samples=int(tree.n_samples[i]),
+                weight=float(tree.weight[i]),
+                value=tree.value[i].tolist(),
+                impurity=float(tree.impurity[i]),
+                kind=KIND_NAMES[tree.kind[i]],
+                feature=int(tree.feature[i]),
+                threshold=float(tree.threshold[i]),
+                table=table,
+                missing=names.get(missing, missing),
+                gain=float(tree.gain[i]),
+            )
+        )
+    for i, node in enumerate(nodes):
+        node.children = [nodes[tree.first_child[i] + b] for b in range(tree.n_branches[i])]
+    return nodes[0]
+
+
+def outline(node: naive.Node, depth: int = 0) -> Iterator[str]:
+    """One line per node, for reading a failure."""
+    test = ""
+    if node.children:
+        form = {"threshold": node.threshold, "nominal": node.table}.get(node.kind, "")
+        test = f" x{node.feature} {node.kind} {form} missing {node.missing} gain {node.gain!r}"
+    value = [round(v, 6) for v in node.value]
+    yield f"{'    ' * depth}{node.n_samples} of weight {node.weight:.6g} {value} impurity {node.impurity:.6g}{test}"
+    for child in node.children:
+        yield from outline(child, depth + 1)
+
+
+def test_of(node: naive.Node) -> tuple[Any, ...]:
+    """What must agree exactly."""
+    threshold = node.threshold if node.kind == "threshold" else None
+    return (node.n_samples, node.kind, node.feature, threshold, node.table, node.missing, len(node.children))
+
+
+test_of.__test__ = False  # type: ignore[attr-defined]
+
+
+def numbers_of(node: naive.Node) -> list[float]:
+    """What must agree up to rounding."""
+    return [node.weight, *node.value, node.impurity, node.gain]
+
+
+def assert_same_tree(table: SmallTable, recipe: Recipe, bounds: Limits) -> None:
+    compiled, expected = as_nodes(grow_compiled(table, recipe, bounds)), grow_naive(table, recipe, bounds)
+    report = "\n".join([f"{recipe}\n{bounds}\n{table!r}", "compiled", *outline(compiled), "expected", *outline(expected)])
+    ours, theirs = naive.breadth_first(compiled), naive.breadth_first(expected)
+    assert [test_of(node) for node in ours] == [test_of(node) for node in theirs], report
+    for one, other in zip(ours, theirs, strict=True):
+        assert numbers_of(one) == pytest.approx(numbers_of(other), rel=1e-9, abs=1e-9), report
+
+
+CATEGORIES_ONLY = (NOMINAL, ORDINAL)
+CLASSIFIERS = {
+    "gini": CART_CLASSIFICATION,
+    "entropy": ENTROPY,
+    "misclassification": replace(CART_CLASSIFICATION, impurity="misclassification"),
+    "gini, one against the rest": replace(CART_CLASSIFICATION, nominal="one_vs_rest"),
+    "gini, fractional": replace(CART_CLASSIFICATION, nominal="category", missing="fractional"),
+    "branch per occurring category, fractional": replace(ID3, continuous="threshold", missing="fractional"),
+    "branch per declared category, ordinal thresholds": replace(ENTROPY, nominal="category", missing="fractional"),
+}
+COMPLETE = {
+    "id3": ID3,
+    "id3 with thresholds": replace(ID3, ordinal="threshold", continuous="threshold"),
+    "gini": replace(CART_CLASSIFICATION, missing="error"),
+}
+RELEASE8 = {"c4.5": C45, "c4.5 by gain": replace(C45, rank="gain")}
+REGRESSORS = {
+    "squared error": CART_REGRESSION,
+    "one against the rest": replace(CART_REGRESSION, nominal="one_vs_rest"),
+}
+
+
+def kinds_for(recipe: Recipe) -> tuple[int, ...]:
+    return CATEGORIES_ONLY if recipe.continuous == "refuse" else (CONTINUOUS, ORDINAL, NOMINAL)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@given(table=tables(), bounds=limits(min_gain=ANY_GAIN))
+def test_classification_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
+    assert_same_tree(table, CLASSIFIERS[name], bounds)
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+@given(data=st.data(), bounds=limits(min_gain=1e-12))
+def test_trees_for_complete_tables_agree(name: str, data: st.DataObject, bounds: Limits) -> None:
+    table = data.draw(tables(missing=False, kinds=kinds_for(COMPLETE[name])))
+    assert_same_tree(table, COMPLETE[name], bounds)
+
+
+@pytest.mark.parametrize("name", RELEASE8)
+@given(table=tables(), bounds=limits(min_gain=ANY_GAIN, min_branch_weight=True))
+def test_release8_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
+    assert_same_tree(table, RELEASE8[name], bounds)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@given(table=tables(task="regression"), bounds=limits(min_gain=ANY_GAIN))
+def test_regression_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
+    assert_same_tree(table, REGRESSORS[name], bounds)
+
+
+@pytest.mark.parametrize("name", ["gini", "entropy", "gini, one against the rest", "gini, fractional"])
+@given(table=planted_tables())
+def test_trees_of_planted_tables_agree(name: str, table: SmallTable) -> None:
+    assert_same_tree(table, CLASSIFIERS[name], Limits(min_gain=ANY_GAIN))
+
+
+@given(table=tables(kinds=[NOMINAL], max_samples=60, max_categories=10, max_features=2))
+def test_subsets_of_up_to_ten_categories_agree(table: SmallTable) -> None:
+    assert_same_tree(table, CART_CLASSIFICATION, Limits(min_gain=ANY_GAIN, max_depth=2))
+
+
+@pytest.mark.parametrize("recipe", [CART_CLASSIFICATION, ENTROPY], ids=["gini", "entropy"])
+@pytest.mark.parametrize("seed", range(5))
+def test_subsets_of_many_categories_agree(recipe: Recipe, seed: int) -> None:
+    # random weights: the leading eigenvalue is simple and no two categories lie on one point of its axis
+    generator = np.random.default_rng(seed)
+    n_samples, q = 300, 14
+    column = generator.integers(0, q + 1, n_samples).astype(np.uint8)
+    y = generator.integers(0, 3, n_samples) * (generator.random(n_samples) < 0.7)
+    table = SmallTable((column,), (NOMINAL,), (q,), y, 3, generator.uniform(0.5, 2, n_samples))
+    assert_same_tree(table, recipe, Limits(min_gain=ANY_GAIN, max_depth=2, min_samples_leaf=10))
+
+
+@pytest.mark.parametrize("recipe", [CART_CLASSIFICATION, C45, CART_REGRESSION], ids=["gini", "c4.5", "squared error"])
+@pytest.mark.parametrize("seed", range(3))
+def test_larger_tables_of_real_numbers_agree(recipe: Recipe, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    n_samples = 150
+    x = np.round(generator.normal(size=(4, n_samples)), 2)
+    x[0, generator.random(n_samples) < 0.1] = np.nan
+    codes = generator.integers(0, 5, (2, n_samples)).astype(np.uint8)
+    signal = np.nan_to_num(x[0]) + (codes[0] == 2) - (codes[1] > 2) + 0.3 * generator.normal(size=n_samples)
+    regression = recipe.impurity == "squared_error"
+    table = SmallTable(
+        (*x, *codes),
+        (CONTINUOUS,) * 4 + (NOMINAL, ORDINAL),
+        (0,) * 4 + (4, 4),
+        signal if regression else np.digitize(signal, [-0.5, 0.5]),
+        1 if regression else 3,
+        generator.uniform(0.5, 2, n_samples),
+    )
+    assert_same_tree(table, recipe, Limits(min_gain=ANY_GAIN, min_samples_leaf=3))
+
+
+@pytest.mark.xfail(raises=AssertionError, reason="the engine ranks by gain unless the recipe is release8")
+def test_gain_ratio_without_the_details_of_release8_agrees() -> None:
+    # gains 0.592, 0.863 (gain ratio 1), 0.877 (0.476), 0.306
+    table = SmallTable(
+        (
+            np.array([2, 1, 1, 1, 1, 2, 2], dtype=np.uint8),
+            np.array([4.0, 1.0, 0.0, 2.0, -1.0, 5.0, 1.0]),
+            np.array([5, 2, 5, 1, 5, 2, 4], dtype=np.uint8),
+            np.array([-1.0, 0.0, 2.0, 1.0, 1.0, 0.0, 0.0]),
+        ),
+        (NOMINAL, CONTINUOUS, NOMINAL, CONTINUOUS),
+        (2, 0, 5, 0),
+        np.array([0, 2, 1, 2, 1, 0, 1]),
+        3,
+    )
+    assert_same_tree(table, replace(C45, release8=False), Limits(min_gain=ANY_GAIN))
