@@ -2147,7 +2147,7 @@ cdef int expand(
         if n_branches > n_children:
             t.n_samples[i] = 0
             t.weight[i] = 0
-            t.impurity[i] = 0
+            t.impurity[i] = t.impurity[parent]
             memcpy(&t.value[i * t.width], &t.value[parent * t.width], t.width * sizeof(double))
     if cut.form == THRESHOLD_CUT:
         t.kind[parent] = NODE_THRESHOLD

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable, limits, planted_tables, tables
+from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable, code_columns, continuous_columns, limits, planted_tables, tables
 
 from fasttree import _grow
 from fasttree._recipe import C45, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
@@ -52,6 +52,13 @@ class EncodedTable:
 
     def column(self, j: int) -> NDArray[Any]:
         return self.small.columns[j]
+
+    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+        columns = [
+            column.astype(float) if kind == CONTINUOUS else np.where(column == 0, np.nan, column)
+            for column, kind in zip(self.small.columns, self.small.kinds, strict=True)
+        ]
+        return np.array(columns, dtype=float).T[start:stop].copy()
 
 
 def grow_compiled(table: SmallTable, recipe: Recipe, bounds: Limits) -> Tree:
@@ -154,6 +161,21 @@ REGRESSORS = {
 }
 
 
+@st.composite
+def rows_like(draw: st.DrawFn, table: SmallTable) -> SmallTable:
+    """Rows for a tree grown on `table`: any declared category, missing values whether or not growth has seen them."""
+    n_samples = 5
+    columns = [
+        draw(
+            continuous_columns(n_samples, missing=True)
+            if kind == CONTINUOUS
+            else code_columns(n_samples, n_categories, missing=True)
+        )
+        for kind, n_categories in zip(table.kinds, table.n_categories, strict=True)
+    ]
+    return replace(table, columns=tuple(columns), y=np.zeros(n_samples, dtype=np.intp), sample_weight=None)
+
+
 def kinds_for(recipe: Recipe) -> tuple[int, ...]:
     return CATEGORIES_ONLY if recipe.continuous == "refuse" else (CONTINUOUS, ORDINAL, NOMINAL)
 
@@ -181,6 +203,17 @@ def test_release8_trees_agree(name: str, table: SmallTable, bounds: Limits) -> N
 @given(table=tables(task="regression"), bounds=limits(min_gain=ANY_GAIN))
 def test_regression_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
     assert_same_tree(table, REGRESSORS[name], bounds)
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *RELEASE8])
+@given(data=st.data(), table=tables(min_samples=4))
+def test_rows_that_growth_has_not_seen_get_the_same_probabilities(name: str, data: st.DataObject, table: SmallTable) -> None:
+    new_rows = data.draw(rows_like(table))
+    recipe, bounds = {**CLASSIFIERS, **RELEASE8}[name], Limits(min_gain=ANY_GAIN)
+    compiled = _grow.predict_value(grow_compiled(table, recipe, bounds), cast(Table, EncodedTable(new_rows)))
+    root = grow_naive(table, recipe, bounds)
+    expected = [naive.predict_proba(root, new_rows.row(i)) for i in range(new_rows.n_samples)]
+    assert compiled == pytest.approx(np.array(expected), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["gini", "entropy", "gini, one against the rest", "gini, fractional"])
