@@ -7,7 +7,7 @@ In the order of a tree's life: types, sums, impurity, encode, count, scan, choos
 """
 
 cimport cython
-from libc.math cimport INFINITY, NAN, ceil, fabs, floor, isnan, log, log2, rint
+from libc.math cimport INFINITY, NAN, ceil, fabs, floor, isnan, llrint, log, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
@@ -95,7 +95,7 @@ cdef double RELEASE8_GAP = 1e-5          # values closer than this, in single pr
 cdef struct Cut:
     double gain            # in risk units: what competes
     double first_gain      # gain of the candidate that `at` names
-    double split_info      # bits x weight of the branches, missing one of them
+    double split_info      # bits x weight of the branches, missing one of them (gain ratio)
     float single_gain      # release8: gain per case, less the penalty of a threshold
     float single_info
     int64_t at             # last list position (listed), code (counted) or rank (groups) of branch 0
@@ -253,9 +253,9 @@ cdef inline Exact exact_zero(double bound, int64_t n) noexcept nogil:
 
 cdef inline void exact_add(Exact* s, double x) noexcept nogil:
     cdef double scaled = x * s.scale_high
-    cdef double whole = rint(scaled)
-    s.high += <int64_t> whole
-    s.low += <int64_t> rint((scaled - whole) * s.scale_low)
+    cdef int64_t whole = llrint(scaled)
+    s.high += whole
+    s.low += llrint((scaled - <double> whole) * s.scale_low)
 
 
 cdef inline double exact_value(const Exact* s) noexcept nogil:
@@ -1391,6 +1391,9 @@ cdef Cut scan_feature(
                 cut = other
             else:
                 cut.gain = other.gain
+    if p.ratio and not p.release8 and cut.form != NO_CUT:
+        cut.first_gain = max(cut.first_gain, 0.0)
+        cut.split_info = split_information(p, block, s, active, entries, q, &cut, &lost, total)
     if p.release8 and cut.form != NO_CUT:
         if cut.form == BRANCH_CUT:
             cut.single_gain = single_branches(p, s, q, total, node.weight, &cut.single_info)
@@ -1425,24 +1428,53 @@ cdef inline void merge_directions(Cut* right, const Cut* left, double risk) noex
     right.ambiguous = ambiguous
 
 
+cdef int64_t weight_below(
+    const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q, const Cut* cut,
+    const Totals* lost,
+) noexcept nogil:
+    """Weight of the known samples on the left of a threshold."""
+    cdef int64_t below = 0
+    cdef int64_t i
+    if active.listed:
+        if block.weight == NULL:
+            return cut.at + 1 - lost.n
+        for i in range(lost.n, cut.at + 1):
+            below += block.weight[row_of(entries[i])]
+    else:
+        for i in range(q):
+            if s.group_code[i] <= cut.at:
+                below += s.group_w[i]
+    return below
+
+
 cdef float threshold_information(
     const Problem* p, const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q,
     const Cut* cut, const Totals* lost, const Totals* known,
 ) noexcept nogil:
-    """I(missing, left, right) of a chosen threshold, bits x cases: the missing values count as one more branch."""
+    """I(missing, left, right) of a chosen threshold as Release 8 rounds it, bits x cases."""
     cdef int64_t parts[3]
-    cdef int64_t i
     parts[0] = lost.weight
-    parts[1] = 0
-    if active.listed:
-        for i in range(lost.n, cut.at + 1):
-            parts[1] += 1 if block.weight == NULL else block.weight[row_of(entries[i])]
-    else:
-        for i in range(q):
-            if s.group_code[i] <= cut.at:
-                parts[1] += s.group_w[i]
+    parts[1] = weight_below(block, s, active, entries, q, cut, lost)
     parts[2] = known.weight - parts[1]
     return single_information(parts, NULL, 3, p.unit)
+
+
+cdef double split_information(
+    const Problem* p, const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q,
+    const Cut* cut, const Totals* lost, const Totals* known,
+) noexcept nogil:
+    """Bits x weight of the branches of a cut; the missing values count as one more branch (Quinlan 1993, section 3.1)."""
+    cdef int64_t below
+    cdef int64_t i
+    cdef int64_t apart = lost.weight if p.missing == FRACTIONAL else 0
+    cdef double parts = xlogx(<double> apart * p.unit)
+    if cut.form == BRANCH_CUT:
+        for i in range(q):
+            parts += xlogx(<double> s.group_w[i] * p.unit)
+    else:
+        below = weight_below(block, s, active, entries, q, cut, lost)
+        parts += xlogx(<double> below * p.unit) + xlogx(<double> (known.weight - below) * p.unit)
+    return xlogx(<double> (known.weight + apart) * p.unit) - parts
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1462,6 +1494,28 @@ cdef int32_t choose_gain(const Problem* p, Cut* cuts, int32_t n_cuts, double ris
     limit[0] = tie_limit(largest, risk)
     for i in range(n_cuts):
         if cuts[i].form != NO_CUT and cuts[i].gain >= limit[0]:
+            return i
+    return -1
+
+
+cdef int32_t choose_ratio(const Problem* p, const Cut* cuts, int32_t n_cuts, double risk) noexcept nogil:
+    """Index of the cut of largest gain ratio among those whose gain is not below the average (Quinlan 1986); -1 if none."""
+    cdef double average = 0
+    cdef double largest = -INFINITY
+    cdef double limit
+    cdef int32_t i
+    if n_cuts == 0:
+        return -1
+    for i in range(n_cuts):
+        average += cuts[i].first_gain
+    average = average / n_cuts
+    average = average - (RELATIVE_TIE * fabs(average) + RISK_TIE * risk)
+    for i in range(n_cuts):
+        if cuts[i].first_gain >= average and cuts[i].first_gain / cuts[i].split_info > largest:
+            largest = cuts[i].first_gain / cuts[i].split_info
+    limit = tie_limit(largest, risk)
+    for i in range(n_cuts):
+        if cuts[i].first_gain >= average and cuts[i].first_gain / cuts[i].split_info >= limit:
             return i
     return -1
 
@@ -1797,12 +1851,15 @@ cdef Cut settle(
     cdef Cut cut
     if p.release8:
         winner = choose_release8(p, cuts, n_cuts)
+    elif p.ratio:
+        # the tolerance is meant per unit weight, as the ratio is
+        winner = choose_ratio(p, cuts, n_cuts, totals.risk / weight)
     else:
         winner = choose_gain(p, cuts, n_cuts, totals.risk, &limit)
     if winner < 0:
         return no_cut(-1)
     cut = cuts[winner]
-    if not p.release8 and (cut.ambiguous or cut.first_gain < limit):
+    if not p.release8 and not p.ratio and (cut.ambiguous or cut.first_gain < limit):
         for i in range(n_active):
             if actives[i].feature == cut.feature:
                 cut = scan_feature(p, block, w.scratch, totals, &actives[i], base, rows, typed, limit, &constant)
@@ -1958,7 +2015,7 @@ cdef int reserve_children(const Problem* p, Work* w, int64_t n) noexcept nogil:
 
 cdef inline int64_t spread_weight(int64_t weight, double share) noexcept nogil:
     """A child's part of a sample that goes to every child; never nothing, so that no sample is lost."""
-    return max(<int64_t> rint(<double> weight * share), 1)
+    return max(llrint(<double> weight * share), 1)
 
 
 cdef void count_children(
@@ -3125,7 +3182,7 @@ def grow(
                 scale *= 2.0
             p.xlogx_unit = 1.0 / scale
             for i in range(n + 1):
-                table[i] = <int64_t> rint(xlogx(<double> i) * scale)
+                table[i] = llrint(xlogx(<double> i) * scale)
         work.scratch = &scratch
         work.nodes = &nodes
         work.root_counts = root_counts
@@ -3418,8 +3475,8 @@ def useless_splits(
                 below[parent[i]] += below[i]
 
 
-def raise_thresholds(const real_t[:] column, double[::1] thresholds, double[::1] out):
-    """out[i] = the largest value of the column that is <= thresholds[i]; `thresholds` ascending."""
+def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double[::1] out):
+    """out[i] = the largest value of the column that, in single precision, is <= thresholds[i]; `thresholds` ascending."""
     cdef Py_ssize_t i, low, high, middle
     cdef Py_ssize_t m = thresholds.shape[0]
     cdef double x
@@ -3432,7 +3489,7 @@ def raise_thresholds(const real_t[:] column, double[::1] thresholds, double[::1]
             high = m
             while low < high:
                 middle = (low + high) // 2
-                if thresholds[middle] < x:
+                if thresholds[middle] < <float> x:
                     low = middle + 1
                 else:
                     high = middle
@@ -3441,3 +3498,19 @@ def raise_thresholds(const real_t[:] column, double[::1] thresholds, double[::1]
         for i in range(1, m):
             if out[i - 1] > out[i]:
                 out[i] = out[i - 1]
+
+
+def breadth_first(const int32_t[::1] first_child, const int32_t[::1] n_branches):
+    """Node ids level by level, siblings in order; int64 (n,).  The nodes must form a tree with root 0."""
+    order = np.empty(first_child.shape[0], dtype=np.int64)
+    cdef int64_t[::1] out = order
+    cdef Py_ssize_t n = 1
+    cdef Py_ssize_t i
+    cdef int32_t b
+    out[0] = 0
+    with nogil:
+        for i in range(out.shape[0]):
+            for b in range(n_branches[out[i]]):
+                out[n] = first_child[out[i]] + b
+                n += 1
+    return order

@@ -140,6 +140,10 @@ def check_recipe(recipe: Recipe, n_classes: int) -> None:
         raise ValueError(
             "rank='gain_ratio' and two groups of categories exclude each other; use rank='gain' or nominal='category'"
         )
+    if recipe.rank == "gain_ratio" and recipe.missing == "direction":
+        raise ValueError(
+            "rank='gain_ratio' and missing='direction' exclude each other; use rank='gain' or missing='fractional' or 'error'"
+        )
     if recipe.missing == "fractional" and forms & {"subset", "one_vs_rest"}:
         raise ValueError(
             "missing='fractional' and two groups of categories exclude each other; use missing='direction' or nominal='category'"
@@ -251,13 +255,23 @@ def _thresholds(grown: dict[str, Any], table: Table | _Rows, recipe: Recipe) -> 
         column = table.column(int(feature))
         low = column[grown["row_low"][nodes]].astype(np.float64)
         high = column[grown["row_high"][nodes]].astype(np.float64)
-        middle = midpoints(low, high)
         if recipe.release8 and table.schema.features[feature].kind == Kind.CONTINUOUS:
-            ordered, inverse = np.unique(middle, return_inverse=True)
-            raised = np.empty_like(ordered)
-            _core.raise_thresholds(column, ordered, raised)
-            middle = raised[inverse]
-        thresholds[nodes] = middle
+            thresholds[nodes] = _values_up_to_midpoints(column, low, high)
+        else:
+            thresholds[nodes] = midpoints(low, high)
+    return thresholds
+
+
+def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats) -> Floats:
+    """C4.5's thresholds: the largest value of the whole column up to the midpoint, which is taken in single precision."""
+    below, above = low.astype(np.float32), high.astype(np.float32)
+    middle = (below + above) / np.float32(2)
+    separable = (below <= middle) & (middle < above)  # else the two values are one in single precision
+    ordered, inverse = np.unique(middle[separable], return_inverse=True)
+    raised = np.empty(len(ordered))
+    _core.raise_thresholds(column, ordered, raised)
+    thresholds = low.copy()
+    thresholds[separable] = raised[inverse]
     return thresholds
 
 

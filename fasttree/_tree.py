@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fasttree._core import breadth_first
+
 __all__ = ["CATEGORY", "KNOWN", "LEAF", "NOMINAL", "SHARES", "STOP", "THRESHOLD", "Tree"]
 
 LEAF, THRESHOLD, NOMINAL, CATEGORY, KNOWN = 0, 1, 2, 3, 4  # Tree.kind
@@ -149,7 +151,7 @@ class Tree:
         Tree
             Not checked.  The arrays given are not modified.
         """
-        order = _breadth_first(first_child, n_branches)
+        order = breadth_first(np.ascontiguousarray(first_child, np.int32), np.ascontiguousarray(n_branches, np.int32))
         children = n_branches[order]
         inner = np.flatnonzero(children)
         starts = 1 + np.cumsum(children, dtype=np.int64)
@@ -431,16 +433,6 @@ def _read_only(name: str, given: npt.ArrayLike, dtype: type[np.generic], n_dimen
         raise ValueError(f"{name}: must hold integers that fit {dtype.__name__}")
     converted.flags.writeable = False
     return converted
-
-
-def _breadth_first(first_child: npt.NDArray[np.int32], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-    """Ids in breadth-first order."""
-    first, count = first_child.tolist(), n_branches.tolist()
-    order = [0]
-    for node in order:  # grows while it is read: a queue
-        if count[node]:
-            order.extend(range(first[node], first[node] + count[node]))
-    return np.array(order, np.intp)
 
 
 def _parents(inner: npt.NDArray[np.intp], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

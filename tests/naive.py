@@ -89,6 +89,9 @@ class Split:
     """Samples with a missing value that go down every branch in shares, and do not count for the gain."""
     gain: float = 0.0
     split_info: float = 0.0
+    single_gain: np.float32 = np.float32(0)
+    """Release 8's own figures for the choice."""
+    single_info: np.float32 = np.float32(0)
 
 
 def grow(
@@ -473,7 +476,7 @@ def release8_best(problem: Problem, splits: list[Split], parts: list[Part]) -> S
         for split in splits
         if sum(reaches(weight(branch), reasonable) for branch in split.branches) >= 2 and leaves_are_large_enough(problem, split)
     ]
-    return first_best(usable, lambda split: split.gain, impurity(problem, parts))
+    return single_branches(problem, usable[0], parts) if usable else None
 
 
 def release8_threshold(problem: Problem, splits: list[Split], parts: list[Part]) -> Split | None:
@@ -485,45 +488,119 @@ def release8_threshold(problem: Problem, splits: list[Split], parts: list[Part])
     if not reaches(known, 2 * least):
         return None
     side = 0.1 * known / problem.n_classes
-    side = least if side <= least else min(side, 25.0)
+    side = least if side <= least else max(min(side, 25.0), least)
 
     def is_try(split: Split) -> bool:
         left, right = split.branches
+        low, high = max(column[row] for row, _ in left), min(column[row] for row, _ in right)
+        close = high - low <= 1.5 * RELEASE8_GAP
         return (
             leaves_are_large_enough(problem, split)
             and reaches(weight(left), side)
             and reaches(weight(right), side)
-            and max(column[row] for row, _ in left) < min(column[row] for row, _ in right) - RELEASE8_GAP
+            and not (close and not float(np.float32(low)) < float(np.float32(high)) - RELEASE8_GAP)
         )
 
-    tries = [split for split in splits if is_try(split)]
-    cost = math.log2(len(tries)) / weight(parts) if tries else 0.0
-    usable = [
-        replace(split, gain=split.gain - cost)
-        for split in tries
-        if all(reaches(weight(branch), least) for branch in split.branches)
-    ]
-    node_impurity = impurity(problem, parts)
-    best = first_best(usable, lambda split: split.gain, node_impurity)
-    if best is None or best.gain <= tolerance(0.0, node_impurity):
+    tries = [single_threshold(problem, split, parts) for split in splits if is_try(split)]
+    if not tries:
         return None
-    # Release 8 stores a value of the data, looked up in the whole training set
-    stored = max(float(column[row]) for row, _ in problem.root if problem.known(row, feature) and column[row] <= best.threshold)
-    return replace(best, threshold=stored)
+    best = max(tries, key=lambda split: split.single_gain)  # the first of equal ones
+    cost = math.log2(len(tries))
+    cases = weight(parts)
+    best = replace(
+        best,
+        gain=best.gain - cost / cases,
+        single_gain=np.float32(best.single_gain - np.float32(cost / np.float32(cases))),
+        threshold=release8_stored(problem, feature, best),
+    )
+    return best if best.single_gain > 0 else None
+
+
+def release8_stored(problem: Problem, feature: int, split: Split) -> float:
+    """Release 8 stores a value of the data: the largest of the whole training set up to the midpoint in single precision."""
+    column = problem.columns[feature]
+    left, right = split.branches
+    low, high = max(column[row] for row, _ in left), min(column[row] for row, _ in right)
+    middle = np.float32((np.float32(low) + np.float32(high)) / np.float32(2))
+    if not np.float32(low) <= middle < np.float32(high):
+        return float(low)  # one value in single precision
+    values = [float(column[row]) for row, _ in problem.root if problem.known(row, feature)]
+    return max(value for value in values if np.float32(value) <= middle)
 
 
 def release8_winner(problem: Problem, usable: list[Split], node_impurity: float) -> Split | None:
-    """The feature of most worth among those whose gain is not below the average."""
+    """The feature of most worth among those whose gain is not below the average; the first of equal ones."""
     if problem.recipe.rank == "gain":
-        return first_best([split for split in usable if split.split_info > 0], lambda split: split.gain, node_impurity)
+        eligible = [split for split in usable if split.single_info > 0 and split.single_gain > -RELEASE8_EPSILON]
+        return max(eligible, key=lambda split: split.single_gain, default=None)
     n_rows = len(problem.root)
     few_values = [f for f, kind in enumerate(problem.kinds) if kind == CONTINUOUS or problem.n_categories[f] < 0.3 * n_rows]
-    counted = [split.gain for split in usable if split.feature in few_values or not few_values]
-    if not counted:
-        return None
-    average = math.fsum(counted) / len(counted)
-    eligible = [split for split in usable if split.gain >= average - RELEASE8_EPSILON and split.split_info > RELEASE8_EPSILON]
-    return first_best(eligible, lambda split: split.gain / split.split_info, node_impurity)
+    counted = [split.single_gain for split in usable if split.feature in few_values or not few_values]
+    average = np.float32(1e6)
+    if counted:
+        total = np.float32(0)
+        for gain in counted:
+            total = np.float32(total + gain)
+        average = np.float32(total / np.float32(len(counted)))
+    eligible = [
+        split
+        for split in usable
+        if float(split.single_gain) >= float(average) - RELEASE8_EPSILON and float(split.single_info) > RELEASE8_EPSILON
+    ]
+    return max(eligible, key=lambda split: np.float32(split.single_gain / split.single_info), default=None)
+
+
+# Release 8's arithmetic: single precision, logarithms in double
+
+
+def xlgx(x: np.float32) -> float:
+    return float(x) * (math.log(x) / math.log(2)) if x > 0 else 0.0
+
+
+def single_information(weights: Iterable[float]) -> np.float32:
+    """Bits x cases."""
+    part = total = np.float32(0)
+    for w in map(np.float32, weights):
+        part = np.float32(float(part) + xlgx(w))
+        total = np.float32(total + w)
+    return np.float32(xlgx(total) - float(part))
+
+
+def single_gain(base: np.float32, info: np.float32, known: np.float32, unknown: np.float32) -> np.float32:
+    return np.float32((np.float32(1) - unknown) * np.float32(base - np.float32(info / known)))
+
+
+def single_threshold(problem: Problem, split: Split, parts: list[Part]) -> Split:
+    """The split with its gain, and the information of the split, as Release 8 rounds them."""
+    left, right = split.branches
+    cases, known = np.float32(weight(parts)), np.float32(weight(left + right))
+    base = np.float32(single_information(class_weights(problem, left + right)) / known)
+    info = np.float32(single_information(class_weights(problem, left)) + single_information(class_weights(problem, right)))
+    unknown = np.float32(1.0 - float(known) / float(cases))
+    sizes = [weight(split.left_out), weight(left), weight(right)]
+    return replace(
+        split,
+        single_gain=single_gain(base, info, known, unknown),
+        single_info=np.float32(single_information(sizes) / cases),
+    )
+
+
+def single_branches(problem: Problem, split: Split, parts: list[Part]) -> Split:
+    """The same for a branch per category."""
+    branches = [branch for branch in split.branches if branch]
+    placed = [part for branch in branches for part in branch]
+    cases, known = np.float32(weight(parts)), np.float32(weight(placed))
+    total = sum(xlgx(np.float32(w)) for w in class_weights(problem, placed))
+    base = np.float32((xlgx(known) - total) / float(known))
+    info = np.float32(0)
+    for branch in branches:
+        info = np.float32(info + single_information(class_weights(problem, branch)))
+    lost = weight(split.left_out)
+    return replace(
+        split,
+        single_gain=single_gain(base, info, known, np.float32(np.float32(lost) / cases)),
+        single_info=np.float32(single_information([lost, *map(weight, branches)]) / cases),
+    )
 
 
 # Prediction
