@@ -12,6 +12,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0")
+ADDRESS = os.environ.get("FASTTREE_DEBUG") == "address"
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")  # free-threaded builds have no stable ABI
 
 DIRECTIVES = {
@@ -30,6 +31,8 @@ DIRECTIVES = {
 OVERFLOW = ["-fno-wrapv", "-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"]
 UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O3"]
 UNIX_FLAGS += ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
+LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
+UNIX_FLAGS += LINK_FLAGS
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
 
 
@@ -40,7 +43,9 @@ class BuildCore(build_ext):
         """Build all extensions anew, with the flags of this compiler."""
         self.force = True  # a release and a debug object cannot be told apart by their age
         for extension in self.extensions:
-            extension.extra_compile_args = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
+            is_msvc = self.compiler.compiler_type == "msvc"
+            extension.extra_compile_args = MSVC_FLAGS if is_msvc else UNIX_FLAGS
+            extension.extra_link_args = [] if is_msvc else LINK_FLAGS
         super().build_extensions()
 
 

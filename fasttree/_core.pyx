@@ -2923,46 +2923,68 @@ cdef class Encoding:
 # The door to growth
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline void* carve(char** cursor, size_t size) noexcept nogil:
-    """The next `size` bytes of a buffer; with NULL as its start this measures."""
+cdef extern from *:
+    """
+    /* Under AddressSanitizer a gap that must not be touched follows every part of a buffer; else nothing does. */
+    #if defined(__SANITIZE_ADDRESS__)
+    #include <sanitizer/asan_interface.h>
+    #define FASTTREE_GAP 64
+    #define fasttree_forbid(place, size) ASAN_POISON_MEMORY_REGION((place), (size))
+    #define fasttree_allow(place, size) ASAN_UNPOISON_MEMORY_REGION((place), (size))
+    #else
+    #define FASTTREE_GAP 0
+    #define fasttree_forbid(place, size) ((void) 0)
+    #define fasttree_allow(place, size) ((void) 0)
+    #endif
+    """
+    const size_t GAP "FASTTREE_GAP"
+    void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
+    void allow "fasttree_allow"(void* place, size_t size) noexcept nogil
+
+
+cdef inline void* carve(char** cursor, size_t size, bint measuring) noexcept nogil:
+    """The next `size` bytes of a buffer, or only their measure."""
     cdef char* place = cursor[0]
-    cursor[0] = place + pad(size)
+    cursor[0] = place + pad(size) + GAP
+    if not measuring:
+        forbid(place + pad(size), GAP)
     return place
 
 
 cdef void carve_scratch(
     Scratch* s, char** cursor, const Problem* p, int64_t n, int64_t n_groups, bint branches, bint principal,
+    bint measuring,
 ) noexcept nogil:
     cdef size_t width = p.width
     cdef size_t d = max(p.n_features, 1)
     cdef size_t g = max(n_groups, 256)
-    s.a = <double*> carve(cursor, CHUNK * 8)
-    s.b = <double*> carve(cursor, CHUNK * 8)
-    s.gains = <double*> carve(cursor, CHUNK * 8)
-    s.positions = <int32_t*> carve(cursor, CHUNK * 4)
-    s.left = <int64_t*> carve(cursor, width * 8)
-    s.right = <int64_t*> carve(cursor, width * 8)
-    s.mark = <int64_t*> carve(cursor, width * 8)
-    s.totals = <int64_t*> carve(cursor, width * 8)
-    s.lost = <int64_t*> carve(cursor, width * 8)
-    s.hist = <int64_t*> carve(cursor, 256 * width * 8)
-    s.hist_n = <int64_t*> carve(cursor, 256 * 8)
-    s.hist_w = <int64_t*> carve(cursor, 256 * 8)
-    s.group_code = <uint32_t*> carve(cursor, g * 4)
-    s.group_row = <uint32_t*> carve(cursor, g * 4)
-    s.group_n = <int64_t*> carve(cursor, g * 8)
-    s.group_w = <int64_t*> carve(cursor, g * 8)
-    s.group_stat = <int64_t*> carve(cursor, g * width * 8)
-    s.group_key = <double*> carve(cursor, g * 8)
-    s.group_rank = <int64_t*> carve(cursor, g * sizeof(Ranked))
-    s.group_side = <uint8_t*> carve(cursor, g)
-    s.best_side = <uint8_t*> carve(cursor, g)
-    s.branch_of_code = <uint32_t*> carve(cursor, 256 * 4)
-    s.cuts = <Cut*> carve(cursor, d * sizeof(Cut))
-    s.cuts_two = <Cut*> carve(cursor, d * sizeof(Cut))
-    s.side = <uint8_t*> carve(cursor, n)
-    s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0)
-    s.pca = <double*> carve(cursor, (2 * width * width + 2 * width) * 8 if principal else 0)
+    s.a = <double*> carve(cursor, CHUNK * 8, measuring)
+    s.b = <double*> carve(cursor, CHUNK * 8, measuring)
+    s.gains = <double*> carve(cursor, CHUNK * 8, measuring)
+    s.positions = <int32_t*> carve(cursor, CHUNK * 4, measuring)
+    s.left = <int64_t*> carve(cursor, width * 8, measuring)
+    s.right = <int64_t*> carve(cursor, width * 8, measuring)
+    s.mark = <int64_t*> carve(cursor, width * 8, measuring)
+    s.totals = <int64_t*> carve(cursor, width * 8, measuring)
+    s.lost = <int64_t*> carve(cursor, width * 8, measuring)
+    s.hist = <int64_t*> carve(cursor, 256 * width * 8, measuring)
+    s.hist_n = <int64_t*> carve(cursor, 256 * 8, measuring)
+    s.hist_w = <int64_t*> carve(cursor, 256 * 8, measuring)
+    s.group_code = <uint32_t*> carve(cursor, g * 4, measuring)
+    s.group_row = <uint32_t*> carve(cursor, g * 4, measuring)
+    s.group_n = <int64_t*> carve(cursor, g * 8, measuring)
+    s.group_w = <int64_t*> carve(cursor, g * 8, measuring)
+    s.group_stat = <int64_t*> carve(cursor, g * width * 8, measuring)
+    s.group_key = <double*> carve(cursor, g * 8, measuring)
+    s.group_rank = <int64_t*> carve(cursor, g * sizeof(Ranked), measuring)
+    s.group_side = <uint8_t*> carve(cursor, g, measuring)
+    s.best_side = <uint8_t*> carve(cursor, g, measuring)
+    s.branch_of_code = <uint32_t*> carve(cursor, 256 * 4, measuring)
+    s.cuts = <Cut*> carve(cursor, d * sizeof(Cut), measuring)
+    s.cuts_two = <Cut*> carve(cursor, d * sizeof(Cut), measuring)
+    s.side = <uint8_t*> carve(cursor, n, measuring)
+    s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
+    s.pca = <double*> carve(cursor, (2 * width * width + 2 * width) * 8 if principal else 0, measuring)
 
 
 cdef void free_nodes(Nodes* t) noexcept nogil:
@@ -3064,6 +3086,7 @@ def grow(
     cdef int64_t i, n_groups
     cdef int32_t f
     cdef char* buffer = NULL
+    cdef size_t buffer_size = 0
     cdef char* cursor
     cdef int64_t* table = NULL
     cdef int64_t* list_below
@@ -3149,22 +3172,23 @@ def grow(
         # one buffer for everything whose size is known now: measured first, then carved
         for i in range(2):
             cursor = buffer
-            carve_scratch(&scratch, &cursor, &p, n, n_groups, branches, principal)
-            list_below = <int64_t*> carve(&cursor, d * 8)
-            root_counts = <int64_t*> carve(&cursor, p.width * 8)
-            draw_keys = <uint64_t*> carve(&cursor, d * 8)
-            drawn = <uint8_t*> carve(&cursor, d)
-            table = <int64_t*> carve(&cursor, (n + 1) * 8 if p.sweep == TABLE else 0)
-            place = <uint32_t*> carve(&cursor, n * 4 if wide else 0)
-            small_lists = <void**> carve(&cursor, d * sizeof(void*))
-            small.origin = <uint32_t*> carve(&cursor, rows * 4)
-            small.label = <uint16_t*> carve(&cursor, rows * 2 if n_classes else 0)
-            small.y = <double*> carve(&cursor, 0 if n_classes else rows * 8)
-            small.ysum = <int64_t*> carve(&cursor, 0 if n_classes else rows * 8)
-            small.weight = <int64_t*> carve(&cursor, rows * 8 if p.weighted else 0)
-            small.codes = <uint8_t*> carve(&cursor, rows * encoding.n_counted)
+            carve_scratch(&scratch, &cursor, &p, n, n_groups, branches, principal, i == 0)
+            list_below = <int64_t*> carve(&cursor, d * 8, i == 0)
+            root_counts = <int64_t*> carve(&cursor, p.width * 8, i == 0)
+            draw_keys = <uint64_t*> carve(&cursor, d * 8, i == 0)
+            drawn = <uint8_t*> carve(&cursor, d, i == 0)
+            table = <int64_t*> carve(&cursor, (n + 1) * 8 if p.sweep == TABLE else 0, i == 0)
+            place = <uint32_t*> carve(&cursor, n * 4 if wide else 0, i == 0)
+            small_lists = <void**> carve(&cursor, d * sizeof(void*), i == 0)
+            small.origin = <uint32_t*> carve(&cursor, rows * 4, i == 0)
+            small.label = <uint16_t*> carve(&cursor, rows * 2 if n_classes else 0, i == 0)
+            small.y = <double*> carve(&cursor, 0 if n_classes else rows * 8, i == 0)
+            small.ysum = <int64_t*> carve(&cursor, 0 if n_classes else rows * 8, i == 0)
+            small.weight = <int64_t*> carve(&cursor, rows * 8 if p.weighted else 0, i == 0)
+            small.codes = <uint8_t*> carve(&cursor, rows * encoding.n_counted, i == 0)
             if buffer == NULL:
-                buffer = <char*> malloc(<size_t> cursor + 16)
+                buffer_size = <size_t> cursor + 16
+                buffer = <char*> malloc(buffer_size)
                 if buffer == NULL:
                     raise MemoryError
         if not p.weighted:
@@ -3251,6 +3275,8 @@ def grow(
             "table_branch": taken(nodes.table_branch, nodes.table_n, "int32"),
         }
     finally:
+        if buffer != NULL:
+            allow(buffer, buffer_size)
         free(buffer)
         free_work(&work)
         free_work(&inner)
