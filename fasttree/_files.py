@@ -13,7 +13,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import polars as pl
 
@@ -145,10 +145,10 @@ class TableFile:
                 raise ValueError(f"{self.path} has more than one column called {original!r}")
         return names
 
-    def _unpacked(self, raw: BinaryIO) -> IO[bytes]:
+    def _unpacked(self, raw: BinaryIO) -> BinaryIO | gzip.GzipFile:
         return gzip.open(raw) if self._is_gzip else raw
 
-    def _records(self, file: IO[bytes]) -> Iterator[bytes]:
+    def _records(self, file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
         """Give the header line, then blocks of whole records: a line end between quotes ends no record."""
         waiting = b""
         is_header = True
@@ -202,7 +202,6 @@ def _last_record_end(text: bytes) -> int:
         quotes -= text.count(b'"', end, stop)
         if quotes % 2 == 0:
             return end
-        quotes -= text.count(b'"', end - 1, end)
         stop = end - 1
     return 0
 
@@ -222,12 +221,12 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
         If it cannot be written; it names `path`.
     """
     target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
     try:
         if os.path.exists(target) and not os.path.isfile(target):
             with open(target, "wb") as stream:  # a pipe or a terminal: nothing to replace
                 yield stream
             return
-        temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
         try:
             with open(temporary, "xb") as file:
                 yield file
@@ -239,6 +238,6 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
                 os.unlink(temporary)
             raise
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
+        if isinstance(error, BrokenPipeError) or error.filename not in (None, target, temporary):
+            raise  # not about this file
         raise OSError(error.errno, error.strerror, path) from None

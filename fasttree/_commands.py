@@ -1,0 +1,679 @@
+"""The commands train, predict, evaluate and show: files and options in, an estimator's answers out.
+
+Trees and tables are left to the estimators, files to `_files`.  Whatever is wrong with what the user gave ends in one line.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import itertools
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, TypeAlias
+
+import click
+import numpy as np
+import polars as pl
+from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import Progress
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    mean_absolute_error,
+    precision_recall_fscore_support,
+    r2_score,
+    root_mean_squared_error,
+)
+
+from . import __version__, _document
+from ._files import TableFile, whole_file
+from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
+
+__all__ = ["fasttree"]
+
+Estimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor
+
+FEW = 20  # numbers with so many distinct whole values are classes, unless the user says otherwise
+LINES = 60  # of a tree that `train` prints unasked
+SHOWN_CLASSES = 30  # of a confusion matrix for people
+ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
+    ("id3", "classification"): ID3Classifier,
+    ("c45", "classification"): C45Classifier,
+    ("cart", "classification"): CARTClassifier,
+    ("cart", "regression"): CARTRegressor,
+}
+PARAMETERS = {
+    "max_depth": "Largest number of tests on a path.",
+    "min_samples_split": "A node with fewer samples is a leaf; 0.05 is a share of all samples.",
+    "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
+    "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
+    "criterion": "cart: gini, entropy, misclassification; c45: gain_ratio, gain.",
+    "class_weight": "balanced, or {'class': weight, ...}.",
+}
+
+
+class _Commands(click.Group):
+    """Turns what the library and the system say is wrong into one line and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise click.ClickException(_one_line(f"{error.filename}: {reason}" if error.filename else reason)) from None
+        except (ValueError, TypeError) as error:
+            raise click.ClickException(_one_line(str(error))) from None
+        except MemoryError:
+            raise click.ClickException("the table does not fit into memory") from None
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def fasttree() -> None:
+    r"""Decision trees: grown exactly, fast, and made to be read.
+
+    \b
+    fasttree train examples/adult.csv.gz --target income --holdout 0.3 --output model.json
+    fasttree evaluate model.json examples/adult.test.csv.gz
+    fasttree predict model.json examples/adult.test.csv.gz --output predictions.csv
+    fasttree show model.json --max-depth 3
+    """
+
+
+def _table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say how a CSV file is written."""
+    command = click.option(
+        "--separator", default=",", show_default=True, help="Between the cells of a CSV file: one character, or 'tab'."
+    )(command)
+    return click.option(
+        "--missing-marker",
+        "markers",
+        multiple=True,
+        metavar="TEXT",
+        help="A cell of a CSV file that means missing, such as '?'; repeatable. An empty cell always does.",
+    )(command)
+
+
+def _parameter_options(command: Callable[..., None]) -> Callable[..., None]:
+    for name, text in reversed(PARAMETERS.items()):
+        command = click.option(f"--{name.replace('_', '-')}", metavar="VALUE", help=text)(command)
+    return command
+
+
+def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
+    separator = "\t" if separator in ("tab", "\\t") else separator
+    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
+        raise click.UsageError(f"--separator {separator!r}: must be one character of ASCII, or 'tab'")
+    return TableFile(path, tuple(markers), separator)
+
+
+# train
+
+
+@fasttree.command()
+@click.argument("data")
+@click.option("--target", required=True, metavar="NAME", help="Column to predict.")
+@click.option("--algorithm", type=click.Choice(["cart", "c45", "id3"]), default="cart", show_default=True)
+@click.option(
+    "--task",
+    type=click.Choice(["auto", "classification", "regression"]),
+    default="auto",
+    show_default=True,
+    help=f"auto: regression for cart and a target with fractions or more than {FEW} distinct numbers.",
+)
+@click.option("--test", metavar="FILE", help="Table with the same columns to measure the tree on.")
+@click.option("--holdout", type=float, metavar="SHARE", help="Share of the rows to keep back for measuring, such as 0.3.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the hold-out and max_features.")
+@click.option("--output", "-o", metavar="FILE", help="Save the tree as JSON; a name that ends in .gz is compressed.")
+@click.option("--categorical", multiple=True, metavar="A,B", help="Columns to be taken as nominal; repeatable.")
+@click.option("--ordinal", multiple=True, metavar="NAME=LOW,...,HIGH", help="Column with an order; repeatable.")
+@click.option("--ignore", multiple=True, metavar="A,B", help="Columns to leave out; repeatable.")
+@_parameter_options
+@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Any parameter of the estimator; repeatable.")
+@click.option("--print-depth", metavar="N|all", help="Levels of the tree to print; by default as many as fit on a page.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary for programs instead of the tree.")
+@_table_options
+def train(
+    data: str,
+    target: str,
+    algorithm: str,
+    task: str,
+    test: str | None,
+    holdout: float | None,
+    seed: int,
+    output: str | None,
+    categorical: Sequence[str],
+    ordinal: Sequence[str],
+    ignore: Sequence[str],
+    params: Sequence[str],
+    print_depth: str | None,
+    as_json: bool,
+    markers: Sequence[str],
+    separator: str,
+    **common: str | None,
+) -> None:
+    r"""Grow a tree on DATA, a CSV (also .csv.gz) or Parquet file with a header; print and measure it.
+
+    Columns of text are nominal, columns of numbers continuous.
+
+    \b
+    fasttree train examples/iris.csv --target class --holdout 0.3
+    fasttree train examples/mushroom.csv.gz --target class --algorithm id3 --ignore stalk-root
+    fasttree train examples/auto-mpg.csv --target mpg --ordinal cylinders=3,4,5,6,8 --max-depth 3 -o cars.json
+    """
+    if test is not None and holdout is not None:
+        raise click.UsageError("give --test or --holdout, not both")
+    if holdout is not None and not 0 < holdout < 1:
+        raise click.UsageError(f"--holdout {holdout:g}: must be a share between 0 and 1")
+    depth = _print_depth(print_depth)
+    if output is not None:
+        _check_output(output, [data, test])
+    file = _open(data, markers, separator)
+    ignored = _columns("--ignore", ignore, file)
+    nominal = _columns("--categorical", categorical, file)
+    orders = dict(_order(text, file) for text in ordinal)
+    if target not in file.names:
+        raise ValueError(f"{data} has no column {target!r} to be the --target; it has {_names(file.names)}")
+    for option, names in (("--ignore", ignored), ("--categorical", nominal), ("--ordinal", list(orders))):
+        if target in names:
+            raise click.UsageError(f"{option} names the target, {target!r}")
+    # Categories are text as it stands in the file: the code 007 is not the number 7.
+    with _status(f"Reading {data}"):
+        table = _plain(file.read({name: pl.String() for name in [*nominal, *orders]})).drop(ignored)
+    chosen, reason = _choose_task(table[target], task, algorithm)
+    parameters = _parameters(ALGORITHMS[algorithm, chosen], seed, nominal, _typed_orders(orders, table), common, params)
+    model = ALGORITHMS[algorithm, chosen](**parameters)
+    held_out, where = None, ""
+    if holdout is not None:
+        table, held_out = _split(table, holdout, seed)
+    with _status(f"Growing the tree on {table.height:,} rows"):
+        model.fit(table.drop(target), table[target])
+
+    figures: dict[str, Any] | None = None
+    if test is not None:
+        figures, where = _evaluate(model, _read_blocks(_open(test, markers, separator), model, target), target), test
+    elif held_out is not None:
+        figures, where = _evaluate(model, [held_out], target), f"held-out rows (seed {seed})"
+    if output is not None:
+        _save(model, target, output)
+    if as_json:
+        click.echo(json.dumps(_described(model, target) | {"evaluation": _finite(figures)}, ensure_ascii=False))
+        return
+    classes = f", {_counted(model.n_classes_, 'class', 'classes')}" if not isinstance(model, CARTRegressor) else ""
+    click.echo(f"{_word(target)}: {chosen}{classes}{reason}")
+    click.echo(f"Columns: {_kinds(model)}\n")
+    _print_tree(model, depth)
+    click.echo(f"\n{_summary(model)}")
+    if figures is None:
+        click.echo("Not measured: --test FILE or --holdout 0.3 measures the tree on other rows")
+    else:
+        click.echo(f"{_headline(figures)} on {figures['n_rows']:,} {'rows of ' + where if test is not None else where}")
+    if output is not None:
+        click.echo(f"Saved as {output}")
+
+
+def _columns(option: str, given: Sequence[str], file: TableFile) -> list[str]:
+    """Names of columns, each option a name or a list of names parted by commas."""
+    names = [name for text in given for name in ([text] if text in file.names else text.split(","))]
+    for name in names:
+        if name not in file.names:
+            raise ValueError(f"{option} {name!r}: {file.path} has no such column; it has {_names(file.names)}")
+    return list(dict.fromkeys(names))
+
+
+def _order(text: str, file: TableFile) -> tuple[str, list[str]]:
+    name, equals, values = text.rpartition("=")
+    if not equals:
+        raise click.UsageError(f"--ordinal {text!r}: must be NAME=LOW,...,HIGH")
+    return _columns("--ordinal", [name], file)[0], values.split(",")
+
+
+def _typed_orders(orders: Mapping[str, list[str]], table: pl.DataFrame) -> dict[str, list[Any]]:
+    """Orders in the type of their columns: those of a Parquet file may be numbers."""
+    return {
+        name: [_value(value) for value in order] if table.schema[name].is_numeric() else order for name, order in orders.items()
+    }
+
+
+def _plain(table: pl.DataFrame) -> pl.DataFrame:
+    """Make integers of 128 bits floats, as no estimator takes them."""
+    return table.with_columns(pl.col(name).cast(pl.Float64) for name, dtype in table.schema.items() if str(dtype) == "Int128")
+
+
+def _choose_task(column: pl.Series, task: str, algorithm: str) -> tuple[str, str]:
+    """Return the task, and in words why and what to do if it is wrong."""
+    if task != "auto" or algorithm != "cart":
+        if task == "regression" and algorithm != "cart":
+            raise click.UsageError(f"{algorithm} grows classification trees: use --algorithm cart for --task regression")
+        return ("classification" if task == "auto" else task), ""
+    if not column.dtype.is_numeric():
+        return "classification", ""
+    present = column.drop_nulls()
+    n_distinct = present.n_unique()
+    if present.dtype.is_float() and bool((present != present.floor()).any()):
+        return "regression", " (chosen because it has fractions)"
+    if n_distinct > FEW:
+        return "regression", f" (chosen because it has {n_distinct:,} distinct numbers; --task classification makes them classes)"
+    return "classification", f" (chosen because it has {n_distinct} distinct numbers; --task regression predicts a number)"
+
+
+def _parameters(
+    estimator: type[Estimator],
+    seed: int,
+    nominal: list[str],
+    orders: Mapping[str, list[Any]],
+    common: Mapping[str, str | None],
+    params: Sequence[str],
+) -> dict[str, Any]:
+    given: dict[str, Any] = {name: _value(text) for name, text in common.items() if text is not None}
+    if nominal:
+        given["categorical_features"] = nominal
+    if orders:
+        given["ordinal_features"] = dict(orders)
+    for text in params:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            raise click.UsageError(f"--param {text!r}: must be NAME=VALUE")
+        if name in given:
+            raise click.UsageError(f"{name} is given twice")
+        given[name] = _value(value)
+    known = estimator._get_param_names()
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{estimator.__name__} has no parameter {name!r}; it has {', '.join(known)}")
+    return {"random_state": seed} | given
+
+
+def _value(text: str) -> Any:
+    """Read a number, None, or what else Python writes; anything else is text."""
+    if text.strip().lower() in ("none", "null", ""):
+        return None
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _split(table: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Keep back a share of the rows at random, in their order."""
+    n_held_out = round(share * table.height)
+    if not 0 < n_held_out < table.height:
+        raise ValueError(f"--holdout {share:g} of {table.height:,} rows leaves none to learn or to measure on")
+    held_out = np.zeros(table.height, dtype=bool)
+    held_out[np.random.default_rng(seed).permutation(table.height)[:n_held_out]] = True
+    return table.filter(~held_out), table.filter(held_out)
+
+
+def _save(model: Estimator, target: str, path: str) -> None:
+    """Save a model as its `save` does, and the target's name with it."""
+    classes, settings = getattr(model, "classes_", None), model.get_params(deep=False)
+    document = _document.to_document(model.tree_, model.schema_, classes, settings, model.recipe_.name, __version__)
+    document["targets"][0]["name"] = target
+    try:
+        _document.save(path, document)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+
+
+def _check_output(path: str, inputs: Sequence[str | None]) -> None:
+    """Find out before the work what would spoil it at the end."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise ValueError(f"--output {path}: the folder {folder} does not exist")
+    if os.path.isdir(path):
+        raise ValueError(f"--output {path}: is a folder")
+    if not os.path.exists(path) and not os.access(folder, os.W_OK):
+        raise ValueError(f"--output {path}: the folder {folder} is not writable")
+    for given in inputs:
+        if given is not None and os.path.exists(given) and os.path.exists(path) and os.path.samefile(given, path):
+            raise ValueError(f"--output {path}: would replace the input; choose another name")
+
+
+# predict
+
+
+@fasttree.command()
+@click.argument("model")
+@click.argument("data")
+@click.option("--output", "-o", metavar="FILE", help="CSV, or Parquet if the name ends in .parquet; default: CSV to stdout.")
+@click.option("--proba", is_flag=True, help="Add the probability of each class.")
+@_table_options
+def predict(model: str, data: str, output: str | None, proba: bool, markers: Sequence[str], separator: str) -> None:
+    r"""Predict each row of DATA (CSV or Parquet) by a tree that `train` saved: a row per row, in the same order.
+
+    Columns go by their names; others than those that the tree was grown on are ignored.
+
+    \b
+    fasttree predict model.json examples/adult.test.csv.gz --proba --output predictions.csv
+    fasttree predict model.json examples/adult.test.csv.gz | head
+    """
+    tree = load(model)
+    if proba and isinstance(tree, CARTRegressor):
+        raise ValueError(f"{model} is a regression tree, which has no classes for --proba")
+    file = _open(data, markers, separator)
+    if output is None or output == "-":
+        # a bar on the terminal that shows the rows would only be in their way
+        blocks = _read_blocks(file, tree, quiet=sys.stdout.isatty())
+        _write_csv(_predictions(tree, blocks, proba), sys.stdout.buffer)
+        return
+    _check_output(output, [model, data])
+    with whole_file(output) as stream:
+        predictions = _predictions(tree, _read_blocks(file, tree), proba)
+        if output.endswith((".parquet", ".pq")):
+            pl.concat(predictions).write_parquet(stream)
+        else:
+            _write_csv(predictions, stream)
+
+
+def _predictions(model: Estimator, blocks: Iterable[pl.DataFrame], proba: bool) -> Iterator[pl.DataFrame]:
+    """Predictions by block; the first is empty, so that a table without rows has a header too."""
+    if isinstance(model, CARTRegressor):
+        yield pl.DataFrame({"prediction": np.empty(0)})
+        for values in _answers(model, blocks, model.predict):
+            yield pl.DataFrame({"prediction": values})
+        return
+    labels = pl.Series("prediction", model.classes_.tolist())
+    columns = [f"probability of {label}" for label in model.classes_.tolist()]
+    shares = np.empty((0, len(labels)))
+    for probability in itertools.chain([shares], _answers(model, blocks, model.predict_proba)):
+        block = pl.DataFrame([labels.gather(probability.argmax(axis=1).astype(np.uint32))])
+        if proba:
+            block = block.with_columns(pl.Series(name, probability[:, k]) for k, name in enumerate(columns))
+        yield block
+
+
+def _answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any], Any]) -> Iterator[Any]:
+    """Ask a model about each block of rows."""
+    start = 0
+    for block in blocks:
+        if block.height == 0:
+            continue
+        features = block.select(feature.name for feature in model.schema_.features)
+        try:
+            with warnings.catch_warnings():
+                # A model of nameless columns calls them x0, x1, ...; going by these names is right here.
+                warnings.filterwarnings("ignore", message="X has feature names", category=UserWarning)
+                yield ask(features)
+        except (ValueError, TypeError) as error:
+            counted = f" (rows counted from row {start})" if start and "row" in str(error) else ""
+            raise ValueError(f"{error}{counted}") from None
+        start += block.height
+
+
+def _write_csv(blocks: Iterable[pl.DataFrame], stream: BinaryIO) -> None:
+    for number, block in enumerate(blocks):
+        stream.write(block.write_csv(include_header=number == 0).encode())
+    stream.flush()  # here a reader that went away is no surprise
+
+
+def _read_blocks(file: TableFile, model: Estimator, target: str | None = None, quiet: bool = False) -> Iterator[pl.DataFrame]:
+    """Read the model's columns, and its target if named, in blocks; a bar shows the progress on a terminal."""
+    types: dict[str, pl.DataType] = {feature.name: _dtype(feature.categories) for feature in model.schema_.features}
+    if target is not None:
+        types[target] = _dtype(model.classes_.tolist() if hasattr(model, "classes_") else None)
+    with Progress(transient=True, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
+        bar = progress.add_task(os.path.basename(file.path), total=1.0)
+        for block in file.blocks(types):
+            yield block
+            progress.update(bar, completed=file.share_read)
+
+
+def _dtype(labels: Sequence[Any] | None) -> pl.DataType:
+    """Return the type in which cells of CSV are to be read to equal these categories or classes, or numbers if None."""
+    if labels is None or not labels:
+        return pl.Float64() if labels is None else pl.String()
+    if isinstance(labels[0], str):
+        return pl.String()
+    if isinstance(labels[0], bool):
+        return pl.Boolean()
+    is_exact = isinstance(labels[0], float) or max(map(abs, labels)) <= 2**53
+    return pl.Float64() if is_exact else pl.Int64()  # 3.0 is the category 3
+
+
+# evaluate
+
+
+@fasttree.command()
+@click.argument("model")
+@click.argument("data")
+@click.option("--target", metavar="NAME", help="Column with the truth; by default the one that the tree was grown for.")
+@click.option("--json", "as_json", is_flag=True, help="Print figures for programs.")
+@_table_options
+def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: Sequence[str], separator: str) -> None:
+    r"""Measure a tree that `train` saved on DATA, a CSV or Parquet file that has the target too.
+
+    Classification: accuracy, precision, recall and F1 of each class, confusion matrix. Regression: R², RMSE, MAE.
+
+    \b
+    fasttree evaluate model.json examples/adult.test.csv.gz
+    """
+    tree = load(model)
+    target = target if target is not None else _document.load(model)["targets"][0].get("name", "y")
+    file = _open(data, markers, separator)
+    if target not in file.names:
+        raise ValueError(f"{data} has no column {target!r}: name the truth by --target; it has {_names(file.names)}")
+    figures = _evaluate(tree, _read_blocks(file, tree, target), target)
+    if as_json:
+        click.echo(json.dumps(_finite(figures), ensure_ascii=False))
+        return
+    click.echo(f"{_headline(figures)} on {figures['n_rows']:,} rows of {data}")
+    if "classes" not in figures:
+        return
+    rows = [["", "precision", "recall", "F1", "rows"]]
+    for entry in figures["classes"]:
+        scores = ["-" if math.isnan(entry[name]) else f"{entry[name]:.4f}" for name in ("precision", "recall", "f1")]
+        rows.append([_word(entry["class"]), *scores, f"{entry['rows']:,}"])
+    click.echo("\n" + _aligned(rows))
+    names = [_word(entry["class"]) for entry in figures["classes"]]
+    if len(names) > SHOWN_CLASSES:
+        click.echo(f"The confusion matrix of {len(names)} classes is in --json")
+        return
+    counts = [[name, *map("{:,}".format, row)] for name, row in zip(names, figures["confusion"], strict=True)]
+    click.echo("Rows by true class (down) and predicted class (across)\n\n" + _aligned([["", *names], *counts]).rstrip("\n"))
+
+
+def _evaluate(model: Estimator, blocks: Iterable[pl.DataFrame], target: str) -> dict[str, Any]:
+    """Compare a model's predictions with the truth in the column `target`."""
+    truths: list[pl.Series] = []
+
+    def with_truth() -> Iterator[pl.DataFrame]:
+        for block in blocks:
+            truths.append(block[target])
+            yield block
+
+    if isinstance(model, CARTRegressor):
+        answers = list(_answers(model, with_truth(), model.predict))
+    else:
+        answers = [shares.argmax(axis=1) for shares in _answers(model, with_truth(), model.predict_proba)]
+    if not answers:
+        raise ValueError("the table to measure on has no rows")
+    truth, predicted = pl.concat(truths), np.concatenate(answers)
+    if n_missing := truth.null_count():
+        raise ValueError(f"column {target!r} is missing in {n_missing:,} of {truth.len():,} rows: leave these rows out")
+    if isinstance(model, CARTRegressor):
+        return _compare_values(truth.cast(pl.Float64).to_numpy(), predicted)
+    return _compare_classes(truth.to_list(), predicted, model.classes_.tolist(), target)
+
+
+def _compare_values(truth: Any, predicted: Any) -> dict[str, Any]:
+    return {
+        "n_rows": len(truth),
+        "r2": float(r2_score(truth, predicted)) if len(truth) > 1 else math.nan,
+        "rmse": float(root_mean_squared_error(truth, predicted)),
+        "mae": float(mean_absolute_error(truth, predicted)),
+    }
+
+
+def _compare_classes(truth: list[Any], predicted: Any, classes: list[Any], target: str) -> dict[str, Any]:
+    index = {label: k for k, label in enumerate(classes)}
+    true_codes = np.fromiter((index.setdefault(label, len(index)) for label in truth), dtype=np.intp, count=len(truth))
+    if (true_codes >= len(classes)).all():
+        raise ValueError(f"column {target!r} holds {_names(sorted(set(truth)))}; the tree knows only {_names(classes)}")
+    codes = np.arange(len(index))
+    scores = precision_recall_fscore_support(true_codes, predicted, labels=codes, zero_division=np.nan)
+    return {
+        "n_rows": len(truth),
+        "accuracy": float(accuracy_score(true_codes, predicted)),
+        "largest_class": max(index, key=lambda label: int(scores[3][index[label]])),
+        "largest_share": float(scores[3].max() / len(truth)),
+        "classes": [
+            {
+                "class": label,
+                "precision": float(scores[0][k]),
+                "recall": float(scores[1][k]),
+                "f1": float(scores[2][k]),
+                "rows": int(scores[3][k]),
+            }
+            for label, k in index.items()
+        ],
+        "confusion": confusion_matrix(true_codes, predicted, labels=codes).tolist(),
+    }
+
+
+# show
+
+
+@fasttree.command()
+@click.argument("model")
+@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to draw; default: all.")
+@click.option("--weights", is_flag=True, help="Say the weight of each class at every branch.")
+@click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
+@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters alone.")
+def show(model: str, max_depth: int | None, weights: bool, missing: bool | None, as_ascii: bool) -> None:
+    r"""Draw a tree that `train` saved, as text.
+
+    \b
+    fasttree show model.json --max-depth 3
+    fasttree show model.json --weights --missing | less
+    """
+    tree = load(model)
+    as_ascii = as_ascii or not _draws()
+    click.echo(tree.export_text(max_depth=max_depth, show_weights=weights, show_missing=missing, ascii=as_ascii))
+    click.echo(_summary(tree))
+
+
+# Words and figures
+
+
+def _print_depth(text: str | None) -> float | None:
+    """Levels to print: infinity for all, None for as many as fit on a page."""
+    if text is None:
+        return None
+    if text == "all":
+        return math.inf
+    if not text.isdecimal():
+        raise click.UsageError(f"--print-depth {text!r}: must be a number of levels, or all")
+    return int(text)
+
+
+def _print_tree(model: Estimator, depth: float | None) -> None:
+    deepest = model.get_depth()
+    if depth is None:
+        lines = np.cumsum(np.bincount(model.tree_.depth())) - 1  # a line per node but the root
+        depth = max(1, int(np.searchsorted(lines, LINES, side="right")) - 1)
+    drawn = min(depth, deepest)
+    click.echo(model.export_text(max_depth=int(drawn), ascii=not _draws()), nl=False)
+    if drawn < deepest:
+        click.echo(f"\nPrinted to depth {drawn} of {deepest}; --print-depth all prints everything")
+
+
+def _draws() -> bool:
+    """Whether standard output can show the lines of a drawing."""
+    try:
+        "├└│─…".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _task(model: Estimator) -> str:
+    return "regression" if isinstance(model, CARTRegressor) else "classification"
+
+
+def _described(model: Estimator, target: str) -> dict[str, Any]:
+    tree = model.tree_
+    return {
+        "algorithm": model.recipe_.name,
+        "task": _task(model),
+        "target": target,
+        "n_rows": int(tree.n_samples[0]),
+        "nodes": tree.node_count,
+        "leaves": model.get_n_leaves(),
+        "depth": model.get_depth(),
+    }
+
+
+def _summary(model: Estimator) -> str:
+    tree = model.tree_
+    sizes = f"{_counted(tree.node_count, 'node')}, {_counted(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}"
+    return f"{type(model).__name__}: {sizes}, grown on {_counted(int(tree.n_samples[0]), 'row')}"
+
+
+def _kinds(model: Estimator) -> str:
+    kinds = [feature.kind.name.lower() for feature in model.schema_.features]
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _headline(figures: Mapping[str, Any]) -> str:
+    if "accuracy" not in figures:
+        return f"R² {figures['r2']:.4f}, RMSE {figures['rmse']:.6g}, MAE {figures['mae']:.6g}"
+    guess = f"always {_word(figures['largest_class'])}: {figures['largest_share']:.4f}"
+    return f"Accuracy {figures['accuracy']:.4f} ({guess})"
+
+
+def _finite(figures: Any) -> Any:
+    """Turn what is not a number into null, which JSON knows."""
+    if isinstance(figures, dict):
+        return {name: _finite(value) for name, value in figures.items()}
+    if isinstance(figures, list):
+        return [_finite(value) for value in figures]
+    return None if isinstance(figures, float) and not math.isfinite(figures) else figures
+
+
+def _word(label: Any) -> str:
+    text = str(label)
+    return text if text and text.isprintable() else ascii(text)
+
+
+def _names(names: Sequence[Any], shown: int = 8) -> str:
+    text = ", ".join(repr(name) for name in names[:shown])
+    return f"{text}, … ({len(names)} in all)" if len(names) > shown else text
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Lay cells out in columns, the first flush left, the others flush right."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [first + " " * (widths[0] - cell_len(first))]
+        cells += [" " * (width - cell_len(cell)) + cell for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip() + "\n")
+    return "".join(lines)
+
+
+@contextlib.contextmanager
+def _status(text: str) -> Iterator[None]:
+    """Say on a terminal what is being done; nothing in a pipe."""
+    if sys.stderr.isatty():
+        with Console(stderr=True).status(text):
+            yield
+    else:
+        yield
