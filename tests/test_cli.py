@@ -510,7 +510,8 @@ def test_without_the_extra_it_says_what_to_install(library, monkeypatch):
     for name in ("_commands", "_files"):
         monkeypatch.delitem(sys.modules, f"fasttree.{name}")
         monkeypatch.delattr(fasttree, name)
-    monkeypatch.setitem(sys.modules, library, None)
+    for name in {library, *(name for name in sys.modules if name.startswith(f"{library}."))}:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     message = str(stopped.value.code)  # Python prints a text on stderr and exits with code 1
