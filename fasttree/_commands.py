@@ -80,17 +80,24 @@ def _one_line(text: str) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def _examples(*lines: str) -> str:
+    """Write commands at the end of a help page, each on a line of its own."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+@click.group(
+    cls=_Commands,
+    epilog=_examples(
+        "fasttree train examples/adult.csv.gz --target income --holdout 0.3 --output model.json",
+        "fasttree evaluate model.json examples/adult.test.csv.gz",
+        "fasttree predict model.json examples/adult.test.csv.gz --output predictions.csv",
+        "fasttree show model.json --max-depth 3",
+    ),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def fasttree() -> None:
-    r"""Decision trees: grown exactly, fast, and made to be read.
-
-    \b
-    fasttree train examples/adult.csv.gz --target income --holdout 0.3 --output model.json
-    fasttree evaluate model.json examples/adult.test.csv.gz
-    fasttree predict model.json examples/adult.test.csv.gz --output predictions.csv
-    fasttree show model.json --max-depth 3
-    """
+    """Decision trees: grown exactly, fast, and made to be read."""
 
 
 def _table_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -123,7 +130,13 @@ def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
 # train
 
 
-@fasttree.command()
+@fasttree.command(
+    epilog=_examples(
+        "fasttree train examples/iris.csv --target class --holdout 0.3",
+        "fasttree train examples/mushroom.csv.gz --target class --algorithm id3 --ignore stalk-root",
+        "fasttree train examples/auto-mpg.csv --target mpg --ordinal cylinders=3,4,5,6,8 --max-depth 3 -o cars.json",
+    )
+)
 @click.argument("data")
 @click.option("--target", required=True, metavar="NAME", help="Column to predict.")
 @click.option("--algorithm", type=click.Choice(["cart", "c45", "id3"]), default="cart", show_default=True)
@@ -165,14 +178,10 @@ def train(
     separator: str,
     **common: str | None,
 ) -> None:
-    r"""Grow a tree on DATA, a CSV (also .csv.gz) or Parquet file with a header; print and measure it.
+    """Grow a tree on DATA, print it and measure it.
 
-    Columns of text are nominal, columns of numbers continuous.
-
-    \b
-    fasttree train examples/iris.csv --target class --holdout 0.3
-    fasttree train examples/mushroom.csv.gz --target class --algorithm id3 --ignore stalk-root
-    fasttree train examples/auto-mpg.csv --target mpg --ordinal cylinders=3,4,5,6,8 --max-depth 3 -o cars.json
+    DATA is a CSV file with a header (also .csv.gz) or a Parquet file.  Columns of text are nominal, columns of numbers
+    continuous.
     """
     if test is not None and holdout is not None:
         raise click.UsageError("give --test or --holdout, not both")
@@ -346,20 +355,21 @@ def _check_output(path: str, inputs: Sequence[str | None]) -> None:
 # predict
 
 
-@fasttree.command()
+@fasttree.command(
+    epilog=_examples(
+        "fasttree predict model.json examples/adult.test.csv.gz --proba --output predictions.csv",
+        "fasttree predict model.json examples/adult.test.csv.gz | head",
+    )
+)
 @click.argument("model")
 @click.argument("data")
 @click.option("--output", "-o", metavar="FILE", help="CSV, or Parquet if the name ends in .parquet; default: CSV to stdout.")
 @click.option("--proba", is_flag=True, help="Add the probability of each class.")
 @_table_options
 def predict(model: str, data: str, output: str | None, proba: bool, markers: Sequence[str], separator: str) -> None:
-    r"""Predict each row of DATA (CSV or Parquet) by a tree that `train` saved: a row per row, in the same order.
+    """Predict the rows of DATA, in their order, by a saved tree.
 
-    Columns go by their names; others than those that the tree was grown on are ignored.
-
-    \b
-    fasttree predict model.json examples/adult.test.csv.gz --proba --output predictions.csv
-    fasttree predict model.json examples/adult.test.csv.gz | head
+    DATA is a CSV or Parquet file.  Columns go by their names; others than those that the tree was grown on are ignored.
     """
     tree = load(model)
     if proba and isinstance(tree, CARTRegressor):
@@ -447,19 +457,17 @@ def _dtype(labels: Sequence[Any] | None) -> pl.DataType:
 # evaluate
 
 
-@fasttree.command()
+@fasttree.command(epilog=_examples("fasttree evaluate model.json examples/adult.test.csv.gz"))
 @click.argument("model")
 @click.argument("data")
 @click.option("--target", metavar="NAME", help="Column with the truth; by default the one that the tree was grown for.")
 @click.option("--json", "as_json", is_flag=True, help="Print figures for programs.")
 @_table_options
 def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: Sequence[str], separator: str) -> None:
-    r"""Measure a tree that `train` saved on DATA, a CSV or Parquet file that has the target too.
+    """Measure a saved tree on DATA that has the target too.
 
-    Classification: accuracy, precision, recall and F1 of each class, confusion matrix. Regression: R², RMSE, MAE.
-
-    \b
-    fasttree evaluate model.json examples/adult.test.csv.gz
+    DATA is a CSV or Parquet file.  Classification: accuracy, precision, recall and F1 of each class, confusion matrix.
+    Regression: R², RMSE, MAE.
     """
     tree = load(model)
     target = target if target is not None else _document.load(model)["targets"][0].get("name", "y")
@@ -547,19 +555,16 @@ def _compare_classes(truth: list[Any], predicted: Any, classes: list[Any], targe
 # show
 
 
-@fasttree.command()
+@fasttree.command(
+    epilog=_examples("fasttree show model.json --max-depth 3", "fasttree show model.json --weights --missing | less")
+)
 @click.argument("model")
 @click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to draw; default: all.")
 @click.option("--weights", is_flag=True, help="Say the weight of each class at every branch.")
 @click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters alone.")
 def show(model: str, max_depth: int | None, weights: bool, missing: bool | None, as_ascii: bool) -> None:
-    r"""Draw a tree that `train` saved, as text.
-
-    \b
-    fasttree show model.json --max-depth 3
-    fasttree show model.json --weights --missing | less
-    """
+    """Draw a saved tree as text."""
     tree = load(model)
     as_ascii = as_ascii or not _draws()
     click.echo(tree.export_text(max_depth=max_depth, show_weights=weights, show_missing=missing, ascii=as_ascii))

@@ -19,9 +19,10 @@ def main() -> NoReturn:
     try:
         from . import _commands
     except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] not in EXTRA:
+        library = str(error.name).partition(".")[0]
+        if library not in EXTRA:
             raise
-        sys.exit(f"Error: the command line needs {error.name}, which is not installed: pip install {' '.join(EXTRA)}")
+        sys.exit(f"Error: the command line needs {library}, which is not installed: pip install {' '.join(EXTRA)}")
     # So that a file half written is taken away when the process is told to stop.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     for stream in (sys.stdout, sys.stderr):

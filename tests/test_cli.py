@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -61,6 +62,18 @@ def adult(tmp_path):
 
 
 # The answers
+
+
+def test_the_commands_of_the_readme_work(tmp_path, monkeypatch):
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("## Command line")[2].partition("```sh\n")[2].partition("```")[0]
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    commands = [shlex.split(line) for line in block.splitlines() if line]
+    assert {arguments[1] for arguments in commands} == {"train", "show", "evaluate", "predict"}
+    for program, *arguments in commands:
+        assert program == "fasttree"
+        run(*arguments)
 
 
 @pytest.mark.parametrize(("algorithm", "estimator"), [("cart", CARTClassifier), ("c45", C45Classifier)])
@@ -396,7 +409,9 @@ def test_what_is_not_a_command_is_a_usage_error(arguments):
 
 @pytest.mark.parametrize("name", ["train", "predict", "evaluate", "show"])
 def test_help_has_examples(name):
-    assert f"fasttree {name} " in run(name, "--help").partition("Usage:")[2].partition("\n")[2]
+    examples = run(name, "--help").partition("Examples:\n")[2].split("\n")
+    assert examples[0].strip().startswith(f"fasttree {name} ")
+    assert not any("\b" in line for line in examples)
 
 
 # Files and streams
