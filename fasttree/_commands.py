@@ -199,6 +199,9 @@ def train(
     for option, names in (("--ignore", ignored), ("--categorical", nominal), ("--ordinal", list(orders))):
         if target in names:
             raise click.UsageError(f"{option} names the target, {target!r}")
+    test_file = None if test is None else _open(test, markers, separator)
+    if test_file is not None:
+        test_file.require(name for name in file.names if name not in ignored)
     # Categories are text as it stands in the file: the code 007 is not the number 7.
     with _status(f"Reading {data}"):
         table = _plain(file.read({name: pl.String() for name in [*nominal, *orders]})).drop(ignored)
@@ -212,8 +215,8 @@ def train(
         model.fit(table.drop(target), table[target])
 
     figures: dict[str, Any] | None = None
-    if test is not None:
-        figures, where = _evaluate(model, _read_blocks(_open(test, markers, separator), model, target), target), test
+    if test_file is not None:
+        figures, where = _evaluate(model, _read_blocks(test_file, model, target), target), f"rows of {test}"
     elif held_out is not None:
         figures, where = _evaluate(model, [held_out], target), f"held-out rows (seed {seed})"
     if output is not None:
@@ -229,7 +232,7 @@ def train(
     if figures is None:
         click.echo("Not measured: --test FILE or --holdout 0.3 measures the tree on other rows")
     else:
-        click.echo(f"{_headline(figures)} on {figures['n_rows']:,} {'rows of ' + where if test is not None else where}")
+        click.echo(f"{_headline(figures)} on {figures['n_rows']:,} {where}")
     if output is not None:
         click.echo(f"Saved as {output}")
 

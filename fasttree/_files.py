@@ -11,7 +11,7 @@ import io
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -70,6 +70,11 @@ class TableFile:
         else:
             self.names = self._csv_names()
 
+    def require(self, names: Iterable[str]) -> None:
+        """Raise a ValueError if a column is absent."""
+        if absent := [name for name in names if name not in self.names]:
+            raise ValueError(f"{self.path} has no column {_listing(absent)}; it has {_listing(self.names)}")
+
     def read(self, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
         """Read the whole file; CSV columns without a type get the narrowest that suits all their cells.
 
@@ -97,8 +102,7 @@ class TableFile:
         ValueError
             Also if a column is absent, or a cell of a CSV file is not of its column's type.
         """
-        if absent := [name for name in types if name not in self.names]:
-            raise ValueError(f"{self.path} has no column {_listing(absent)}; it has {_listing(self.names)}")
+        self.require(types)
         yield from self._parquet_blocks(list(types)) if self._is_parquet else self._csv_blocks(types)
         self.share_read = 1.0
 

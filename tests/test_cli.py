@@ -21,6 +21,7 @@ from fasttree._files import TableFile, whole_file
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 LOAN, IRIS, MPG = (str(EXAMPLES / name) for name in ("loan.csv", "iris.csv", "auto-mpg.csv"))
+PYTHON = [sys.executable, "-P"]  # the installed package, not the sources that may lie in this folder
 
 
 def run(*arguments, code=0):
@@ -42,7 +43,7 @@ def mistake(*arguments):
 
 def command(*arguments, **options):
     """Run the real command in a process of its own, its streams in pipes."""
-    program = [sys.executable, "-m", "fasttree.cli", *map(str, arguments)]
+    program = [*PYTHON, "-m", "fasttree.cli", *map(str, arguments)]
     return subprocess.run(program, capture_output=True, text=True, encoding="utf-8", check=False, **options)
 
 
@@ -467,7 +468,7 @@ def test_a_terminal_is_told_what_is_being_done_apart_from_the_output(tmp_path):
     import pty
 
     ours, theirs = pty.openpty()
-    program = [sys.executable, "-m", "fasttree.cli", "train", IRIS, "--target", "class"]
+    program = [*PYTHON, "-m", "fasttree.cli", "train", IRIS, "--target", "class"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as process:
         output = process.stdout.read()
     os.close(theirs)
@@ -493,7 +494,7 @@ def test_a_terminal_of_ascii_gets_a_drawing_of_ascii(loan_model):
 def test_a_reader_that_goes_away_is_no_error_to_talk_about(tmp_path):
     run("train", IRIS, "--target", "class", "-o", tmp_path / "m.json")
     (tmp_path / "t.csv").write_text("sepal_length,sepal_width,petal_length,petal_width\n" + "1,1,1,1\n" * 100_000)
-    program = [sys.executable, "-m", "fasttree.cli", "predict", tmp_path / "m.json", tmp_path / "t.csv"]
+    program = [*PYTHON, "-m", "fasttree.cli", "predict", tmp_path / "m.json", tmp_path / "t.csv"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
         process.stdout.close()
@@ -505,7 +506,7 @@ def test_a_process_told_to_stop_takes_its_half_written_file_away(loan_model, tmp
     folder = tmp_path / "out"
     folder.mkdir()
     program = [
-        sys.executable,
+        *PYTHON,
         "-c",
         "import sys, time; from fasttree import _commands, cli\n"
         "_commands._predictions = lambda *_: iter(lambda: (print('here', flush=True), time.sleep(60)), None)\n"
@@ -537,4 +538,4 @@ def test_without_the_extra_it_says_what_to_install(library, monkeypatch):
 
 def test_importing_the_command_line_loads_none_of_its_libraries():
     code = "import sys, fasttree.cli; assert not {'click', 'rich', 'polars'} & sys.modules.keys()"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([*PYTHON, "-c", code], check=True)
