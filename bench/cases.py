@@ -1,0 +1,400 @@
+"""What is measured: a table, our call, scikit-learn's call on the same table, and the check that both answered alike.
+
+Trees of the two libraries are the same up to ties, which scikit-learn decides by a random order of features and we by a rule.  So
+what ties cannot change must agree: the impurity left in the leaves, the training accuracy; node counts agree within 1 %.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+
+from . import tables
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SMALL = 5_000  # samples of a quick run
+LARGE = 100_000
+SAME = 1e-9  # relative difference of impurity sums that rounding explains
+NODES_APART = 0.01  # relative difference of node counts that ties explain
+
+Check = Callable[[Any, Any], dict[str, float]]
+
+
+class Skipped(Exception):
+    """The case needs something that is not here; the message says what."""
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two calls that should give the same answer; `check` raises AssertionError if not, and returns figures of the answers."""
+
+    ours: Callable[[], Any]
+    peer: Callable[[], Any] | None
+    check: Check
+    shape: tuple[int, int]
+    recorded_seconds: float | None = None  # of a program that is not run here
+
+
+@dataclass(frozen=True)
+class Case:
+    """`make(large)` builds the table; nothing of that is timed.  `target`: how many times faster than the peer it shall be."""
+
+    name: str
+    subject: str  # "grow", "predict" or "c45"
+    make: Callable[[bool], Duel]
+    target: float | None = None
+
+
+@dataclass(frozen=True)
+class MemoryCase:
+    """Peak memory of training above the input, for a table that is made without a file."""
+
+    name: str
+    n_samples: int
+    make: Callable[[int], tuple[NDArray[Any], NDArray[Any]]]
+    ours: str = "fasttree:CARTClassifier"  # module:class, for a process of its own
+    peer: str = "sklearn.tree:DecisionTreeClassifier"
+    target: float = 12  # bytes a value at most
+
+
+# --- tables
+
+
+def shared_folder() -> Path:
+    folder = os.environ.get("FASTTREE_SHARED", "")
+    if not Path(folder, "data").is_dir():
+        raise Skipped("needs FASTTREE_SHARED, the folder that holds data/ and reference/")
+    return Path(folder)
+
+
+def read_shared(name: str, large: bool) -> tuple[pd.DataFrame, pd.Series]:
+    """A data set without its last column, and that column."""
+    return read(shared_folder() / "data" / f"{name}.csv.gz", large)
+
+
+def read(path: Path, large: bool) -> tuple[pd.DataFrame, pd.Series]:
+    # Only the empty cell is missing in these files.
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    if not large:
+        frame = frame.iloc[:SMALL]
+    return frame.iloc[:, :-1], frame.iloc[:, -1]
+
+
+def as_codes(column: pd.Series) -> NDArray[Any]:
+    """Numbers as they are, strings as codes, missing as -1."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy()
+    return column.astype("category").cat.codes.to_numpy()
+
+
+def matrix(frame: pd.DataFrame, dtype: type = np.float32) -> NDArray[Any]:
+    return np.column_stack([as_codes(frame[name]) for name in frame]).astype(dtype)
+
+
+@lru_cache(maxsize=2)
+def signal(n_samples: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float64]]:
+    return tables.signal(n_samples)
+
+
+def n_samples(large: bool) -> int:
+    return LARGE if large else SMALL
+
+
+# --- checks of grown trees
+
+
+def leaf_risk(model: Any) -> float:
+    """Weight times impurity, summed over the leaves, of a fitted tree of either library."""
+    tree = model.tree_
+    if hasattr(tree, "children_left"):
+        leaf = tree.children_left < 0
+        return float((tree.weighted_n_node_samples * tree.impurity)[leaf].sum())
+    return float(tree.risk[tree.leaves()].sum())
+
+
+def root_risk(model: Any) -> float:
+    return float(model.tree_.weight[0] * model.tree_.impurity[0])
+
+
+def compare_trees(ours: Any, peer: Any) -> dict[str, float]:
+    """Leaf risks must be equal and node counts close."""
+    ours.tree_.check()
+    risk, peer_risk, scale = leaf_risk(ours), leaf_risk(peer), root_risk(ours)
+    nodes, peer_nodes = ours.tree_.node_count, peer.tree_.node_count
+    assert abs(risk - peer_risk) <= SAME * scale, f"impurity in the leaves: {risk!r}, scikit-learn {peer_risk!r}"
+    assert abs(nodes - peer_nodes) <= NODES_APART * peer_nodes, f"nodes: {nodes}, scikit-learn {peer_nodes}"
+    return {"nodes": nodes, "peer_nodes": peer_nodes, "leaf_risk": risk, "peer_leaf_risk": peer_risk}
+
+
+def compare_scores(X: Any, y: Any, *, nodes_too: bool = True) -> Check:
+    """Besides, accuracies or R² on (X, y), the table of training, must be equal; without `nodes_too`, only these."""
+
+    def check(ours: Any, peer: Any) -> dict[str, float]:
+        ours.tree_.check()
+        figures: dict[str, float] = compare_trees(ours, peer) if nodes_too else {"nodes": ours.tree_.node_count}
+        score, peer_score = float(ours.score(X, y)), float(peer.score(X, y))
+        assert abs(score - peer_score) <= SAME, f"score on the training table: {score!r}, scikit-learn {peer_score!r}"
+        return figures | {"score": score, "peer_score": peer_score}
+
+    return check
+
+
+# --- growing
+
+
+def grow(X: Any, y: Any, max_depth: int | None = None, *, regression: bool = False) -> Duel:
+    ours_type, peer_type = (CARTRegressor, DecisionTreeRegressor) if regression else (CARTClassifier, DecisionTreeClassifier)
+    return Duel(
+        ours=lambda: ours_type(max_depth=max_depth).fit(X, y),
+        peer=lambda: peer_type(max_depth=max_depth, random_state=0).fit(X, y),
+        check=compare_scores(X, y),
+        shape=X.shape,
+    )
+
+
+def grow_signal(dtype: type, max_depth: int | None, regression: bool) -> Callable[[bool], Duel]:
+    def make(large: bool) -> Duel:
+        X, y, values = signal(n_samples(large))
+        return grow(X.astype(dtype), values if regression else y, max_depth, regression=regression)
+
+    return make
+
+
+def grow_noise(large: bool) -> Duel:
+    return grow(*tables.noise(n_samples(large)))
+
+
+def grow_covtype_like(large: bool) -> Duel:
+    return grow(*tables.covtype_like(n_samples(large)))
+
+
+COVTYPE_LEARN = 74_000  # the rest is for prediction
+
+
+def covtype(large: bool) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """X, y and the number of rows to learn from."""
+    frame, target = read_shared("covtype", large)
+    return matrix(frame), as_codes(target), COVTYPE_LEARN if large else len(frame) * 4 // 5
+
+
+def grow_covtype(large: bool) -> Duel:
+    X, y, learn = covtype(large)
+    return grow(X[:learn], y[:learn])
+
+
+def grow_adult_codes(large: bool) -> Duel:
+    frame, target = read(EXAMPLES / "adult.csv.gz", large)
+    return grow(matrix(frame), as_codes(target))
+
+
+def grow_california(large: bool) -> Duel:
+    frame, target = read_shared("california-housing", large)
+    return grow(matrix(frame, np.float64), target.to_numpy(np.float64), regression=True)
+
+
+def grow_letter(large: bool) -> Duel:
+    frame, target = read_shared("letter", large)
+    return grow(matrix(frame), as_codes(target))
+
+
+def grow_iris(large: bool) -> Duel:
+    return grow(*load_iris(return_X_y=True))
+
+
+def one_hot_tree(frame: pd.DataFrame, **parameters: Any) -> Any:
+    """What scikit-learn needs for a table with strings; a dense float32 table, which its trees take as it is."""
+    strings = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32)
+    columns = make_column_transformer((encoder, strings), remainder="passthrough")
+    return make_pipeline(columns, DecisionTreeClassifier(random_state=0, **parameters))
+
+
+def grow_adult_strings(large: bool) -> Duel:
+    frame, target = read(EXAMPLES / "adult.csv.gz", large)
+    # Splits differ (groups of categories, one against the rest), but only equal rows end together in either tree.
+    return Duel(
+        ours=lambda: CARTClassifier().fit(frame, target),
+        peer=lambda: one_hot_tree(frame).fit(frame, target),
+        check=compare_scores(frame, target, nodes_too=False),
+        shape=frame.shape,
+    )
+
+
+def grow_mushroom_id3(large: bool) -> Duel:
+    frame, target = read(EXAMPLES / "mushroom.csv.gz", large)
+    frame = frame.dropna(axis="columns")  # ID3 refuses missing values
+    return Duel(
+        ours=lambda: ID3Classifier().fit(frame, target),
+        peer=lambda: one_hot_tree(frame, criterion="entropy").fit(frame, target),
+        check=compare_scores(frame, target, nodes_too=False),
+        shape=frame.shape,
+    )
+
+
+# --- C4.5, beside what Quinlan's program took where it was run
+
+
+def grow_c45(name: str) -> Callable[[bool], Duel]:
+    def make(large: bool) -> Duel:
+        # Always the whole table: the program's figures are of it.
+        folder = shared_folder()
+        reference = json.loads((folder / "reference" / "c45_results.json").read_text())["datasets"][name]
+        frame, target = read_shared(name, True)
+        frame = declare(frame, reference["attributes"])
+        y = pd.Categorical(target.astype(str), categories=reference["classes"])
+        recorded = next(run for run in reference["runs"] if run["run"] == "default" and run["n_train"] == len(frame))
+
+        def check(ours: Any, peer: None) -> dict[str, float]:
+            ours.tree_.check()
+            nodes, its_nodes = ours.tree_.node_count, recorded["unpruned"]["size"]
+            errors, its_errors = int((ours.predict(frame) != np.asarray(y)).sum()), recorded["unpruned"]["train_errors"]
+            assert abs(nodes - its_nodes) <= NODES_APART * its_nodes, f"nodes: {nodes}, C4.5 {its_nodes}"
+            assert abs(errors - its_errors) <= NODES_APART * its_errors, f"training errors: {errors}, C4.5 {its_errors}"
+            return {"nodes": nodes, "recorded_nodes": its_nodes, "errors": errors, "recorded_errors": its_errors}
+
+        return Duel(
+            ours=lambda: C45Classifier().fit(frame, y),
+            peer=None,
+            check=check,
+            shape=frame.shape,
+            recorded_seconds=recorded["cpu_seconds"],
+        )
+
+    return make
+
+
+def declare(frame: pd.DataFrame, attributes: list[dict[str, Any]]) -> pd.DataFrame:
+    """Categories as the reference declares them, numbers as floats."""
+
+    def column(name: str, attribute: dict[str, Any]) -> Any:
+        if attribute["type"] == "continuous":
+            return frame[name].astype(np.float64)
+        cells = frame[name]
+        return pd.Categorical(cells.where(cells.isna(), cells.astype(str)), categories=attribute["values"])
+
+    named = zip(frame.columns, attributes, strict=True)
+    return pd.DataFrame({name: column(name, attribute) for name, attribute in named}, index=frame.index)
+
+
+# --- prediction
+
+
+def predict(ours: Any, peer: Any, X: Any, y: Any = None) -> Duel:
+    """Predictions on X, of which 1 % may differ by ties; with y, the classes of a table not learnt from, accuracies by 0.01."""
+
+    def check(predicted: Any, peer_predicted: Any) -> dict[str, float]:
+        if y is None:
+            differ = float(np.mean(predicted != peer_predicted))
+            assert differ <= 0.01, f"{differ:.2%} of the predictions differ"
+            return {"differ": differ}
+        score, peer_score = float(np.mean(predicted == y)), float(np.mean(peer_predicted == y))
+        assert abs(score - peer_score) <= 0.01, f"accuracy {score:.4f}, scikit-learn {peer_score:.4f}"
+        return {"score": score, "peer_score": peer_score}
+
+    return Duel(ours=lambda: ours.predict(X), peer=lambda: peer.predict(X), check=check, shape=X.shape)
+
+
+@lru_cache(maxsize=2)
+def signal_models(n: int, max_depth: int | None) -> tuple[Any, Any]:
+    X, y, _ = signal(n)
+    return CARTClassifier(max_depth=max_depth).fit(X, y), DecisionTreeClassifier(max_depth=max_depth, random_state=0).fit(X, y)
+
+
+def predict_signal(max_depth: int | None, n_rows: int | None = None, dtype: type = np.float32) -> Callable[[bool], Duel]:
+    def make(large: bool) -> Duel:
+        n = n_samples(large)
+        return predict(*signal_models(n, max_depth), signal(n)[0][:n_rows].astype(dtype))
+
+    return make
+
+
+def predict_covtype(large: bool) -> Duel:
+    X, y, learn = covtype(large)
+    ours = CARTClassifier().fit(X[:learn], y[:learn])
+    peer = DecisionTreeClassifier(random_state=0).fit(X[:learn], y[:learn])
+    return predict(ours, peer, X[learn:], y[learn:])
+
+
+def predict_iris(large: bool) -> Duel:
+    X, y = load_iris(return_X_y=True)
+    return predict(CARTClassifier().fit(X, y), DecisionTreeClassifier(random_state=0).fit(X, y), X)
+
+
+def predict_adult_strings(large: bool) -> Duel:
+    frame, target = read(EXAMPLES / "adult.csv.gz", True)
+    test, test_target = read(EXAMPLES / "adult.test.csv.gz", large)
+    learn = n_samples(large)
+    frame, target = frame[:learn], target[:learn]
+    ours = CARTClassifier(max_depth=8).fit(frame, target)
+    return predict(ours, one_hot_tree(frame, max_depth=8).fit(frame, target), test, test_target.to_numpy())
+
+
+CASES = [
+    Case("signal, classes, float32", "grow", grow_signal(np.float32, None, False), target=15),
+    Case("signal, classes, float64", "grow", grow_signal(np.float64, None, False), target=15),
+    Case("signal, regression, float32", "grow", grow_signal(np.float32, None, True)),
+    Case("signal, regression, float64", "grow", grow_signal(np.float64, None, True)),
+    Case("signal, classes, float32, depth 8", "grow", grow_signal(np.float32, 8, False)),
+    Case("signal, classes, float64, depth 8", "grow", grow_signal(np.float64, 8, False)),
+    Case("signal, regression, float32, depth 8", "grow", grow_signal(np.float32, 8, True)),
+    Case("signal, regression, float64, depth 8", "grow", grow_signal(np.float64, 8, True)),
+    Case("noise, classes, float32", "grow", grow_noise),
+    Case("covtype_like, classes, float32", "grow", grow_covtype_like),
+    Case("covtype, 74,000 rows", "grow", grow_covtype, target=3),
+    Case("adult, codes", "grow", grow_adult_codes, target=4),
+    Case("adult, strings; one-hot there", "grow", grow_adult_strings),
+    Case("california-housing, regression", "grow", grow_california, target=4),
+    Case("letter", "grow", grow_letter),
+    Case("iris", "grow", grow_iris, target=1),
+    Case("mushroom by ID3; one-hot there", "grow", grow_mushroom_id3),
+    Case("signal, whole tree, float32", "predict", predict_signal(None)),
+    Case("signal, whole tree, float64", "predict", predict_signal(None, dtype=np.float64)),
+    Case("signal, depth 8", "predict", predict_signal(8)),
+    Case("signal, whole tree, one row", "predict", predict_signal(None, n_rows=1)),
+    Case("covtype, the other rows", "predict", predict_covtype),
+    Case("adult, strings; one-hot there", "predict", predict_adult_strings),
+    Case("iris", "predict", predict_iris, target=1),
+    Case("adult", "c45", grow_c45("adult")),
+    Case("letter", "c45", grow_c45("letter")),
+    Case("shuttle", "c45", grow_c45("shuttle")),
+    Case("covtype", "c45", grow_c45("covtype")),
+]
+
+
+def signal_table(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    X, y, _ = tables.signal(n)
+    return X, y
+
+
+def signal_values(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    X, _, values = tables.signal(n)
+    return X, values
+
+
+def signal_float64(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    X, y, _ = tables.signal(n)
+    return X.astype(np.float64), y
+
+
+REGRESSORS = ("fasttree:CARTRegressor", "sklearn.tree:DecisionTreeRegressor")
+
+MEMORY_CASES = [
+    MemoryCase("signal, classes, float32", 100_000, signal_table),
+    MemoryCase("signal, classes, float64", 100_000, signal_float64),
+    MemoryCase("signal, regression, float32", 100_000, signal_values, *REGRESSORS),
+    MemoryCase("signal, classes, float32", 1_000_000, signal_table),
+]
