@@ -1,0 +1,112 @@
+"""Histograms over codes, and groups of equal codes.  Header only.
+
+What a node costs follows its samples: a feature with many categories is grouped along its sorted list.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from fasttree._types cimport Block, Problem, Scratch, Totals, code_of, entry_t, row_of
+
+
+cdef inline void count_codes(
+    const Problem* p, const Block* block, const uint8_t* codes, uint32_t n_codes,
+    const uint32_t* rows, int64_t n, Scratch* s,
+) noexcept nogil:
+    """Fill hist (code x width), hist_n and hist_w for the samples `rows`."""
+    cdef int32_t width = p.width
+    cdef int64_t* hist = s.hist
+    cdef int64_t i
+    cdef uint32_t row, code
+    memset(hist, 0, <size_t> n_codes * width * sizeof(int64_t))
+    memset(s.hist_n, 0, n_codes * sizeof(int64_t))
+    if block.weight == NULL:
+        if p.n_classes:
+            for i in range(n):
+                row = rows[i]
+                hist[<size_t> codes[row] * width + block.label[row]] += 1
+            for code in range(n_codes):
+                for i in range(width):
+                    s.hist_n[code] += hist[<size_t> code * width + i]
+        else:
+            for i in range(n):
+                row = rows[i]
+                code = codes[row]
+                hist[code] += block.ysum[row]
+                s.hist_n[code] += 1
+        memcpy(s.hist_w, s.hist_n, n_codes * sizeof(int64_t))
+        return
+    memset(s.hist_w, 0, n_codes * sizeof(int64_t))
+    for i in range(n):
+        row = rows[i]
+        code = codes[row]
+        s.hist_n[code] += 1
+        s.hist_w[code] += block.weight[row]
+        if p.n_classes:
+            hist[<size_t> code * width + block.label[row]] += block.weight[row]
+        else:
+            hist[code] += block.ysum[row]
+
+
+cdef inline int64_t groups_from_counts(const Problem* p, uint32_t n_codes, Scratch* s, Totals* lost) noexcept nogil:
+    """Pack the non-empty codes into the group arrays, ascending; what is missing goes to `lost`.  Returns their number."""
+    cdef int32_t width = p.width
+    cdef int64_t q = 0
+    cdef uint32_t code
+    lost.n = s.hist_n[0]
+    lost.weight = s.hist_w[0]
+    if p.n_classes:
+        memcpy(lost.counts, s.hist, width * sizeof(int64_t))
+    else:
+        lost.sum = s.hist[0]
+    for code in range(1, n_codes):
+        if s.hist_n[code] == 0:
+            continue
+        s.group_code[q] = code
+        s.group_n[q] = s.hist_n[code]
+        s.group_w[q] = s.hist_w[code]
+        memcpy(&s.group_stat[q * width], &s.hist[<size_t> code * width], width * sizeof(int64_t))
+        q += 1
+    return q
+
+
+cdef inline int64_t groups_from_list(
+    const Problem* p, const Block* block, const entry_t* entries, int64_t n, Scratch* s, Totals* lost,
+) noexcept nogil:
+    """The same from a sorted list: a group per run of equal codes, named by one of its rows."""
+    cdef int32_t width = p.width
+    cdef int64_t q = -1
+    cdef int64_t i, w
+    cdef uint32_t row
+    cdef uint32_t code = 0
+    lost.n = 0
+    lost.weight = 0
+    lost.sum = 0
+    if p.n_classes:
+        memset(lost.counts, 0, width * sizeof(int64_t))
+    for i in range(n):
+        row = row_of(entries[i])
+        w = 1 if block.weight == NULL else block.weight[row]
+        if code_of(entries[i]) == 0:
+            lost.n += 1
+            lost.weight += w
+            if p.n_classes:
+                lost.counts[block.label[row]] += w
+            else:
+                lost.sum += block.ysum[row]
+            continue
+        if code_of(entries[i]) != code:
+            code = code_of(entries[i])
+            q += 1
+            s.group_code[q] = code
+            s.group_row[q] = row
+            s.group_n[q] = 0
+            s.group_w[q] = 0
+            memset(&s.group_stat[q * width], 0, width * sizeof(int64_t))
+        s.group_n[q] += 1
+        s.group_w[q] += w
+        if p.n_classes:
+            s.group_stat[q * width + block.label[row]] += w
+        else:
+            s.group_stat[q] += block.ysum[row]
+    return q + 1

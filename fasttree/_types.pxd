@@ -1,0 +1,239 @@
+"""What the chapters of the engine share: enums, records, list entries.  Header only, no module stands behind it."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+
+# A presorted list holds, for every sample of a node, code << half | row in ascending order of the feature's value:
+# 16 + 16 bits inside a block of at most 65,535 rows, 32 + 32 bits above it.  Code 0 = missing, so missing values come first.
+ctypedef fused entry_t:
+    uint32_t
+    uint64_t
+
+ctypedef fused real_t:
+    float
+    double
+
+ctypedef fused code_t:
+    uint8_t
+    uint16_t
+    uint32_t
+
+cdef enum Kind:
+    CONTINUOUS
+    ORDINAL
+    NOMINAL
+
+cdef enum Impurity:
+    GINI
+    ENTROPY
+    MISCLASSIFICATION
+    SQUARED_ERROR
+
+cdef enum NominalForm:
+    DECLARED      # a branch per declared category
+    PRESENT       # a branch per category that occurs in the node
+    SUBSET        # two groups of categories
+    ONE_VS_REST   # one category against the others
+    ORDERED       # a threshold on the code (ordinal features)
+
+cdef enum MissingPolicy:
+    REFUSE
+    FRACTIONAL
+    DIRECTION
+
+# How the gain of a candidate is computed while a list is swept.
+cdef enum Sweep:
+    LINEAR        # two classes and Gini, or squared error: the gain is a square of a linear form
+    SQUARES       # Gini of many classes, unweighted: running sums of squares
+    TABLE         # entropy, unweighted: running sums of a fixed-point table of x log2 x
+    GENERIC       # from the class weights, at every candidate
+
+cdef enum CutForm:
+    NO_CUT
+    THRESHOLD_CUT
+    KNOWN_CUT
+    GROUP_CUT      # two groups of categories
+    BRANCH_CUT     # a branch per category
+
+cdef enum NodeKind:
+    NODE_LEAF
+    NODE_THRESHOLD
+    NODE_NOMINAL
+    NODE_CATEGORY
+    NODE_KNOWN
+
+cdef enum:
+    TO_SHARES = -1
+    TO_STOP = -2
+    CHUNK = 512            # candidates evaluated at a time: three arrays of doubles stay in the first-level cache
+    FEW = 255              # a feature with at most this many categories or values is counted by code
+    EXHAUSTIVE = 10        # categories up to which every partition of more than two classes is tried
+    NARROW = 65535         # rows of a block with 16-bit entries
+    SPREAD = 2147483647    # branch of a sample that goes to every child
+
+
+cdef extern from *:
+    """
+    /* Gains within this of the largest, relative to it and to the node's risk, are ties. */
+    #define FASTTREE_RELATIVE_TIE 1e-10
+    #define FASTTREE_RISK_TIE 1e-13
+    /* Quinlan's Epsilon; and values closer than the gap, in single precision, are one value for C4.5. */
+    #define FASTTREE_RELEASE8_TOLERANCE 1e-3
+    #define FASTTREE_RELEASE8_GAP 1e-5
+    """
+    const double RELATIVE_TIE "FASTTREE_RELATIVE_TIE"
+    const double RISK_TIE "FASTTREE_RISK_TIE"
+    const double RELEASE8_TOLERANCE "FASTTREE_RELEASE8_TOLERANCE"
+    const double RELEASE8_GAP "FASTTREE_RELEASE8_GAP"
+
+
+cdef struct Cut:
+    double gain            # in risk units: what competes
+    double first_gain      # gain of the candidate that `at` names
+    double split_info      # bits x weight of the branches, missing one of them (gain ratio)
+    float single_gain      # release8: gain per case, less the penalty of a threshold
+    float single_info
+    int64_t at             # last list position (listed), code (counted) or rank (groups) of branch 0
+    uint64_t mask          # GROUP_CUT over an exhaustive search: groups of branch 0
+    int32_t feature
+    int32_t form
+    int32_t order          # GROUP_CUT: how the groups were ordered
+    int32_t missing        # branch of missing values; -1: none seen
+    bint ambiguous         # an earlier candidate may lie inside the tie tolerance of the best
+
+
+cdef struct Totals:
+    int64_t n              # samples
+    int64_t weight         # fixed point
+    int64_t sum            # of the target, fixed point (regression)
+    int64_t* counts        # weight per class, fixed point (classification)
+    double risk
+
+
+cdef struct Exact:                 # a sum of doubles bounded by `bound`, in two fixed-point halves
+    int64_t high
+    int64_t low
+    double scale_high
+    double scale_low
+
+
+cdef struct Problem:
+    int32_t n_features
+    int32_t n_classes      # 0: regression
+    int32_t width          # statistics per group: n_classes, or 1
+    int32_t impurity
+    int32_t sweep
+    int32_t nominal
+    int32_t ordinal
+    int32_t missing
+    bint ratio
+    bint release8
+    bint weighted
+    bint lazy              # a child's search may stop at a perfect split
+    bint draws             # max_features < n_features
+    double unit            # weight of one fixed-point quantum
+    double y_unit
+    double total_weight
+    int64_t n_total
+    int64_t max_depth
+    int64_t min_samples_split
+    int64_t min_samples_leaf
+    double min_weight_leaf
+    double min_impurity_decrease
+    double min_impurity
+    double min_gain
+    double min_branch_weight
+    int32_t max_features
+    const uint8_t* kind
+    const uint8_t* counted
+    const uint32_t* n_codes
+    const int32_t* slot            # column of a counted feature in Block.codes
+    const double** exact           # C4.5's gap rule: values by code (counted) or by row (listed); NULL where not needed
+    const uint32_t** category      # listed nominal features: category code by row
+    const int64_t* list_below      # nodes smaller than this get a list for a counted feature
+    Exact zero                     # an empty sum of weight x target, scaled for the table
+    Exact zero_square              # and of its squared deviations
+    const int64_t* xlogx           # TABLE: x log2 x in fixed point
+    double xlogx_unit
+
+
+cdef struct Block:
+    uint32_t n
+    const uint16_t* label
+    const double* y
+    const int64_t* ysum            # weight x target, fixed point
+    int64_t* weight                # NULL: every sample counts 1
+    const uint32_t* origin         # sample of the table; NULL: the same
+    const uint8_t* codes           # counted features, one column of n after the other
+
+
+cdef struct Active:                # a feature that still varies in a node
+    int32_t feature
+    bint listed
+    size_t at                      # offset of its list in the arena (an address in the wide phase)
+
+
+cdef struct Pending:               # a node that waits to be expanded
+    Cut cut
+    uint64_t key                   # random stream: depends on the seed and the path only
+    int64_t id
+    int64_t depth
+    uint32_t n
+    size_t rows_at
+    size_t region                  # where its lists start, in arena depth % 2
+    size_t below                   # where its children's lists may start, in the other arena
+    size_t actives_at
+    int32_t n_active
+    size_t spread_at               # fractional: saved samples of the parent that went to every child
+    int64_t n_spread
+    double share
+    bint searched
+
+
+cdef struct Ranked:                # a group and what it is ordered by
+    double key
+    int64_t group
+
+
+cdef struct Scratch:
+    double* a
+    double* b
+    double* gains
+    int32_t* positions
+    int64_t* left
+    int64_t* right
+    int64_t* mark                  # left class weights at the start of a chunk
+    int64_t* totals                # class weights of the known samples
+    int64_t* lost                  # class weights of the samples with a missing value
+    int64_t* hist                  # counted features: code x width
+    int64_t* hist_n
+    int64_t* hist_w
+    uint32_t* group_code
+    uint32_t* group_row
+    int64_t* group_n
+    int64_t* group_w
+    int64_t* group_stat            # group x width
+    double* group_key
+    Ranked* ranked
+    uint8_t* group_side
+    uint8_t* best_side
+    uint32_t* branch_of_code
+    Cut* cuts
+    Cut* cuts_two                  # the second child's, where both are searched at once
+    uint8_t* side
+    uint32_t* branch
+    double* pca
+
+
+cdef inline uint32_t row_of(entry_t entry) noexcept nogil:
+    if entry_t is uint32_t:
+        return entry & 0xFFFF
+    else:
+        return <uint32_t> entry
+
+
+cdef inline uint32_t code_of(entry_t entry) noexcept nogil:
+    if entry_t is uint32_t:
+        return entry >> 16
+    else:
+        return <uint32_t> (entry >> 32)

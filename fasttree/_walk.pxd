@@ -1,0 +1,91 @@
+"""From a sample to its leaf, or to several with a part of it each.  Header only."""
+
+from libc.math cimport isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+from fasttree._types cimport NODE_CATEGORY, NODE_KNOWN, NODE_THRESHOLD, TO_SHARES, TO_STOP, real_t
+
+
+cdef struct Flat:                  # the arrays of a finished tree
+    const int32_t* first_child
+    const int32_t* n_branches
+    const int32_t* feature
+    const uint8_t* kind
+    const double* threshold
+    const int32_t* missing
+    const int64_t* table_start
+    const uint32_t* table_code
+    const int32_t* table_branch
+    const double* weight
+
+
+cdef inline int32_t branch_of(const Flat* t, int32_t node, double x) noexcept nogil:
+    """Branch of a value at an inner node; a missing or unknown one as `missing` says (SHARES and STOP are negative)."""
+    cdef int64_t low, high, middle
+    cdef uint32_t code
+    cdef uint8_t kind = t.kind[node]
+    if kind == NODE_THRESHOLD:
+        if isnan(x):
+            return t.missing[node]
+        return x > t.threshold[node]
+    if kind == NODE_KNOWN:
+        return 1 if isnan(x) else 0
+    if not x >= 1:
+        return t.missing[node]
+    if kind == NODE_CATEGORY:
+        return <int32_t> x - 1 if x <= t.n_branches[node] else t.missing[node]
+    code = <uint32_t> x
+    low = t.table_start[node]
+    high = t.table_start[node + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if t.table_code[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    if low < t.table_start[node + 1] and t.table_code[low] == code:
+        return t.table_branch[low]
+    return t.missing[node]
+
+
+cdef inline int64_t visit(
+    const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t* stack, double* parts,
+    int32_t* nodes, double* weights,
+) noexcept nogil:
+    """Every node that a row reaches, with the part of it that arrives there; parents first.  Returns their number.
+
+    A value that goes nowhere (SHARES) is divided in proportion to the children's weights; empty children get nothing.
+    """
+    cdef int64_t n = 0
+    cdef int64_t waiting = 1
+    cdef int32_t node, branch, child
+    cdef double part
+    stack[0] = 0
+    parts[0] = 1.0
+    while waiting:
+        waiting -= 1
+        node = stack[waiting]
+        part = parts[waiting]
+        nodes[n] = node
+        weights[n] = part
+        n += 1
+        if t.first_child[node] < 0:
+            continue
+        branch = branch_of(t, node, X[row, t.feature[node]])
+        if branch >= 0:
+            stack[waiting] = t.first_child[node] + branch
+            parts[waiting] = part
+            waiting += 1
+        elif branch == TO_SHARES:
+            for branch in range(t.n_branches[node] - 1, -1, -1):
+                child = t.first_child[node] + branch
+                if t.weight[child] > 0:
+                    stack[waiting] = child
+                    parts[waiting] = part * (t.weight[child] / t.weight[node])
+                    waiting += 1
+    return n
+
+
+cdef inline bint stops(const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t node) noexcept nogil:
+    """Does a row that reached this node end here?"""
+    return t.first_child[node] < 0 or branch_of(t, node, X[row, t.feature[node]]) == TO_STOP
