@@ -378,6 +378,7 @@ def predict(model: str, data: str, output: str | None, proba: bool, markers: Seq
     if proba and isinstance(tree, CARTRegressor):
         raise ValueError(f"{model} is a regression tree, which has no classes for --proba")
     file = _open(data, markers, separator)
+    file.require(feature.name for feature in tree.schema_.features)  # before the header is written
     if output is None or output == "-":
         # a bar on the terminal that shows the rows would only be in their way
         blocks = _read_blocks(file, tree, quiet=sys.stdout.isatty())

@@ -189,6 +189,8 @@ def test_columns_go_by_name_and_others_are_ignored(loan_model, tmp_path):
     assert run("predict", loan_model, tmp_path / "t.csv") == run("predict", loan_model, LOAN)
     loan.drop("has_job").write_csv(tmp_path / "t.csv")
     assert "no column 'has_job'" in mistake("predict", loan_model, tmp_path / "t.csv")
+    result = CliRunner().invoke(_commands.fasttree, ["predict", str(loan_model), str(tmp_path / "t.csv")])
+    assert result.stdout == ""
 
 
 def test_codes_named_categorical_stay_as_they_are_written(tmp_path):
