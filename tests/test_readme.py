@@ -1,13 +1,18 @@
-"""The README tells the truth: its Python runs as it stands there."""
+"""The README tells the truth: its Python and its commands run as they stand there."""
 
 import doctest
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PYTHON = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = re.findall(r"^fasttree (.*)$", README, re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +35,10 @@ def test_shown_results_are_the_results():
     assert ">>>" in session
     test = doctest.DocTestParser().get_doctest(session, {}, "README.md", "README.md", 0)
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_commands_run_one_after_the_other():
+    assert COMMANDS
+    for command in COMMANDS:
+        subprocess.run([sys.executable, "-m", "fasttree.cli", *shlex.split(command)], check=True, capture_output=True)
+    assert Path("predictions.csv").stat().st_size
