@@ -21,7 +21,7 @@ from fasttree._impurity cimport class_risk, exact_add, exact_value, exact_zero, 
 from fasttree._partition cimport list_from_codes, partition_one, partition_two
 from fasttree._scan cimport cut_side, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
-from fasttree._walk cimport Flat, branch_of, stops, visit
+from fasttree._walk cimport TOGETHER, Flat, Step, branch_of, stops, visit
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -362,13 +362,13 @@ cdef inline uint32_t category_of(const Problem* p, const Block* block, int32_t f
 
 cdef void mark_drawn(const Problem* p, Work* w, uint64_t key) noexcept nogil:
     """drawn[f] = 1 for the max_features features of smallest hash; draw_keys holds the hashes."""
-    cdef int32_t f, i
+    cdef int32_t f, _i
     cdef uint64_t largest
     cdef int32_t worst
     for f in range(p.n_features):
         w.draw_keys[f] = mix(key ^ mix(<uint64_t> f + 1))
         w.drawn[f] = 1
-    for i in range(p.n_features - p.max_features):
+    for _i in range(p.n_features - p.max_features):
         worst = -1
         largest = 0
         for f in range(p.n_features):
@@ -1083,8 +1083,6 @@ cdef int run(
     """
     cdef Pending node
     cdef Totals totals
-    cdef const Active* actives
-    cdef const uint32_t* rows
     cdef char* data
     totals.counts = w.root_counts
     if resize_stack(w, 1) or start(p, block, w, root, lists, loose, typed):
@@ -1567,25 +1565,72 @@ cdef Flat flat_tree(object tree):
                    tree.table_start, tree.table_code, tree.table_branch, tree.weight)
 
 
+cdef int32_t walk_row(const Flat* t, const real_t[:, :] X, Py_ssize_t row) noexcept nogil:
+    """Where one row ends in a tree whose samples never divide."""
+    cdef int32_t node = 0
+    cdef int32_t branch
+    while t.first_child[node] >= 0:
+        branch = branch_of(t, node, X[row, t.feature[node]])
+        if branch < 0:
+            break
+        node = t.first_child[node] + branch
+    return node
+
+
+cdef void walk_together(
+    const Flat* t, const Step* steps, const real_t[:, :] X, Py_ssize_t start, int32_t* nodes,
+) noexcept nogil:
+    """Where TOGETHER rows end.  They take their steps in turn, so that one waits for memory while the others compute.
+
+    A leaf's step leads to itself, so rows that have arrived stay; the walk ends when no row moves.
+    """
+    cdef int32_t i, node, following, branch
+    cdef int32_t moved = 1
+    cdef double x
+    for i in range(TOGETHER):
+        nodes[i] = 0
+    while moved:
+        moved = 0
+        for i in range(TOGETHER):
+            node = nodes[i]
+            x = X[start + i, steps[node].feature]
+            following = steps[node].first_child + (x > steps[node].threshold)
+            if x != x or not steps[node].plain:
+                following = node
+                if t.first_child[node] >= 0:
+                    branch = branch_of(t, node, x)
+                    if branch >= 0:
+                        following = t.first_child[node] + branch
+            moved |= following ^ node
+            nodes[i] = following
+
+
 def walk(object tree, const real_t[:, :] X, int32_t[::1] out):
     """Leaf of every row of X (codes as floats, missing = NaN) in a tree whose samples never divide."""
     cdef Flat t = flat_tree(tree)
-    cdef Py_ssize_t row
-    cdef int32_t node, branch
-    cdef double x
+    cdef Py_ssize_t n = X.shape[0]
+    cdef Py_ssize_t row = 0
+    cdef Py_ssize_t i
+    cdef Py_ssize_t n_nodes = tree.node_count
+    cdef Step* steps = NULL
+    if n >= TOGETHER and n >= n_nodes // 8:
+        steps = <Step*> malloc(n_nodes * sizeof(Step))
+        if steps == NULL:
+            raise MemoryError
     with nogil:
-        for row in range(X.shape[0]):
-            node = 0
-            while t.first_child[node] >= 0:
-                x = X[row, t.feature[node]]
-                if t.kind[node] == NODE_THRESHOLD and x == x:
-                    node = t.first_child[node] + (x > t.threshold[node])
-                    continue
-                branch = branch_of(&t, node, x)
-                if branch < 0:
-                    break
-                node = t.first_child[node] + branch
-            out[row] = node
+        if steps != NULL:
+            for i in range(n_nodes):
+                steps[i].plain = t.kind[i] == NODE_THRESHOLD or t.kind[i] == NODE_LEAF
+                steps[i].feature = max(t.feature[i], 0)
+                steps[i].first_child = t.first_child[i] if t.first_child[i] >= 0 else <int32_t> i
+                steps[i].threshold = t.threshold[i] if t.kind[i] == NODE_THRESHOLD else INFINITY
+            while row + TOGETHER <= n:
+                walk_together(&t, steps, X, row, &out[row])
+                row += TOGETHER
+            free(steps)
+        while row < n:
+            out[row] = walk_row(&t, X, row)
+            row += 1
 
 
 def walk_shares(

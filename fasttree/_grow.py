@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._recipe import Limits, Recipe
 from fasttree._table import Kind, Table
-from fasttree._tree import CATEGORY, SHARES, THRESHOLD, Tree
+from fasttree._tree import THRESHOLD, Tree
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -312,17 +312,11 @@ def blocks(table: Table) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         yield slice(start, stop), table.block(start, stop)
 
 
-def divides(tree: Tree) -> bool:
-    """Can a sample reach several leaves of the tree?"""
-    return bool((tree.missing == SHARES).any())
-
-
 def walk(tree: Tree, table: Table) -> npt.NDArray[np.int32]:
     """The node where each sample ends, int32 (n_samples,); of several leaves the one with the largest part of it."""
     leaves = np.empty(table.n_samples, dtype=np.int32)
-    divided = divides(tree)
     for rows, block in blocks(table):
-        if divided:
+        if tree.divides:
             shares = np.empty((len(block), tree.n_outputs_or_classes))
             _core.walk_shares(tree, block, tree.value, shares, leaves[rows])
         else:
@@ -332,8 +326,11 @@ def walk(tree: Tree, table: Table) -> npt.NDArray[np.int32]:
 
 def predict_value(tree: Tree, table: Table) -> Floats:
     """Class shares (rows sum to 1) or means, float64 (n_samples, k)."""
-    if not divides(tree):
-        return node_values(tree)[walk(tree, table)]
+    if not tree.divides:
+        ends = walk(tree, table)
+        if len(ends) < tree.node_count:
+            return node_values(tree, ends)
+        return node_values(tree)[ends]
     shares = np.empty((table.n_samples, tree.n_outputs_or_classes))
     leaves = np.empty(table.n_samples, dtype=np.int32)
     for rows, block in blocks(table):
@@ -341,16 +338,15 @@ def predict_value(tree: Tree, table: Table) -> Floats:
     return shares
 
 
-def node_values(tree: Tree) -> Floats:
-    """What each node predicts: class shares, or the mean; an empty leaf's first largest class gets all."""
+def node_values(tree: Tree, nodes: npt.NDArray[np.int32] | slice = slice(None)) -> Floats:
+    """What nodes predict: class shares, or the mean; an empty leaf's first largest class gets all."""
+    values: Floats = tree.value[nodes]
     if tree.task == "regression":
-        return tree.value
-    totals = tree.value.sum(axis=1, keepdims=True)
-    values = tree.value / np.where(totals > 0, totals, 1.0)
-    if (tree.kind == CATEGORY).any():
-        empty = np.flatnonzero(tree.weight == 0)
-        values[empty] = np.eye(values.shape[1])[tree.value[empty].argmax(axis=1)]
-    return values
+        return values
+    shares: Floats = values / values.sum(axis=1, keepdims=True)
+    empty = np.flatnonzero(tree.weight[nodes] == 0)
+    shares[empty] = np.eye(values.shape[1])[values[empty].argmax(axis=1)]
+    return shares
 
 
 def decision_path(tree: Tree, table: Table) -> csr_matrix:
@@ -364,8 +360,6 @@ def decision_path(tree: Tree, table: Table) -> csr_matrix:
     nodes = np.empty(starts[-1], dtype=np.int32)
     for rows, block in blocks(table):
         _core.paths(tree, block, starts[rows.start : rows.stop + 1], nodes)
-    indicator = csr_matrix(
-        (np.ones(len(nodes), dtype=np.bool_), nodes, starts), shape=(table.n_samples, tree.node_count)
-    )
+    indicator = csr_matrix((np.ones(len(nodes), dtype=np.bool_), nodes, starts), shape=(table.n_samples, tree.node_count))
     indicator.sort_indices()
     return indicator

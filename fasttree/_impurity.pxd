@@ -148,7 +148,9 @@ cdef inline double xlgx(float x) noexcept nogil:
     return x * (log(<double> x) / 0.6931471805599453) if x > 0 else 0.0
 
 
-cdef inline float single_information(const int64_t* counts, const int64_t* rest_of, int32_t n_classes, double unit) noexcept nogil:
+cdef inline float single_information(
+    const int64_t* counts, const int64_t* rest_of, int32_t n_classes, double unit,
+) noexcept nogil:
     """I(counts), or of rest_of - counts if that is given: bits x cases."""
     cdef float s = 0
     cdef float t = 0
@@ -161,7 +163,10 @@ cdef inline float single_information(const int64_t* counts, const int64_t* rest_
     return <float> (xlgx(t) - s)
 
 
-cdef inline float single_gain_of(const Problem* p, float base, float info, int64_t known, int64_t weight, bint continuous) noexcept nogil:
+cdef inline float single_gain_of(
+    const Problem* p, float base, float info, int64_t known, int64_t weight, bint continuous,
+) noexcept nogil:
+    """Gain per case; `weight` counts the missing values, `known` does not."""
     cdef float cases = <float> (<double> weight * p.unit)
     cdef float items = <float> (<double> known * p.unit)
     cdef float unknown
@@ -178,7 +183,9 @@ cdef inline float threshold_base(const Problem* p, const Totals* known) noexcept
     return single_information(known.counts, NULL, p.n_classes, p.unit) / <float> (<double> known.weight * p.unit)
 
 
-cdef inline float threshold_gain(const Problem* p, const Totals* known, float base, const int64_t* left, int64_t weight) noexcept nogil:
+cdef inline float threshold_gain(
+    const Problem* p, const Totals* known, float base, const int64_t* left, int64_t weight,
+) noexcept nogil:
     """Gain per case of a threshold that puts `left` on the left; `weight` counts the missing values too."""
     cdef float info = single_information(left, NULL, p.n_classes, p.unit)
     info = info + single_information(left, known.counts, p.n_classes, p.unit)
@@ -191,7 +198,9 @@ cdef inline double single_slack(const Problem* p, const Totals* known) noexcept 
     return 2.4e-7 * (p.n_classes + 4) * (xlogx(weight) + weight)
 
 
-cdef inline float single_branches(const Problem* p, const Scratch* s, int64_t q, const Totals* known, int64_t weight, float* split) noexcept nogil:
+cdef inline float single_branches(
+    const Problem* p, const Scratch* s, int64_t q, const Totals* known, int64_t weight, float* split,
+) noexcept nogil:
     """Gain per case of a branch per group, and its split information with the missing values as one more branch."""
     cdef float info = 0
     cdef float items = <float> (<double> known.weight * p.unit)

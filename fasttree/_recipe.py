@@ -67,8 +67,6 @@ class Limits:
 
 
 ID3 = Recipe("id3", "entropy", nominal="present", ordinal="present", continuous="refuse", missing="error")
-C45 = Recipe(
-    "c45", "entropy", rank="gain_ratio", nominal="category", ordinal="category", missing="fractional", release8=True
-)
+C45 = Recipe("c45", "entropy", rank="gain_ratio", nominal="category", ordinal="category", missing="fractional", release8=True)
 CART_CLASSIFICATION = Recipe("cart", "gini")
 CART_REGRESSION = Recipe("cart", "squared_error")

@@ -463,8 +463,9 @@ cdef inline Cut sweep_list(
     return cut
 
 
-cdef inline double group_gain(const Problem* p, const Totals* total, int64_t w_left, int64_t s_left,
-                       const int64_t* left, int64_t* right) noexcept nogil:
+cdef inline double group_gain(
+    const Problem* p, const Totals* total, int64_t w_left, int64_t s_left, const int64_t* left, int64_t* right,
+) noexcept nogil:
     """Gain of dividing `total` into `left` (class weights, or weight and sum) and the rest."""
     cdef int32_t k
     cdef int64_t mean = 0
@@ -483,8 +484,9 @@ cdef inline double group_gain(const Problem* p, const Totals* total, int64_t w_l
     return total.risk - risk_of(p, left) - risk_of(p, right)
 
 
-cdef inline void add_group(const Problem* p, const Scratch* s, int64_t g, int64_t sign,
-                           int64_t* n_left, int64_t* w_left, int64_t* s_left) noexcept nogil:
+cdef inline void add_group(
+    const Problem* p, const Scratch* s, int64_t g, int64_t sign, int64_t* n_left, int64_t* w_left, int64_t* s_left,
+) noexcept nogil:
     cdef int32_t k
     n_left[0] += sign * s.group_n[g]
     w_left[0] += sign * s.group_w[g]
@@ -495,8 +497,9 @@ cdef inline void add_group(const Problem* p, const Scratch* s, int64_t g, int64_
         s_left[0] += sign * s.group_stat[g]
 
 
-cdef inline void start_left(const Problem* p, const Scratch* s, const Totals* lost, bint lost_left,
-                            int64_t* n_left, int64_t* w_left, int64_t* s_left) noexcept nogil:
+cdef inline void start_left(
+    const Problem* p, const Scratch* s, const Totals* lost, bint lost_left, int64_t* n_left, int64_t* w_left, int64_t* s_left,
+) noexcept nogil:
     n_left[0] = lost.n if lost_left else 0
     w_left[0] = lost.weight if lost_left else 0
     s_left[0] = lost.sum if lost_left else 0
@@ -569,7 +572,7 @@ cdef inline void principal_scores(const Problem* p, Scratch* s, int64_t q) noexc
     cdef double total = 0
     cdef double w, x, scale
     cdef int64_t g
-    cdef int32_t i, j, k, best, step
+    cdef int32_t i, j, k, best, _step
     memset(cov, 0, k_n * k_n * sizeof(double))
     for k in range(k_n):
         mean[k] = 0
@@ -587,7 +590,7 @@ cdef inline void principal_scores(const Problem* p, Scratch* s, int64_t q) noexc
             for j in range(k_n):
                 cov[i * k_n + j] += w / total * share[i] * share[j]
     # squared 40 times, S^(2^40) decides any gap between eigenvalues that a double can hold
-    for step in range(40 if k_n <= 64 else 12):
+    for _step in range(40 if k_n <= 64 else 12):
         scale = 0
         for i in range(k_n * k_n):
             scale = max(scale, fabs(cov[i]))

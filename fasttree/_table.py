@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse  # type: ignore[import-untyped]
+from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from . import _checks

@@ -6,6 +6,7 @@ recursion.  This file knows codes, weights and counts; names, categories and rec
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,11 @@ class Tree:
         """Weight times impurity of each node; shape (n,)."""
         risk: npt.NDArray[np.float64] = self.weight * self.impurity
         return risk
+
+    @cached_property
+    def divides(self) -> bool:
+        """Whether a sample can reach several leaves, with a share of its weight in each."""
+        return bool((self.missing == SHARES).any())
 
     def leaves(self) -> npt.NDArray[np.intp]:
         """Return the ids of the leaves, ascending."""

@@ -19,6 +19,17 @@ cdef struct Flat:                  # the arrays of a finished tree
     const double* weight
 
 
+cdef enum:
+    TOGETHER = 8               # rows that walk side by side
+
+
+cdef struct Step:              # of a walk: what a threshold node needs, in one place
+    double threshold
+    int32_t feature
+    int32_t first_child
+    bint plain                 # a threshold or a leaf
+
+
 cdef inline int32_t branch_of(const Flat* t, int32_t node, double x) noexcept nogil:
     """Branch of a value at an inner node; a missing or unknown one as `missing` says (SHARES and STOP are negative)."""
     cdef int64_t low, high, middle

@@ -1,0 +1,67 @@
+"""Types of the compiled core."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._tree import Tree
+
+IMPURITY: dict[str, int]
+FORM: dict[str, int]
+MISSING: dict[str, int]
+
+class Encoding:
+    n_samples: int
+    n_features: int
+    block_rows: int
+    def __init__(self, n_samples: int, n_features: int, block_rows: int = ...) -> None: ...
+    def add_continuous(self, feature: int, column: npt.NDArray[Any], gap: float = ...) -> None: ...
+    def add_codes(self, feature: int, codes: npt.NDArray[Any], n_categories: int, ordered: bool) -> None: ...
+
+def grow(
+    encoding: Encoding,
+    label: npt.NDArray[np.uint16] | None,
+    y: npt.NDArray[np.float64] | None,
+    ysum: npt.NDArray[np.int64] | None,
+    weight: npt.NDArray[np.int64] | None,
+    *,
+    n_classes: int,
+    unit: float,
+    y_unit: float,
+    y_bound: float,
+    impurity: int,
+    nominal: int,
+    ordinal: int,
+    missing: int,
+    ratio: bool,
+    release8: bool,
+    max_depth: int,
+    min_samples_split: int,
+    min_samples_leaf: int,
+    min_weight_leaf: float,
+    min_impurity_decrease: float,
+    min_impurity: float,
+    min_gain: float,
+    min_branch_weight: float,
+    max_features: int,
+    seed: int,
+) -> dict[str, npt.NDArray[Any]]: ...
+def walk(tree: Tree, X: npt.NDArray[Any], out: npt.NDArray[np.int32]) -> None: ...
+def walk_shares(
+    tree: Tree,
+    X: npt.NDArray[Any],
+    value: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
+    leaves: npt.NDArray[np.int32],
+) -> None: ...
+def paths(tree: Tree, X: npt.NDArray[Any], starts: npt.NDArray[np.int64], out: npt.NDArray[np.int32] | None) -> None: ...
+def useless_splits(
+    parent: npt.NDArray[np.int32],
+    first_child: npt.NDArray[np.int32],
+    error: npt.NDArray[np.float64],
+    tolerance: float,
+    out: npt.NDArray[np.uint8],
+) -> None: ...
+def raise_thresholds(column: npt.NDArray[Any], thresholds: npt.NDArray[np.float32], out: npt.NDArray[np.float64]) -> None: ...
+def breadth_first(first_child: npt.NDArray[np.int32], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]: ...
