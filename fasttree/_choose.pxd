@@ -60,7 +60,8 @@ cdef inline int32_t choose_release8(const Problem* p, Cut* cuts, int32_t n_cuts)
     cdef int32_t i, f
     cdef int32_t best = -1
     cdef bint every = True
-    for f in range(p.n_features):
+    for i in range(n_cuts if p.draws else p.n_features):
+        f = cuts[i].feature if p.draws else i
         if p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_total:
             every = False
             break

@@ -564,10 +564,52 @@ cdef inline int64_t spread_weight(int64_t weight, double share) noexcept nogil:
     return max(llrint(<double> weight * share), 1)
 
 
-cdef void count_children(
+cdef double gain_of_children(const Problem* p, Work* w, int64_t n_children) noexcept nogil:
+    """Gain of dividing what the children hold together, in risk units.
+
+    From exact sums, so that it does not depend on how the cut was found, which may round otherwise in the last bit.
+    """
+    cdef int64_t* together = w.scratch.left
+    cdef double weight = 0
+    cdef double sum = 0
+    cdef double gain = 0
+    cdef double part
+    cdef Totals* totals
+    cdef int64_t b, mean
+    cdef int32_t k
+    if p.n_classes:
+        memset(together, 0, p.n_classes * sizeof(int64_t))
+        for b in range(n_children):
+            totals = &w.children[b].totals
+            gain -= risk_of(p, totals.counts)
+            for k in range(p.n_classes):
+                together[k] += totals.counts[k]
+        return max(gain + risk_of(p, together), 0.0)
+    # sum of squares between the children: of their sums around a common mean
+    mean = 0
+    for b in range(n_children):
+        weight += <double> w.children[b].totals.weight
+        sum += <double> w.children[b].totals.sum
+    if not p.weighted:
+        mean = <int64_t> (sum / weight)
+        sum = 0
+        for b in range(n_children):
+            totals = &w.children[b].totals
+            sum += <double> (totals.sum - mean * totals.weight)
+    for b in range(n_children):
+        totals = &w.children[b].totals
+        part = <double> (totals.sum - mean * totals.weight) - sum * (<double> totals.weight / weight)
+        gain += part * part / <double> totals.weight
+    return gain * p.y_unit * p.y_unit / p.unit
+
+
+cdef double count_children(
     const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
-    """Totals of every child; samples whose branch is SPREAD count in each, with a share of their weight."""
+    """Totals of every child; samples whose branch is SPREAD count in each, with a share of their weight.
+
+    Returns the gain of the split, which such samples have no part in.
+    """
     cdef Scratch* s = w.scratch
     cdef Nodes* t = w.nodes
     cdef Child* child
@@ -575,7 +617,7 @@ cdef void count_children(
     cdef int64_t n_spread = 0
     cdef int64_t known = 0
     cdef uint32_t row
-    cdef double mean
+    cdef double mean, gain
     memset(w.child_counts, 0, n_children * p.width * sizeof(int64_t))
     for b in range(n_children):
         child = &w.children[b]
@@ -599,6 +641,7 @@ cdef void count_children(
         else:
             child.totals.sum += block.ysum[row]
             exact_add(&w.sums[b], <double> weight * p.unit * block.y[row])
+    gain = gain_of_children(p, w, n_children)
     for b in range(n_children):
         known += w.children[b].totals.weight
     for b in range(n_children):
@@ -616,7 +659,7 @@ cdef void count_children(
     if p.n_classes:
         for b in range(n_children):
             write_class_node(p, t, w.children[b].id, &w.children[b].totals)
-        return
+        return gain
     for b in range(n_children):
         mean = exact_value(&w.sums[b]) / (<double> w.children[b].totals.weight * p.unit)
         t.value[w.children[b].id] = mean
@@ -633,6 +676,7 @@ cdef void count_children(
         t.n_samples[child.id] = child.totals.n
         t.weight[child.id] = <double> child.totals.weight * p.unit
         t.impurity[child.id] = child.totals.risk / t.weight[child.id]
+    return gain
 
 
 cdef void partition_rows(Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two, char* data) noexcept nogil:
@@ -713,7 +757,6 @@ cdef int write_split(
     t.first_child[parent] = <int32_t> x.first
     t.n_branches[parent] = <int32_t> x.n_branches
     t.feature[parent] = cut.feature
-    t.gain[parent] = max(cut.first_gain, 0.0) / t.weight[parent]
     for i in range(x.first, x.first + x.n_branches):
         blank_node(t, i, parent)
         if x.n_branches > x.n_children:
@@ -961,6 +1004,7 @@ cdef int expand(
     cdef int32_t f = cut.feature
     cdef uint32_t lost_branch = SPREAD if p.missing == FRACTIONAL else (cut.missing if cut.missing >= 0 else 1)
     cdef int64_t n_groups, i, b
+    cdef double gain
     cdef Expansion x
     for i in range(node.n_active):
         if actives[i].feature == f:
@@ -976,7 +1020,8 @@ cdef int expand(
     x.n_branches = p.n_codes[f] - 1 if x.declared else x.n_children
     if write_split(p, block, w, node, &cut, &x, n_groups):
         return -1
-    count_children(p, block, w, rows, node.n, x.n_children, x.two)
+    gain = count_children(p, block, w, rows, node.n, x.n_children, x.two) - cut.penalty
+    w.nodes.gain[node.id] = max(gain, 0.0) / w.nodes.weight[node.id]
     w.nodes.missing[node.id] = missing_branch(p, w, &cut, x.n_children)
     if open_children(p, block, w, node, &x, arena, rows, narrow, loose, sizeof(entry_t)):
         return -1

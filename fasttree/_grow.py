@@ -259,7 +259,7 @@ def _thresholds(grown: dict[str, Any], table: Table | _Rows, recipe: Recipe) -> 
             thresholds[nodes] = _values_up_to_midpoints(column, low, high)
         else:
             thresholds[nodes] = midpoints(low, high)
-    return thresholds
+    return thresholds + 0.0  # no -0.0: which of two equal zeros stands first in a column must not show
 
 
 def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats) -> Floats:

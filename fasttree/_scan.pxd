@@ -21,6 +21,7 @@ cdef inline Cut no_cut(int32_t feature) noexcept nogil:
     cdef Cut cut
     cut.gain = -INFINITY
     cut.first_gain = -INFINITY
+    cut.penalty = 0
     cut.split_info = 0
     cut.single_gain = -1
     cut.single_info = 0
@@ -1037,7 +1038,8 @@ cdef inline Cut scan_feature(
             # the penalty of choosing among `tries` thresholds (Quinlan 1996)
             cases = <float> (<double> node.weight * p.unit)
             cut.single_gain = cut.single_gain - <float> (log2(<double> tries) / cases)
-            cut.first_gain -= log2(<double> tries)
+            cut.penalty = log2(<double> tries)
+            cut.first_gain -= cut.penalty
             if cut.single_gain <= 0:
                 return no_cut(f)
             cut.single_info = threshold_information(p, block, s, active, entries, q, &cut, &lost, total) / cases

@@ -90,6 +90,7 @@ cdef extern from *:
 cdef struct Cut:
     double gain            # in risk units: what competes
     double first_gain      # gain of the candidate that `at` names
+    double penalty         # of a threshold among many, in risk units (Release 8)
     double split_info      # bits x weight of the branches, missing one of them (gain ratio)
     float single_gain      # release8: gain per case, less the penalty of a threshold
     float single_info

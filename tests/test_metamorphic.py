@@ -93,13 +93,6 @@ def assert_same_splits(a: Tree, b: Tree, *, but: tuple[str, ...] = ()) -> None:
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
-def assert_same_up_to_rounding_of_gain(a: Tree, b: Tree) -> None:
-    """Bit for bit but for the recorded gains, which codes and sorted lists round differently."""
-    np.testing.assert_allclose(a.gain, b.gain, rtol=1e-12, atol=1e-14)
-    fields = {name: getattr(a, name) for name in ARRAYS} | {"gain": b.gain}
-    assert Tree(task=a.task, n_features=a.n_features, **fields) == b
-
-
 def weights_for(n_samples: int, kind: str) -> np.ndarray | None:
     rng = np.random.default_rng(99)
     if kind == "none":
@@ -214,7 +207,7 @@ def test_rows_of_tables_full_of_ties_can_be_permuted(name, data):
 def test_tables_full_of_ties_can_be_handed_over_in_blocks(name, data, block_rows):
     recipe, bounds = RECIPES[name], Limits(min_gain=-math.inf)
     table = small_table(data, recipe)
-    assert_same_up_to_rounding_of_gain(grow(table, recipe, bounds, block_rows), grow(table, recipe, bounds))
+    assert grow(table, recipe, bounds, block_rows) == grow(table, recipe, bounds)
 
 
 def encode(name: str, seed: int, n_samples: int = 400, *, missing: bool) -> tuple[Table, np.ndarray, int]:
@@ -241,19 +234,9 @@ def test_the_size_of_blocks_changes_no_bit_of_the_tree(name, missing, weighted):
     assert reference.node_count > 20
     for block_rows in (3, 10, 50, 399):
         blocks = _grow.grow(table, y, weight, RECIPES[name], bounds, n_classes=n_classes, block_rows=block_rows)
-        assert_same_up_to_rounding_of_gain(blocks, reference)
+        assert blocks == reference
 
 
-@pytest.mark.xfail(strict=True, reason="a gain found by counting codes may differ in its last bit from one found along a list")
-def test_recorded_gains_do_not_depend_on_the_size_of_blocks():
-    rng = np.random.default_rng(0)
-    table, y = learn_table(rng.integers(0, 4, (12, 2)).astype(float)), rng.integers(0, 3, 12)
-    bounds = Limits(min_gain=-math.inf)
-    in_blocks = _grow.grow(table, y, None, CART_CLASSIFICATION, bounds, n_classes=3, block_rows=3)
-    assert in_blocks == _grow.grow(table, y, None, CART_CLASSIFICATION, bounds, n_classes=3)
-
-
-@pytest.mark.xfail(strict=True, reason="C4.5 keeps the sign of the zero that comes first")
 def test_the_order_of_zeros_of_either_sign_does_not_matter():
     y = [0, 0, 1, 1]
     one, other = ([[zeros[0]], [zeros[1]], [1.0], [2.0]] for zeros in ([-0.0, 0.0], [0.0, -0.0]))
@@ -422,4 +405,4 @@ def test_draws_of_features_do_not_depend_on_the_size_of_blocks(name):
     assert reference.node_count > 3
     for block_rows in (3, 10, 50):
         blocks = _grow.grow(table, y, None, RECIPES[name], bounds, n_classes=n_classes, block_rows=block_rows)
-        assert_same_up_to_rounding_of_gain(blocks, reference)
+        assert blocks == reference
