@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# No deadline: how long an example takes says something about the machine, nothing about the code.
-settings.register_profile("fasttree", deadline=None)
-settings.register_profile("few", deadline=None, max_examples=15)  # for the slow build with bounds checks
+# No deadline: how long an example takes says something about the machine, nothing about the code.  The same examples in every
+# run, so that a failure points at the last change; `pytest --hypothesis-profile=search` looks for new ones.
+settings.register_profile("fasttree", deadline=None, derandomize=True)
+settings.register_profile("few", deadline=None, derandomize=True, max_examples=15)  # for the slow build with bounds checks
+settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fasttree")
 
 
