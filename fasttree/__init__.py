@@ -12,6 +12,14 @@ array(['ripe'], dtype='<U6')
 
 __version__ = "0.1.0"
 
+try:
+    from . import _core as _core
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "fasttree's compiled core is not beside its sources. In the folder of the sources either build it there "
+        "(pip install -e .) or start Python in another folder, so that the installed package is found"
+    ) from error
+
 from . import measures
 from ._tree import Tree
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load

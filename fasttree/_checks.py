@@ -166,6 +166,14 @@ def unseen_categories(name: str, unseen: Sequence[Any], row: int, known: Sequenc
     )
 
 
+def other_type(name: str, cell: object, row: int, known: Sequence[Any]) -> ValueError:
+    kind, fitted = ("text", "numbers or truth values") if isinstance(cell, str) else ("no text", "text")
+    return ValueError(
+        f"column {name!r} holds {cell!r} (row {row}), which is {kind}, but its categories were {fitted} in fit: {listing(known)}."
+        f" Convert the column to the type that it had then"
+    )
+
+
 # Parameters
 
 

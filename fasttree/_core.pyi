@@ -16,7 +16,8 @@ class Encoding:
     n_features: int
     block_rows: int
     def __init__(self, n_samples: int, n_features: int, block_rows: int = ...) -> None: ...
-    def add_continuous(self, feature: int, column: npt.NDArray[Any], gap: float = ...) -> None: ...
+    def add_continuous(self, feature: int, column: npt.NDArray[Any], gap: float = ...) -> bool: ...
+    def keep_values(self, feature: int, values: npt.NDArray[Any]) -> None: ...
     def add_codes(self, feature: int, codes: npt.NDArray[Any], n_categories: int, ordered: bool) -> None: ...
 
 def grow(
@@ -30,6 +31,7 @@ def grow(
     unit: float,
     y_unit: float,
     y_bound: float,
+    square_bound: float,
     impurity: int,
     nominal: int,
     ordinal: int,

@@ -4,7 +4,8 @@ Knows arrays of codes, labels and weights.  Does not know algorithms by name, ta
 Kernels trust their caller: every check stands at the edge, in Python.
 
 Here: the columns as the engine wants them, the loop that grows nodes, and the doors for Python.  The chapters it is made of are
-headers beside this file, in the order of a tree's life: _types, _encode, _impurity, _count, _scan, _choose, _partition, _walk.
+headers beside this file, in the order of a tree's life: _types, _memory, _encode, _impurity, _count, _scan, _choose, _partition,
+_walk.
 """
 
 from libc.math cimport INFINITY, llrint
@@ -18,6 +19,9 @@ from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._count cimport count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
 from fasttree._impurity cimport class_risk, exact_add, exact_value, exact_zero, risk_of, tie_limit, xlogx
+from fasttree._memory cimport (
+    allow, carve, free_arena, free_list, new_list, pad, renew, reserve, resize,
+)
 from fasttree._partition cimport list_from_codes, partition_one, partition_two
 from fasttree._scan cimport cut_side, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
@@ -27,6 +31,11 @@ from fasttree._walk cimport TOGETHER, Flat, Step, branch_of, stops, visit
 # ---------------------------------------------------------------------------------------------------------------------
 # Encode: the features of a table
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline size_t node_header(size_t n_features, size_t n_samples) noexcept nogil:
+    """Bytes that a node's features and rows take before its lists."""
+    return pad(n_features * sizeof(Active)) + pad(n_samples * sizeof(uint32_t))
+
 
 cdef class Encoding:
     """The features of a table as the engine wants them: a code column, or a presorted list with as many codes as values.
@@ -43,13 +52,15 @@ cdef class Encoding:
     cdef readonly uint32_t block_rows
     cdef bint wide
     cdef int32_t n_counted
-    cdef void** lists
+    cdef Arena arena               # narrow: room for the first node, then the lists
+    cdef size_t cursor             # end of the lists in the arena
+    cdef size_t* lists             # offset in the arena, or address (wide); 0 = none
     cdef uint8_t* codes
     cdef uint8_t* kind
     cdef uint8_t* counted
     cdef uint32_t* n_codes
     cdef int32_t* slot
-    cdef const double** exact
+    cdef Column* exact
     cdef const uint32_t** category
     cdef uint64_t* records
     cdef uint64_t* spare
@@ -62,27 +73,29 @@ cdef class Encoding:
         self.block_rows = block_rows
         self.wide = n_samples > block_rows
         self.kept = []
-        self.lists = <void**> calloc(d, sizeof(void*))
+        self.cursor = node_header(d, n_samples)
+        self.lists = <size_t*> calloc(d, sizeof(size_t))
         self.kind = <uint8_t*> calloc(d, 1)
         self.counted = <uint8_t*> calloc(d, 1)
         self.n_codes = <uint32_t*> calloc(d, sizeof(uint32_t))
         self.slot = <int32_t*> calloc(d, sizeof(int32_t))
-        self.exact = <const double**> calloc(d, sizeof(void*))
+        self.exact = <Column*> calloc(d, sizeof(Column))
         self.category = <const uint32_t**> calloc(d, sizeof(void*))
         # one row past the table: a counted feature that turns out not to be one has used its column
         self.codes = <uint8_t*> malloc(<size_t> n_samples + 1)
-        self.records = <uint64_t*> malloc((<size_t> n_samples + 1) * sizeof(uint64_t))
-        self.spare = <uint64_t*> malloc((<size_t> n_samples + 1) * sizeof(uint64_t))
+        self.records = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
+        self.spare = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
         if not (self.lists and self.kind and self.counted and self.n_codes and self.slot and self.exact and self.category
                 and self.codes and self.records and self.spare):
             raise MemoryError
 
     def __dealloc__(self):
         cdef int32_t f
-        if self.lists:
+        if self.lists and self.wide:
             for f in range(self.n_features):
-                free(self.lists[f])
+                free_list(self.lists[f], self.n_samples, sizeof(uint64_t))
         free(self.lists)
+        free_arena(&self.arena)
         free(self.kind)
         free(self.counted)
         free(self.n_codes)
@@ -90,14 +103,41 @@ cdef class Encoding:
         free(self.exact)
         free(self.category)
         free(self.codes)
-        free(self.records)
-        free(self.spare)
+        self.free_sorting_space()
 
-    cdef void* new_list(self) except NULL:
-        cdef void* entries = malloc((<size_t> self.n_samples + 1) * (8 if self.wide else 4))
-        if entries == NULL:
+    cdef void free_sorting_space(self) noexcept:
+        free_list(<size_t> self.records, self.n_samples, sizeof(uint64_t))
+        free_list(<size_t> self.spare, self.n_samples, sizeof(uint64_t))
+        self.records = NULL
+        self.spare = NULL
+
+    cdef void* room_for_list(self) except NULL:
+        """Where the next list goes; `keep_list` says that it stays."""
+        cdef size_t n = self.n_samples
+        cdef void* entries
+        if self.wide:
+            entries = new_list(self.n_samples, sizeof(uint64_t))
+            if entries == NULL:
+                raise MemoryError
+            return entries
+        # at once for all features: what stays untouched costs nothing, and nothing need move
+        if reserve(&self.arena, node_header(self.n_features, n) + (n * self.n_features + 1) * sizeof(uint32_t)):
             raise MemoryError
-        return entries
+        return self.arena.data + self.cursor
+
+    cdef void keep_list(self, int32_t feature, void* entries) noexcept:
+        """Keep a list unless all its codes are equal, so that nothing can be split."""
+        cdef size_t n = self.n_samples
+        cdef const uint32_t* narrow = <const uint32_t*> entries
+        cdef const uint64_t* wide = <const uint64_t*> entries
+        if self.wide:
+            if wide[0] >> 32 == wide[n - 1] >> 32:
+                free_list(<size_t> entries, n, sizeof(uint64_t))
+            else:
+                self.lists[feature] = <size_t> entries
+        elif narrow[0] >> 16 != narrow[n - 1] >> 16:
+            self.lists[feature] = self.cursor
+            self.cursor += n * sizeof(uint32_t)
 
     cdef uint8_t* next_column(self) except NULL:
         cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
@@ -109,36 +149,41 @@ cdef class Encoding:
     def add_continuous(self, int32_t feature, const real_t[:] column, double gap=-1.0):
         """Encode a continuous feature: float32 or float64 (n_samples,), NaN = missing, nothing infinite.
 
-        `gap`: where two values are at most so far apart, the engine keeps all of them, in single precision, for C4.5's gap rule.
+        Returns whether the engine needs the values themselves, for C4.5's gap rule: two of them are at most `gap` apart and
+        they are too many to be kept by code.  `keep_values` must then be called.
         """
         cdef uint64_t distinct[256]
         cdef uint8_t* codes = self.next_column()
         cdef int32_t found
         cdef int32_t i
         cdef bint close = False
-        cdef const double[::1] values
+        cdef void* entries
         with nogil:
             found = encode_few(column, <uint16_t*> self.spare, codes, distinct)
         self.kind[feature] = CONTINUOUS
-        if found >= 0:
-            self.counted[feature] = True
-            self.slot[feature] = self.n_counted
-            self.n_counted += 1
-            self.n_codes[feature] = found + 1
-            for i in range(found - 1):
-                close = close or value_of(distinct[i + 1]) - value_of(distinct[i]) <= gap
-            if close:
-                values = np.array([0.0] + [<float> value_of(distinct[i]) for i in range(found)])
-        else:
+        if found < 0:
             self.n_codes[feature] = 0
-            self.lists[feature] = self.new_list()
+            entries = self.room_for_list()
             with nogil:
-                close = list_column(column, self.records, self.spare, self.lists[feature], self.wide, gap)
-            if close:
-                values = np.asarray(column).astype(np.float32).astype(np.float64)
+                close = list_column(column, self.records, self.spare, entries, self.wide, gap)
+            self.keep_list(feature, entries)
+            return close
+        self.counted[feature] = True
+        self.slot[feature] = self.n_counted
+        self.n_counted += 1
+        self.n_codes[feature] = found + 1
+        for i in range(found - 1):
+            close = close or value_of(distinct[i + 1]) - value_of(distinct[i]) <= gap
         if close:
-            self.kept.append(values)
-            self.exact[feature] = &values[0]
+            self.keep_values(feature, np.array([0.0] + [value_of(distinct[i]) for i in range(found)]))
+        return False
+
+    def keep_values(self, int32_t feature, const real_t[:] values):
+        """Let the engine read a feature's values, by sample or (few values) by code.  They are not copied."""
+        self.kept.append(values)
+        self.exact[feature].data = <const char*> &values[0]
+        self.exact[feature].stride = values.strides[0]
+        self.exact[feature].is_double = real_t is double
 
     def add_codes(self, int32_t feature, const code_t[:] codes, uint32_t n_categories, bint ordered):
         """Encode a nominal or (`ordered`) ordinal feature given as codes 0 (missing), 1, ..., n_categories."""
@@ -148,6 +193,7 @@ cdef class Encoding:
         cdef uint64_t* records = self.records
         cdef uint32_t dense = 0
         cdef uint32_t code
+        cdef void* entries
         cdef const uint32_t[::1] by_row
         self.kind[feature] = ORDINAL if ordered else NOMINAL
         self.n_codes[feature] = n_categories + 1
@@ -162,7 +208,7 @@ cdef class Encoding:
         by_row = np.ascontiguousarray(codes, dtype=np.uint32)
         self.kept.append(by_row)
         self.category[feature] = &by_row[0]
-        self.lists[feature] = self.new_list()
+        entries = self.room_for_list()
         for i in range(n):
             records[i] = <uint64_t> codes[i] << 32 | <uint64_t> i
         if n:
@@ -172,9 +218,10 @@ cdef class Encoding:
             if code and (i == 0 or code != <uint32_t> (records[i - 1] >> 32)):
                 dense += 1
             if self.wide:
-                (<uint64_t*> self.lists[feature])[i] = (<uint64_t> dense if code else 0) << 32 | <uint32_t> records[i]
+                (<uint64_t*> entries)[i] = (<uint64_t> dense if code else 0) << 32 | <uint32_t> records[i]
             else:
-                (<uint32_t*> self.lists[feature])[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
+                (<uint32_t*> entries)[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
+        self.keep_list(feature, entries)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -191,16 +238,16 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
 
 cdef struct Nodes:                 # the tree under construction, in order of creation
     int64_t n
-    int64_t capacity
     int32_t width
+    Arena fields[13]               # where the arrays stand, in this order
     int32_t* parent
     int32_t* first_child
     int32_t* n_branches
     int32_t* feature
-    uint8_t* kind
+    int32_t* missing
     uint32_t* row_low              # samples whose values stand on both sides of a threshold
     uint32_t* row_high
-    int32_t* missing
+    uint8_t* kind
     int64_t* n_samples
     double* weight
     double* impurity
@@ -211,11 +258,6 @@ cdef struct Nodes:                 # the tree under construction, in order of cr
     int64_t* table_node
     uint32_t* table_code
     int32_t* table_branch
-
-
-cdef struct Arena:
-    char* data
-    size_t size
 
 
 cdef struct Child:
@@ -251,47 +293,28 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     uint8_t* drawn
 
 
-cdef inline size_t pad(size_t size) noexcept nogil:
-    return (size + 15) & ~(<size_t> 15)
-
-
-cdef int reserve(Arena* arena, size_t size) noexcept nogil:
-    cdef size_t capacity = arena.size
-    cdef char* data
-    if size <= arena.size:
-        return 0
-    capacity = max(size, capacity + capacity // 2)
-    data = <char*> realloc(arena.data, capacity)
-    if data == NULL:
-        return -1
-    arena.data = data
-    arena.size = capacity
-    return 0
-
-
-cdef int resize(void** data, size_t size) noexcept nogil:
-    cdef void* larger = realloc(data[0], size)
-    if larger == NULL:
-        return -1
-    data[0] = larger
-    return 0
-
-
 cdef int reserve_nodes(Nodes* t, int64_t extra) noexcept nogil:
-    cdef int64_t c = t.capacity
-    if t.n + extra <= c:
-        return 0
-    if t.n + extra > 2147483646:
+    cdef int64_t n = t.n + extra
+    cdef size_t[13] sizes = [4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 8, 8, 8 * t.width]
+    cdef int32_t i
+    if n > 2147483646:
         return -1
-    c = max(t.n + extra, c + c // 2 + 16)
-    if (resize(<void**> &t.parent, c * 4) or resize(<void**> &t.first_child, c * 4) or resize(<void**> &t.n_branches, c * 4)
-            or resize(<void**> &t.feature, c * 4) or resize(<void**> &t.kind, c) or resize(<void**> &t.row_low, c * 4)
-            or resize(<void**> &t.row_high, c * 4) or resize(<void**> &t.missing, c * 4)
-            or resize(<void**> &t.n_samples, c * 8) or resize(<void**> &t.weight, c * 8)
-            or resize(<void**> &t.impurity, c * 8) or resize(<void**> &t.gain, c * 8)
-            or resize(<void**> &t.value, c * 8 * t.width)):
-        return -1
-    t.capacity = c
+    for i in range(13):
+        if reserve(&t.fields[i], n * sizes[i]):
+            return -1
+    t.parent = <int32_t*> t.fields[0].data
+    t.first_child = <int32_t*> t.fields[1].data
+    t.n_branches = <int32_t*> t.fields[2].data
+    t.feature = <int32_t*> t.fields[3].data
+    t.missing = <int32_t*> t.fields[4].data
+    t.row_low = <uint32_t*> t.fields[5].data
+    t.row_high = <uint32_t*> t.fields[6].data
+    t.kind = <uint8_t*> t.fields[7].data
+    t.n_samples = <int64_t*> t.fields[8].data
+    t.weight = <double*> t.fields[9].data
+    t.impurity = <double*> t.fields[10].data
+    t.gain = <double*> t.fields[11].data
+    t.value = <double*> t.fields[12].data
     return 0
 
 
@@ -360,22 +383,45 @@ cdef inline uint32_t category_of(const Problem* p, const Block* block, int32_t f
     return p.category[f][row if block.origin == NULL else block.origin[row]]
 
 
+cdef uint64_t nth_smallest(uint64_t* keys, int32_t n, int32_t wanted) noexcept nogil:
+    """The number that would stand at `wanted` if the keys were sorted (Hoare 1961); reorders them."""
+    cdef int32_t low = 0
+    cdef int32_t high = n - 1
+    cdef int32_t i, j
+    cdef uint64_t pivot, swap
+    while low < high:
+        pivot = keys[wanted]
+        i = low
+        j = high
+        while i <= j:
+            while keys[i] < pivot:
+                i += 1
+            while pivot < keys[j]:
+                j -= 1
+            if i <= j:
+                swap = keys[i]
+                keys[i] = keys[j]
+                keys[j] = swap
+                i += 1
+                j -= 1
+        if j < wanted:
+            low = i
+        if wanted < i:
+            high = j
+    return keys[wanted]
+
+
 cdef void mark_drawn(const Problem* p, Work* w, uint64_t key) noexcept nogil:
     """drawn[f] = 1 for the max_features features of smallest hash; draw_keys holds the hashes."""
-    cdef int32_t f, _i
-    cdef uint64_t largest
-    cdef int32_t worst
+    cdef uint64_t* spare = w.draw_keys + p.n_features
+    cdef uint64_t limit
+    cdef int32_t f
     for f in range(p.n_features):
         w.draw_keys[f] = mix(key ^ mix(<uint64_t> f + 1))
-        w.drawn[f] = 1
-    for _i in range(p.n_features - p.max_features):
-        worst = -1
-        largest = 0
-        for f in range(p.n_features):
-            if w.drawn[f] and (worst < 0 or w.draw_keys[f] >= largest):
-                worst = f
-                largest = w.draw_keys[f]
-        w.drawn[worst] = 0
+        spare[f] = w.draw_keys[f]
+    limit = nth_smallest(spare, p.n_features, p.max_features - 1)
+    for f in range(p.n_features):
+        w.drawn[f] = w.draw_keys[f] <= limit
 
 
 cdef bint accepted(const Problem* p, const Cut* cut, double weight) noexcept nogil:
@@ -390,7 +436,7 @@ cdef Cut settle(
     const Active* actives, int32_t n_active, const char* base, const uint32_t* rows, entry_t typed,
 ) noexcept nogil:
     """The node's cut, out of the best cuts of its features."""
-    cdef double limit
+    cdef double limit = -INFINITY
     cdef int32_t winner, i
     cdef double weight = <double> totals.weight * p.unit
     cdef bint constant = False
@@ -723,11 +769,11 @@ cdef int resize_stack(Work* w, int64_t extra) noexcept nogil:
     return 0
 
 
-cdef void free_lists(const Active* actives, int32_t n_active) noexcept nogil:
+cdef void free_lists(const Active* actives, int32_t n_active, size_t n, size_t entry_size) noexcept nogil:
     cdef int32_t i
     for i in range(n_active):
         if actives[i].listed:
-            free(<void*> actives[i].at)
+            free_list(actives[i].at, n, entry_size)
 
 
 cdef struct Expansion:             # of one node into its children
@@ -737,6 +783,7 @@ cdef struct Expansion:             # of one node into its children
     int64_t n_branches
     int64_t n_spread               # samples that go to every child
     int64_t first                  # id of the first child
+    bint swapped                   # the second of two children is the larger one
     size_t spread_at               # where their rows and weights are kept
     uint32_t low                   # a threshold's samples on both sides
     uint32_t high
@@ -818,7 +865,10 @@ cdef int open_children(
     x.spread_at = top
     if x.n_spread:
         top += pad(x.n_spread * sizeof(uint32_t)) + pad(x.n_spread * sizeof(int64_t))
-    for b in range(x.n_children):
+    # of two children the smaller one is expanded first, being laid out last: so less waits while the tree grows
+    x.swapped = x.n_children == 2 and w.children[1].totals.n > w.children[0].totals.n
+    for i in range(x.n_children):
+        b = 1 - i if x.swapped else i
         child = &w.children[b]
         child.open = not is_leaf(p, &child.totals, t.impurity[child.id], node.depth + 1)
         child.scans = not loose or child.totals.n > narrow
@@ -863,7 +913,7 @@ cdef int partition_list(
         for b in range(x.n_children):
             child = &w.children[b]
             if child.open and not child.done:
-                child.cursor = <size_t> malloc((child.totals.n + 1) * sizeof(entry_t))
+                child.cursor = <size_t> new_list(child.totals.n, sizeof(entry_t))
                 if child.cursor == 0:
                     return -1
     if not x.two:
@@ -912,7 +962,7 @@ cdef void receive_feature(
             )
     if constant:
         if loose and made.listed:
-            free(<void*> made.at)
+            free_list(made.at, child.totals.n, sizeof(entry_t))
         return
     (<Active*> (data + child.actives_at))[child.n_active] = made
     child.n_active += 1
@@ -924,17 +974,18 @@ cdef int push_children(
     const Problem* p, Block* block, Work* w, const Pending* node, const Expansion* x, char* data, char* lists, bint loose,
     entry_t typed,
 ) noexcept nogil:
-    """Settle on the cut of every open child and push those that have one; the last is expanded first.  -1: no memory."""
+    """Settle on the cut of every open child and push those that have one, in the order of their layout.  -1: no memory."""
     cdef Scratch* s = w.scratch
     cdef Child* child
     cdef Pending* pushed
     cdef Active* actives
     cdef const uint32_t* rows
     cdef Cut found = no_cut(-1)
-    cdef int64_t b
+    cdef int64_t b, i
     if resize_stack(w, x.n_children):
         return -1
-    for b in range(x.n_children):
+    for i in range(x.n_children):
+        b = 1 - i if x.swapped else i
         child = &w.children[b]
         if not child.open:
             continue
@@ -951,7 +1002,7 @@ cdef int push_children(
                 found = search(p, block, w, &child.totals, child.key, actives, &child.n_active, lists, rows, typed)
             if found.form == NO_CUT:
                 if loose:
-                    free_lists(actives, child.n_active)
+                    free_lists(actives, child.n_active, child.totals.n, sizeof(entry_t))
                 continue
         pushed = &w.stack[w.stack_n]
         w.stack_n += 1
@@ -1030,13 +1081,13 @@ cdef int expand(
         if cut.form == BRANCH_CUT and actives[i].feature == f:
             # every child holds one category: it leaves the path
             if loose and actives[i].listed:
-                free(<void*> actives[i].at)
+                free_list(actives[i].at, node.n, sizeof(entry_t))
             continue
         if actives[i].listed:
             if partition_list(w, &x, <const entry_t*> (own_lists + actives[i].at), node.n, lists, loose):
                 return -1
             if loose:
-                free(<void*> actives[i].at)
+                free_list(actives[i].at, node.n, sizeof(entry_t))
         for b in range(x.n_children):
             if w.children[b].open and not w.children[b].done:
                 receive_feature(p, block, w, b, actives[i], arena.data, lists, loose, typed)
@@ -1044,59 +1095,47 @@ cdef int expand(
 
 
 cdef int start(
-    const Problem* p, const Block* block, Work* w, Pending* root, void** lists, bint loose, entry_t typed,
+    const Problem* p, const Block* block, Work* w, Pending* root, size_t* lists, size_t cursor, bint loose, entry_t typed,
 ) noexcept nogil:
-    """Lay out the first node of a run in arena 0: its features, its rows and (narrow) its lists, which are freed."""
-    cdef size_t rows_at = pad(p.n_features * sizeof(Active))
-    cdef size_t cursor = rows_at + pad(<size_t> root.n * 4)
-    cdef size_t size = cursor
+    """Lay out the first node of a run: its features, its rows, and lists for counted features of a small node.
+
+    The other lists exist: in a narrow run they stand in the node's arena, up to `cursor`.  -1 if memory runs out.
+    """
+    cdef Arena* arena = &w.arenas[root.depth % 2]
     cdef Active* active
     cdef uint32_t* rows
-    cdef const entry_t* entries
+    cdef size_t size = cursor
     cdef int32_t f
     cdef uint32_t i
+    if not loose:
+        for f in range(p.n_features):
+            if p.counted[f] and root.n < p.list_below[f]:
+                size += root.n * sizeof(entry_t)
+        size += sizeof(entry_t)
+    if reserve(arena, size):
+        return -1
     root.region = 0
     root.below = 0
     root.actives_at = 0
-    root.rows_at = rows_at
+    root.rows_at = pad(p.n_features * sizeof(Active))
     root.n_active = 0
-    if not loose:
-        size += pad((<size_t> root.n * p.n_features + 1) * sizeof(entry_t))
-    # depth alternates the arenas, so a run that starts at an odd depth starts in arena 1
-    if reserve(&w.arenas[root.depth % 2], size):
-        return -1
-    cdef char* data = w.arenas[root.depth % 2].data
-    rows = <uint32_t*> (data + rows_at)
+    rows = <uint32_t*> (arena.data + root.rows_at)
     for i in range(root.n):
         rows[i] = i
     for f in range(p.n_features):
-        active = <Active*> data + root.n_active
+        if not p.counted[f] and lists[f] == 0:
+            continue                   # constant
+        active = <Active*> arena.data + root.n_active
+        root.n_active += 1
         active.feature = f
-        if p.counted[f]:
-            active.listed = not loose and <int64_t> root.n < p.list_below[f]
+        active.at = lists[f]
+        active.listed = not p.counted[f] or (not loose and root.n < p.list_below[f])
+        if active.listed and p.counted[f]:
             active.at = cursor
-            if active.listed:
-                list_from_codes(block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], rows, root.n,
-                                <entry_t*> (data + cursor), typed)
-                cursor += root.n * sizeof(entry_t)
-            root.n_active += 1
-            continue
-        if lists[f] == NULL:                    # constant above: nothing to split
-            continue
-        entries = <const entry_t*> lists[f]
-        if code_of(entries[0]) == code_of(entries[root.n - 1]):
-            free(lists[f])
-        else:
-            active.listed = True
-            root.n_active += 1
-            if loose:
-                active.at = <size_t> lists[f]
-            else:
-                active.at = cursor
-                memcpy(data + cursor, lists[f], root.n * sizeof(entry_t))
-                cursor += root.n * sizeof(entry_t)
-                free(lists[f])
-        lists[f] = NULL
+            list_from_codes(block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], rows, root.n,
+                            <entry_t*> (arena.data + cursor), typed)
+            cursor += root.n * sizeof(entry_t)
+        lists[f] = 0                   # the node's now
     return 0
 
 
@@ -1118,8 +1157,8 @@ cdef void totals_of(const Problem* p, const Block* block, Totals* totals) noexce
 
 
 cdef int run(
-    const Problem* p, Block* block, Work* w, Pending* root, void** lists, uint32_t narrow, bint loose, entry_t typed,
-    Work* inner, Block* small, uint32_t* place, void** small_lists, uint32_t small_typed,
+    const Problem* p, Block* block, Work* w, Pending* root, size_t* lists, size_t cursor, uint32_t narrow, bint loose,
+    entry_t typed, Work* inner, Block* small, uint32_t* place, size_t* small_lists, uint32_t small_typed,
 ) noexcept nogil:
     """Grow everything below `root`, a written node whose rows are the whole block.
 
@@ -1130,7 +1169,7 @@ cdef int run(
     cdef Totals totals
     cdef char* data
     totals.counts = w.root_counts
-    if resize_stack(w, 1) or start(p, block, w, root, lists, loose, typed):
+    if resize_stack(w, 1) or start(p, block, w, root, lists, cursor, loose, typed):
         return -1
     w.stack[0] = root[0]
     w.stack_n = 1
@@ -1141,11 +1180,11 @@ cdef int run(
         share_weights(block, data, node.spread_at, node.n_spread, node.share)
         if loose and node.n <= narrow:
             if shrink(p, block, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
-                      small, place, small_lists, typed):
+                      small, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
                 return -1
             node.n_spread = 0
             node.searched = False
-            if run[uint32_t](p, small, inner, &node, small_lists, narrow, False, small_typed, NULL, NULL, NULL, NULL, 0):
+            if run[uint32_t](p, small, inner, &node, small_lists, cursor, narrow, False, small_typed, NULL, NULL, NULL, NULL, 0):
                 return -1
             continue
         if not node.searched:
@@ -1159,7 +1198,7 @@ cdef int run(
             )
             if node.cut.form == NO_CUT:
                 if loose:
-                    free_lists(<const Active*> (data + node.actives_at), node.n_active)
+                    free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
                 continue
         if expand(p, block, w, &node, narrow, loose, typed):
             return -1
@@ -1168,9 +1207,12 @@ cdef int run(
 
 cdef int shrink(
     const Problem* p, const Block* block, const Pending* node, const Active* actives, const uint32_t* rows,
-    Block* small, uint32_t* place, void** small_lists, entry_t typed,
+    Block* small, uint32_t* place, Arena* arena, size_t* small_lists, size_t* cursor, entry_t typed,
 ) noexcept nogil:
-    """Copy a node of a wide block into a private block with 16-bit rows and codes; frees the node's lists."""
+    """Copy a node of a wide block into a private block with 16-bit rows and codes, its lists into `arena` up to `cursor`.
+
+    Frees the node's lists.  -1 if memory runs out.
+    """
     cdef uint32_t n = node.n
     cdef uint32_t i, row, code, dense
     cdef int32_t a, f
@@ -1191,10 +1233,14 @@ cdef int shrink(
         if block.weight != NULL:
             small.weight[i] = block.weight[row]
     for f in range(p.n_features):
-        small_lists[f] = NULL
+        small_lists[f] = 0
         if p.counted[f]:
             codes = <uint8_t*> small.codes + <size_t> p.slot[f] * n
             memset(codes, 0, n)
+    cursor[0] = node_header(p.n_features, n)
+    # the whole at once, counted features' lists included: what stays untouched costs nothing, and nothing need move
+    if renew(arena, cursor[0] + (<size_t> n * p.n_features + 1) * sizeof(uint32_t)):
+        return -1
     for a in range(node.n_active):
         f = actives[a].feature
         if p.counted[f]:
@@ -1204,51 +1250,22 @@ cdef int shrink(
                 codes[i] = wide_codes[rows[i]]
             continue
         entries = <const entry_t*> actives[a].at
-        out = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))
-        if out == NULL:
-            return -1
+        out = <uint32_t*> (arena.data + cursor[0])
         dense = 0
         for i in range(n):
             code = code_of(entries[i])
             if code and (i == 0 or code != code_of(entries[i - 1])):
                 dense += 1
             out[i] = (dense if code else 0) << 16 | place[row_of(entries[i])]
-        free(<void*> entries)
-        small_lists[f] = out
+        free_list(actives[a].at, n, sizeof(entry_t))
+        small_lists[f] = cursor[0]
+        cursor[0] += n * sizeof(uint32_t)
     return 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The door to growth
 # ---------------------------------------------------------------------------------------------------------------------
-
-cdef extern from *:
-    """
-    /* Under AddressSanitizer a gap that must not be touched follows every part of a buffer; else nothing does. */
-    #if defined(__SANITIZE_ADDRESS__)
-    #include <sanitizer/asan_interface.h>
-    #define FASTTREE_GAP 64
-    #define fasttree_forbid(place, size) ASAN_POISON_MEMORY_REGION((place), (size))
-    #define fasttree_allow(place, size) ASAN_UNPOISON_MEMORY_REGION((place), (size))
-    #else
-    #define FASTTREE_GAP 0
-    #define fasttree_forbid(place, size) ((void) 0)
-    #define fasttree_allow(place, size) ((void) 0)
-    #endif
-    """
-    const size_t GAP "FASTTREE_GAP"
-    void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
-    void allow "fasttree_allow"(void* place, size_t size) noexcept nogil
-
-
-cdef inline void* carve(char** cursor, size_t size, bint measuring) noexcept nogil:
-    """The next `size` bytes of a buffer, or only their measure."""
-    cdef char* place = cursor[0]
-    cursor[0] = place + pad(size) + GAP
-    if not measuring:
-        forbid(place + pad(size), GAP)
-    return place
-
 
 cdef void carve_scratch(
     Scratch* s, char** cursor, const Problem* p, int64_t n, int64_t n_groups, bint branches, bint principal,
@@ -1283,44 +1300,79 @@ cdef void carve_scratch(
     s.cuts_two = <Cut*> carve(cursor, d * sizeof(Cut), measuring)
     s.side = <uint8_t*> carve(cursor, n, measuring)
     s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
-    s.pca = <double*> carve(cursor, (2 * width * width + 2 * width) * 8 if principal else 0, measuring)
+    s.pca = <double*> carve(cursor, (2 * SQUARED * SQUARED + 4 * width) * 8 if principal else 0, measuring)
+    s.order_gain = <double*> carve(cursor, (width + 1) * 8, measuring)
 
 
 cdef void free_nodes(Nodes* t) noexcept nogil:
-    free(t.parent)
-    free(t.first_child)
-    free(t.n_branches)
-    free(t.feature)
-    free(t.kind)
-    free(t.row_low)
-    free(t.row_high)
-    free(t.missing)
-    free(t.n_samples)
-    free(t.weight)
-    free(t.impurity)
-    free(t.gain)
-    free(t.value)
+    cdef int32_t i
+    for i in range(13):
+        free_arena(&t.fields[i])
     free(t.table_node)
     free(t.table_code)
     free(t.table_branch)
 
 
-cdef void free_work(Work* w) noexcept nogil:
-    free(w.arenas[0].data)
-    free(w.arenas[1].data)
+cdef void free_work(Work* w, bint loose) noexcept nogil:
+    """Free a run's memory; of a loose run that has failed also the lists of the nodes that wait."""
+    cdef Pending* node
+    while loose and w.stack_n:
+        w.stack_n -= 1
+        node = &w.stack[w.stack_n]
+        free_lists(<const Active*> (w.arenas[node.depth % 2].data + node.actives_at), node.n_active, node.n, sizeof(uint64_t))
+    free_arena(&w.arenas[0])
+    free_arena(&w.arenas[1])
     free(w.stack)
     free(w.children)
     free(w.child_counts)
     free(w.sums)
+    memset(w, 0, sizeof(Work))
 
 
-cdef object taken(void* data, int64_t n, str dtype):
-    """A NumPy copy of n numbers."""
-    out = np.empty(n, dtype=dtype)
-    cdef uint8_t[::1] view
-    if n:
-        view = out.view(np.uint8)
-        memcpy(&view[0], data, view.shape[0])
+cdef object in_order(const void* items, const int64_t[::1] order, size_t size, str dtype):
+    """Items of `size` bytes, in this order, as a NumPy array."""
+    out = np.empty(order.shape[0] * size, dtype=np.uint8)
+    cdef uint8_t[::1] view = out
+    cdef Py_ssize_t i
+    for i in range(order.shape[0]):
+        memcpy(&view[i * size], <const char*> items + order[i] * size, size)
+    return out.view(dtype)
+
+
+cdef dict take_nodes(Nodes* t):
+    """The grown tree as arrays, numbered breadth first.  Each array is freed once it is copied: a tree may be large."""
+    cdef int64_t n = t.n
+    cdef int64_t i
+    cdef int64_t head = 1
+    cdef int32_t b
+    cdef int64_t[::1] order = np.zeros(n, dtype=np.int64)
+    cdef int64_t[::1] entry = np.arange(t.table_n)
+    cdef int32_t[::1] place = np.empty(n, dtype=np.int32)
+    cdef dict out = {}
+    with nogil:
+        for i in range(n):
+            for b in range(t.n_branches[order[i]]):
+                order[head] = t.first_child[order[i]] + b
+                head += 1
+            place[order[i]] = <int32_t> i
+        for i in range(n):
+            if t.first_child[i] >= 0:
+                t.first_child[i] = place[t.first_child[i]]
+            if t.parent[i] >= 0:
+                t.parent[i] = place[t.parent[i]]
+        for i in range(t.table_n):
+            t.table_node[i] = place[t.table_node[i]]
+    names = ("parent", "first_child", "n_branches", "feature", "missing", "row_low", "row_high", "kind", "n_samples", "weight",
+             "impurity", "gain", "value")
+    sizes = (4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 8, 8, 8 * t.width)
+    dtypes = ("i4", "i4", "i4", "i4", "i4", "u4", "u4", "u1", "i8", "f8", "f8", "f8", "f8")
+    for i in range(13):
+        out[names[i]] = in_order(t.fields[i].data, order, sizes[i], dtypes[i])
+        free_arena(&t.fields[i])
+    out["value"] = out["value"].reshape(n, t.width)
+    out["table_node"] = in_order(t.table_node, entry, 8, "i8")
+    out["table_code"] = in_order(t.table_code, entry, 4, "u4")
+    out["table_branch"] = in_order(t.table_branch, entry, 4, "i4")
     return out
 
 
@@ -1340,6 +1392,7 @@ def grow(
     double unit,
     double y_unit,
     double y_bound,
+    double square_bound,
     int32_t impurity,
     int32_t nominal,
     int32_t ordinal,
@@ -1364,11 +1417,11 @@ def grow(
     label : (n,) class codes, or None for regression
     y, ysum : (n,) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
-    y_bound : no |target| and no weight x |target| is larger
+    y_bound, square_bound : no weight x |target|, and no weight x squared deviation from a mean, is larger
 
     Returns
     -------
-    dict of arrays over nodes in order of creation (see `Nodes`).
+    dict of arrays over nodes, breadth first (see `Nodes`).
     """
     cdef Problem p
     cdef Nodes nodes
@@ -1393,7 +1446,7 @@ def grow(
     cdef uint64_t* draw_keys
     cdef uint8_t* drawn
     cdef uint32_t* place
-    cdef void** small_lists
+    cdef size_t* small_lists
     cdef int status = -1
     cdef double largest, scale, mean, deviation
     cdef bint wide = encoding.wide
@@ -1447,7 +1500,7 @@ def grow(
     else:
         p.sweep = GENERIC
     p.zero = exact_zero(y_bound, n)
-    p.zero_square = exact_zero(4 * y_bound * y_bound, n)
+    p.zero_square = exact_zero(square_bound, n)
     nodes.width = p.width
 
     block.n = <uint32_t> n
@@ -1474,11 +1527,11 @@ def grow(
             carve_scratch(&scratch, &cursor, &p, n, n_groups, branches, principal, i == 0)
             list_below = <int64_t*> carve(&cursor, d * 8, i == 0)
             root_counts = <int64_t*> carve(&cursor, p.width * 8, i == 0)
-            draw_keys = <uint64_t*> carve(&cursor, d * 8, i == 0)
+            draw_keys = <uint64_t*> carve(&cursor, 2 * d * 8 if p.draws else 0, i == 0)
             drawn = <uint8_t*> carve(&cursor, d, i == 0)
             table = <int64_t*> carve(&cursor, (n + 1) * 8 if p.sweep == TABLE else 0, i == 0)
             place = <uint32_t*> carve(&cursor, n * 4 if wide else 0, i == 0)
-            small_lists = <void**> carve(&cursor, d * sizeof(void*), i == 0)
+            small_lists = <size_t*> carve(&cursor, d * sizeof(size_t), i == 0)
             small.origin = <uint32_t*> carve(&cursor, rows * 4, i == 0)
             small.label = <uint16_t*> carve(&cursor, rows * 2 if n_classes else 0, i == 0)
             small.y = <double*> carve(&cursor, 0 if n_classes else rows * 8, i == 0)
@@ -1492,7 +1545,7 @@ def grow(
                     raise MemoryError
         if not p.weighted:
             small.weight = NULL
-        memset(small_lists, 0, d * sizeof(void*))
+        memset(small_lists, 0, d * sizeof(size_t))
         p.list_below = list_below
         p.xlogx = table
         for f in range(d):
@@ -1517,11 +1570,10 @@ def grow(
         inner.draw_keys = draw_keys
         inner.drawn = drawn
         totals.counts = root_counts
-        # release the columns' sorting space before the lists are copied
-        free(encoding.records)
-        encoding.records = NULL
-        free(encoding.spare)
-        encoding.spare = NULL
+        work.arenas[0] = encoding.arena
+        encoding.arena.data = NULL
+        encoding.arena.size = 0
+        encoding.free_sorting_space()
         with nogil:
             if reserve_nodes(&nodes, 1) == 0:
                 nodes.n = 1
@@ -1548,37 +1600,22 @@ def grow(
                 root.n = <uint32_t> n
                 if not is_leaf(&p, &totals, nodes.impurity[0], 0):
                     if wide:
-                        status = run[uint64_t](&p, &block, &work, &root, encoding.lists, encoding.block_rows, True, 0,
-                                               &inner, &small, place, small_lists, 0)
+                        status = run[uint64_t](&p, &block, &work, &root, encoding.lists, encoding.cursor,
+                                               encoding.block_rows, True, 0, &inner, &small, place, small_lists, 0)
                     else:
-                        status = run[uint32_t](&p, &block, &work, &root, encoding.lists, encoding.block_rows, False, 0,
-                                               NULL, NULL, NULL, NULL, 0)
+                        status = run[uint32_t](&p, &block, &work, &root, encoding.lists, encoding.cursor,
+                                               encoding.block_rows, False, 0, NULL, NULL, NULL, NULL, 0)
         if status:
             raise MemoryError
-        return {
-            "parent": taken(nodes.parent, nodes.n, "int32"),
-            "first_child": taken(nodes.first_child, nodes.n, "int32"),
-            "n_branches": taken(nodes.n_branches, nodes.n, "int32"),
-            "feature": taken(nodes.feature, nodes.n, "int32"),
-            "kind": taken(nodes.kind, nodes.n, "uint8"),
-            "row_low": taken(nodes.row_low, nodes.n, "uint32"),
-            "row_high": taken(nodes.row_high, nodes.n, "uint32"),
-            "missing": taken(nodes.missing, nodes.n, "int32"),
-            "n_samples": taken(nodes.n_samples, nodes.n, "int64"),
-            "weight": taken(nodes.weight, nodes.n, "float64"),
-            "impurity": taken(nodes.impurity, nodes.n, "float64"),
-            "gain": taken(nodes.gain, nodes.n, "float64"),
-            "value": taken(nodes.value, nodes.n * nodes.width, "float64").reshape(nodes.n, nodes.width),
-            "table_node": taken(nodes.table_node, nodes.table_n, "int64"),
-            "table_code": taken(nodes.table_code, nodes.table_n, "uint32"),
-            "table_branch": taken(nodes.table_branch, nodes.table_n, "int32"),
-        }
+        free_work(&work, wide)
+        free_work(&inner, False)
+        return take_nodes(&nodes)
     finally:
         if buffer != NULL:
             allow(buffer, buffer_size)
         free(buffer)
-        free_work(&work)
-        free_work(&inner)
+        free_work(&work, wide)
+        free_work(&inner, False)
         free_nodes(&nodes)
 
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 BLOCK_ROWS = 65_535  # samples up to which a list entry takes 4 bytes
-COLUMNS_AT_ONCE = 8  # of a C-ordered table: few enough to stay small, enough to read every cache line once or twice
+BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and no cache line is read often
 ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
 EXACT_INTEGERS = 2.0**53
 FIXED_POINT_BITS = 61  # sums of weights stay below 2**62
-RELEASE8_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: look at all near that
+NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: look at all near that
 RELEASE8_TOLERANCE = 1e-3
 
 Floats = npt.NDArray[np.float64]
@@ -74,12 +74,12 @@ def grow(
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
     labels = values = sums = None
-    y_unit = y_bound = 0.0
+    y_unit = y_bound = square_bound = 0.0
     if n_classes:
         labels = np.ascontiguousarray(target, dtype=np.uint16)
     else:
         values = np.ascontiguousarray(target, dtype=np.float64)
-        sums, y_unit, y_bound = _fixed_point_targets(values, weight, unit)
+        sums, y_unit, y_bound, square_bound = _fixed_point_targets(values, weight, unit)
     grown = _core.grow(
         encoding,
         labels,
@@ -90,15 +90,16 @@ def grow(
         unit=unit,
         y_unit=y_unit,
         y_bound=y_bound,
+        square_bound=square_bound,
         impurity=_core.IMPURITY[recipe.impurity],
         nominal=_core.FORM[recipe.nominal],
         ordinal=_core.FORM[recipe.ordinal],
         missing=_core.MISSING[recipe.missing],
         ratio=recipe.rank == "gain_ratio",
         release8=recipe.release8,
-        max_depth=-1 if limits.max_depth is None else limits.max_depth,
-        min_samples_split=limits.min_samples_split,
-        min_samples_leaf=limits.min_samples_leaf,
+        max_depth=-1 if limits.max_depth is None else min(limits.max_depth, n_samples),
+        min_samples_split=min(limits.min_samples_split, n_samples + 1),
+        min_samples_leaf=min(limits.min_samples_leaf, n_samples + 1),
         min_weight_leaf=limits.min_weight_leaf,
         min_impurity_decrease=limits.min_impurity_decrease,
         min_impurity=limits.min_impurity,
@@ -168,27 +169,31 @@ class _Rows:
 
 
 def columns(table: Table | _Rows) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Every column once; those of a C-ordered matrix a few at a time, so that each cache line is read rarely."""
+    """Every column once, for use before the next; those of a C-ordered matrix are copied a few at a time, for the cache."""
     matrix = table.matrix
     if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:
         for feature in range(table.n_features):
             yield feature, table.column(feature)
         return
-    for start in range(0, table.n_features, COLUMNS_AT_ONCE):
-        block = np.ascontiguousarray(matrix[:, start : start + COLUMNS_AT_ONCE].T)
-        for offset, column in enumerate(block):
-            yield start + offset, column
+    width = BYTES_AT_ONCE // matrix.itemsize
+    block = np.empty((width, matrix.shape[0]), dtype=matrix.dtype)
+    for start in range(0, table.n_features, width):
+        several = matrix[:, start : start + width].T
+        block[: len(several)] = several
+        for offset in range(len(several)):
+            yield start + offset, block[offset]
 
 
 def _encode(table: Table | _Rows, recipe: Recipe, block_rows: int) -> tuple[_core.Encoding, bool]:
     """The encoded features, and (asked only where samples may be divided) whether a value is missing."""
     encoding = _core.Encoding(table.n_samples, table.n_features, block_rows)
-    gap = RELEASE8_GAP if recipe.release8 else -1.0
+    gap = NEARLY_THE_GAP if recipe.release8 else -1.0
     has_missing = False
     for feature, column in columns(table):
         described = table.schema.features[feature]
         if described.kind == Kind.CONTINUOUS:
-            encoding.add_continuous(feature, column, gap)
+            if encoding.add_continuous(feature, column, gap):
+                encoding.keep_values(feature, table.column(feature))
         else:
             assert described.categories is not None
             encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
@@ -226,18 +231,18 @@ def _fractional_weights(weight: npt.NDArray[np.int64] | None, n_samples: int) ->
 
 def _fixed_point_targets(
     values: Floats, weight: npt.NDArray[np.int64] | None, unit: float
-) -> tuple[npt.NDArray[np.int64], float, float]:
-    """weight x target as multiples of a power of two; that unit; the largest |target| or |weight x target|."""
-    middle = 0.5 * float(values.min()) + 0.5 * float(values.max())
-    products = values - middle
-    bound = float(np.abs(values).max())
+) -> tuple[npt.NDArray[np.int64], float, float, float]:
+    """weight x target as multiples of a power of two; that unit; bounds of weight x |target| and weight x deviation squared."""
+    low, high = float(values.min()), float(values.max())
+    products = values - (0.5 * low + 0.5 * high)
+    largest = 1.0
     if weight is not None:
-        largest = float(weight.max()) * unit
         products *= weight * unit
-        bound *= max(largest, 1.0)
+        largest = float(weight.max()) * unit
     total = float(np.abs(products).sum())
     y_unit = _power_of_two_quantum(total) if total > 0 else 1.0
-    return np.rint(products / y_unit).astype(np.int64), y_unit, bound
+    bound, square_bound = largest * max(abs(low), abs(high)), largest * (high - low) ** 2
+    return np.rint(products / y_unit).astype(np.int64), y_unit, bound, square_bound
 
 
 # --- out of the engine
@@ -285,12 +290,11 @@ def midpoints(low: Floats, high: Floats) -> Floats:
 
 def _as_tree(grown: dict[str, Any], task: str, n_features: int) -> Tree:
     owner = grown.pop("table_node")
-    size = np.bincount(owner, minlength=len(grown["kind"]))
-    start = np.zeros_like(size)
-    firsts = np.flatnonzero(np.diff(owner, prepend=-1))
-    start[owner[firsts]] = firsts
-    del grown["parent"]
-    return Tree.from_growth(task=task, n_features=n_features, table_start=start, table_size=size, **grown)
+    by_node = np.argsort(owner, kind="stable")
+    start = np.zeros(len(grown["kind"]) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
+    grown["table_code"], grown["table_branch"] = grown["table_code"][by_node], grown["table_branch"][by_node]
+    return Tree(task=task, n_features=n_features, table_start=start, **grown)
 
 
 def _without_useless_splits(tree: Tree) -> Tree:

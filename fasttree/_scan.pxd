@@ -98,9 +98,13 @@ cdef inline Bounds bounds_of(const Problem* p, int64_t n, int64_t weight) noexce
 
 
 cdef inline double exact_of(const Problem* p, const Block* block, int32_t f, uint32_t code, uint32_t row) noexcept nogil:
+    cdef const Column* column = &p.exact[f]
+    cdef const char* place
     if p.counted[f]:
-        return p.exact[f][code]
-    return p.exact[f][row if block.origin == NULL else block.origin[row]]
+        place = column.data + code * column.stride
+    else:
+        place = column.data + (row if block.origin == NULL else block.origin[row]) * column.stride
+    return <float> (<const double*> place)[0] if column.is_double else (<const float*> place)[0]
 
 
 cdef struct Left:              # what stands on the left of the current position of a sweep, and what stays on the right
@@ -302,7 +306,7 @@ cdef inline int64_t sweep(
 cdef inline double gains_of_chunk(
     const Problem* p, const Block* block, Scratch* s, const Left* at, const Totals* total, int64_t m,
 ) noexcept nogil:
-    """Write the gain of every candidate of a chunk; returns the largest."""
+    """Write the gain of every candidate of a chunk; returns the largest.  No split loses: below 0 is rounding."""
     cdef double n_all = <double> total.weight
     cdef double largest = -INFINITY
     cdef double stat, scale, n_left, base
@@ -326,15 +330,15 @@ cdef inline double gains_of_chunk(
         base /= n_all
         for j in range(m):
             n_left = <double> (s.positions[j] + offset)
-            s.gains[j] = s.a[j] / n_left + s.b[j] / (n_all - n_left) - base
+            s.gains[j] = max(s.a[j] / n_left + s.b[j] / (n_all - n_left) - base, 0.0)
             largest = max(largest, s.gains[j])
     elif p.sweep == TABLE:
         for j in range(m):
-            s.gains[j] = total.risk + s.a[j] * p.xlogx_unit
+            s.gains[j] = max(total.risk + s.a[j] * p.xlogx_unit, 0.0)
             largest = max(largest, s.gains[j])
     else:
         for j in range(m):
-            s.gains[j] = total.risk - s.a[j]
+            s.gains[j] = max(total.risk - s.a[j], 0.0)
             largest = max(largest, s.gains[j])
     return largest
 
@@ -449,7 +453,7 @@ cdef inline Cut sweep_list(
         if p.release8:
             memcpy(s.mark, s.left, p.n_classes * sizeof(int64_t))
         m = sweep(p, block, s, &at, &limits, total.n, entries, i, stop)
-        if m and p.exact != NULL and p.exact[f] != NULL:
+        if m and p.exact[f].data != NULL:
             m = drop_close(p, block, s, entries, f, m)
         if m:
             tries[0] += m
@@ -482,7 +486,7 @@ cdef inline double group_gain(
                            <double> (s_left - mean * w_left), p.y_unit * p.y_unit / n_all / p.unit)
     for k in range(p.n_classes):
         right[k] = total.counts[k] - left[k]
-    return total.risk - risk_of(p, left) - risk_of(p, right)
+    return max(total.risk - risk_of(p, left) - risk_of(p, right), 0.0)
 
 
 cdef inline void add_group(
@@ -532,8 +536,9 @@ cdef inline Cut sweep_groups(
         add_group(p, s, g, 1, &n_left, &w_left, &s_left)
         if not within(&limits, n_left, w_left):
             continue
-        if p.exact != NULL and p.exact[f] != NULL:
-            if not p.exact[f][s.group_code[g]] < p.exact[f][s.group_code[g + 1]] - RELEASE8_GAP:
+        if p.exact[f].data != NULL:
+            if not (exact_of(p, block, f, s.group_code[g], 0)
+                    < exact_of(p, block, f, s.group_code[g + 1], 0) - RELEASE8_GAP):
                 continue
         tries[0] += 1
         if p.release8:
@@ -560,38 +565,23 @@ cdef inline int compare_ranked(const void* a, const void* b) noexcept nogil:
     return -1 if x.group < y.group else 1
 
 
-cdef inline void principal_scores(const Problem* p, Scratch* s, int64_t q) noexcept nogil:
-    """group_key = p_i . v, v the first principal component of the class shares (Coppersmith, Hong, Hosking 1999).
-
-    S = sum_i n_i (p_i - p)(p_i - p)^T; its leading eigenvector by repeated squaring of S, sign: largest |component| positive.
-    """
+cdef inline void squared_axis(const Problem* p, const Scratch* s, int64_t q, const double* mean, double* axis) noexcept nogil:
+    """The leading eigenvector of a small covariance matrix, by squaring it again and again."""
     cdef int32_t k_n = p.n_classes
     cdef double* cov = s.pca
-    cdef double* squared = s.pca + k_n * k_n
-    cdef double* mean = s.pca + 2 * k_n * k_n
-    cdef double* share = mean + k_n
-    cdef double total = 0
+    cdef double* squared = s.pca + SQUARED * SQUARED
     cdef double w, x, scale
     cdef int64_t g
     cdef int32_t i, j, k, best, _step
     memset(cov, 0, k_n * k_n * sizeof(double))
-    for k in range(k_n):
-        mean[k] = 0
-    for g in range(q):
-        total += <double> s.group_w[g]
-        for k in range(k_n):
-            mean[k] += <double> s.group_stat[g * k_n + k]
-    for k in range(k_n):
-        mean[k] /= total
     for g in range(q):
         w = <double> s.group_w[g]
         for k in range(k_n):
-            share[k] = <double> s.group_stat[g * k_n + k] / w - mean[k]
+            axis[k] = <double> s.group_stat[g * k_n + k] / w - mean[k]
         for i in range(k_n):
             for j in range(k_n):
-                cov[i * k_n + j] += w / total * share[i] * share[j]
-    # squared 40 times, S^(2^40) decides any gap between eigenvalues that a double can hold
-    for _step in range(40 if k_n <= 64 else 12):
+                cov[i * k_n + j] += w * axis[i] * axis[j]
+    for _step in range(40):     # S^(2^40) decides any gap between eigenvalues that a double can hold
         scale = 0
         for i in range(k_n * k_n):
             scale = max(scale, fabs(cov[i]))
@@ -611,17 +601,78 @@ cdef inline void principal_scores(const Problem* p, Scratch* s, int64_t q) noexc
         if cov[i * k_n + i] > cov[best * k_n + best]:
             best = i
     for k in range(k_n):
-        mean[k] = cov[k * k_n + best]
+        axis[k] = cov[k * k_n + best]
+
+
+cdef inline void iterated_axis(const Problem* p, const Scratch* s, int64_t q, const double* mean, double* axis) noexcept nogil:
+    """The same for many classes: power iteration that never forms the matrix, q x K a step."""
+    cdef int32_t k_n = p.n_classes
+    cdef double* following = axis + k_n
+    cdef double w, x, scale, change
+    cdef int64_t g
+    cdef int32_t k, _step
+    for k in range(k_n):
+        axis[k] = mean[k] * (1 - mean[k]) * (1 if k % 2 else -1)
+    for _step in range(100):
+        for k in range(k_n):
+            following[k] = 0
+        for g in range(q):
+            w = <double> s.group_w[g]
+            x = 0
+            for k in range(k_n):
+                x += axis[k] * (<double> s.group_stat[g * k_n + k] / w - mean[k])
+            for k in range(k_n):
+                following[k] += x * (<double> s.group_stat[g * k_n + k] - w * mean[k])
+        scale = 0
+        for k in range(k_n):
+            scale = max(scale, fabs(following[k]))
+        if scale == 0:
+            return
+        change = 0
+        for k in range(k_n):
+            change = max(change, fabs(following[k] / scale - axis[k]))
+            axis[k] = following[k] / scale
+        if change < 1e-12:
+            return
+
+
+cdef inline void principal_scores(const Problem* p, const Scratch* s, int64_t q) noexcept nogil:
+    """group_key = p_i . v, v the first principal component of the class shares (Coppersmith, Hong, Hosking 1999).
+
+    v is the leading eigenvector of S = sum_i n_i (p_i - p)(p_i - p)^T, with its largest component positive.
+    """
+    cdef int32_t k_n = p.n_classes
+    cdef double* mean = s.pca + 2 * SQUARED * SQUARED
+    cdef double* axis = mean + k_n
+    cdef double total = 0
+    cdef double x
+    cdef int64_t g
+    cdef int32_t k, best
+    for k in range(k_n):
+        mean[k] = 0
     for g in range(q):
-        w = <double> s.group_w[g]
+        total += <double> s.group_w[g]
+        for k in range(k_n):
+            mean[k] += <double> s.group_stat[g * k_n + k]
+    for k in range(k_n):
+        mean[k] /= total
+    if k_n <= SQUARED:
+        squared_axis(p, s, q, mean, axis)
+    else:
+        iterated_axis(p, s, q, mean, axis)
+    best = 0
+    for k in range(k_n):
+        if fabs(axis[k]) > fabs(axis[best]):
+            best = k
+    for g in range(q):
         x = 0
         for k in range(k_n):
-            x += mean[k] * (<double> s.group_stat[g * k_n + k] / w)
-        s.group_key[g] = x
+            x += axis[k] * (<double> s.group_stat[g * k_n + k] / <double> s.group_w[g])
+        s.group_key[g] = -x if axis[best] < 0 else x
 
 
 cdef inline void order_groups(const Problem* p, Scratch* s, int64_t q, int32_t order) noexcept nogil:
-    """group_rank[0..q) = the groups in the order that `order` names: 0.. = share of that class, -1 = mean, -2 = principal."""
+    """ranked[0..q) = the groups in the order that `order` names: 0.. = share of that class, -1 = mean, -2 = principal."""
     cdef Ranked* ranked = s.ranked
     cdef int64_t g
     if order == -2:
@@ -720,10 +771,16 @@ cdef inline Cut best_groups(
             continue
         if turn == 1:
             if at_least == -INFINITY:
+                for o in range(n_orders):
+                    largest = max(largest, s.order_gain[o])
                 limit = tie_limit(largest, total.risk)
             if largest == -INFINITY and at_least == -INFINITY:
                 return cut
         for o in range(n_orders):
+            if turn == 0:
+                s.order_gain[o] = -INFINITY
+            elif at_least == -INFINITY and s.order_gain[o] < limit:
+                continue
             if single:
                 candidate.order = -4
             elif exhaustive:
@@ -757,7 +814,7 @@ cdef inline Cut best_groups(
                             candidate.mask = (gray << 1) | 1
                             candidate.missing = 1 - lost_left
                             if turn == 0:
-                                largest = max(largest, candidate.gain)
+                                s.order_gain[o] = max(s.order_gain[o], candidate.gain)
                             else:
                                 offer_set(p, s, q, &candidate, &cut, limit)
                         code += 1
@@ -773,7 +830,7 @@ cdef inline Cut best_groups(
                     candidate.gain = group_gain(p, total, w_left, s_left, s.left, s.right)
                     candidate.at = g
                     if turn == 0:
-                        largest = max(largest, candidate.gain)
+                        s.order_gain[o] = max(s.order_gain[o], candidate.gain)
                         continue
                     candidate.missing = 1 - lost_left
                     if candidate.gain >= limit:
@@ -824,9 +881,9 @@ cdef inline Cut branch_per_group(
     if p.n_classes == 0:
         w = <double> total.weight * p.unit
         remaining += (<double> total.sum * p.y_unit) * (<double> total.sum * p.y_unit) / w
-        cut.gain = -remaining
+        cut.gain = max(-remaining, 0.0)
     else:
-        cut.gain = total.risk - remaining
+        cut.gain = max(total.risk - remaining, 0.0)
     cut.first_gain = cut.gain
     cut.form = BRANCH_CUT
     cut.at = q
@@ -1029,7 +1086,6 @@ cdef inline Cut scan_feature(
             else:
                 cut.gain = other.gain
     if p.ratio and not p.release8 and cut.form != NO_CUT:
-        cut.first_gain = max(cut.first_gain, 0.0)
         cut.split_info = split_information(p, block, s, active, entries, q, &cut, &lost, total)
     if p.release8 and cut.form != NO_CUT:
         if cut.form == BRANCH_CUT:

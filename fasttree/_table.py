@@ -523,7 +523,16 @@ class Table:
             return _continuous(cells, feature.name, first_row)
         if j not in self._lookups:
             self._lookups[j] = {category: code for code, category in enumerate(feature.categories, start=1)}
-        codes, unknown = _codes(_as_labels(cells), self._lookups[j])
+        labels = _as_labels(cells)
+        codes, unknown = _codes(labels, self._lookups[j])
+        if (
+            unknown is not None
+            and not codes.any()
+            and feature.categories
+            and isinstance(unknown.values[0], str) != isinstance(feature.categories[0], str)
+        ):
+            # every cell would pass for missing, and nobody would know
+            raise _checks.other_type(feature.name, unknown.values[0], first_row + unknown.row, feature.categories)
         if unknown is not None and self._unseen == "error":
             raise _checks.unseen_categories(feature.name, unknown.values, first_row + unknown.row, feature.categories)
         return codes

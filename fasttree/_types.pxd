@@ -67,6 +67,7 @@ cdef enum:
     TO_STOP = -2
     CHUNK = 512            # candidates evaluated at a time: three arrays of doubles stay in the first-level cache
     FEW = 255              # a feature with at most this many categories or values is counted by code
+    SQUARED = 16           # classes up to which the principal axis is found by squaring the covariance
     EXHAUSTIVE = 10        # categories up to which every partition of more than two classes is tried
     NARROW = 65535         # rows of a block with 16-bit entries
     SPREAD = 2147483647    # branch of a sample that goes to every child
@@ -118,6 +119,12 @@ cdef struct Exact:                 # a sum of doubles bounded by `bound`, in two
     double scale_low
 
 
+cdef struct Column:                # values at regular distances
+    const char* data
+    Py_ssize_t stride
+    bint is_double                 # else float
+
+
 cdef struct Problem:
     int32_t n_features
     int32_t n_classes      # 0: regression
@@ -149,7 +156,7 @@ cdef struct Problem:
     const uint8_t* counted
     const uint32_t* n_codes
     const int32_t* slot            # column of a counted feature in Block.codes
-    const double** exact           # C4.5's gap rule: values by code (counted) or by row (listed); NULL where not needed
+    const Column* exact            # C4.5's gap rule: values by code (counted) or by row (listed); data NULL where not needed
     const uint32_t** category      # listed nominal features: category code by row
     const int64_t* list_below      # nodes smaller than this get a list for a counted feature
     Exact zero                     # an empty sum of weight x target, scaled for the table
@@ -172,6 +179,11 @@ cdef struct Active:                # a feature that still varies in a node
     int32_t feature
     bint listed
     size_t at                      # offset of its list in the arena (an address in the wide phase)
+
+
+cdef struct Arena:
+    char* data
+    size_t size
 
 
 cdef struct Pending:               # a node that waits to be expanded
@@ -224,6 +236,7 @@ cdef struct Scratch:
     uint8_t* side
     uint32_t* branch
     double* pca
+    double* order_gain             # largest gain along each order of the categories
 
 
 cdef inline uint32_t row_of(entry_t entry) noexcept nogil:

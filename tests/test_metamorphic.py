@@ -406,3 +406,32 @@ def test_draws_of_features_do_not_depend_on_the_size_of_blocks(name):
     for block_rows in (3, 10, 50):
         blocks = _grow.grow(table, y, None, RECIPES[name], bounds, n_classes=n_classes, block_rows=block_rows)
         assert blocks == reference
+
+
+def test_nodes_of_one_depth_draw_features_of_their_own():
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(size=(4000, 8)), rng.integers(0, 2, 4000)
+    tree = CARTClassifier(max_features=1, max_depth=6, random_state=0).fit(X, y).tree_
+    drawn = tree.feature[(tree.depth() == 5) & (tree.feature >= 0)]
+    assert len(drawn) > 6
+    assert len(set(drawn.tolist())) > 3
+
+
+def test_every_feature_is_drawn_equally_often():
+    rng = np.random.default_rng(2)
+    X, y = rng.uniform(size=(30, 5)), rng.integers(0, 2, 30)
+    roots = [CARTClassifier(max_features=1, max_depth=1, random_state=seed).fit(X, y).tree_.feature[0] for seed in range(1000)]
+    counts = np.bincount(roots, minlength=5)
+    assert (counts > 150).all()  # 200 expected, standard deviation 12.6
+    assert (counts < 250).all()
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1e-12, 1e12, 1e26])
+def test_weights_of_any_size_grow_the_same_regression_tree(factor):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] * (X[:, 1] > 0) + rng.normal(size=300)
+    reference = CARTRegressor(max_depth=5).fit(X, y).tree_
+    scaled = CARTRegressor(max_depth=5).fit(X, y, np.full(300, factor)).tree_
+    assert_same_splits(scaled, reference)
+    np.testing.assert_allclose(scaled.impurity, reference.impurity, rtol=1e-9)

@@ -452,7 +452,11 @@ def test_integer_categories_match_equal_numbers_of_any_type(values):
 
 def test_integer_categories_do_not_match_strings():
     schema = learn_table(pd.DataFrame({"a": [1, 2]}), categorical_features=["a"]).schema
-    assert encode_table(pd.DataFrame({"a": ["1", "2"]}), schema).column(0).tolist() == [0, 0]
+    mixed = pd.DataFrame({"a": pd.Series([1, "1", "2"], dtype=object)})
+    with pytest.raises((TypeError, ValueError), match="'a'"):
+        encode_table(mixed, schema).column(0)
+    with pytest.raises(ValueError, match="which is text"):
+        encode_table(pd.DataFrame({"a": ["1", "2"]}), schema).column(0)
 
 
 def test_categories_arriving_in_another_order_or_type_are_encoded_by_value():
@@ -815,3 +819,10 @@ def test_a_bad_target_gets_one_clear_error(case):
     call, expected = BAD_TARGETS[case]
     with pytest.raises(type(expected), match="^" + re.escape(str(expected)) + "$"):
         call()
+
+
+@pytest.mark.parametrize(("fitted", "given_now"), [(["1", "2", "3"], [1, 2, 3]), ([1, 2, 3], ["1", "2", "3"])])
+def test_a_column_of_another_type_at_prediction_is_an_error_and_not_all_missing(fitted, given_now):
+    table = learn_table(pd.DataFrame({"size": fitted}), categorical_features=["size"])
+    with pytest.raises(ValueError, match=r"column 'size' holds .* Convert the column"):
+        encode_table(pd.DataFrame({"size": given_now}), table.schema).block(0, 3)

@@ -1,0 +1,119 @@
+"""Memory of the engine: growing buffers, lists that go back to the system, parts carved out of one buffer.  Header only.
+
+Nothing here raises: a function returns -1 or NULL when memory runs out, and its caller's caller says so.
+"""
+
+from libc.stdlib cimport realloc
+from libc.string cimport memcpy
+
+from fasttree._types cimport Arena
+
+cdef extern from *:
+    """
+    /* Large pieces are mapped one by one: they go back to the system when they are freed.  From malloc's heap they would stay
+       with the process while other large pieces are made beside them. */
+    #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__)
+    #include <stdlib.h>
+    #include <sys/mman.h>
+    #define FASTTREE_MAPPED(size) ((size) > 300000)
+    static void *fasttree_map(size_t size) {
+        void *place;
+        if (!FASTTREE_MAPPED(size)) return malloc(size);
+        place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+        return place == MAP_FAILED ? NULL : place;
+    }
+    static void fasttree_unmap(void *place, size_t size) {
+        if (!FASTTREE_MAPPED(size)) free(place);
+        else if (place) munmap(place, size);
+    }
+    #else
+    #include <stdlib.h>
+    #define fasttree_map(size) malloc(size)
+    #define fasttree_unmap(place, size) free(place)
+    #endif
+
+    /* Under AddressSanitizer a gap that must not be touched follows every part of a buffer; else nothing does. */
+    #if defined(__SANITIZE_ADDRESS__)
+    #include <sanitizer/asan_interface.h>
+    #define FASTTREE_GAP 64
+    #define fasttree_forbid(place, size) ASAN_POISON_MEMORY_REGION((place), (size))
+    #define fasttree_allow(place, size) ASAN_UNPOISON_MEMORY_REGION((place), (size))
+    #else
+    #define FASTTREE_GAP 0
+    #define fasttree_forbid(place, size) ((void) 0)
+    #define fasttree_allow(place, size) ((void) 0)
+    #endif
+    """
+    void* map_memory "fasttree_map"(size_t size) noexcept nogil
+    void unmap_memory "fasttree_unmap"(void* place, size_t size) noexcept nogil
+    const size_t GAP "FASTTREE_GAP"
+    void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
+    void allow "fasttree_allow"(void* place, size_t size) noexcept nogil
+
+
+cdef inline size_t pad(size_t size) noexcept nogil:
+    return (size + 15) & ~(<size_t> 15)
+
+
+cdef inline int enlarge(void** data, size_t old, size_t size) noexcept nogil:
+    """Move `old` bytes to `size` bytes.  -1: no memory, and nothing has changed."""
+    cdef void* larger = map_memory(size)
+    if larger == NULL:
+        return -1
+    if old:
+        memcpy(larger, data[0], old)
+    unmap_memory(data[0], old)
+    data[0] = larger
+    return 0
+
+
+cdef inline int reserve(Arena* arena, size_t size) noexcept nogil:
+    """Make room for `size` bytes; what the arena holds may move."""
+    cdef size_t capacity
+    if size <= arena.size:
+        return 0
+    capacity = max(size, arena.size + arena.size // 2)
+    if enlarge(<void**> &arena.data, arena.size, capacity):
+        return -1
+    arena.size = capacity
+    return 0
+
+
+cdef inline void free_arena(Arena* arena) noexcept nogil:
+    unmap_memory(arena.data, arena.size)
+    arena.data = NULL
+    arena.size = 0
+
+
+cdef inline int renew(Arena* arena, size_t size) noexcept nogil:
+    """Make room for `size` bytes in an arena whose content is no longer needed."""
+    if size <= arena.size:
+        return 0
+    free_arena(arena)
+    return reserve(arena, size)
+
+
+cdef inline int resize(void** data, size_t size) noexcept nogil:
+    cdef void* larger = realloc(data[0], size)
+    if larger == NULL:
+        return -1
+    data[0] = larger
+    return 0
+
+
+cdef inline void* carve(char** cursor, size_t size, bint measuring) noexcept nogil:
+    """The next `size` bytes of a buffer, or only their measure."""
+    cdef char* place = cursor[0]
+    cursor[0] = place + pad(size) + GAP
+    if not measuring:
+        forbid(place + pad(size), GAP)
+    return place
+
+
+cdef inline void* new_list(size_t n, size_t entry_size) noexcept nogil:
+    """Room for a list of n entries, and for the one that a partition writes past its end."""
+    return map_memory((n + 1) * entry_size)
+
+
+cdef inline void free_list(size_t place, size_t n, size_t entry_size) noexcept nogil:
+    unmap_memory(<void*> place, (n + 1) * entry_size)
