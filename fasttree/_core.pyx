@@ -562,7 +562,7 @@ cdef int64_t assign_branches(
         count_codes(p, block, codes, p.n_codes[f], rows, n, s)
         q = groups_from_counts(p, p.n_codes[f], s, &lost)
     if groups:
-        if cut.order > -3:
+        if cut.order > BY_PARTITION:
             order_groups(p, s, q, cut.order)
         cut_side(p, s, q, cut, s.best_side)
     if active.listed:
@@ -1156,6 +1156,31 @@ cdef void totals_of(const Problem* p, const Block* block, Totals* totals) noexce
             totals.sum += block.ysum[i]
 
 
+cdef void write_root(Problem* p, const Block* block, Nodes* t, Totals* totals) noexcept nogil:
+    """Write node 0, which holds all rows, and complete the problem with their weight."""
+    cdef Exact sum = p.zero
+    cdef double mean, deviation
+    cdef uint32_t i
+    t.n = 1
+    blank_node(t, 0, -1)
+    totals_of(p, block, totals)
+    p.total_weight = <double> totals.weight * p.unit
+    if p.n_classes:
+        write_class_node(p, t, 0, totals)
+        return
+    for i in range(block.n):
+        exact_add(&sum, (p.unit if block.weight == NULL else block.weight[i] * p.unit) * block.y[i])
+    mean = exact_value(&sum) / p.total_weight
+    sum = p.zero_square
+    for i in range(block.n):
+        deviation = block.y[i] - mean
+        exact_add(&sum, (p.unit if block.weight == NULL else block.weight[i] * p.unit) * deviation * deviation)
+    t.value[0] = mean
+    t.n_samples[0] = block.n
+    t.weight[0] = p.total_weight
+    t.impurity[0] = max(exact_value(&sum), 0.0) / p.total_weight
+
+
 cdef int run(
     const Problem* p, Block* block, Work* w, Pending* root, size_t* lists, size_t cursor, uint32_t narrow, bint loose,
     entry_t typed, Work* inner, Block* small, uint32_t* place, size_t* small_lists, uint32_t small_typed,
@@ -1329,6 +1354,18 @@ cdef void free_work(Work* w, bint loose) noexcept nogil:
     memset(w, 0, sizeof(Work))
 
 
+cdef double fill_table(int64_t* table, int64_t n) noexcept nogil:
+    """table[i] = i log2 i for i = 0..n in fixed point, so coarse that sums of several entries fit; returns the quantum."""
+    cdef double largest = max(xlogx(<double> n), 1.0)
+    cdef double scale = 1.0
+    cdef int64_t i
+    while largest * scale < 5.764607523034235e17:      # 2^59
+        scale *= 2.0
+    for i in range(n + 1):
+        table[i] = llrint(xlogx(<double> i) * scale)
+    return 1.0 / scale
+
+
 cdef object in_order(const void* items, const int64_t[::1] order, size_t size, str dtype):
     """Items of `size` bytes, in this order, as a NumPy array."""
     out = np.empty(order.shape[0] * size, dtype=np.uint8)
@@ -1432,7 +1469,6 @@ def grow(
     cdef Block small
     cdef Pending root
     cdef Totals totals
-    cdef Exact total
     cdef int64_t n = encoding.n_samples
     cdef int32_t d = encoding.n_features
     cdef int64_t i, n_groups
@@ -1448,7 +1484,6 @@ def grow(
     cdef uint32_t* place
     cdef size_t* small_lists
     cdef int status = -1
-    cdef double largest, scale, mean, deviation
     cdef bint wide = encoding.wide
     cdef bint branches, principal
     cdef size_t rows = encoding.block_rows if wide else 0
@@ -1552,13 +1587,7 @@ def grow(
             # below this, sorting a list once is cheaper than clearing and reading a histogram at every node
             list_below[f] = <int64_t> encoding.n_codes[f] * max(4, p.width) // 2
         if p.sweep == TABLE:
-            largest = max(xlogx(<double> n), 1.0)
-            scale = 1.0
-            while largest * scale < 5.764607523034235e17:      # 2^59: sums of several entries fit
-                scale *= 2.0
-            p.xlogx_unit = 1.0 / scale
-            for i in range(n + 1):
-                table[i] = llrint(xlogx(<double> i) * scale)
+            p.xlogx_unit = fill_table(table, n)
         work.scratch = &scratch
         work.nodes = &nodes
         work.root_counts = root_counts
@@ -1576,25 +1605,7 @@ def grow(
         encoding.free_sorting_space()
         with nogil:
             if reserve_nodes(&nodes, 1) == 0:
-                nodes.n = 1
-                blank_node(&nodes, 0, -1)
-                totals_of(&p, &block, &totals)
-                p.total_weight = <double> totals.weight * unit
-                if n_classes:
-                    write_class_node(&p, &nodes, 0, &totals)
-                else:
-                    total = p.zero
-                    for i in range(n):
-                        exact_add(&total, (unit if block.weight == NULL else block.weight[i] * unit) * block.y[i])
-                    mean = exact_value(&total) / p.total_weight
-                    total = p.zero_square
-                    for i in range(n):
-                        deviation = block.y[i] - mean
-                        exact_add(&total, (unit if block.weight == NULL else block.weight[i] * unit) * deviation * deviation)
-                    nodes.value[0] = mean
-                    nodes.n_samples[0] = n
-                    nodes.weight[0] = p.total_weight
-                    nodes.impurity[0] = max(exact_value(&total), 0.0) / p.total_weight
+                write_root(&p, &block, &nodes, &totals)
                 status = 0
                 root.key = mix(seed)
                 root.n = <uint32_t> n

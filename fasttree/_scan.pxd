@@ -84,11 +84,12 @@ cdef inline Bounds bounds_of(const Problem* p, int64_t n, int64_t weight) noexce
             side = p.min_branch_weight
         elif side > 25.0:
             side = 25.0
-        if side < p.min_branch_weight:
+        if side < p.min_branch_weight:   # the cap of 25 may lie below m, but no side may
             side = p.min_branch_weight
         if side > least:
             least = side
     if least > 0:
+        # a little slack: a sum that is meant to reach the limit may have been rounded down
         b.w_min = <int64_t> ceil(least / p.unit * (1 - 1e-12))
         b.w_max = <int64_t> floor((total - least) / p.unit * (1 + 1e-12))
     else:
@@ -672,10 +673,10 @@ cdef inline void principal_scores(const Problem* p, const Scratch* s, int64_t q)
 
 
 cdef inline void order_groups(const Problem* p, Scratch* s, int64_t q, int32_t order) noexcept nogil:
-    """ranked[0..q) = the groups in the order that `order` names: 0.. = share of that class, -1 = mean, -2 = principal."""
+    """ranked[0..q) = the groups in the order that `order` names: see GroupOrder."""
     cdef Ranked* ranked = s.ranked
     cdef int64_t g
-    if order == -2:
+    if order == BY_PRINCIPAL:
         principal_scores(p, s, q)
     else:
         for g in range(q):
@@ -718,10 +719,10 @@ cdef inline void cut_side(const Problem* p, Scratch* s, int64_t q, const Cut* cu
     """Write the side of every group under a GROUP_CUT: `at` ranks of an order, one group, or a mask."""
     cdef Ranked* ranked = s.ranked
     cdef int64_t g
-    if cut.order == -3:
+    if cut.order == BY_PARTITION:
         for g in range(q):
             side[g] = 0 if (cut.mask >> g) & 1 else 1
-    elif cut.order == -4:
+    elif cut.order == BY_SINGLE:
         for g in range(q):
             side[g] = 0 if g == cut.at else 1
     else:
@@ -782,16 +783,16 @@ cdef inline Cut best_groups(
             elif at_least == -INFINITY and s.order_gain[o] < limit:
                 continue
             if single:
-                candidate.order = -4
+                candidate.order = BY_SINGLE
             elif exhaustive:
-                candidate.order = -3
+                candidate.order = BY_PARTITION
             elif p.n_classes == 2:
                 candidate.order = 1
             elif p.n_classes == 0:
-                candidate.order = -1
+                candidate.order = BY_MEAN
             else:
-                candidate.order = o if o < p.n_classes else -2
-            if candidate.order > -3:
+                candidate.order = o if o < p.n_classes else BY_PRINCIPAL
+            if candidate.order > BY_PARTITION:
                 order_groups(p, s, q, candidate.order)
             for lost_left in range(sides):
                 # the missing values join the first-ranked side here; canonical_side may exchange the two
@@ -1014,7 +1015,7 @@ cdef inline Cut scan_feature(
     cdef int32_t f = active.feature
     cdef int64_t n = node.n
     cdef int64_t q = 0
-    cdef int64_t tries, tries_left, i
+    cdef int64_t tries, tries_left
     cdef Totals lost
     cdef Totals known
     cdef const Totals* total = node
@@ -1074,8 +1075,7 @@ cdef inline Cut scan_feature(
         other = no_cut(f)
         other.form = KNOWN_CUT
         other.missing = 1
-        start_left(p, s, &lost, True, &i, &tries, &tries_left)
-        other.gain = group_gain(p, node, lost.weight, lost.sum, s.left, s.right)
+        other.gain = group_gain(p, node, lost.weight, lost.sum, lost.counts, s.right)
         other.first_gain = other.gain
         if at_least > -INFINITY:
             if cut.form == NO_CUT and other.gain >= at_least:

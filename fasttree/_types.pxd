@@ -55,6 +55,12 @@ cdef enum CutForm:
     GROUP_CUT      # two groups of categories
     BRANCH_CUT     # a branch per category
 
+cdef enum GroupOrder:  # how a division into two groups of categories was found; 0, 1, ...: by the share of that class
+    BY_MEAN = -1
+    BY_PRINCIPAL = -2
+    BY_PARTITION = -3  # every partition was tried
+    BY_SINGLE = -4     # one against the rest
+
 cdef enum NodeKind:
     NODE_LEAF
     NODE_THRESHOLD
