@@ -15,21 +15,20 @@ cdef extern from *:
     #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__)
     #include <stdlib.h>
     #include <sys/mman.h>
-    #define FASTTREE_MAPPED(size) ((size) > 300000)
-    static void *fasttree_map(size_t size) {
+    static void *fasttree_map(size_t size, size_t limit) {
         void *place;
-        if (!FASTTREE_MAPPED(size)) return malloc(size);
+        if (size <= limit) return malloc(size);
         place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
         return place == MAP_FAILED ? NULL : place;
     }
-    static void fasttree_unmap(void *place, size_t size) {
-        if (!FASTTREE_MAPPED(size)) free(place);
+    static void fasttree_unmap(void *place, size_t size, size_t limit) {
+        if (size <= limit) free(place);
         else if (place) munmap(place, size);
     }
     #else
     #include <stdlib.h>
-    #define fasttree_map(size) malloc(size)
-    #define fasttree_unmap(place, size) free(place)
+    #define fasttree_map(size, limit) malloc(size)
+    #define fasttree_unmap(place, size, limit) free(place)
     #endif
 
     /* Under AddressSanitizer a gap that must not be touched follows every part of a buffer; else nothing does. */
@@ -44,11 +43,16 @@ cdef extern from *:
     #define fasttree_allow(place, size) ((void) 0)
     #endif
     """
-    void* map_memory "fasttree_map"(size_t size) noexcept nogil
-    void unmap_memory "fasttree_unmap"(void* place, size_t size) noexcept nogil
+    void* map_memory "fasttree_map"(size_t size, size_t limit) noexcept nogil
+    void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
     const size_t GAP "FASTTREE_GAP"
     void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
     void allow "fasttree_allow"(void* place, size_t size) noexcept nogil
+
+
+cdef enum:                     # bytes above which memory is mapped
+    LIST_LIMIT = 131072
+    ARENA_LIMIT = 1048576      # smaller ones are wanted again at once, and fresh pages cost more than they are worth
 
 
 cdef inline size_t pad(size_t size) noexcept nogil:
@@ -57,12 +61,12 @@ cdef inline size_t pad(size_t size) noexcept nogil:
 
 cdef inline int enlarge(void** data, size_t old, size_t size) noexcept nogil:
     """Move `old` bytes to `size` bytes.  -1: no memory, and nothing has changed."""
-    cdef void* larger = map_memory(size)
+    cdef void* larger = map_memory(size, ARENA_LIMIT)
     if larger == NULL:
         return -1
     if old:
         memcpy(larger, data[0], old)
-    unmap_memory(data[0], old)
+    unmap_memory(data[0], old, ARENA_LIMIT)
     data[0] = larger
     return 0
 
@@ -80,7 +84,7 @@ cdef inline int reserve(Arena* arena, size_t size) noexcept nogil:
 
 
 cdef inline void free_arena(Arena* arena) noexcept nogil:
-    unmap_memory(arena.data, arena.size)
+    unmap_memory(arena.data, arena.size, ARENA_LIMIT)
     arena.data = NULL
     arena.size = 0
 
@@ -112,8 +116,8 @@ cdef inline void* carve(char** cursor, size_t size, bint measuring) noexcept nog
 
 cdef inline void* new_list(size_t n, size_t entry_size) noexcept nogil:
     """Room for a list of n entries, and for the one that a partition writes past its end."""
-    return map_memory((n + 1) * entry_size)
+    return map_memory((n + 1) * entry_size, LIST_LIMIT)
 
 
 cdef inline void free_list(size_t place, size_t n, size_t entry_size) noexcept nogil:
-    unmap_memory(<void*> place, (n + 1) * entry_size)
+    unmap_memory(<void*> place, (n + 1) * entry_size, LIST_LIMIT)
