@@ -12,6 +12,7 @@ import json
 import math
 import os
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
@@ -40,6 +41,10 @@ __all__ = ["fasttree"]
 Estimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor
 
 FEW = 20  # numbers with so many distinct whole values are classes, unless the user says otherwise
+NEARLY = 0.9  # share of the cells of a column that makes a note worth while
+MANY = 50  # rows; in fewer, each may well have a value of its own
+NOTES = 8  # on columns, at most
+WIDTH = 100  # of a line of column names
 LINES = 60  # of a tree that `train` prints unasked
 SHOWN_CLASSES = 30  # of a confusion matrix for people
 ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
@@ -49,7 +54,8 @@ ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
     ("cart", "regression"): CARTRegressor,
 }
 PARAMETERS = {
-    "max_depth": "Largest number of tests on a path.",
+    "max_depth": "Largest number of tests on a path; a c45 tree may stay shallower, as splits that do not reduce the training "
+    "errors are taken back.",
     "min_samples_split": "A node with fewer samples is a leaf; 0.05 is a share of all samples.",
     "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
@@ -120,6 +126,15 @@ def _parameter_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _other_parameters() -> str:
+    """List, by algorithm, the names for --param that have no option of their own."""
+    own = {*PARAMETERS, "categorical_features", "ordinal_features", "random_state"}
+    names: dict[str, list[str]] = {algorithm: [] for algorithm, _ in ALGORITHMS}
+    for (algorithm, _), estimator in ALGORITHMS.items():
+        names[algorithm] += [name for name in estimator._get_param_names() if name not in {*own, *names[algorithm]}]
+    return " ".join(f"{algorithm}: {', '.join(listed)}." for algorithm, listed in names.items())
+
+
 def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
     separator = "\t" if separator in ("tab", "\\t") else separator
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
@@ -155,7 +170,13 @@ def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
 @click.option("--ordinal", multiple=True, metavar="NAME=LOW,...,HIGH", help="Column with an order; repeatable.")
 @click.option("--ignore", multiple=True, metavar="A,B", help="Columns to leave out; repeatable.")
 @_parameter_options
-@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Any parameter of the estimator; repeatable.")
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help=f"Any parameter of the estimator; repeatable. {_other_parameters()}",
+)
 @click.option("--print-depth", metavar="N|all", help="Levels of the tree to print; by default as many as fit on a page.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary for programs instead of the tree.")
 @_table_options
@@ -181,7 +202,7 @@ def train(
     """Grow a tree on DATA, print it and measure it.
 
     DATA is a CSV file with a header (also .csv.gz) or a Parquet file.  Columns of text are nominal, columns of numbers
-    continuous.
+    continuous; for id3, columns of integers are nominal too, and continuous ones are refused.
     """
     if test is not None and holdout is not None:
         raise click.UsageError("give --test or --holdout, not both")
@@ -195,7 +216,7 @@ def train(
     nominal = _columns("--categorical", categorical, file)
     orders = dict(_order(text, file) for text in ordinal)
     if target not in file.names:
-        raise ValueError(f"{data} has no column {target!r} to be the --target; it has {_names(file.names)}")
+        raise ValueError(f"{data} has no column {target!r} to be the --target; it has {_names(file.names)}{file.hint}")
     for option, names in (("--ignore", ignored), ("--categorical", nominal), ("--ordinal", list(orders))):
         if target in names:
             raise click.UsageError(f"{option} names the target, {target!r}")
@@ -205,6 +226,9 @@ def train(
     # Categories are text as it stands in the file: the code 007 is not the number 7.
     with _status(f"Reading {data}"):
         table = _plain(file.read({name: pl.String() for name in [*nominal, *orders]})).drop(ignored)
+    if table.height == 0:
+        raise ValueError(f"{data} has no rows")
+    guesses = _marker_notes(table.drop(nominal, list(orders))) if file.is_csv else {}
     chosen, reason = _choose_task(table[target], task, algorithm)
     parameters = _parameters(ALGORITHMS[algorithm, chosen], seed, nominal, _typed_orders(orders, table), common, params)
     model = ALGORITHMS[algorithm, chosen](**parameters)
@@ -226,7 +250,13 @@ def train(
         return
     classes = f", {_counted(model.n_classes_, 'class', 'classes')}" if not isinstance(model, CARTRegressor) else ""
     click.echo(f"{_word(target)}: {chosen}{classes}{reason}")
-    click.echo(f"Columns: {_kinds(model)}\n")
+    click.echo(_kinds(model))
+    notes = _identifier_notes(model, table) | guesses
+    for note in list(notes.values())[:NOTES]:
+        click.echo(f"Note: {note}")
+    if len(notes) > NOTES:
+        click.echo(f"Notes on {_counted(len(notes) - NOTES, 'more column')} are left out")
+    click.echo()
     _print_tree(model, depth)
     click.echo(f"\n{_summary(model)}")
     if figures is None:
@@ -242,7 +272,7 @@ def _columns(option: str, given: Sequence[str], file: TableFile) -> list[str]:
     names = [name for text in given for name in ([text] if text in file.names else text.split(","))]
     for name in names:
         if name not in file.names:
-            raise ValueError(f"{option} {name!r}: {file.path} has no such column; it has {_names(file.names)}")
+            raise ValueError(f"{option} {name!r}: {file.path} has no such column; it has {_names(file.names)}{file.hint}")
     return list(dict.fromkeys(names))
 
 
@@ -477,7 +507,7 @@ def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: 
     target = target if target is not None else _document.load(model)["targets"][0].get("name", "y")
     file = _open(data, markers, separator)
     if target not in file.names:
-        raise ValueError(f"{data} has no column {target!r}: name the truth by --target; it has {_names(file.names)}")
+        raise ValueError(f"{data} has no column {target!r}: name the truth by --target; it has {_names(file.names)}{file.hint}")
     figures = _evaluate(tree, _read_blocks(file, tree, target), target)
     if as_json:
         click.echo(json.dumps(_finite(figures), ensure_ascii=False))
@@ -633,8 +663,40 @@ def _summary(model: Estimator) -> str:
 
 
 def _kinds(model: Estimator) -> str:
-    kinds = [feature.kind.name.lower() for feature in model.schema_.features]
-    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    """List the columns by kind, at most three lines a kind."""
+    columns: dict[str, list[str]] = {}
+    for feature in model.schema_.features:
+        columns.setdefault(feature.kind.name.capitalize(), []).append(_word(feature.name))
+    return "\n".join(
+        textwrap.fill(f"{kind} ({len(names)}): {', '.join(names)}", WIDTH, max_lines=3, placeholder=" …", subsequent_indent="  ")
+        for kind, names in columns.items()
+    )
+
+
+def _marker_notes(table: pl.DataFrame) -> dict[str, str]:
+    """Say, by column, which text keeps a column of numbers from being one."""
+    notes = {}
+    for column in table.select(pl.col(pl.String)).iter_columns():
+        present = column.drop_nulls()
+        others = present.filter(present.cast(pl.Float64, strict=False).is_null())
+        if 0 < others.len() <= (1 - NEARLY) * present.len():
+            text, count = others.value_counts(sort=True).row(0)
+            cells = _counted(count, "cell") + (f" (and others in {others.len() - count:,})" if count < others.len() else "")
+            notes[column.name] = (
+                f"{_word(column.name)} is nominal because of {text!r} in {cells}; "
+                f"if that means missing, add --missing-marker {text!r}"
+            )
+    return notes
+
+
+def _identifier_notes(model: Estimator, table: pl.DataFrame) -> dict[str, str]:
+    """Say, by column, which nominal columns seem to number the rows."""
+    nominal = [feature.name for feature in model.schema_.features if feature.kind.name == "NOMINAL"]
+    return {
+        name: f"{_word(name)} has a value of its own in nearly every row; --ignore {_word(name)} if it is an identifier"
+        for name in nominal
+        if table.height >= MANY and table[name].n_unique() > NEARLY * table.height
+    }
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

@@ -73,7 +73,23 @@ class TableFile:
     def require(self, names: Iterable[str]) -> None:
         """Raise a ValueError if a column is absent."""
         if absent := [name for name in names if name not in self.names]:
-            raise ValueError(f"{self.path} has no column {_listing(absent)}; it has {_listing(self.names)}")
+            raise ValueError(f"{self.path} has no column {_listing(absent)}; it has {_listing(self.names)}{self.hint}")
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the cells are text that gets its type in reading."""
+        return not self._is_parquet
+
+    @property
+    def hint(self) -> str:
+        """What to add to a message that a column is absent: another separator, if there seems to be one."""
+        if self._is_parquet or len(self.names) > 1:
+            return ""
+        likely = [character for character in ",;\t|" if character in self.names[0]]
+        if not likely:
+            return ""
+        written = "tab" if likely[0] == "\t" else f"'{likely[0]}'"
+        return f". If its cells are separated by {written}, add --separator {written}"
 
     def read(self, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
         """Read the whole file; CSV columns without a type get the narrowest that suits all their cells.
@@ -179,6 +195,11 @@ class TableFile:
             if isinstance(error, pl.exceptions.NoDataError):
                 raise ValueError(f"{self.path} is empty") from None
             reason = str(error).partition("\n")[0]
+            if "invalid utf-8" in reason:
+                raise ValueError(
+                    f"{self.path} is not in UTF-8: save it as UTF-8, or convert it, such as from Latin-1 by "
+                    "iconv -f LATIN1 -t UTF-8"
+                ) from None
             unfit = re.match(r"could not parse `(.*)` as dtype `(.*?)` at column '(.*)' \(", reason)
             if unfit:
                 cell, dtype, name = unfit.groups()

@@ -109,7 +109,7 @@ def test_a_regression_tree_predicts_and_measures_as_the_estimator_does(tmp_path)
     run("predict", tmp_path / "m.json", MPG, "--output", tmp_path / "p.parquet")
     figures = json.loads(run("evaluate", tmp_path / "m.json", MPG, "--json"))
 
-    cars = pl.read_csv(MPG, infer_schema_length=None)
+    cars = pl.read_csv(MPG)  # its types can be told from the first rows
     model = CARTRegressor(max_depth=3, ordinal_features={"cylinders": [3, 4, 5, 6, 8]}).fit(cars.drop("mpg"), cars["mpg"])
     expected = model.predict(cars.drop("mpg"))
     assert np.array_equal(pl.read_parquet(tmp_path / "p.parquet")["prediction"], expected)
@@ -254,6 +254,41 @@ def test_a_table_without_rows_has_no_predictions(loan_model, tmp_path):
     assert "no rows" in mistake("evaluate", loan_model, tmp_path / "t.csv", "--target", "age")
 
 
+def test_train_lists_the_columns_by_kind(tmp_path):
+    printed = run("train", MPG, "--target", "mpg")
+    assert (
+        "Continuous (6): cylinders, displacement, horsepower, weight, acceleration, model_year\nNominal (1): origin\n" in printed
+    )
+    assert "Note: " not in printed
+    pl.DataFrame({f"column {k}": [1, 2] for k in range(500)} | {"y": ["a", "b"]}).write_csv(tmp_path / "t.csv")
+    assert run("train", tmp_path / "t.csv", "--target", "y").partition("\n\n")[0].count("\n") == 3
+
+
+def test_train_says_which_text_keeps_a_column_of_numbers_nominal(tmp_path):
+    def note(*cells, options=()):
+        pl.DataFrame({"age": cells, "y": ["a", "b"] * (len(cells) // 2)}).write_csv(tmp_path / "t.csv")
+        return [line for line in run("train", tmp_path / "t.csv", "--target", "y", *options).split("\n") if "Note" in line]
+
+    numbers = ["1", "2.5", "-3"] * 10
+    assert note(*numbers) == []
+    assert note(*numbers, "?", "?") == [
+        "Note: age is nominal because of '?' in 2 cells; if that means missing, add --missing-marker '?'"
+    ]
+    assert "'?' in 2 cells (and others in 1)" in note(*numbers, "4", "?", "old", "?")[0]
+    assert note(*numbers, *"????") == []
+    assert note(*numbers, "?", "?", options=["--missing-marker", "?"]) == []
+    assert note(*numbers, "?", "?", options=["--categorical", "age"]) == []
+
+
+@pytest.mark.parametrize(("n_rows", "repeated", "expected"), [(50, 4, 1), (50, 5, 0), (49, 0, 0)])
+def test_train_asks_whether_a_column_of_its_own_values_is_an_identifier(n_rows, repeated, expected, tmp_path):
+    keys = ["k0"] * repeated + [f"k{k}" for k in range(n_rows - repeated)]
+    pl.DataFrame({"id": keys, "x": range(n_rows), "y": ["a"] + ["b"] * (n_rows - 1)}).write_csv(tmp_path / "t.csv")
+    printed = run("train", tmp_path / "t.csv", "--target", "y")
+    assert printed.count("Note: id has a value of its own in nearly every row; --ignore id") == expected
+    assert "Note: " not in run("train", tmp_path / "t.csv", "--target", "y", "--ignore", "id")
+
+
 # Blocks
 
 
@@ -316,6 +351,20 @@ def test_files_that_are_not_there_or_not_tables(loan_model, tmp_path):
         mistake("evaluate", loan_model, tmp_path / name)
         mistake("show", tmp_path / name)
     assert {path.name for path in tmp_path.iterdir()} == {"loan.json", *files}
+
+
+def test_what_is_wrong_with_a_table_is_said(loan_model, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,class\n")
+    assert mistake("train", path, "--target", "class") == f"Error: {path} has no rows\n"
+    for separator, name in ((";", "';'"), ("\t", "tab"), ("|", "'|'")):
+        pl.read_csv(LOAN).write_csv(path, separator=separator)
+        arguments = ["train", path, "--target", "class"], ["predict", loan_model, path], ["evaluate", loan_model, path]
+        for words in (*arguments, ["train", path, "--target", "class", "--ignore", "age"]):
+            assert f"add --separator {name}" in mistake(*words)
+    assert "add --separator ','" in mistake("predict", loan_model, LOAN, "--separator", ";")
+    path.write_bytes("name,class\nMüller,a\nMaier,b\n".encode("latin-1"))
+    assert "not in UTF-8" in mistake("train", path, "--target", "class")
 
 
 def test_a_cell_that_is_no_number_deep_in_a_file(tmp_path):
@@ -415,6 +464,20 @@ def test_help_has_examples(name):
     examples = run(name, "--help").partition("Examples:\n")[2].split("\n")
     assert examples[0].strip().startswith(f"fasttree {name} ")
     assert not any("\b" in line for line in examples)
+
+
+def test_the_help_of_train_names_every_parameter():
+    text = " ".join(run("train", "--help").split())
+    for algorithm, estimator in (("id3", ID3Classifier), ("c45", C45Classifier), ("cart", CARTClassifier)):
+        listed = text.partition(f"repeatable. {algorithm}: " if algorithm == "id3" else f". {algorithm}: ")[2].partition(".")[0]
+        for name in estimator().get_params():
+            options = {"categorical_features": "--categorical", "ordinal_features": "--ordinal", "random_state": "--seed"}
+            assert name in listed.split(", ") or f"{options.get(name, '--' + name.replace('_', '-'))} " in text, name
+
+
+def test_the_package_can_be_run_as_a_module():
+    result = subprocess.run([*PYTHON, "-m", "fasttree", "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout == f"fasttree {fasttree.__version__}\n"
 
 
 # Files and streams

@@ -1,0 +1,5 @@
+"""`python -m fasttree` is the command `fasttree`."""
+
+from .cli import main
+
+main()
