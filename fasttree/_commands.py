@@ -668,7 +668,14 @@ def _kinds(model: Estimator) -> str:
     for feature in model.schema_.features:
         columns.setdefault(feature.kind.name.capitalize(), []).append(_word(feature.name))
     return "\n".join(
-        textwrap.fill(f"{kind} ({len(names)}): {', '.join(names)}", WIDTH, max_lines=3, placeholder=" …", subsequent_indent="  ")
+        textwrap.fill(
+            f"{kind} ({len(names)}): {', '.join(names)}",
+            WIDTH,
+            max_lines=3,
+            placeholder=" …",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
         for kind, names in columns.items()
     )
 
