@@ -20,7 +20,7 @@ from fasttree._count cimport count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
 from fasttree._impurity cimport class_risk, exact_add, exact_value, exact_zero, risk_of, tie_limit, xlogx
 from fasttree._memory cimport (
-    allow, carve, free_arena, free_list, new_list, pad, renew, reserve, resize,
+    allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
 from fasttree._partition cimport list_from_codes, partition_one, partition_two
 from fasttree._scan cimport cut_side, no_cut, order_groups, scan_feature
@@ -902,17 +902,29 @@ cdef int open_children(
 
 
 cdef int partition_list(
-    Work* w, const Expansion* x, const entry_t* entries, int64_t n, char* lists, bint loose,
+    Work* w, const Expansion* x, entry_t* entries, int64_t n, char* lists, bint loose,
 ) noexcept nogil:
-    """Write the part of a sorted list that belongs to each open child at the child's cursor.  -1 if memory runs out."""
+    """Write the part of a sorted list that belongs to each open child at the child's cursor.
+
+    Of two children of a loose block the larger one takes over the list where it stands, which spares fresh pages.  Returns
+    whether the list is used up so, -1 if memory runs out.
+    """
     cdef Scratch* s = w.scratch
     cdef Child* child
+    cdef entry_t* outs[2]
     cdef bint wants[2]
     cdef int64_t b
+    cdef int64_t heir = -1
+    if loose and x.two:
+        b = 1 if x.swapped else 0
+        child = &w.children[b]
+        if child.open and not child.done and can_shrink(child.totals.n, sizeof(entry_t)):
+            heir = b
+            child.cursor = <size_t> entries
     if loose:
         for b in range(x.n_children):
             child = &w.children[b]
-            if child.open and not child.done:
+            if child.open and not child.done and b != heir:
                 child.cursor = <size_t> new_list(child.totals.n, sizeof(entry_t))
                 if child.cursor == 0:
                     return -1
@@ -921,13 +933,19 @@ cdef int partition_list(
         return 0
     for b in range(2):
         wants[b] = w.children[b].open and not w.children[b].done
+        outs[b] = <entry_t*> (lists + w.children[b].cursor)
     if wants[0] and wants[1]:
-        partition_two(entries, n, s.side, <entry_t*> (lists + w.children[0].cursor), <entry_t*> (lists + w.children[1].cursor))
+        # an heir is written behind where the list is read
+        partition_two(entries, n, s.side, outs[0], outs[1])
     elif wants[0]:
-        partition_one(entries, n, s.side, 0, <entry_t*> (lists + w.children[0].cursor))
+        partition_one(entries, n, s.side, 0, outs[0])
     elif wants[1]:
-        partition_one(entries, n, s.side, 1, <entry_t*> (lists + w.children[1].cursor))
-    return 0
+        partition_one(entries, n, s.side, 1, outs[1])
+    if heir < 0:
+        return 0
+    child = &w.children[heir]
+    child.cursor = shrink_list(child.cursor, n, child.totals.n, sizeof(entry_t))
+    return 1
 
 
 cdef void receive_feature(
@@ -1055,6 +1073,7 @@ cdef int expand(
     cdef int32_t f = cut.feature
     cdef uint32_t lost_branch = SPREAD if p.missing == FRACTIONAL else (cut.missing if cut.missing >= 0 else 1)
     cdef int64_t n_groups, i, b
+    cdef int used_up
     cdef double gain
     cdef Expansion x
     for i in range(node.n_active):
@@ -1084,9 +1103,10 @@ cdef int expand(
                 free_list(actives[i].at, node.n, sizeof(entry_t))
             continue
         if actives[i].listed:
-            if partition_list(w, &x, <const entry_t*> (own_lists + actives[i].at), node.n, lists, loose):
+            used_up = partition_list(w, &x, <entry_t*> (own_lists + actives[i].at), node.n, lists, loose)
+            if used_up < 0:
                 return -1
-            if loose:
+            if loose and not used_up:
                 free_list(actives[i].at, node.n, sizeof(entry_t))
         for b in range(x.n_children):
             if w.children[b].open and not w.children[b].done:

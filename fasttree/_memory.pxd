@@ -25,8 +25,20 @@ cdef extern from *:
         if (size <= limit) free(place);
         else if (place) munmap(place, size);
     }
+    #include <unistd.h>
+    static void *fasttree_shrink(void *place, size_t old, size_t size) {
+        size_t page = (size_t) sysconf(_SC_PAGESIZE);
+        size_t kept = (size + page - 1) / page * page;
+        if (kept < old) munmap((char *) place + kept, old - kept);
+        return place;
+    }
     #else
     #include <stdlib.h>
+    static void *fasttree_shrink(void *place, size_t old, size_t size) {
+        void *smaller = realloc(place, size);
+        (void) old;
+        return smaller ? smaller : place;
+    }
     #define fasttree_map(size, limit) malloc(size)
     #define fasttree_unmap(place, size, limit) free(place)
     #endif
@@ -44,6 +56,7 @@ cdef extern from *:
     #endif
     """
     void* map_memory "fasttree_map"(size_t size, size_t limit) noexcept nogil
+    void* shrink_memory "fasttree_shrink"(void* place, size_t old, size_t size) noexcept nogil
     void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
     const size_t GAP "FASTTREE_GAP"
     void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
@@ -52,7 +65,7 @@ cdef extern from *:
 
 cdef enum:                     # bytes above which memory is mapped
     LIST_LIMIT = 131072
-    ARENA_LIMIT = 1048576      # smaller ones are wanted again at once, and fresh pages cost more than they are worth
+    ARENA_LIMIT = 300000       # smaller ones are wanted again at once, and fresh pages cost more than they are worth
 
 
 cdef inline size_t pad(size_t size) noexcept nogil:
@@ -121,3 +134,13 @@ cdef inline void* new_list(size_t n, size_t entry_size) noexcept nogil:
 
 cdef inline void free_list(size_t place, size_t n, size_t entry_size) noexcept nogil:
     unmap_memory(<void*> place, (n + 1) * entry_size, LIST_LIMIT)
+
+
+cdef inline bint can_shrink(size_t n, size_t entry_size) noexcept nogil:
+    """May a larger list become one of n entries where it stands?"""
+    return (n + 1) * entry_size > LIST_LIMIT
+
+
+cdef inline size_t shrink_list(size_t place, size_t old_n, size_t n, size_t entry_size) noexcept nogil:
+    """Give back what lies behind the first n entries; `can_shrink(n)` must hold.  Returns where the list stands."""
+    return <size_t> shrink_memory(<void*> place, (old_n + 1) * entry_size, (n + 1) * entry_size)
