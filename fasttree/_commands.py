@@ -33,7 +33,8 @@ from sklearn.metrics import (
 )
 
 from . import __version__, _document
-from ._files import TableFile, whole_file
+from ._files import TableFile
+from ._output import whole_file
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
 
 __all__ = ["fasttree"]
@@ -365,10 +366,7 @@ def _save(model: Estimator, target: str, path: str) -> None:
     classes, settings = getattr(model, "classes_", None), model.get_params(deep=False)
     document = _document.to_document(model.tree_, model.schema_, classes, settings, model.recipe_.name, __version__)
     document["targets"][0]["name"] = target
-    try:
-        _document.save(path, document)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from None
+    _document.save(path, document)
 
 
 def _check_output(path: str, inputs: Sequence[str | None]) -> None:

@@ -8,13 +8,11 @@ checked before it is used, and whatever is wrong ends in one `DocumentError`.  T
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import math
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -23,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ._output import whole_file
 from ._table import Feature, Kind, Schema
 from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree
 
@@ -177,24 +176,10 @@ def save(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
         data = dumps(document).encode()
     except UnicodeEncodeError as error:
         raise DocumentError(f"the document has text that is not Unicode: {error}") from None
-    target = os.path.realpath(path)
-    if target.endswith(".gz"):
+    if os.path.realpath(path).endswith(".gz"):
         data = gzip.compress(data, compresslevel=6, mtime=0)
-    if os.path.exists(target) and not os.path.isfile(target):
-        with open(target, "wb") as file:  # a pipe or a terminal: nothing to replace
-            file.write(data)
-        return
-    temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    with whole_file(path) as file:
+        file.write(data)
 
 
 def _written_feature(feature: Feature) -> dict[str, Any]:

@@ -10,14 +10,13 @@ import gzip
 import io
 import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import polars as pl
 
-__all__ = ["TableFile", "whole_file"]
+__all__ = ["TableFile"]
 
 BLOCK_BYTES = 2**24  # of CSV text
 BLOCK_ROWS = 2**17  # of Parquet
@@ -234,35 +233,3 @@ def _last_record_end(text: bytes) -> int:
 def _listing(names: list[str], shown: int = 8) -> str:
     text = ", ".join(repr(name) for name in names[:shown])
     return f"{text}, … ({len(names)} in all)" if len(names) > shown else text
-
-
-@contextlib.contextmanager
-def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears whole when the block ends, and not at all when it fails.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; it names `path`.
-    """
-    target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
-    try:
-        if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as stream:  # a pipe or a terminal: nothing to replace
-                yield stream
-            return
-        try:
-            with open(temporary, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        if isinstance(error, BrokenPipeError) or error.filename not in (None, target, temporary):
-            raise  # not about this file
-        raise OSError(error.errno, error.strerror, path) from None

@@ -17,7 +17,8 @@ from sklearn.metrics import accuracy_score, mean_absolute_error, precision_recal
 
 import fasttree
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _commands, _files, cli
-from fasttree._files import TableFile, whole_file
+from fasttree._files import TableFile
+from fasttree._output import whole_file
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 LOAN, IRIS, MPG = (str(EXAMPLES / name) for name in ("loan.csv", "iris.csv", "auto-mpg.csv"))
