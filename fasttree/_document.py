@@ -28,7 +28,7 @@ from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, 
 __all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
 
 FORMAT = "fasttree.tree"
-VERSION = "1.0"
+VERSION = "1.1"  # 1.1: nodes.estimated_errors, soft_thresholds
 MAX_BYTES = 2**31  # of text, after decompression: bounds what a hostile file can make us allocate
 MAX_NODES = 2**31 - 1  # node ids are int32
 MAX_NESTING = 32  # of settings
@@ -71,7 +71,8 @@ def to_document(
     """Describe a tree by the lists, dicts, numbers and texts of JSON.
 
     A test is of kind "threshold", "nominal" (categories per branch), "category" (a branch for each declared category, in their
-    order) or "known" (known values to child 0, missing ones to child 1).
+    order) or "known" (known values to child 0, missing ones to child 1).  Where "soft_thresholds" is true every threshold has its
+    "lower" and "upper" beside it.  The column "estimated_errors" stands among the nodes of a tree that has it.
 
     Parameters
     ----------
@@ -107,6 +108,8 @@ def to_document(
     inner = tree.n_branches > 0
     nodes["test"] = np.where(inner, np.cumsum(inner) - 1, -1).tolist()
     nodes |= {name: getattr(tree, name).tolist() for name in ("weight", "n_samples", "impurity")}
+    if tree.estimated_errors is not None:
+        nodes["estimated_errors"] = tree.estimated_errors.tolist()
     target: dict[str, Any] = {"name": "y"}
     if tree.task == "classification":
         target |= _written_classes(classes, tree.n_outputs_or_classes)
@@ -125,6 +128,7 @@ def to_document(
         "settings": {name: _written_setting(value, f"settings[{name!r}]") for name, value in settings.items()},
         "nodes": nodes,
         "values": tree.value.tolist(),
+        **({} if tree.lower is None else {"soft_thresholds": True}),
         "tests": _written_tests(tree, schema),
     }
 
@@ -251,11 +255,14 @@ def _written_tests(tree: Tree, schema: Schema) -> list[dict[str, Any]]:
     )
     threshold, missing, weight, gain = (getattr(tree, name).tolist() for name in ("threshold", "missing", "weight", "gain"))
     table_start, code, branch_of = (getattr(tree, name).tolist() for name in ("table_start", "table_code", "table_branch"))
+    bounds = {name: getattr(tree, name).tolist() for name in ("lower", "upper") if getattr(tree, name) is not None}
     tests = []
     for node in np.flatnonzero(tree.n_branches).tolist():
         test: dict[str, Any] = {"kind": KIND_NAMES[kind[node]], "feature": feature[node]}
         if kind[node] == THRESHOLD:
-            test["threshold"] = threshold[node] - 1.0 if ordinal[feature[node]] else threshold[node]
+            first_code = 1.0 if ordinal[feature[node]] else 0.0
+            for name, column in {"threshold": threshold, **bounds}.items():
+                test[name] = column[node] - first_code
         elif kind[node] == NOMINAL:
             branches: list[list[int]] = [[] for _ in range(n_branches[node])]
             for entry in range(table_start[node], table_start[node + 1]):
@@ -323,7 +330,7 @@ def from_document(document: Any) -> Model:
     """Read a tree from a document.
 
     Nodes may stand in any order in which a child follows its parent and siblings are adjacent; the tree numbers them breadth
-    first.  Entries that this version does not know are ignored.
+    first.  Entries that this version does not know are ignored, and those that older versions did not write may be missing.
 
     Parameters
     ----------
@@ -531,6 +538,8 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
     integer_names = ["parent", "first_child", "n_branches", "test", "n_samples"]
     integer_names += ["label"] if task == "classification" else []
     columns = {name: _entry(nodes, name, list, "nodes") for name in (*integer_names, "weight", "impurity")}
+    optional = [name for name in ("estimated_errors",) if name in nodes]
+    columns |= {name: _entry(nodes, name, list, "nodes") for name in optional}
     values = _entry(document, "values", list)
     n_nodes = len(columns["parent"])
     if not 1 <= n_nodes <= MAX_NODES:
@@ -539,10 +548,11 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
         if len(column) != n_nodes:
             raise DocumentError(f"{name}: has {len(column)} entries; nodes.parent has {n_nodes}")
     integers = {name: _integers(columns[name], f"nodes.{name}") for name in integer_names}
-    floats = {name: _floats(columns[name], f"nodes.{name}") for name in ("weight", "impurity")}
+    floats = {name: _floats(columns[name], f"nodes.{name}") for name in ("weight", "impurity", *optional)}
     value = _read_values(values, n_columns)
     _check_numbering(**{name: integers[name] for name in ("parent", "first_child", "n_branches")})
-    tests = _read_tests(_entry(document, "tests", list), integers, floats["weight"], schema)
+    soft = _typed(document.get("soft_thresholds", False), bool, "soft_thresholds")
+    tests = _read_tests(_entry(document, "tests", list), integers, floats["weight"], schema, soft=soft)
     if task == "classification" and not np.array_equal(integers["label"], value.argmax(axis=1)):
         node = int((integers["label"] != value.argmax(axis=1)).argmax())
         raise DocumentError(f"nodes.label: node {node} must have the heaviest class, the first on ties: others are not supported")
@@ -556,6 +566,7 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
             value=value,
             weight=floats["weight"],
             impurity=floats["impurity"],
+            estimated_errors=floats.get("estimated_errors"),
             **tests,
         )
         tree.check()
@@ -598,14 +609,15 @@ def _check_numbering(
 
 
 def _read_tests(
-    tests: list[Any], nodes: dict[str, npt.NDArray[np.int64]], weight: npt.NDArray[np.float64], schema: Schema
+    tests: list[Any], nodes: dict[str, npt.NDArray[np.int64]], weight: npt.NDArray[np.float64], schema: Schema, *, soft: bool
 ) -> dict[str, npt.NDArray[Any]]:
     """Read the tests into columns over the nodes, as `Tree.from_growth` takes them."""
     inner = np.flatnonzero(nodes["n_branches"])
     test_of = nodes["test"][inner]
     if (np.delete(nodes["test"], inner) != -1).any() or not np.array_equal(np.sort(test_of), np.arange(len(tests))):
         raise DocumentError(f"nodes.test: each of the {len(tests)} tests must belong to one inner node; -1 at a leaf")
-    feature, kind, missing, threshold, gain, sizes = [], [], [], [], [], []
+    feature, kind, missing, gain, sizes = [], [], [], [], []
+    thresholds: dict[str, list[float]] = {name: [] for name in ("threshold", *(("lower", "upper") if soft else ()))}
     codes: list[int] = []
     branch_of: list[int] = []
     n_branches, first_child, weights = nodes["n_branches"][inner].tolist(), nodes["first_child"][inner].tolist(), weight.tolist()
@@ -618,7 +630,8 @@ def _read_tests(
             raise DocumentError(f"{where}.kind: this version reads {', '.join(KINDS)}; got {_short(test['kind'])}")
         feature.append(j)
         kind.append(this_kind)
-        threshold.append(_read_threshold(test, schema.features[j], where) if this_kind == THRESHOLD else math.nan)
+        for name, column in thresholds.items():
+            column.append(_read_threshold(test, name, schema.features[j], where) if this_kind == THRESHOLD else math.nan)
         missing.append(_read_missing(test, where, weights[first : first + count]))
         gain.append(_number(test.get("gain", 0.0), f"{where}.gain"))
         table = _read_branches(test, count, where) if this_kind == NOMINAL else []
@@ -635,7 +648,7 @@ def _read_tests(
     return {
         "feature": over_nodes(feature, np.int32, -1),
         "kind": over_nodes(kind, np.uint8, LEAF),
-        "threshold": over_nodes(threshold, np.float64, math.nan),
+        **{name: over_nodes(column, np.float64, math.nan) for name, column in thresholds.items()},
         "missing": over_nodes(missing, np.int32, STOP),
         "gain": over_nodes(gain, np.float64, 0.0),
         "table_start": np.cumsum(table_size) - table_size,
@@ -645,13 +658,13 @@ def _read_tests(
     }
 
 
-def _read_threshold(test: dict[str, Any], feature: Feature, where: str) -> float:
-    given = _number(test.get("threshold"), f"{where}.threshold")
+def _read_threshold(test: dict[str, Any], name: str, feature: Feature, where: str) -> float:
+    given = _number(test.get(name), f"{where}.{name}")
     if feature.kind != Kind.ORDINAL:
         return given
     threshold = given + 1.0
     if threshold - 1.0 != given:
-        raise DocumentError(f"{where}.threshold: {given!r} is too fine for an ordinal feature; use a multiple of 0.5")
+        raise DocumentError(f"{where}.{name}: {given!r} is too fine for an ordinal feature; use a multiple of 0.5")
     return threshold
 
 

@@ -40,6 +40,8 @@ ARRAYS: dict[str, tuple[type[np.generic], int]] = {
     "impurity": (np.float64, 1),
     "gain": (np.float64, 1),
 }
+# float64 (n,), or None where a tree does not have them
+OPTIONAL_ARRAYS = ("estimated_errors", "lower", "upper")
 
 
 class Tree:
@@ -76,11 +78,17 @@ class Tree:
     weight : array of float64, shape (n,)
         The sum of their weights.
     value : array of float64, shape (n, k)
-        Weights of the k classes, or the mean (k = 1).  A leaf of weight 0 repeats its parent's row.
+        Weights of the k classes, or the mean (k = 1).  A leaf of weight 0 repeats a row of its parent, which pruning may have
+        changed since.
     impurity : array of float64, shape (n,)
         Of the node's distribution, in the unit of the recipe (bits for entropy); variance for regression.
     gain : array of float64, shape (n,)
         Of the split per unit weight of the node, as it competed; 0 at a leaf.
+    estimated_errors : array of float64, shape (n,), or None, default None
+        Errors that error-based pruning predicts for the subtree: the sum over its leaves (Quinlan 1993, chapter 4).
+    lower, upper : array of float64, shape (n,), or None, default None
+        Soft thresholds: a value between the two goes to both branches in part (Quinlan 1993, chapter 8).  NaN unless
+        `THRESHOLD`, where ``lower <= threshold <= upper``.  Both or neither.
 
     Raises
     ------
@@ -105,8 +113,20 @@ class Tree:
     value: npt.NDArray[np.float64]
     impurity: npt.NDArray[np.float64]
     gain: npt.NDArray[np.float64]
+    estimated_errors: npt.NDArray[np.float64] | None
+    lower: npt.NDArray[np.float64] | None
+    upper: npt.NDArray[np.float64] | None
 
-    def __init__(self, *, task: str, n_features: int, **arrays: npt.ArrayLike) -> None:
+    def __init__(
+        self,
+        *,
+        task: str,
+        n_features: int,
+        estimated_errors: npt.ArrayLike | None = None,
+        lower: npt.ArrayLike | None = None,
+        upper: npt.ArrayLike | None = None,
+        **arrays: npt.ArrayLike,
+    ) -> None:
         if task not in TASKS:
             raise ValueError(f"task={task!r}: must be one of {', '.join(map(repr, TASKS))}")
         if arrays.keys() != ARRAYS.keys():
@@ -116,6 +136,8 @@ class Tree:
         self.n_features = int(n_features)
         for name, (dtype, n_dimensions) in ARRAYS.items():
             setattr(self, name, _read_only(name, arrays[name], dtype, n_dimensions))
+        for name, array in zip(OPTIONAL_ARRAYS, (estimated_errors, lower, upper), strict=True):
+            setattr(self, name, None if array is None else _read_only(name, array, np.float64, 1))
 
     @classmethod
     def from_growth(
@@ -129,7 +151,7 @@ class Tree:
         table_size: npt.NDArray[np.int64],
         table_code: npt.NDArray[np.uint32],
         table_branch: npt.NDArray[np.int32],
-        **fields: npt.NDArray[Any],
+        **fields: npt.NDArray[Any] | None,
     ) -> Tree:
         """Build a tree from nodes in the order of their growth: number them breadth first.
 
@@ -145,7 +167,7 @@ class Tree:
         table_code, table_branch : array, shape (m,)
             As for `Tree`.
         **fields : array, shape (n,) or (n, k)
-            The other arrays of `Tree` except `parent`, which follows from the rest.
+            The other arrays of `Tree` except `parent`, which follows from the rest; optional ones may be None.
 
         Returns
         -------
@@ -170,7 +192,7 @@ class Tree:
             table_start=new_table_start,
             table_code=table_code[entries],
             table_branch=table_branch[entries],
-            **{name: array[order] for name, array in fields.items()},
+            **{name: array[order] for name, array in fields.items() if array is not None},
         )
 
     @property
@@ -209,7 +231,8 @@ class Tree:
     @cached_property
     def divides(self) -> bool:
         """Whether a sample can reach several leaves, with a share of its weight in each."""
-        return bool((self.missing == SHARES).any())
+        soft = self.lower is not None and self.upper is not None and (self.lower < self.upper).any()
+        return bool(soft or (self.missing == SHARES).any())
 
     def leaves(self) -> npt.NDArray[np.intp]:
         """Return the ids of the leaves, ascending."""
@@ -236,6 +259,16 @@ class Tree:
             starts.append(int(child_start[starts[-1]]))
         return starts
 
+    def replace(self, **changes: Any) -> Tree:
+        """Return the tree with other arrays (or another task) in place of its own, not checked.
+
+        Parameters
+        ----------
+        **changes
+            Parameters of `Tree`; None takes an optional array away.
+        """
+        return Tree(**self.__getstate__() | changes)
+
     def prune_at(self, nodes: npt.NDArray[np.bool_]) -> Tree:
         """Return the tree in which the marked nodes are leaves and their descendants are gone.
 
@@ -247,7 +280,8 @@ class Tree:
         Returns
         -------
         Tree
-            With nodes numbered anew; what a kept node knows of its samples stays as it is.
+            With nodes numbered anew; what a kept node knows of its samples stays as it is.  It has no `estimated_errors`: those
+            of the new leaves, and of every node above one, would be others.
 
         Raises
         ------
@@ -265,10 +299,12 @@ class Tree:
         table_start = _offsets(tables)
         entries = np.repeat(self.table_start[kept] - table_start[:-1], tables) + np.arange(table_start[-1])
 
-        def field(name: str, at_leaf: float) -> npt.NDArray[Any]:
+        def field(name: str, at_leaf: float) -> Any:
+            if getattr(self, name) is None:
+                return None
             array = getattr(self, name)[kept]
             array[leaf] = at_leaf
-            return array  # type: ignore[no-any-return]
+            return array
 
         return Tree(
             task=self.task,
@@ -288,6 +324,8 @@ class Tree:
             value=self.value[kept],
             impurity=self.impurity[kept],
             gain=field("gain", 0.0),
+            lower=field("lower", np.nan),
+            upper=field("upper", np.nan),
         )
 
     def check(self) -> None:
@@ -313,7 +351,8 @@ class Tree:
         if self.n_features < 1:
             raise ValueError(f"n_features={self.n_features}: must be at least 1")
         lengths = {"table_start": n_nodes + 1, "table_code": self.table_branch.size, "table_branch": self.table_branch.size}
-        for name, (dtype, n_dimensions) in ARRAYS.items():
+        present = {name: (np.float64, 1) for name in OPTIONAL_ARRAYS if getattr(self, name) is not None}
+        for name, (dtype, n_dimensions) in (ARRAYS | present).items():
             array = getattr(self, name)
             if array.dtype != dtype or array.ndim != n_dimensions or not array.flags.c_contiguous or array.flags.writeable:
                 raise ValueError(f"{name}: must be a read-only C-ordered {n_dimensions}-D array of {dtype.__name__}")
@@ -322,6 +361,10 @@ class Tree:
         n_columns = self.value.shape[1]
         if n_columns < 1 or (self.task == "regression" and n_columns != 1):
             raise ValueError(f"value: has {n_columns} columns; must have one per class, or 1 for regression")
+        if (self.lower is None) != (self.upper is None):
+            raise ValueError("lower, upper: a tree must have both or neither")
+        if present and self.task == "regression":
+            raise ValueError(f"{', '.join(present)}: a regression tree must not have them")
 
     def _check_numbering(self) -> None:
         n_nodes = self.node_count
@@ -354,6 +397,16 @@ class Tree:
             np.where(kind == THRESHOLD, np.isfinite(self.threshold), np.isnan(self.threshold)),
             "threshold must be finite at a threshold test and NaN elsewhere",
         )
+        if self.lower is not None and self.upper is not None:
+            finite = np.isfinite(self.lower) & np.isfinite(self.upper)
+            _require(
+                np.where(
+                    kind == THRESHOLD,
+                    finite & (self.lower <= self.threshold) & (self.threshold <= self.upper),
+                    np.isnan(self.lower) & np.isnan(self.upper),
+                ),
+                "lower and upper must be finite, on their sides of the threshold, at a threshold test and NaN elsewhere",
+            )
         allowed = np.where(leaf, missing == STOP, (missing >= STOP) & (missing < self.n_branches))
         _require(allowed, f"missing must be a branch, {SHARES} (shares) or {STOP} (stop); {STOP} at a leaf")
         _require((kind != KNOWN) | (missing == 1), "missing must be branch 1 at a known test")
@@ -385,9 +438,16 @@ class Tree:
             _require(np.all(self.value >= 0, axis=1), "value must not be negative: it holds class weights")
             fits = _close(self.value.sum(axis=1), self.weight) | empty
             _require(fits, "value: the class weights must sum to the node's weight")
-        copied = (self.value == self.value[self.parent]).all(axis=1)
-        copied[0] = True
-        _require(copied | ~empty, "value: a node without weight must repeat its parent's row")
+            _require(
+                ~empty | self.value.any(axis=1), "value: a node without weight must have the class weights of some node above"
+            )
+        else:
+            copied = (self.value == self.value[self.parent]).all(axis=1)
+            copied[0] = True
+            _require(copied | ~empty, "value: a node without weight must repeat its parent's row")
+        if self.estimated_errors is not None:
+            allowed = np.isfinite(self.estimated_errors) & (self.estimated_errors >= 0)
+            _require(allowed, "estimated_errors must be finite and not negative")
 
         inner = np.flatnonzero(~leaf)
         if inner.size == 0:
@@ -412,13 +472,13 @@ class Tree:
         if not isinstance(other, Tree):
             return NotImplemented
         return (self.task, self.n_features) == (other.task, other.n_features) and all(
-            _same_bits(getattr(self, name), getattr(other, name)) for name in ARRAYS
+            _same_bits(getattr(self, name), getattr(other, name)) for name in (*ARRAYS, *OPTIONAL_ARRAYS)
         )
 
     __hash__ = None  # type: ignore[assignment]  # equal by content, and the content may be large
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS)}
+        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]  # unpickled arrays are writeable until the constructor has seen them
@@ -468,7 +528,9 @@ def _close(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArra
     return np.abs(a - b) <= SUM_TOLERANCE * b
 
 
-def _same_bits(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
+def _same_bits(a: npt.NDArray[Any] | None, b: npt.NDArray[Any] | None) -> bool:
+    if a is None or b is None:
+        return a is b
     return a.shape == b.shape and np.array_equal(a.view(np.uint8), b.view(np.uint8))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from trees import SCHEMA, chain, flat, house_tree, leaf, play_tree, random_trees
+from trees import SCHEMA, chain, flat, house_tree, leaf, play_tree, random_trees, split
 
 from fasttree._document import DocumentError, dumps, from_document, load, loads, save, to_document
 from fasttree._table import Feature, Kind, Schema
@@ -41,7 +41,7 @@ def test_a_document_reads_as_the_format_says():
     document = document_of(house_tree())
     assert document == {
         "format": "fasttree.tree",
-        "version": "1.0",
+        "version": "1.1",
         "library": "1.2.3",
         "algorithm": "cart",
         "task": "regression",
@@ -75,6 +75,34 @@ def test_a_document_reads_as_the_format_says():
             },
         ],
     }
+
+
+def soft_tree():
+    tree = play_tree()
+    return tree.replace(estimated_errors=np.arange(10) / 4, lower=tree.threshold - 1.5, upper=tree.threshold)
+
+
+def test_soft_thresholds_and_estimated_errors_are_written_where_a_tree_has_them():
+    document = document_of(soft_tree())
+    assert document["nodes"]["estimated_errors"] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25]
+    assert document["soft_thresholds"] is True
+    threshold = document["tests"][1]
+    assert (threshold["lower"], threshold["threshold"], threshold["upper"]) == (40.0, 41.5, 41.5)
+    assert "soft_thresholds" not in play_document()
+    assert "lower" not in play_document()["tests"][1]
+
+
+def test_soft_thresholds_of_an_ordinal_feature_count_categories_from_0_too():
+    tree = flat(split([leaf([1.0, 0.0]), leaf([0.0, 1.0])], feature=1, kind=1, value=[1.0, 1.0], threshold=1.5), "classification")
+    tree = tree.replace(lower=tree.threshold - 0.25, upper=tree.threshold + 0.5)
+    document = document_of(tree)
+    assert (document["tests"][0]["lower"], document["tests"][0]["upper"]) == (0.25, 1.0)
+    assert from_document(document).tree == tree
+
+
+def test_a_document_of_version_1_0_is_read():
+    document = play_document(version="1.0")
+    assert from_document(document).tree == play_tree()
 
 
 def test_every_kind_of_test_has_its_form():
@@ -492,6 +520,23 @@ def test_an_ordinal_threshold_that_codes_cannot_hold_is_refused():
     document = document_of(house_tree())
     document["tests"][0]["threshold"] = 0.1
     with pytest.raises(DocumentError, match=r"tests\[0\].threshold: 0.1 is too fine for an ordinal feature"):
+        from_document(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("soft_thresholds", to=1), "soft_thresholds: must be true or false"),
+        (lambda document: document["tests"][1].pop("upper"), r"tests\[1\].upper: must be a finite number; got None"),
+        (put("tests", 1, "lower", to=42.0), "node 1: lower and upper must be finite, on their sides of the threshold"),
+        (put("nodes", "estimated_errors", 2, to=-1), "node 2: estimated_errors must be finite and not negative"),
+        (put("nodes", "estimated_errors", to=[1.0]), "estimated_errors: has 1 entries; nodes.parent has 10"),
+    ],
+)
+def test_malformed_optional_entries_are_refused(change, message):
+    document = document_of(soft_tree())
+    change(document)
+    with pytest.raises(DocumentError, match=message):
         from_document(document)
 
 

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import NODE_FIELDS, Node, chain, flat, grown, house_tree, leaf, nested, play_tree, random_nodes, random_trees
 
-from fasttree._tree import ARRAYS, CATEGORY, LEAF, NOMINAL, SHARES, STOP, THRESHOLD, Tree
+from fasttree._tree import ARRAYS, CATEGORY, LEAF, NOMINAL, OPTIONAL_ARRAYS, SHARES, STOP, THRESHOLD, Tree
 
 TASKS = st.sampled_from(["classification", "regression"])
 
 
 def columns(tree):
-    return {name: getattr(tree, name).copy() for name in ARRAYS}
+    given = {name: getattr(tree, name) for name in (*ARRAYS, *OPTIONAL_ARRAYS)}
+    return {name: None if array is None else array.copy() for name, array in given.items()}
 
 
 def changed(tree, **new):
@@ -127,10 +128,11 @@ def naive_prune(tree, nodes):
         queue.extend(node.children)
 
     def cut(node):
+        fields = {name: entry for name, entry in node.fields.items() if name != "estimated_errors"}
         if nodes[numbers[id(node)]]:
-            kept = {name: node.fields[name] for name in ("n_samples", "weight", "value", "impurity")}
-            return Node(leaf([1.0]).fields | kept)
-        return Node(node.fields, node.table, [cut(child) for child in node.children])
+            kept = {name: fields[name] for name in ("n_samples", "weight", "value", "impurity")}
+            return Node(leaf([1.0]).fields | dict.fromkeys(fields.keys() & {"lower", "upper"}, np.nan) | kept)
+        return Node(fields, node.table, [cut(child) for child in node.children])
 
     return flat(cut(root), tree.task)
 
@@ -152,6 +154,17 @@ def test_pruning_at_the_root_leaves_the_root():
     assert pruned == flat(Node(leaf([7.5, 5.5], n_samples=14).fields | {"impurity": 0.5}), "classification")
 
 
+def test_pruning_keeps_soft_thresholds_and_drops_estimated_errors():
+    tree = soft_tree()
+    tree.check()
+    assert tree.prune_at(np.arange(tree.node_count) == 3).lower.tolist()[:2] == [pytest.approx(np.nan, nan_ok=True), 40.0]
+    pruned = tree.prune_at(np.arange(tree.node_count) == 1)
+    pruned.check()
+    assert pruned.estimated_errors is None
+    assert np.isnan(pruned.lower).all()
+    assert pruned.upper.shape == (pruned.node_count,)
+
+
 def test_pruning_nowhere_or_at_leaves_changes_nothing():
     tree = play_tree()
     assert tree.prune_at(np.zeros(tree.node_count, bool)) == tree
@@ -165,6 +178,41 @@ def test_pruning_refuses_what_is_no_mask_over_the_nodes(nodes):
 
 
 # The value
+
+
+def soft_tree():
+    """The play tree with estimated errors and a soft threshold."""
+    at_threshold = np.arange(10) == 1
+    return play_tree().replace(
+        estimated_errors=np.arange(10.0), lower=np.where(at_threshold, 40.0, np.nan), upper=np.where(at_threshold, 41.5, np.nan)
+    )
+
+
+def test_optional_arrays_are_none_or_read_only_columns_of_doubles():
+    assert [getattr(play_tree(), name) for name in OPTIONAL_ARRAYS] == [None, None, None]
+    tree = changed(play_tree(), estimated_errors=[1] * 10)
+    assert tree.estimated_errors.dtype == np.float64
+    assert not tree.estimated_errors.flags.writeable
+    assert tree.lower is None
+    assert soft_tree().replace(estimated_errors=None, lower=None, upper=None) == play_tree()
+    with pytest.raises(ValueError, match="lower: must have 1 dimension"):
+        changed(play_tree(), lower=[[1.0]])
+
+
+def test_soft_thresholds_divide_samples_where_they_leave_room():
+    tree = play_tree()
+    hard = tree.replace(missing=np.where(tree.missing == SHARES, STOP, tree.missing))
+    assert not hard.divides
+    assert not hard.replace(lower=hard.threshold, upper=hard.threshold).divides
+    assert hard.replace(lower=hard.threshold - 0.5, upper=hard.threshold).divides
+
+
+def test_a_pickle_of_a_tree_that_knew_no_optional_arrays_is_read():
+    tree = play_tree()
+    state = {name: entry for name, entry in tree.__getstate__().items() if name not in OPTIONAL_ARRAYS}
+    again = Tree.__new__(Tree)
+    again.__setstate__(state)
+    assert again == tree
 
 
 def test_arrays_are_read_only_and_have_the_stated_dtypes():
@@ -192,6 +240,10 @@ def test_equality_is_bit_for_bit():
     assert tree != with_entry(tree, "weight", 4, np.nextafter(4.0, 5.0))
     assert tree != with_entry(tree, "gain", 4, -0.0)
     assert tree != "a tree"
+    assert soft_tree() == soft_tree()
+    for name in OPTIONAL_ARRAYS:
+        assert soft_tree() != soft_tree().replace(**{name: None})
+    assert soft_tree() != with_entry(soft_tree(), "upper", 1, np.nextafter(41.5, 42.0))
 
 
 def test_trees_are_not_hashable():
@@ -266,7 +318,7 @@ BREAKS = [
     ("weight", 4, 4.1, "node 4: value: the class weights must sum to the node's weight"),
     ("value", (4, 0), np.nan, "node 4: value must be finite"),
     ("value", 4, [5.0, -1.0], "node 4: value must not be negative"),
-    ("value", 2, [5.5, 7.5], "node 2: value: a node without weight must repeat its parent's row"),
+    ("value", 2, [0.0, 0.0], "node 2: value: a node without weight must have the class weights of some node above"),
     ("impurity", 3, -0.1, "node 3: impurity must be finite and not negative"),
     ("impurity", 3, np.nan, "node 3: impurity must be finite and not negative"),
 ]  # fmt: skip
@@ -277,6 +329,44 @@ def test_check_names_the_first_broken_invariant_and_its_node(name, index, entry,
     tree = play_tree()
     with pytest.raises(ValueError, match=message):
         with_entry(tree, name, index, entry).check()
+
+
+SOFT_BREAKS = [
+    ("estimated_errors", 3, -0.1, "node 3: estimated_errors must be finite and not negative"),
+    ("estimated_errors", 3, np.nan, "node 3: estimated_errors must be finite and not negative"),
+    ("lower", 1, 41.75, "node 1: lower and upper must be finite, on their sides of the threshold"),
+    ("upper", 1, 41.25, "node 1: lower and upper must be finite, on their sides of the threshold"),
+    ("upper", 1, np.inf, "node 1: lower and upper must be finite"),
+    ("lower", 1, np.nan, "node 1: lower and upper must be finite"),
+    ("lower", 3, 1.0, "node 3: lower and upper must be finite, .* NaN elsewhere"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "index", "entry", "message"), SOFT_BREAKS)
+def test_check_knows_the_invariants_of_optional_arrays(name, index, entry, message):
+    with pytest.raises(ValueError, match=message):
+        with_entry(soft_tree(), name, index, entry).check()
+
+
+def test_check_finds_optional_arrays_that_do_not_belong_together():
+    with pytest.raises(ValueError, match="lower, upper: a tree must have both or neither"):
+        soft_tree().replace(upper=None).check()
+    with pytest.raises(ValueError, match="estimated_errors: has 3 entries; must have 10"):
+        soft_tree().replace(estimated_errors=np.zeros(3)).check()
+    with pytest.raises(ValueError, match="estimated_errors: a regression tree must not have them"):
+        house_tree().replace(estimated_errors=np.zeros(5)).check()
+
+
+def test_an_empty_node_of_a_regression_tree_repeats_the_mean_above():
+    tree = house_tree().replace(weight=[9.0, 4.0, 5.0, 4.0, 0.0], n_samples=[9, 4, 5, 4, 0])
+    with pytest.raises(ValueError, match="node 4: value: a node without weight must repeat its parent's row"):
+        tree.check()
+    tree.replace(value=[[15.0], [9.1875], [20.0], [12.25], [9.1875]]).check()
+
+
+def test_an_empty_leaf_may_keep_the_class_weights_it_was_grown_with():
+    tree = with_entry(play_tree(), "value", 2, [5.5, 8.5])
+    tree.check()
 
 
 @pytest.mark.parametrize("name", ["first_child", "table_start", "table_code", "value"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fasttree._table import Feature, Kind, Schema
 from fasttree._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, THRESHOLD, Tree
 
+OPTIONAL_FIELDS = ("estimated_errors", "lower", "upper")
 NODE_FIELDS = ("feature", "kind", "threshold", "missing", "n_samples", "weight", "value", "impurity", "gain")
 
 SCHEMA = Schema(
@@ -79,7 +80,7 @@ def flat(root: Node, task: str, n_features: int = len(SCHEMA.features)) -> Tree:
         table_start=np.cumsum([0] + [len(node.table) for node in nodes]),
         table_code=np.array([code for node in nodes for code, _ in node.table], np.uint32),
         table_branch=np.array([branch for node in nodes for _, branch in node.table], np.int32),
-        **{name: [node.fields[name] for node in nodes] for name in NODE_FIELDS},
+        **{name: [node.fields[name] for node in nodes] for name in (*NODE_FIELDS, *root.fields.keys() & OPTIONAL_FIELDS)},
     )
 
 
@@ -87,7 +88,11 @@ def nested(tree: Tree, node: int = 0) -> Node:
     table = slice(tree.table_start[node], tree.table_start[node + 1])
     first = int(tree.first_child[node])
     return Node(
-        {name: getattr(tree, name)[node].tolist() for name in NODE_FIELDS},
+        {
+            name: getattr(tree, name)[node].tolist()
+            for name in (*NODE_FIELDS, *OPTIONAL_FIELDS)
+            if getattr(tree, name) is not None
+        },
         list(zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True)),
         [nested(tree, child) for child in range(first, first + int(tree.n_branches[node]))],
     )
@@ -119,7 +124,10 @@ def grown(root: Node, random: Random, task: str, n_features: int = len(SCHEMA.fe
         table_size=sizes,
         table_code=table[:, 0].astype(np.uint32),
         table_branch=table[:, 1].astype(np.int32),
-        **{name: np.array([node.fields[name] for node in nodes], getattr(tree, name).dtype) for name in NODE_FIELDS},
+        **{
+            name: np.array([node.fields[name] for node in nodes], getattr(tree, name).dtype)
+            for name in (*NODE_FIELDS, *root.fields.keys() & OPTIONAL_FIELDS)
+        },
     )
 
 
@@ -229,11 +237,25 @@ def _random_node(random: Random, task: str, depth: int) -> Node:
     return node
 
 
+def _add_optional(random: Random, node: Node, *, estimates: bool, soft: bool) -> None:
+    if estimates:
+        node.fields["estimated_errors"] = random.choice([0.0, random.uniform(0, 5)])
+    if soft:
+        threshold = node.fields["threshold"]
+        node.fields["lower"] = threshold - random.choice([0.0, 0.25, 3.0])
+        node.fields["upper"] = threshold + random.choice([0.0, 0.25, 3.0])
+    for child in node.children:
+        _add_optional(random, child, estimates=estimates, soft=soft)
+
+
 @st.composite
 def random_nodes(draw: st.DrawFn, task: str) -> Node:
-    """A tree of nested nodes over `SCHEMA`, with three classes."""
+    """A tree of nested nodes over `SCHEMA`, with three classes; some have estimated errors, some soft thresholds."""
     random = draw(st.randoms(use_true_random=False))
-    return _random_node(random, task, draw(st.integers(0, 4)))
+    node = _random_node(random, task, draw(st.integers(0, 4)))
+    if task == "classification":
+        _add_optional(random, node, estimates=random.random() < 0.3, soft=random.random() < 0.3)
+    return node
 
 
 @st.composite
