@@ -4,7 +4,9 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, int64_t
 
 from fasttree._impurity cimport tie_limit
-from fasttree._types cimport CONTINUOUS, NO_CUT, RELATIVE_TIE, RELEASE8_TOLERANCE, RISK_TIE, Cut, Problem
+from fasttree._types cimport (
+    CONTINUOUS, MERGED, NO_CUT, PLAIN_RATIO, RELATIVE_TIE, RELEASE8_TOLERANCE, RISK_TIE, Cut, Problem,
+)
 
 
 cdef inline int32_t choose_gain(const Problem* p, Cut* cuts, int32_t n_cuts, double risk, double* limit) noexcept nogil:
@@ -25,7 +27,7 @@ cdef inline int32_t choose_gain(const Problem* p, Cut* cuts, int32_t n_cuts, dou
 
 
 cdef inline int32_t choose_ratio(const Problem* p, const Cut* cuts, int32_t n_cuts, double risk) noexcept nogil:
-    """Index of the cut of largest gain ratio among those whose gain is not below the average (Quinlan 1986); -1 if none."""
+    """Index of the cut of largest gain ratio, plain or among those of at least average gain (Quinlan 1986); -1 if none."""
     cdef double average = 0
     cdef double largest = -INFINITY
     cdef double limit
@@ -36,6 +38,8 @@ cdef inline int32_t choose_ratio(const Problem* p, const Cut* cuts, int32_t n_cu
         average += cuts[i].first_gain
     average = average / n_cuts
     average = average - (RELATIVE_TIE * fabs(average) + RISK_TIE * risk)
+    if p.ratio == PLAIN_RATIO:
+        average = -INFINITY
     for i in range(n_cuts):
         if cuts[i].first_gain >= average and cuts[i].first_gain / cuts[i].split_info > largest:
             largest = cuts[i].first_gain / cuts[i].split_info
@@ -50,7 +54,7 @@ cdef inline int32_t choose_release8(const Problem* p, Cut* cuts, int32_t n_cuts)
     """Index of the cut of largest worth; -1 if none.  The first of equal worths wins.
 
     Gain ratio among gains of at least average (Quinlan 1993, section 2.2), with Release 8's tolerance; features with very many
-    values stay out of the average.  Or the gain alone.
+    values stay out of the average, unless categories are grouped.  Or the gain alone.
     """
     cdef float total = 0
     cdef float average = 1e6
@@ -62,6 +66,8 @@ cdef inline int32_t choose_release8(const Problem* p, Cut* cuts, int32_t n_cuts)
     cdef bint every = True
     for i in range(n_cuts if p.draws else p.n_features):
         f = cuts[i].feature if p.draws else i
+        if p.nominal == MERGED:
+            break
         if p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_total:
             every = False
             break

@@ -9,6 +9,7 @@ from fasttree._tree import Tree
 
 IMPURITY: dict[str, int]
 FORM: dict[str, int]
+RANK: dict[str, int]
 MISSING: dict[str, int]
 
 class Encoding:
@@ -36,7 +37,7 @@ def grow(
     nominal: int,
     ordinal: int,
     missing: int,
-    ratio: bool,
+    rank: int,
     release8: bool,
     max_depth: int,
     min_samples_split: int,
@@ -46,6 +47,7 @@ def grow(
     min_impurity: float,
     min_gain: float,
     min_branch_weight: float,
+    min_part_weight: float,
     max_features: int,
     seed: int,
 ) -> dict[str, npt.NDArray[Any]]: ...
@@ -58,6 +60,23 @@ def walk_shares(
     leaves: npt.NDArray[np.int32],
 ) -> None: ...
 def paths(tree: Tree, X: npt.NDArray[Any], starts: npt.NDArray[np.int64], out: npt.NDArray[np.int32] | None) -> None: ...
+
+class Columns:
+    def __init__(self, n_features: int) -> None: ...
+    def add(self, feature: int, column: npt.NDArray[Any]) -> None: ...
+
+def error_based(
+    tree: Tree,
+    columns: Columns,
+    rows: npt.NDArray[np.uint32],
+    label: npt.NDArray[np.uint16],
+    weight: npt.NDArray[np.int64] | None,
+    whole: int,
+    unit: float,
+    confidence: float,
+    coefficient: float,
+    min_part_weight: float,
+) -> dict[str, npt.NDArray[Any]]: ...
 def useless_splits(
     parent: npt.NDArray[np.int32],
     first_child: npt.NDArray[np.int32],

@@ -5,16 +5,17 @@ Kernels trust their caller: every check stands at the edge, in Python.
 
 Here: the columns as the engine wants them, the loop that grows nodes, and the doors for Python.  The chapters it is made of are
 headers beside this file, in the order of a tree's life: _types, _memory, _encode, _impurity, _count, _scan, _choose, _partition,
-_walk.
+_cells, _walk, _prune.
 """
 
-from libc.math cimport INFINITY, llrint
+from libc.math cimport INFINITY, ceil, llrint
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._count cimport count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
@@ -22,8 +23,10 @@ from fasttree._impurity cimport class_risk, exact_add, exact_value, exact_zero, 
 from fasttree._memory cimport (
     allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
-from fasttree._partition cimport list_from_codes, partition_one, partition_two
-from fasttree._scan cimport cut_side, no_cut, order_groups, scan_feature
+from fasttree._merge cimport Merge, merge_groups
+from fasttree._partition cimport list_from_codes, partition_one, partition_two, spread_weight
+from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
+from fasttree._scan cimport cut_side, form_of, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
 from fasttree._walk cimport TOGETHER, Flat, Step, branch_of, stops, visit
 
@@ -333,6 +336,15 @@ cdef int add_to_table(Nodes* t, int64_t node, uint32_t code, int32_t branch) noe
     return 0
 
 
+cdef int add_range(Nodes* t, int64_t node, uint32_t start, uint32_t stop, int32_t branch) noexcept nogil:
+    """Let the codes start, ..., stop - 1, which no sample of the node has, go to a branch."""
+    cdef uint32_t code
+    for code in range(start, stop):
+        if add_to_table(t, node, code, branch):
+            return -1
+    return 0
+
+
 cdef void blank_node(Nodes* t, int64_t i, int64_t parent) noexcept nogil:
     t.parent[i] = <int32_t> parent
     t.first_child[i] = -1
@@ -426,7 +438,7 @@ cdef void mark_drawn(const Problem* p, Work* w, uint64_t key) noexcept nogil:
 
 cdef bint accepted(const Problem* p, const Cut* cut, double weight) noexcept nogil:
     return (
-        cut.first_gain / weight > p.min_gain
+        cut.first_gain / (cut.split_info if p.ratio == PLAIN_RATIO else weight) > p.min_gain
         and max(cut.first_gain, 0.0) / p.total_weight + 2.220446049250313e-16 >= p.min_impurity_decrease
     )
 
@@ -508,6 +520,20 @@ cdef Cut search(
     return settle(p, block, w, totals, cuts, n_cuts, actives, n_active[0], base, rows, typed)
 
 
+cdef void total_of_groups(const Problem* p, const Scratch* s, int64_t q, Totals* totals) noexcept nogil:
+    """What the groups of a node hold together, but for the risk."""
+    cdef int64_t g
+    cdef int32_t k
+    totals.n = 0
+    totals.weight = 0
+    memset(totals.counts, 0, p.n_classes * sizeof(int64_t))
+    for g in range(q):
+        totals.n += s.group_n[g]
+        totals.weight += s.group_w[g]
+        for k in range(p.n_classes):
+            totals.counts[k] += s.group_stat[g * p.width + k]
+
+
 cdef int64_t assign_branches(
     const Problem* p, const Block* block, Scratch* s, const Cut* cut, const Active* active,
     const char* base, const uint32_t* rows, int64_t n, uint32_t lost_branch, bint two, entry_t typed,
@@ -516,7 +542,7 @@ cdef int64_t assign_branches(
     """Write the branch of every row, to s.side if `two`, else to s.branch; a missing value gets `lost_branch`.
 
     A threshold: `low` and `high` become samples on its two sides.  Categories: s.group_code holds those of the node, whose
-    number is returned, and s.best_side the side of each if there are two.
+    number is returned, and s.branch_of_group the branch of each.
     """
     cdef int32_t f = cut.feature
     cdef const entry_t* entries = <const entry_t*> (base + active.at)
@@ -525,8 +551,9 @@ cdef int64_t assign_branches(
     cdef uint32_t row, code, b
     cdef int64_t low_code = -1
     cdef int64_t high_code = 256
-    cdef bint groups = cut.form == GROUP_CUT
     cdef Totals lost
+    cdef Totals known
+    cdef Merge merged
     if cut.form == THRESHOLD_CUT or cut.form == KNOWN_CUT:
         if active.listed and cut.form == THRESHOLD_CUT:
             low[0] = row_of(entries[cut.at])
@@ -561,10 +588,20 @@ cdef int64_t assign_branches(
     else:
         count_codes(p, block, codes, p.n_codes[f], rows, n, s)
         q = groups_from_counts(p, p.n_codes[f], s, &lost)
-    if groups:
+    for g in range(q):
+        s.branch_of_group[g] = <uint32_t> g
+    if cut.form == GROUP_CUT:
         if cut.order > BY_PARTITION:
             order_groups(p, s, q, cut.order)
         cut_side(p, s, q, cut, s.best_side)
+        for g in range(q):
+            s.branch_of_group[g] = s.best_side[g]
+    elif cut.form == MERGE_CUT:
+        known.counts = s.totals
+        total_of_groups(p, s, q, &known)
+        merge_groups(p, s, &known, q, known.weight + lost.weight, &merged)
+        for g in range(q):
+            s.branch_of_group[g] = <uint32_t> (s.block_of[g] if s.block_of[g] >= 0 else cut.at)
     if active.listed:
         g = -1
         for i in range(n):
@@ -574,7 +611,7 @@ cdef int64_t assign_branches(
             if code:
                 if g < 0 or code != s.group_code[g]:
                     g += 1
-                b = s.best_side[g] if groups else <uint32_t> g
+                b = s.branch_of_group[g]
             if two:
                 s.side[row] = <uint8_t> b
             else:
@@ -584,7 +621,7 @@ cdef int64_t assign_branches(
     else:
         s.branch_of_code[0] = lost_branch
         for g in range(q):
-            s.branch_of_code[s.group_code[g]] = s.best_side[g] if groups else <uint32_t> g
+            s.branch_of_code[s.group_code[g]] = s.branch_of_group[g]
         for i in range(n):
             b = s.branch_of_code[codes[rows[i]]]
             if two:
@@ -603,11 +640,6 @@ cdef int reserve_children(const Problem* p, Work* w, int64_t n) noexcept nogil:
         return -1
     w.children_capacity = n
     return 0
-
-
-cdef inline int64_t spread_weight(int64_t weight, double share) noexcept nogil:
-    """A child's part of a sample that goes to every child; never nothing, so that no sample is lost."""
-    return max(llrint(<double> weight * share), 1)
 
 
 cdef double gain_of_children(const Problem* p, Work* w, int64_t n_children) noexcept nogil:
@@ -662,6 +694,7 @@ cdef double count_children(
     cdef int64_t i, b, weight
     cdef int64_t n_spread = 0
     cdef int64_t known = 0
+    cdef int64_t heaviest
     cdef uint32_t row
     cdef double mean, gain
     memset(w.child_counts, 0, n_children * p.width * sizeof(int64_t))
@@ -693,9 +726,20 @@ cdef double count_children(
     for b in range(n_children):
         w.children[b].share = <double> w.children[b].totals.weight / <double> known
     if n_spread:
+        heaviest = 0
+        for b in range(n_children):
+            if w.children[b].share >= w.children[heaviest].share:
+                heaviest = b
         for i in range(n):
             row = rows[i]
             if s.branch[row] == SPREAD:
+                if block.weight[row] < p.min_part:
+                    s.branch[row] = <uint32_t> heaviest
+                    child = &w.children[heaviest]
+                    child.totals.n += 1
+                    child.totals.weight += block.weight[row]
+                    child.totals.counts[block.label[row]] += block.weight[row]
+                    continue
                 for b in range(n_children):
                     child = &w.children[b]
                     weight = spread_weight(block.weight[row], child.share)
@@ -797,6 +841,7 @@ cdef int write_split(
     cdef Scratch* s = w.scratch
     cdef int64_t i
     cdef int64_t parent = node.id
+    cdef uint32_t code
     if reserve_nodes(t, x.n_branches) or reserve_children(p, w, x.n_children):
         return -1
     x.first = t.n
@@ -824,9 +869,15 @@ cdef int write_split(
         t.kind[parent] = NODE_CATEGORY
     else:
         t.kind[parent] = NODE_NOMINAL
+        code = 1
         for i in range(n_groups):
-            if add_to_table(t, parent, s.group_code[i], <int32_t> i if cut.form == BRANCH_CUT else s.best_side[i]):
+            if cut.form == MERGE_CUT and add_range(t, parent, code, s.group_code[i], <int32_t> cut.at):
                 return -1
+            if add_to_table(t, parent, s.group_code[i], <int32_t> s.branch_of_group[i]):
+                return -1
+            code = s.group_code[i] + 1
+        if cut.form == MERGE_CUT and add_range(t, parent, code, p.n_codes[cut.feature], <int32_t> cut.at):
+            return -1
     return 0
 
 
@@ -1080,7 +1131,7 @@ cdef int expand(
         if actives[i].feature == f:
             active = &actives[i]
     x.two = cut.form != BRANCH_CUT and p.missing != FRACTIONAL
-    x.declared = cut.form == BRANCH_CUT and (p.ordinal if p.kind[f] == ORDINAL else p.nominal) == DECLARED
+    x.declared = cut.form == BRANCH_CUT and form_of(p, f) == DECLARED
     x.low = 0
     x.high = 0
     n_groups = assign_branches(
@@ -1088,6 +1139,14 @@ cdef int expand(
     )
     x.n_children = n_groups if cut.form == BRANCH_CUT else 2
     x.n_branches = p.n_codes[f] - 1 if x.declared else x.n_children
+    if cut.form == MERGE_CUT:
+        # categories in no group share the last branch; samples may reach it or not
+        x.n_children = cut.at
+        x.n_branches = cut.at + (n_groups < p.n_codes[f] - 1)
+        for i in range(n_groups):
+            if w.scratch.branch_of_group[i] == cut.at:
+                x.n_children = cut.at + 1
+                x.n_branches = cut.at + 1
     if write_split(p, block, w, node, &cut, &x, n_groups):
         return -1
     gain = count_children(p, block, w, rows, node.n, x.n_children, x.two) - cut.penalty
@@ -1319,6 +1378,7 @@ cdef void carve_scratch(
     cdef size_t width = p.width
     cdef size_t d = max(p.n_features, 1)
     cdef size_t g = max(n_groups, 256)
+    cdef bint merges = p.nominal == MERGED or p.ordinal == MERGED
     s.a = <double*> carve(cursor, CHUNK * 8, measuring)
     s.b = <double*> carve(cursor, CHUNK * 8, measuring)
     s.gains = <double*> carve(cursor, CHUNK * 8, measuring)
@@ -1343,6 +1403,11 @@ cdef void carve_scratch(
     s.branch_of_code = <uint32_t*> carve(cursor, 256 * 4, measuring)
     s.cuts = <Cut*> carve(cursor, d * sizeof(Cut), measuring)
     s.cuts_two = <Cut*> carve(cursor, d * sizeof(Cut), measuring)
+    s.branch_of_group = <uint32_t*> carve(cursor, g * 4, measuring)
+    s.block_stat = <int64_t*> carve(cursor, g * width * 8 if merges else 0, measuring)
+    s.block_weight = <int64_t*> carve(cursor, g * 8 if merges else 0, measuring)
+    s.block_info = <float*> carve(cursor, g * 4 if merges else 0, measuring)
+    s.block_of = <int32_t*> carve(cursor, g * 4 if merges else 0, measuring)
     s.side = <uint8_t*> carve(cursor, n, measuring)
     s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
     s.pca = <double*> carve(cursor, (2 * SQUARED * SQUARED + 4 * width) * 8 if principal else 0, measuring)
@@ -1434,7 +1499,9 @@ cdef dict take_nodes(Nodes* t):
 
 
 IMPURITY = {"gini": GINI, "entropy": ENTROPY, "misclassification": MISCLASSIFICATION, "squared_error": SQUARED_ERROR}
-FORM = {"category": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED}
+FORM = {"category": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED,
+        "groups": MERGED}
+RANK = {"gain": GAIN, "gain_ratio": GAIN_RATIO, "plain_gain_ratio": PLAIN_RATIO}
 MISSING = {"error": REFUSE, "fractional": FRACTIONAL, "direction": DIRECTION}
 
 
@@ -1454,7 +1521,7 @@ def grow(
     int32_t nominal,
     int32_t ordinal,
     int32_t missing,
-    bint ratio,
+    int32_t rank,
     bint release8,
     int64_t max_depth,
     int64_t min_samples_split,
@@ -1464,6 +1531,7 @@ def grow(
     double min_impurity,
     double min_gain,
     double min_branch_weight,
+    double min_part_weight,
     int32_t max_features,
     uint64_t seed,
 ):
@@ -1522,7 +1590,7 @@ def grow(
     p.nominal = nominal
     p.ordinal = ordinal
     p.missing = missing
-    p.ratio = ratio
+    p.ratio = rank
     p.release8 = release8
     p.weighted = weight is not None
     p.unit = unit
@@ -1536,6 +1604,7 @@ def grow(
     p.min_impurity = min_impurity
     p.min_gain = min_gain
     p.min_branch_weight = min_branch_weight
+    p.min_part = <int64_t> ceil(min_part_weight / unit)
     p.max_features = max_features
     p.draws = max_features < d
     p.kind = encoding.kind
@@ -1545,7 +1614,7 @@ def grow(
     p.exact = encoding.exact
     p.category = encoding.category
     branches = missing == FRACTIONAL or nominal == DECLARED or nominal == PRESENT or ordinal == DECLARED or ordinal == PRESENT
-    p.lazy = not branches and not p.draws and not ratio and not release8
+    p.lazy = not branches and not p.draws and not rank and not release8
     if n_classes == 0 or (n_classes == 2 and impurity == GINI):
         p.sweep = LINEAR
     elif weight is None and impurity == GINI:
@@ -1809,6 +1878,142 @@ def paths(object tree, const real_t[:, :] X, int64_t[::1] starts, int32_t[::1] o
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Prune: the samples go down a grown tree once more
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef class Columns:
+    """The columns of a table as they are, to be read cell by cell; only those that were added may be read.
+
+    Parameters
+    ----------
+    n_features : int
+    """
+
+    cdef Cells* cells
+    cdef int32_t n_features
+    cdef list kept
+
+    def __cinit__(self, int32_t n_features):
+        self.n_features = n_features
+        self.kept = []
+        self.cells = <Cells*> calloc(max(n_features, 1), sizeof(Cells))
+        if self.cells == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.cells)
+
+    def add(self, int32_t feature, const cell_t[:] column):
+        """Values (NaN = missing) or category codes (0 = missing) of a feature.  They are not copied."""
+        cdef Cells* cells = &self.cells[feature]
+        self.kept.append(column)
+        cells.data = <const char*> &column[0]
+        cells.stride = column.strides[0]
+        if cell_t is float:
+            cells.type = FLOAT32
+        elif cell_t is double:
+            cells.type = FLOAT64
+        elif cell_t is uint8_t:
+            cells.type = CODE8
+        elif cell_t is uint16_t:
+            cells.type = CODE16
+        else:
+            cells.type = CODE32
+
+
+def error_based(
+    object tree,
+    Columns columns,
+    uint32_t[::1] rows,
+    const uint16_t[::1] label,
+    const int64_t[::1] weight,
+    int64_t whole,
+    double unit,
+    double confidence,
+    double coefficient,
+    double min_part_weight,
+):
+    """Prune a tree by its predicted errors (Quinlan 1993, chapter 4; see `_prune`).
+
+    Parameters
+    ----------
+    tree : Tree; missing values go to a branch or are shared out
+    columns : the columns that the tree tests
+    rows : the samples that take part; reordered
+    label : (n,) class codes
+    weight : (n,) in fixed point of quantum `unit`, or None where each is `whole`
+    confidence, coefficient : level of the upper limit, and the square of its normal quantile
+    min_part_weight : a lighter part of a sample follows the heaviest branch
+
+    Returns
+    -------
+    dict of arrays over the nodes of `tree`: `source`, the node whose test and children now stand here; `leaf`; and what the
+    training samples say there: `value`, `weight`, `n_samples`, `errors`.  Meaningful for the nodes that can still be reached.
+    """
+    cdef Pruning p
+    cdef Py_ssize_t n_nodes = tree.node_count
+    cdef Py_ssize_t n = rows.shape[0]
+    cdef Py_ssize_t i
+    cdef int32_t k
+    cdef int status
+    cdef double[:, ::1] value
+    cdef double[::1] total
+    cdef const double[:, ::1] grown = tree.value
+    memset(&p, 0, sizeof(Pruning))
+    p.tree = flat_tree(tree)
+    p.columns = columns.cells
+    p.rows = &rows[0]
+    p.label = &label[0]
+    p.weight = &weight[0] if weight is not None else NULL
+    p.whole = whole
+    p.unit = unit
+    p.n_classes = grown.shape[1]
+    p.confidence = confidence
+    p.coefficient = coefficient
+    p.min_part = <int64_t> ceil(min_part_weight / unit)
+    try:
+        p.source = <int32_t*> malloc(n_nodes * sizeof(int32_t))
+        p.leaf = <uint8_t*> calloc(n_nodes, 1)
+        p.clean = <uint8_t*> calloc(n_nodes, 1)
+        p.counts = <int64_t*> calloc(n_nodes * p.n_classes, sizeof(int64_t))
+        p.total = <int64_t*> calloc(n_nodes, sizeof(int64_t))
+        p.n_samples = <int64_t*> calloc(n_nodes, sizeof(int64_t))
+        p.errors = <float*> calloc(n_nodes, sizeof(float))
+        p.spare_rows = <uint32_t*> malloc(n * sizeof(uint32_t))
+        p.branch = <int32_t*> malloc(n * sizeof(int32_t))
+        p.here = <int64_t*> malloc(p.n_classes * sizeof(int64_t))
+        if not (p.source and p.leaf and p.clean and p.counts and p.total and p.n_samples and p.errors and p.spare_rows
+                and p.branch and p.here):
+            raise MemoryError
+        with nogil:
+            for i in range(n_nodes):
+                p.source[i] = <int32_t> i
+                p.leaf[i] = p.tree.first_child[i] < 0
+            status = prune_by_errors(&p, n)
+        if status:
+            raise MemoryError
+        out = {
+            "source": in_order(p.source, np.arange(n_nodes), sizeof(int32_t), "i4"),
+            "leaf": in_order(p.leaf, np.arange(n_nodes), 1, "u1"),
+            "n_samples": in_order(p.n_samples, np.arange(n_nodes), sizeof(int64_t), "i8"),
+            "errors": in_order(p.errors, np.arange(n_nodes), sizeof(float), "f4"),
+            "weight": np.empty(n_nodes),
+            "value": np.array(grown),      # empty leaves keep theirs
+        }
+        value = out["value"]
+        total = out["weight"]
+        with nogil:
+            for i in range(n_nodes):
+                total[i] = <double> p.total[i] * unit
+                if p.total[i]:
+                    for k in range(p.n_classes):
+                        value[i, k] = <double> p.counts[i * p.n_classes + k] * unit
+        return out
+    finally:
+        free_pruning(&p)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Passes over a finished tree
 # ---------------------------------------------------------------------------------------------------------------------
 
@@ -1856,16 +2061,17 @@ def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double
 
 
 def breadth_first(const int32_t[::1] first_child, const int32_t[::1] n_branches):
-    """Node ids level by level, siblings in order; int64 (n,).  The nodes must form a tree with root 0."""
+    """Ids of the nodes below node 0 and its own, level by level, siblings in order; int64."""
     order = np.empty(first_child.shape[0], dtype=np.int64)
     cdef int64_t[::1] out = order
     cdef Py_ssize_t n = 1
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i = 0
     cdef int32_t b
     out[0] = 0
     with nogil:
-        for i in range(out.shape[0]):
+        while i < n:
             for b in range(n_branches[out[i]]):
                 out[n] = first_child[out[i]] + b
                 n += 1
-    return order
+            i += 1
+    return order[:n]

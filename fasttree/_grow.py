@@ -95,7 +95,7 @@ def grow(
         nominal=_core.FORM[recipe.nominal],
         ordinal=_core.FORM[recipe.ordinal],
         missing=_core.MISSING[recipe.missing],
-        ratio=recipe.rank == "gain_ratio",
+        rank=_core.RANK[recipe.rank],
         release8=recipe.release8,
         max_depth=-1 if limits.max_depth is None else min(limits.max_depth, n_samples),
         min_samples_split=min(limits.min_samples_split, n_samples + 1),
@@ -105,6 +105,7 @@ def grow(
         min_impurity=limits.min_impurity,
         min_gain=limits.min_gain,
         min_branch_weight=limits.min_branch_weight if recipe.release8 else 0.0,
+        min_part_weight=limits.min_part_weight,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
     )
@@ -130,6 +131,10 @@ def check_recipe(recipe: Recipe, n_classes: int) -> None:
         raise ValueError(f"impurity={recipe.impurity!r} needs classes; use impurity='squared_error' for numeric targets")
     if n_classes and recipe.impurity == "squared_error":
         raise ValueError("impurity='squared_error' needs a numeric target; use 'gini', 'entropy' or 'misclassification'")
+    if "groups" in forms and not (recipe.release8 and recipe.missing == "fractional"):
+        raise ValueError(
+            "groups of categories are a search of C4.5 Release 8: nominal='groups' needs release8=True and missing='fractional'"
+        )
     if n_classes == 0 and recipe.missing == "fractional":
         raise ValueError("missing='fractional' and a numeric target exclude each other; use missing='direction'")
     if recipe.missing == "direction" and forms & {"category", "present"}:
@@ -137,13 +142,13 @@ def check_recipe(recipe: Recipe, n_classes: int) -> None:
             "missing='direction' and a branch per category exclude each other: it needs two branches; use missing='fractional'"
             " or nominal='subset', ordinal='threshold'"
         )
-    if recipe.rank == "gain_ratio" and forms & {"subset", "one_vs_rest"}:
+    if recipe.rank != "gain" and forms & {"subset", "one_vs_rest"}:
         raise ValueError(
-            "rank='gain_ratio' and two groups of categories exclude each other; use rank='gain' or nominal='category'"
+            f"rank={recipe.rank!r} and two groups of categories exclude each other; use rank='gain' or nominal='category'"
         )
-    if recipe.rank == "gain_ratio" and recipe.missing == "direction":
+    if recipe.rank != "gain" and recipe.missing == "direction":
         raise ValueError(
-            "rank='gain_ratio' and missing='direction' exclude each other; use rank='gain' or missing='fractional' or 'error'"
+            f"rank={recipe.rank!r} and missing='direction' exclude each other; use rank='gain' or missing='fractional' or 'error'"
         )
     if recipe.missing == "fractional" and forms & {"subset", "one_vs_rest"}:
         raise ValueError(
@@ -227,6 +232,20 @@ def _fractional_weights(weight: npt.NDArray[np.int64] | None, n_samples: int) ->
     if weight is None:
         weight = np.ones(n_samples, dtype=np.int64)
     return weight * int(1 / unit), unit
+
+
+def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt.NDArray[np.int64] | None, float]:
+    """Weights of samples that may be divided, as growth has them, and their unit; None: each is 1 / unit."""
+    if sample_weight is None:
+        return None, _power_of_two_quantum(float(n_samples))
+    kept = sample_weight != 0
+    of_kept, unit = _fixed_point_weights(sample_weight[kept])
+    if unit == 1.0:
+        of_kept, unit = _fractional_weights(of_kept, int(kept.sum()))
+    assert of_kept is not None
+    weight = np.zeros(n_samples, dtype=np.int64)
+    weight[kept] = of_kept
+    return weight, unit
 
 
 def _fixed_point_targets(

@@ -198,19 +198,24 @@ cdef inline double single_slack(const Problem* p, const Totals* known) noexcept 
     return 2.4e-7 * (p.n_classes + 4) * (xlogx(weight) + weight)
 
 
+cdef inline float class_base(const Problem* p, const Totals* known) noexcept nogil:
+    """Information per case before a split into branches by category."""
+    cdef float items = <float> (<double> known.weight * p.unit)
+    cdef double total = 0
+    cdef int32_t k
+    for k in range(p.n_classes):
+        total += xlgx(<float> (<double> known.counts[k] * p.unit))
+    return <float> ((xlgx(items) - total) / items)
+
+
 cdef inline float single_branches(
     const Problem* p, const Scratch* s, int64_t q, const Totals* known, int64_t weight, float* split,
 ) noexcept nogil:
     """Gain per case of a branch per group, and its split information with the missing values as one more branch."""
     cdef float info = 0
-    cdef float items = <float> (<double> known.weight * p.unit)
     cdef float lost = <float> (<double> (weight - known.weight) * p.unit)
     cdef float part_s, part_t, v
-    cdef double total = 0
     cdef int64_t g
-    cdef int32_t k
-    for k in range(p.n_classes):
-        total += xlgx(<float> (<double> known.counts[k] * p.unit))
     part_s = <float> xlgx(lost)
     part_t = lost
     for g in range(q):
@@ -219,4 +224,4 @@ cdef inline float single_branches(
         part_s = <float> (part_s + xlgx(v))
         part_t = part_t + v
     split[0] = <float> (xlgx(part_t) - part_s) / <float> (<double> weight * p.unit)
-    return single_gain_of(p, <float> ((xlgx(items) - total) / items), info, known.weight, weight, False)
+    return single_gain_of(p, class_base(p, known), info, known.weight, weight, False)

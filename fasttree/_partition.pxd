@@ -1,9 +1,15 @@
 """Stable partitions: rows stay ascending and lists stay sorted.  Header only."""
 
+from libc.math cimport llrint
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from fasttree._types cimport entry_t, row_of
+
+
+cdef inline int64_t spread_weight(int64_t weight, double share) noexcept nogil:
+    """A child's part of a sample that goes to every child; never nothing, so that no sample is lost."""
+    return max(llrint(<double> weight * share), 1)
 
 
 cdef inline int64_t partition_two(

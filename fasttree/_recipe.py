@@ -19,12 +19,12 @@ class Recipe:
         Short name of the algorithm, kept with the tree ("id3", "c45", "cart").
     impurity : {"gini", "entropy", "misclassification", "squared_error"}
         Impurity of a node; entropy in bits.
-    rank : {"gain", "gain_ratio"}
-        How the splits of different features compete.
-    nominal : {"category", "present", "subset", "one_vs_rest"}
+    rank : {"gain", "gain_ratio", "plain_gain_ratio"}
+        How the splits of different features compete; by gain ratio among those whose gain is at least average, or among all.
+    nominal : {"category", "present", "subset", "one_vs_rest", "groups"}
         Form of a nominal split: a branch per declared category, a branch per category that occurs in the node, two groups of
-        categories, or one category against the rest.
-    ordinal : {"category", "present", "threshold"}
+        categories, one category against the rest, or any number of groups that C4.5's greedy search merges.
+    ordinal : {"category", "present", "threshold", "groups"}
         Form of a split on an ordinal feature.
     continuous : {"refuse", "threshold"}
         Whether continuous features are admitted.
@@ -50,8 +50,9 @@ class Recipe:
 class Limits:
     """The numbers that stop growth.  Counts are samples; weights are in the unit of `sample_weight`.
 
-    `min_gain` is per unit weight of the node, exclusive: a split needs gain > min_gain.  `min_impurity_decrease` is
-    scikit-learn's: weight(node) / weight(root) * gain per unit weight must reach it.
+    `min_gain` is per unit weight of the node, exclusive: a split needs gain > min_gain; where the plain gain ratio competes it is
+    the ratio that must be larger.  `min_impurity_decrease` is scikit-learn's: weight(node) / weight(root) * gain per unit weight
+    must reach it.
     """
 
     max_depth: int | None = None
@@ -62,11 +63,13 @@ class Limits:
     min_impurity: float = 0.0
     min_gain: float = 0.0
     min_branch_weight: float = 2.0  # C4.5's MINOBJS, used where the recipe is release8
+    min_part_weight: float = 0.0  # lighter parts of a sample are not divided but follow the heaviest branch
     max_features: int | None = None
     seed: int = 0
 
 
 ID3 = Recipe("id3", "entropy", nominal="present", ordinal="present", continuous="refuse", missing="error")
 C45 = Recipe("c45", "entropy", rank="gain_ratio", nominal="category", ordinal="category", missing="fractional", release8=True)
+C45_TEXTBOOK = Recipe("c45", "entropy", rank="plain_gain_ratio", nominal="present", ordinal="present", missing="fractional")
 CART_CLASSIFICATION = Recipe("cart", "gini")
 CART_REGRESSION = Recipe("cart", "squared_error")

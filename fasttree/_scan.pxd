@@ -14,6 +14,7 @@ from fasttree._impurity cimport (
     linear_gain, linear_gains, risk_of, single_branches, single_information, single_slack, threshold_base, threshold_gain,
     tie_limit, xlogx,
 )
+from fasttree._merge cimport Merge, branches_admitted, merge_groups
 from fasttree._types cimport *
 
 
@@ -1003,6 +1004,38 @@ cdef inline double split_information(
     return xlogx(<double> (known.weight + apart) * p.unit) - parts
 
 
+cdef inline Cut branch_per_block(
+    const Problem* p, Scratch* s, const Totals* known, int64_t q, int32_t f, int64_t node_weight,
+) noexcept nogil:
+    """The split with a branch per group of categories, as C4.5 merges them."""
+    cdef Cut cut = no_cut(f)
+    cdef Merge m
+    cdef int64_t b
+    if q < 2 or not merge_groups(p, s, known, q, node_weight, &m) or not branches_admitted(p, s, q, m.n):
+        return cut
+    cut.gain = known.risk
+    for b in range(m.n):
+        cut.gain -= risk_of(p, &s.block_stat[b * p.width])
+    cut.gain = max(cut.gain, 0.0)
+    cut.first_gain = cut.gain
+    cut.single_gain = m.gain
+    cut.single_info = m.info
+    cut.form = MERGE_CUT
+    cut.at = m.n
+    return cut
+
+
+cdef inline int32_t form_of(const Problem* p, int32_t f) noexcept nogil:
+    """How a feature is split."""
+    cdef int32_t form = ORDERED
+    if p.kind[f] == NOMINAL:
+        form = p.nominal
+    elif p.kind[f] == ORDINAL:
+        form = p.ordinal
+    # two categories leave nothing to group
+    return DECLARED if form == MERGED and p.n_codes[f] <= 3 else form
+
+
 cdef inline Cut scan_feature(
     const Problem* p, const Block* block, Scratch* s, const Totals* node, const Active* active, const char* base,
     const uint32_t* rows, entry_t typed, double at_least, bint* constant,
@@ -1020,16 +1053,12 @@ cdef inline Cut scan_feature(
     cdef Totals known
     cdef const Totals* total = node
     cdef Cut cut, other
-    cdef int32_t form = ORDERED
+    cdef int32_t form = form_of(p, f)
     cdef const entry_t* entries = NULL
     cdef float cases
     lost.counts = s.lost
     lost.sum = 0
     known.counts = s.totals
-    if p.kind[f] == NOMINAL:
-        form = p.nominal
-    elif p.kind[f] == ORDINAL:
-        form = p.ordinal
     cut = no_cut(f)
     if active.listed:
         entries = <const entry_t*> (base + active.at)
@@ -1055,6 +1084,8 @@ cdef inline Cut scan_feature(
             return cut
     if form == DECLARED or form == PRESENT:
         cut = branch_per_group(p, s, total, q, f)
+    elif form == MERGED:
+        cut = branch_per_block(p, s, total, q, f, node.weight)
     elif form == SUBSET or form == ONE_VS_REST:
         cut = best_groups(p, s, total, &lost, q, f, at_least)
     elif p.missing == DIRECTION and lost.n > 0:
@@ -1087,7 +1118,7 @@ cdef inline Cut scan_feature(
                 cut.gain = other.gain
     if p.ratio and not p.release8 and cut.form != NO_CUT:
         cut.split_info = split_information(p, block, s, active, entries, q, &cut, &lost, total)
-    if p.release8 and cut.form != NO_CUT:
+    if p.release8 and cut.form != NO_CUT and cut.form != MERGE_CUT:
         if cut.form == BRANCH_CUT:
             cut.single_gain = single_branches(p, s, q, total, node.weight, &cut.single_info)
         else:

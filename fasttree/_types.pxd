@@ -35,6 +35,7 @@ cdef enum NominalForm:
     SUBSET        # two groups of categories
     ONE_VS_REST   # one category against the others
     ORDERED       # a threshold on the code (ordinal features)
+    MERGED        # any number of groups of categories, merged greedily (C4.5)
 
 cdef enum MissingPolicy:
     REFUSE
@@ -54,6 +55,12 @@ cdef enum CutForm:
     KNOWN_CUT
     GROUP_CUT      # two groups of categories
     BRANCH_CUT     # a branch per category
+    MERGE_CUT      # a branch per group of categories; the last one may take those in no group
+
+cdef enum Rank:        # how the splits of different features compete
+    GAIN
+    GAIN_RATIO    # among the gains of at least average
+    PLAIN_RATIO
 
 cdef enum GroupOrder:  # how a division into two groups of categories was found; 0, 1, ...: by the share of that class
     BY_MEAN = -1
@@ -101,7 +108,7 @@ cdef struct Cut:
     double split_info      # bits x weight of the branches, missing one of them (gain ratio)
     float single_gain      # release8: gain per case, less the penalty of a threshold
     float single_info
-    int64_t at             # last list position (listed), code (counted) or rank (groups) of branch 0
+    int64_t at             # last list position (listed), code (counted) or rank (groups) of branch 0; MERGE_CUT: groups
     uint64_t mask          # GROUP_CUT over an exhaustive search: groups of branch 0
     int32_t feature
     int32_t form
@@ -140,7 +147,7 @@ cdef struct Problem:
     int32_t nominal
     int32_t ordinal
     int32_t missing
-    bint ratio
+    int32_t ratio          # a Rank: not 0 where the gain ratio counts
     bint release8
     bint weighted
     bint lazy              # a child's search may stop at a perfect split
@@ -157,6 +164,7 @@ cdef struct Problem:
     double min_impurity
     double min_gain
     double min_branch_weight
+    int64_t min_part       # lighter parts of a sample are not divided, fixed point
     int32_t max_features
     const uint8_t* kind
     const uint8_t* counted
@@ -237,12 +245,17 @@ cdef struct Scratch:
     uint8_t* group_side
     uint8_t* best_side
     uint32_t* branch_of_code
+    uint32_t* branch_of_group
     Cut* cuts
     Cut* cuts_two                  # the second child's, where both are searched at once
     uint8_t* side
     uint32_t* branch
     double* pca
     double* order_gain             # largest gain along each order of the categories
+    int64_t* block_stat            # merged groups: block x width
+    int64_t* block_weight
+    float* block_info
+    int32_t* block_of              # block of each group, -1: none
 
 
 cdef inline uint32_t row_of(entry_t entry) noexcept nogil:

@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _document, _grow, _text
-from ._recipe import C45, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
+from . import __version__, _document, _grow, _prune, _text
+from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
 from ._tree import Tree
 
@@ -57,6 +57,7 @@ def _one_of(*words: str) -> _Rule:
 
 
 _AMOUNT: _Rule = _is_amount, "a finite number >= 0"
+_FLAG: _Rule = lambda value: isinstance(value, bool | np.bool_), "True or False"
 
 _COMMON_RULES: dict[str, _Rule] = {
     "max_depth": (lambda value: value is None or (_is_integer(value) and value >= 1), "an integer >= 1, or None for no limit"),
@@ -176,6 +177,9 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _min_branch_weight(self) -> float:
         return 0.0
 
+    def _min_part_weight(self) -> float:
+        return 0.0
+
     def _checked_recipe(self) -> Recipe:
         """Return the recipe that the parameters describe, after a look at each of them."""
         for name, (is_allowed, allowed) in self._rules.items():
@@ -254,10 +258,23 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             min_impurity=float(self.min_impurity),
             min_gain=self._min_gain(),
             min_branch_weight=self._min_branch_weight(),
+            min_part_weight=self._min_part_weight(),
             max_features=max_features if draws else None,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else 0,
         )
-        self._keep(_grow.grow(table, target, weight, recipe, limits, n_classes=n_classes), recipe, table.schema)
+        tree = self._make_tree(table, target, weight, recipe, limits, n_classes)
+        self._keep(tree, recipe, table.schema)
+
+    def _make_tree(
+        self,
+        table: Table,
+        target: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        recipe: Recipe,
+        limits: Limits,
+        n_classes: int,
+    ) -> Tree:
+        return _grow.grow(table, target, weight, recipe, limits, n_classes=n_classes)
 
     def _keep(self, tree: Tree, recipe: Recipe, schema: Schema) -> None:
         self.tree_ = tree
@@ -647,20 +664,40 @@ class ID3Classifier(_TreeClassifier):
 
 
 class C45Classifier(_TreeClassifier):
-    """Classification tree by C4.5: gain ratio, thresholds, missing values shared out.
+    """Classification tree by C4.5: gain ratio, thresholds, missing values shared out, pruned by predicted errors.
 
-    Grows as Quinlan's C4.5 Release 8 does.  Of the splits whose gain is at least average the one with the largest gain ratio
-    wins.  Nominal and ordinal features get a branch per declared category, continuous ones a threshold that occurs in the
+    The tree is that of Quinlan's C4.5 Release 8.  Of the splits whose gain is at least average the one with the largest gain
+    ratio wins.  Nominal and ordinal features get a branch per declared category, continuous ones a threshold that occurs in the
     data.  A sample whose value is missing goes down every branch with a share of its weight, in training and in prediction.
+    Then, from the bottom up, a subtree becomes a leaf, or its heaviest branch takes its place, where that is not predicted to
+    make more errors.
 
     Parameters
     ----------
     criterion : {"gain_ratio", "gain"}, default="gain_ratio"
-        How the splits of different features compete.
+        How the splits of different features compete (option `-g` of the original is "gain").
+    variant : {"release8", "textbook"}, default="release8"
+        The program, or the algorithm as textbooks give it: the largest gain ratio of all features without a filter by average
+        gain, thresholds midway between two values of the node, no least weight of a branch, no penalty for many thresholds, a
+        branch per category that occurs, and no split taken back.
+    epsilon : float, default=0.0
+        Textbook: a split needs a gain ratio (or gain, in bits) larger than this.
+    subset : bool, default=False
+        Whether a split of a feature of more than two categories groups them, by greedy merging (option `-s`); Release 8.
     min_samples_branch : float, default=2
-        A split needs at least two branches of this weight (C4.5's option `-m`; weight is number of samples if unweighted).
-    pruning : None, default=None
-        The tree is grown, not pruned; no other value is allowed.
+        A split needs at least two branches of this weight (option `-m`; weight is number of samples if unweighted); Release 8.
+    pruning : {"error_based", "c_alpha"} or None, default="error_based"
+        "error_based": Quinlan's.  "c_alpha": the subtree of least `sum over its leaves of weight times entropy (bits), plus alpha
+        times its leaves` (Li Hang 2012, section 5.4).  None: as grown.
+    confidence : float, default=0.25
+        Error-based pruning: level, in (0, 1), of the upper limit that is the predicted error of a leaf; smaller values prune more
+        (option `-c`, there in percent).
+    alpha : float, default=0.0
+        C_alpha: what a leaf costs, in bits.
+    min_part_weight : float, default=0.0
+        Part of a sample with a missing value below which it is not divided any more but follows the heaviest branch, in
+        training.  0, as in the original, divides always; where many values are missing in large tables, 0.01 saves most of the
+        time and memory.
     max_depth : int or None, default=None
         Largest number of tests on a path.
     min_samples_split : int or float, default=2
@@ -689,7 +726,9 @@ class C45Classifier(_TreeClassifier):
     Attributes
     ----------
     tree_ : Tree
-        The tree as flat arrays.
+        The tree that predicts, as flat arrays; pruned by error it has `estimated_errors`.
+    tree_unpruned_ : Tree
+        The tree as grown.  It is not saved: a loaded model has `tree_` alone.
     recipe_ : Recipe
         The choices that make the algorithm, as the parameters described them.
     classes_ : ndarray of shape (n_classes,)
@@ -707,35 +746,62 @@ class C45Classifier(_TreeClassifier):
     n_outputs_ : int
         Number of targets, 1.
 
+    Notes
+    -----
+    A class that the fit declares without samples counts, as does a category that does not occur: its branch is an empty leaf of
+    weight 0, which answers as its parent and is a node of `tree_.node_count`, as in the original's size.  A sample all of whose
+    values are missing reaches every leaf in proportion; a feature all of whose values are missing is never tested.
+
     References
     ----------
     Quinlan, J. R. (1993). C4.5: Programs for Machine Learning. Morgan Kaufmann.
 
     Quinlan, J. R. (1996). Improved Use of Continuous Attributes in C4.5. Journal of Artificial Intelligence Research, 4, 77-90.
 
+    Li, H. (2012). Statistical Learning Methods. Tsinghua University Press.
+
     Examples
     --------
     >>> from fasttree import C45Classifier
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = C45Classifier(max_depth=2).fit(X, y)
+    >>> model = C45Classifier().fit(X, y)
     >>> model.predict(X[[0, 60, 149]])
     array([0, 1, 2])
+    >>> model.tree_.node_count, round(float(model.tree_.estimated_errors[0]), 4)
+    (9, 9.6976)
     """
+
+    tree_unpruned_: Tree
 
     _rules = {
         **_CLASSIFIER_RULES,
         "criterion": _one_of("gain_ratio", "gain"),
+        "variant": _one_of("release8", "textbook"),
+        "epsilon": _AMOUNT,
+        "subset": _FLAG,
         "min_samples_branch": (lambda value: _is_amount(value) and value > 0, "a finite number > 0"),
-        "pruning": (lambda value: value is None, "None: this version of fasttree grows C4.5 trees and does not prune them"),
+        "pruning": (
+            lambda value: value is None or (isinstance(value, str) and value in ("error_based", "c_alpha")),
+            "'error_based', 'c_alpha' or None",
+        ),
+        "confidence": (lambda value: _is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
+        "alpha": _AMOUNT,
+        "min_part_weight": (lambda value: _is_amount(value) and value < 1, "a number in [0, 1)"),
     }
 
     def __init__(
         self,
         *,
         criterion: str = "gain_ratio",
+        variant: str = "release8",
+        epsilon: float = 0.0,
+        subset: bool = False,
         min_samples_branch: float = 2,
-        pruning: None = None,
+        pruning: str | None = "error_based",
+        confidence: float = 0.25,
+        alpha: float = 0.0,
+        min_part_weight: float = 0.0,
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -750,8 +816,14 @@ class C45Classifier(_TreeClassifier):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.criterion = criterion
+        self.variant = variant
+        self.epsilon = epsilon
+        self.subset = subset
         self.min_samples_branch = min_samples_branch
         self.pruning = pruning
+        self.confidence = confidence
+        self.alpha = alpha
+        self.min_part_weight = min_part_weight
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -766,10 +838,43 @@ class C45Classifier(_TreeClassifier):
         self.random_state = random_state
 
     def _recipe(self) -> Recipe:
-        return replace(C45, rank=self.criterion)
+        if self.variant == "textbook":
+            if self.subset:
+                raise ValueError("subset=True and variant='textbook' exclude each other: grouping is a detail of Release 8")
+            return C45_TEXTBOOK if self.criterion == "gain_ratio" else replace(C45_TEXTBOOK, rank="gain")
+        if self.epsilon > 0:
+            raise ValueError(f"epsilon={self.epsilon!r} and variant='release8' exclude each other: use variant='textbook'")
+        form = "groups" if self.subset else "category"
+        return replace(C45, rank=self.criterion, nominal=form, ordinal=form)
+
+    def _min_gain(self) -> float:
+        # Rounding alone can leave a gain of some 1e-16 where there is none.
+        return max(float(self.epsilon), 1e-12) if self.variant == "textbook" else -math.inf
 
     def _min_branch_weight(self) -> float:
         return float(self.min_samples_branch)
+
+    def _min_part_weight(self) -> float:
+        return float(self.min_part_weight)
+
+    def _make_tree(
+        self,
+        table: Table,
+        target: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        recipe: Recipe,
+        limits: Limits,
+        n_classes: int,
+    ) -> Tree:
+        self.tree_unpruned_ = super()._make_tree(table, target, weight, recipe, limits, n_classes)
+        return self._prune(self.tree_unpruned_, table, target, weight)
+
+    def _prune(self, tree: Tree, table: Table, classes: NDArray[Any], weight: NDArray[np.float64] | None) -> Tree:
+        if self.pruning == "error_based":
+            part = float(self.min_part_weight)
+            pruned = _prune.error_based(tree, table, classes, weight, float(self.confidence), min_part_weight=part)
+            return _prune.without_impossible_categories(pruned) if self.subset else pruned
+        return tree if self.pruning is None else _prune.c_alpha(tree, float(self.alpha))
 
 
 class CARTClassifier(_TreeClassifier):

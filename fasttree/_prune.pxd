@@ -1,0 +1,502 @@
+"""Error-based pruning (Quinlan 1993, chapter 4) with Release 8's arithmetic.  Header only.
+
+Every subtree is compared with a leaf and with its heaviest branch in its place, from the bottom up; the training samples are sent
+down once more.  Depth is bounded by memory alone: the recursion of the book is a stack of frames.
+"""
+
+from libc.math cimport exp, log, sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from fasttree._cells cimport Cells, cell
+from fasttree._memory cimport resize
+from fasttree._partition cimport spread_weight
+from fasttree._walk cimport Flat, branch_of
+
+
+cdef enum Mode:
+    PRUNE                  # decide, and write down what the nodes hold
+    EVALUATE               # only add up the errors
+    ADD                    # the same, where the list is what comes on top of what the nodes hold
+
+cdef enum Phase:
+    OPEN
+    BELOW                  # its branches are being processed, one after the other
+    COMPARED               # its heaviest branch was tried in its place
+    RAISED                 # that branch was pruned once more with all samples
+
+cdef enum:
+    UNKNOWN = 0            # segment of a divided list; branch b has segment b + 1
+
+
+cdef struct Part:          # of a sample that was divided above
+    int64_t weight
+    uint32_t row
+
+
+cdef struct Frame:
+    int32_t node
+    int32_t mode
+    int32_t phase
+    int32_t branch         # in process
+    int32_t heaviest       # branch
+    bint clean             # no sample was divided here or below
+    bint entered           # the branch in process waits for its result
+    float leaf_errors
+    float errors           # of the branches so far
+    int64_t parts          # where the list starts and ends: parts of samples, then whole samples
+    int64_t parts_stop
+    int64_t rows
+    int64_t rows_stop
+    int64_t segments       # where the list's division is written down: bounds of the parts, bounds of the rows, weights
+    int64_t parts_top      # parts in use before the branch in process
+
+
+cdef struct Pruning:
+    Flat tree              # as it was grown
+    const Cells* columns
+    const uint16_t* label
+    const int64_t* weight  # of whole samples, fixed point; NULL: each is `whole`
+    int64_t whole
+    double unit
+    int32_t n_classes
+    double confidence
+    double coefficient     # squared normal quantile
+    int64_t min_part       # lighter parts of a sample are not divided, fixed point
+    # what the nodes hold, and what has become of them
+    int32_t* source        # node whose test and children stand here
+    uint8_t* leaf
+    uint8_t* clean
+    int64_t* counts        # node x class
+    int64_t* total
+    int64_t* n_samples
+    float* errors          # predicted, of the subtree
+    uint32_t* rows         # samples, in an order that changes
+    # scratch
+    uint32_t* spare_rows
+    int32_t* branch
+    int64_t* here          # class weights
+    Part* parts
+    int64_t parts_n
+    int64_t parts_capacity
+    Part* spare_parts
+    int32_t* part_branch
+    int64_t spare_capacity
+    Frame* frames
+    int64_t frames_n
+    int64_t frames_capacity
+    int64_t* segments
+    int64_t segments_n
+    int64_t segments_capacity
+
+
+cdef inline double extra_errors(const Pruning* p, double n, double errors) noexcept nogil:
+    """Errors to be expected of n more such cases beyond those seen: upper limit of a binomial, Release 8's approximations."""
+    cdef double none, share
+    if errors < 1e-6:
+        return n * (1 - exp(log(p.confidence) / n))
+    if errors < 0.9999:
+        none = extra_errors(p, n, 0)
+        return none + errors * (extra_errors(p, n, 1) - none)
+    if errors + 0.5 >= n:
+        return 0.67 * (n - errors)
+    share = errors + 0.5 + p.coefficient / 2
+    share += sqrt(p.coefficient * ((errors + 0.5) * (1 - (errors + 0.5) / n) + p.coefficient / 4))
+    return n * share / (n + p.coefficient) - errors
+
+
+cdef inline int64_t whole_weight(const Pruning* p, uint32_t row) noexcept nogil:
+    return p.whole if p.weight == NULL else p.weight[row]
+
+
+cdef inline int push_frame(Pruning* p, int32_t node, int32_t mode, const Frame* bounds) noexcept nogil:
+    """Process a node with the list that `bounds` delimits.  -1 if memory runs out."""
+    cdef Frame* f
+    if p.frames_n == p.frames_capacity:
+        if resize(<void**> &p.frames, (2 * p.frames_capacity + 64) * sizeof(Frame)):
+            return -1
+        p.frames_capacity = 2 * p.frames_capacity + 64
+    f = &p.frames[p.frames_n]
+    p.frames_n += 1
+    f.node = node
+    f.mode = mode
+    f.phase = OPEN
+    f.branch = 0
+    f.heaviest = -1
+    f.clean = True
+    f.entered = False
+    f.errors = 0
+    f.parts = bounds.parts
+    f.parts_stop = bounds.parts_stop
+    f.rows = bounds.rows
+    f.rows_stop = bounds.rows_stop
+    f.segments = p.segments_n
+    f.parts_top = p.parts_n
+    return 0
+
+
+cdef inline int reserve_parts(Pruning* p, int64_t extra) noexcept nogil:
+    cdef int64_t n = p.parts_n + extra
+    if n <= p.parts_capacity:
+        return 0
+    n = max(n, 2 * p.parts_capacity)
+    if resize(<void**> &p.parts, n * sizeof(Part)):
+        return -1
+    p.parts_capacity = n
+    return 0
+
+
+cdef inline void add_part(Pruning* p, uint32_t row, int64_t weight) noexcept nogil:
+    p.parts[p.parts_n].row = row
+    p.parts[p.parts_n].weight = weight
+    p.parts_n += 1
+
+
+cdef inline void count_list(Pruning* p, Frame* f) noexcept nogil:
+    """The node's errors as a leaf; when it is pruned, also what it holds."""
+    cdef int64_t* counts = p.here
+    cdef int64_t total = 0
+    cdef int64_t best = 0
+    cdef int64_t i
+    cdef int32_t k
+    cdef uint32_t row
+    cdef float n, wrong
+    if f.mode == ADD:
+        memcpy(counts, &p.counts[<int64_t> f.node * p.n_classes], p.n_classes * sizeof(int64_t))
+    else:
+        memset(counts, 0, p.n_classes * sizeof(int64_t))
+    for i in range(f.parts, f.parts_stop):
+        counts[p.label[p.parts[i].row]] += p.parts[i].weight
+    for i in range(f.rows, f.rows_stop):
+        row = p.rows[i]
+        counts[p.label[row]] += whole_weight(p, row)
+    for k in range(p.n_classes):
+        total += counts[k]
+        best = max(best, counts[k])
+    n = <float> (<double> total * p.unit)
+    wrong = n - <float> (<double> best * p.unit)
+    f.leaf_errors = wrong + <float> extra_errors(p, n, wrong)
+    if f.mode == PRUNE:
+        memcpy(&p.counts[<int64_t> f.node * p.n_classes], counts, p.n_classes * sizeof(int64_t))
+        p.total[f.node] = total
+        p.n_samples[f.node] = f.parts_stop - f.parts + f.rows_stop - f.rows
+
+
+cdef inline int divide_list(Pruning* p, Frame* f) noexcept nogil:
+    """Sort the list by branch, unknown values first.  -1 if memory runs out.
+
+    p.segments then holds, from f.segments on: where each segment of the parts starts and where the last ends, the same for the
+    rows, and the known weight of each branch (with what the branches hold already, if that is to be added to).
+    """
+    cdef int32_t node = p.source[f.node]
+    cdef int32_t n_branches = p.tree.n_branches[node]
+    cdef const Cells* column = &p.columns[p.tree.feature[node]]
+    cdef int64_t n_parts = f.parts_stop - f.parts
+    cdef int64_t n_rows = f.rows_stop - f.rows
+    cdef int64_t need = p.segments_n + 3 * n_branches + 6
+    cdef int64_t* of_parts
+    cdef int64_t* of_rows
+    cdef int64_t* weights
+    cdef int64_t i, at
+    cdef int32_t b
+    if need > p.segments_capacity:
+        if resize(<void**> &p.segments, 2 * need * sizeof(int64_t)):
+            return -1
+        p.segments_capacity = 2 * need
+    if n_parts > p.spare_capacity:
+        if (resize(<void**> &p.spare_parts, 2 * n_parts * sizeof(Part))
+                or resize(<void**> &p.part_branch, 2 * n_parts * sizeof(int32_t))):
+            return -1
+        p.spare_capacity = 2 * n_parts
+    of_parts = p.segments + f.segments
+    of_rows = of_parts + n_branches + 2
+    weights = of_rows + n_branches + 2
+    p.segments_n = need
+    memset(of_parts, 0, (3 * n_branches + 6) * sizeof(int64_t))
+    if f.mode == ADD:
+        for b in range(n_branches):
+            weights[b] = p.total[p.tree.first_child[node] + b]
+    # sizes, one place late; they become starts, and after the scattering ends
+    for i in range(n_parts):
+        b = branch_of(&p.tree, node, cell(column, p.parts[f.parts + i].row))
+        p.part_branch[i] = b
+        if b >= 0:
+            weights[b] += p.parts[f.parts + i].weight
+        of_parts[max(b, -1) + 1] += 1
+    for i in range(n_rows):
+        b = branch_of(&p.tree, node, cell(column, p.rows[f.rows + i]))
+        p.branch[i] = b
+        if b >= 0:
+            weights[b] += whole_weight(p, p.rows[f.rows + i])
+        of_rows[max(b, -1) + 1] += 1
+    if p.min_part and (of_parts[UNKNOWN] or of_rows[UNKNOWN]):
+        f.clean = False
+        keep_light_parts(p, f, n_parts, n_rows, n_branches)
+    starts_of(of_parts, n_branches + 1)
+    starts_of(of_rows, n_branches + 1)
+    for i in range(n_parts):
+        at = max(p.part_branch[i], -1) + 1
+        p.spare_parts[of_parts[at]] = p.parts[f.parts + i]
+        of_parts[at] += 1
+    memcpy(&p.parts[f.parts], p.spare_parts, n_parts * sizeof(Part))
+    for i in range(n_rows):
+        at = max(p.branch[i], -1) + 1
+        p.spare_rows[of_rows[at]] = p.rows[f.rows + i]
+        of_rows[at] += 1
+    memcpy(&p.rows[f.rows], p.spare_rows, n_rows * sizeof(uint32_t))
+    bounds_of_segments(of_parts, n_branches + 1, f.parts)
+    bounds_of_segments(of_rows, n_branches + 1, f.rows)
+    return 0
+
+
+cdef inline int32_t heaviest_branch(const Pruning* p, const Frame* f) noexcept nogil:
+    """The last branch of the largest share of the known samples."""
+    cdef int32_t n_branches = p.tree.n_branches[p.source[f.node]]
+    cdef const int64_t* weights = p.segments + f.segments + 2 * (n_branches + 2)
+    cdef int32_t best = 0
+    cdef int32_t b
+    for b in range(n_branches):
+        if weights[b] >= weights[best]:
+            best = b
+    return best
+
+
+cdef inline void keep_light_parts(Pruning* p, Frame* f, int64_t n_parts, int64_t n_rows, int32_t n_branches) noexcept nogil:
+    """Let parts of samples that are too light to be divided follow the heaviest branch."""
+    cdef int64_t* of_parts = p.segments + f.segments
+    cdef int64_t* of_rows = of_parts + n_branches + 2
+    cdef int32_t heaviest = heaviest_branch(p, f)
+    cdef int64_t i
+    for i in range(n_parts):
+        if p.part_branch[i] < 0 and p.parts[f.parts + i].weight < p.min_part:
+            p.part_branch[i] = heaviest
+            of_parts[UNKNOWN] -= 1
+            of_parts[heaviest + 1] += 1
+    for i in range(n_rows):
+        if p.branch[i] < 0 and whole_weight(p, p.rows[f.rows + i]) < p.min_part:
+            p.branch[i] = heaviest
+            of_rows[UNKNOWN] -= 1
+            of_rows[heaviest + 1] += 1
+
+
+cdef inline void starts_of(int64_t* sizes, int64_t n) noexcept nogil:
+    cdef int64_t total = 0
+    cdef int64_t i, size
+    for i in range(n):
+        size = sizes[i]
+        sizes[i] = total
+        total += size
+
+
+cdef inline void bounds_of_segments(int64_t* ends, int64_t n, int64_t offset) noexcept nogil:
+    """Ends of n segments become starts, followed by the end of the last."""
+    cdef int64_t i
+    for i in range(n, 0, -1):
+        ends[i] = ends[i - 1] + offset
+    ends[0] = offset
+
+
+cdef inline int enter_branch(Pruning* p, Frame* f, int32_t b, double known, int32_t n_branches) noexcept nogil:
+    """Process a branch with its samples: its segment, and a share of each one whose value is unknown.  -1: no memory."""
+    cdef const int64_t* of_parts = p.segments + f.segments
+    cdef const int64_t* of_rows = of_parts + n_branches + 2
+    cdef const int64_t* weights = of_rows + n_branches + 2
+    cdef int64_t lost_parts = of_parts[1] - of_parts[0]
+    cdef int64_t lost_rows = of_rows[1] - of_rows[0]
+    cdef int64_t n_parts = of_parts[b + 2] - of_parts[b + 1]
+    cdef double share
+    cdef int64_t i
+    cdef Frame bounds
+    bounds.parts = of_parts[b + 1]
+    bounds.parts_stop = of_parts[b + 2]
+    bounds.rows = of_rows[b + 1]
+    bounds.rows_stop = of_rows[b + 2]
+    f.parts_top = p.parts_n
+    if lost_parts + lost_rows:
+        share = <double> weights[b] / known
+        if reserve_parts(p, n_parts + lost_parts + lost_rows):
+            return -1
+        bounds.parts = p.parts_n
+        memcpy(&p.parts[p.parts_n], &p.parts[of_parts[b + 1]], n_parts * sizeof(Part))
+        p.parts_n += n_parts
+        for i in range(of_parts[0], of_parts[1]):
+            add_part(p, p.parts[i].row, spread_weight(p.parts[i].weight, share))
+        for i in range(of_rows[0], of_rows[1]):
+            add_part(p, p.rows[i], spread_weight(whole_weight(p, p.rows[i]), share))
+        bounds.parts_stop = p.parts_n
+    f.entered = True
+    return push_frame(p, p.tree.first_child[p.source[f.node]] + b, f.mode, &bounds)
+
+
+cdef inline int try_branch(Pruning* p, Frame* f, int32_t n_branches) noexcept nogil:
+    """Process the heaviest branch with all samples of the node, to learn its errors.  -1 if memory runs out.
+
+    If no sample was divided below the branch it is enough to add what would come on top of what it holds.
+    """
+    cdef const int64_t* of_parts = p.segments + f.segments
+    cdef const int64_t* of_rows = of_parts + n_branches + 2
+    cdef const int64_t* weights = of_rows + n_branches + 2
+    cdef int32_t b = f.heaviest
+    cdef int32_t child = p.tree.first_child[p.source[f.node]] + b
+    cdef double known = 0
+    cdef double share
+    cdef int64_t i, s, w
+    cdef Frame bounds = f[0]
+    f.parts_top = p.parts_n
+    if not p.clean[child]:
+        return push_frame(p, child, EVALUATE, &bounds)
+    if reserve_parts(p, f.parts_stop - f.parts + f.rows_stop - f.rows):
+        return -1
+    for i in range(n_branches):
+        known += <double> weights[i]
+    share = <double> weights[b] / known
+    bounds.parts = p.parts_n
+    for s in range(n_branches + 1):
+        if s == b + 1:
+            continue
+        for i in range(of_parts[s], of_parts[s + 1]):
+            w = p.parts[i].weight
+            if s == UNKNOWN:
+                w -= spread_weight(w, share)
+            if w:
+                add_part(p, p.parts[i].row, w)
+        for i in range(of_rows[s], of_rows[s + 1]):
+            w = whole_weight(p, p.rows[i])
+            if s == UNKNOWN:
+                w -= spread_weight(w, share)
+            if w:
+                add_part(p, p.rows[i], w)
+    bounds.parts_stop = p.parts_n
+    bounds.rows_stop = bounds.rows
+    return push_frame(p, child, ADD, &bounds)
+
+
+cdef inline void close_node(Pruning* p, Frame* f, bint leaf, float errors) noexcept nogil:
+    p.leaf[f.node] = leaf
+    p.clean[f.node] = leaf or f.clean
+    p.errors[f.node] = errors
+
+
+cdef inline bint next_branch(Pruning* p, Frame* f, float result, int* status) noexcept nogil:
+    """Go on with the branches of a node.  True: one was entered; False: all are done, f.errors is their sum."""
+    cdef int32_t node = p.source[f.node]
+    cdef int32_t n_branches = p.tree.n_branches[node]
+    cdef const int64_t* of_parts = p.segments + f.segments
+    cdef const int64_t* of_rows = of_parts + n_branches + 2
+    cdef const int64_t* weights = of_rows + n_branches + 2
+    cdef double known = 0
+    cdef bint lost = of_parts[1] > of_parts[0] or of_rows[1] > of_rows[0]
+    cdef bint comes
+    cdef int32_t b, child
+    if f.entered:
+        p.parts_n = f.parts_top
+        f.errors = f.errors + result
+        f.clean = f.clean and p.clean[p.tree.first_child[node] + f.branch]
+        f.entered = False
+        f.branch += 1
+    for b in range(n_branches):
+        known += <double> weights[b]
+    while f.branch < n_branches:
+        b = f.branch
+        child = p.tree.first_child[node] + b
+        comes = of_parts[b + 2] > of_parts[b + 1] or of_rows[b + 2] > of_rows[b + 1]
+        if weights[b] > 0 and (comes or lost):
+            status[0] = enter_branch(p, f, b, known, n_branches)
+            return True
+        if weights[b] > 0:                 # ADD: nothing comes on top of it
+            f.errors = f.errors + p.errors[child]
+        elif f.mode == PRUNE:
+            p.leaf[child] = True           # it holds nothing to decide by
+            p.clean[child] = True
+            p.total[child] = 0
+            p.n_samples[child] = 0
+            p.errors[child] = 0
+        f.branch += 1
+    if lost:
+        f.clean = False
+    return False
+
+
+cdef inline int prune_by_errors(Pruning* p, int64_t n) noexcept nogil:
+    """Prune the whole tree; p.rows holds n samples.  -1 if memory runs out."""
+    cdef Frame bounds
+    cdef Frame* f
+    cdef float result = 0
+    cdef double in_branch, in_leaf, in_place
+    cdef int32_t n_branches, child
+    cdef int status = 0
+    memset(&bounds, 0, sizeof(Frame))
+    bounds.rows_stop = n
+    if push_frame(p, 0, PRUNE, &bounds):
+        return -1
+    while p.frames_n:
+        f = &p.frames[p.frames_n - 1]
+        if f.phase == OPEN:
+            count_list(p, f)
+            if p.leaf[f.node]:
+                if f.mode == PRUNE:
+                    close_node(p, f, True, f.leaf_errors)
+                result = f.leaf_errors
+                p.frames_n -= 1
+                continue
+            if divide_list(p, f):
+                return -1
+            f.phase = BELOW
+        n_branches = p.tree.n_branches[p.source[f.node]]
+        if f.phase == BELOW:
+            if next_branch(p, f, result, &status):
+                if status:
+                    return -1
+                continue
+            result = f.errors
+            if f.mode == PRUNE:
+                f.phase = COMPARED
+                f.heaviest = heaviest_branch(p, f)
+                if try_branch(p, f, n_branches):
+                    return -1
+                continue
+        elif f.phase == COMPARED:
+            p.parts_n = f.parts_top
+            in_branch = result
+            in_leaf = f.leaf_errors
+            in_place = f.errors
+            if in_leaf <= in_branch + 0.1 and in_leaf <= in_place + 0.1:
+                close_node(p, f, True, f.leaf_errors)
+                result = f.leaf_errors
+            elif in_branch <= in_place + 0.1:
+                f.phase = RAISED
+                bounds = f[0]
+                if push_frame(p, p.tree.first_child[p.source[f.node]] + f.heaviest, PRUNE, &bounds):
+                    return -1
+                continue
+            else:
+                close_node(p, f, False, f.errors)
+                result = f.errors
+        else:
+            child = p.tree.first_child[p.source[f.node]] + f.heaviest
+            p.source[f.node] = p.source[child]
+            f.clean = p.clean[child]
+            close_node(p, f, p.leaf[child], p.errors[child])
+        p.segments_n = f.segments
+        p.frames_n -= 1
+    return 0
+
+
+cdef inline void free_pruning(Pruning* p) noexcept nogil:
+    free(p.source)
+    free(p.leaf)
+    free(p.clean)
+    free(p.counts)
+    free(p.total)
+    free(p.n_samples)
+    free(p.errors)
+    free(p.spare_rows)
+    free(p.branch)
+    free(p.here)
+    free(p.parts)
+    free(p.spare_parts)
+    free(p.part_branch)
+    free(p.frames)
+    free(p.segments)
+    memset(p, 0, sizeof(Pruning))
