@@ -1,5 +1,6 @@
 """The estimators as people meet them: tables in, trees and predictions out."""
 
+import math
 import pickle
 import re
 
@@ -143,8 +144,8 @@ def test_c45_prefers_the_gain_ratio_where_id3_prefers_many_categories():
     # "id" has the largest gain and tells nothing; "good" has the better ratio
     rows = [[str(i), "yes" if i < 5 else "no"] for i in range(10)]
     y = [0] * 5 + [1] * 4 + [0]
-    by_ratio = C45Classifier(min_samples_branch=1).fit(rows, y)
-    by_gain = C45Classifier(criterion="gain", min_samples_branch=1).fit(rows, y)
+    by_ratio = C45Classifier(min_samples_branch=1, pruning=None).fit(rows, y)
+    by_gain = C45Classifier(criterion="gain", min_samples_branch=1, pruning=None).fit(rows, y)
     assert (by_ratio.tree_.feature[0], by_gain.tree_.feature[0]) == (1, 0)
 
 
@@ -156,8 +157,8 @@ def test_c45_has_a_branch_for_every_declared_category():
 
 def test_c45_needs_two_branches_of_the_least_weight():
     X, y = [["a"], ["b"], ["b"], ["b"]], [0, 1, 1, 1]
-    assert C45Classifier(min_samples_branch=2).fit(X, y).get_n_leaves() == 1
-    assert C45Classifier(min_samples_branch=1).fit(X, y).get_n_leaves() == 2
+    assert C45Classifier(min_samples_branch=2, pruning=None).fit(X, y).get_n_leaves() == 1
+    assert C45Classifier(min_samples_branch=1, pruning=None).fit(X, y).get_n_leaves() == 2
 
 
 def test_c45_shares_a_sample_with_a_missing_value_out():
@@ -167,9 +168,25 @@ def test_c45_shares_a_sample_with_a_missing_value_out():
     assert model.tree_.n_samples[model.apply(pd.DataFrame({"color": [None]}))[0]] == 6  # the heaviest leaf
 
 
-def test_c45_does_not_promise_a_pruning_that_it_has_not():
-    with pytest.raises(ValueError, match=r"pruning='error_based'.*None"):
-        C45Classifier(pruning="error_based").fit(ROWS, PLAY)
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"pruning": "reduced"}, r"pruning='reduced': must be 'error_based', 'c_alpha' or None"),
+        ({"confidence": 0.0}, r"confidence=0.0: must be a number in \(0, 1\)"),
+        ({"confidence": 1}, r"confidence=1: must be a number in \(0, 1\)"),
+        ({"confidence": 25}, r"confidence=25: must be a number in \(0, 1\), such as 0.25"),
+        ({"confidence": math.nan}, "confidence=nan"),
+        ({"min_samples_branch": 0}, "min_samples_branch=0: must be a finite number > 0"),
+        ({"min_samples_branch": -1.5}, "min_samples_branch=-1.5"),
+        ({"subset": 1}, "subset=1: must be True or False"),
+        ({"min_part_weight": 1.0}, r"min_part_weight=1.0: must be a number in \[0, 1\)"),
+        ({"epsilon": 0.1}, "epsilon=0.1 and variant='release8' exclude each other"),
+        ({"subset": True, "variant": "textbook"}, "subset=True and variant='textbook' exclude each other"),
+    ],
+)
+def test_c45_says_what_a_parameter_may_be(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        C45Classifier(**parameters).fit(ROWS, PLAY)
 
 
 # CART
