@@ -1,7 +1,7 @@
 """C4.5's groups of categories (Quinlan 1993, chapter 7): greedy merging, by Release 8's steps.  Header only.
 
 The search knows blocks: sets of the categories that occur in a node.  A category of hardly any weight is in none.  Where a block
-disappears the last one takes its place, so the order of the blocks, by which sums are rounded and ties fall, is part of the search.
+disappears the last one takes its place: the order of the blocks, by which sums are rounded and ties fall, is part of the search.
 """
 
 from libc.math cimport ceil
@@ -127,7 +127,9 @@ cdef inline bint merge_pure(const Problem* p, Scratch* s, Merge* m, int64_t q) n
     return merged
 
 
-cdef inline bint better_pair(const Problem* p, const Candidate* best, const Candidate* pair, float least_gain, int64_t large) noexcept nogil:
+cdef inline bint better_pair(
+    const Problem* p, const Candidate* best, const Candidate* pair, float least_gain, int64_t large,
+) noexcept nogil:
     if pair.gain >= least_gain and best.gain < least_gain:
         return True
     if pair.worth >= best.worth:

@@ -188,8 +188,9 @@ def class_impurity(value: Floats, impurity: str) -> Floats:
     """Impurity of rows of class weights, each of positive sum; bits for entropy."""
     shares = value / value.sum(axis=1, keepdims=True)
     if impurity == "gini":
-        return np.maximum(0.0, 1 - (shares**2).sum(axis=1))
-    if impurity == "misclassification":
-        return np.asarray(1 - shares.max(axis=1))
-    logarithms = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    return np.maximum(0.0, -(shares * logarithms).sum(axis=1))
+        result = 1 - (shares**2).sum(axis=1)
+    elif impurity == "misclassification":
+        result = 1 - shares.max(axis=1)
+    else:
+        result = -(shares * np.log2(shares, out=np.zeros_like(shares), where=shares > 0)).sum(axis=1)
+    return np.asarray(np.maximum(result, 0.0))
