@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import itertools
 import json
 import math
@@ -33,12 +34,13 @@ from sklearn.metrics import (
 )
 
 from . import __version__, _document
-from ._files import TableFile
+from ._files import DeclaredFile, TableFile, open_table
 from ._output import whole_file
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
 
 __all__ = ["fasttree"]
 
+File: TypeAlias = TableFile | DeclaredFile
 Estimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor
 
 FEW = 20  # numbers with so many distinct whole values are classes, unless the user says otherwise
@@ -62,7 +64,11 @@ PARAMETERS = {
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
     "criterion": "cart: gini, entropy, misclassification; c45: gain_ratio, gain.",
     "class_weight": "balanced, or {'class': weight, ...}.",
+    "min_samples_branch": "c45: a split needs two branches with so many samples.",
+    "pruning": "c45: error_based, c_alpha, or none.",
+    "confidence": "c45: of the limit that is the predicted error, such as 0.25; a smaller one prunes more.",
 }
+FLAGS = {"subset": "c45: group the categories of nominal columns."}
 
 
 class _Commands(click.Group):
@@ -122,6 +128,8 @@ def _table_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameter_options(command: Callable[..., None]) -> Callable[..., None]:
+    for name, text in reversed(FLAGS.items()):
+        command = click.option(f"--{name.replace('_', '-')}", is_flag=True, default=None, help=text)(command)
     for name, text in reversed(PARAMETERS.items()):
         command = click.option(f"--{name.replace('_', '-')}", metavar="VALUE", help=text)(command)
     return command
@@ -129,18 +137,18 @@ def _parameter_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _other_parameters() -> str:
     """List, by algorithm, the names for --param that have no option of their own."""
-    own = {*PARAMETERS, "categorical_features", "ordinal_features", "random_state"}
+    own = {*PARAMETERS, *FLAGS, "categorical_features", "ordinal_features", "random_state"}
     names: dict[str, list[str]] = {algorithm: [] for algorithm, _ in ALGORITHMS}
     for (algorithm, _), estimator in ALGORITHMS.items():
         names[algorithm] += [name for name in estimator._get_param_names() if name not in {*own, *names[algorithm]}]
     return " ".join(f"{algorithm}: {', '.join(listed)}." for algorithm, listed in names.items())
 
 
-def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
+def _open(path: str, markers: Sequence[str], separator: str) -> File:
     separator = "\t" if separator in ("tab", "\\t") else separator
     if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise click.UsageError(f"--separator {separator!r}: must be one character of ASCII, or 'tab'")
-    return TableFile(path, tuple(markers), separator)
+    return open_table(path, tuple(markers), separator)
 
 
 # train
@@ -149,12 +157,15 @@ def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
 @fasttree.command(
     epilog=_examples(
         "fasttree train examples/iris.csv --target class --holdout 0.3",
+        "fasttree train examples/golf.names --algorithm c45",
         "fasttree train examples/mushroom.csv.gz --target class --algorithm id3 --ignore stalk-root",
         "fasttree train examples/auto-mpg.csv --target mpg --ordinal cylinders=3,4,5,6,8 --max-depth 3 -o cars.json",
     )
 )
 @click.argument("data")
-@click.option("--target", required=True, metavar="NAME", help="Column to predict.")
+@click.option(
+    "--target", metavar="NAME", help="Column to predict; by default the class of C4.5's files, the last attribute of ARFF."
+)
 @click.option("--algorithm", type=click.Choice(["cart", "c45", "id3"]), default="cart", show_default=True)
 @click.option(
     "--task",
@@ -163,7 +174,7 @@ def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
     show_default=True,
     help=f"auto: regression for cart and a target with fractions or more than {FEW} distinct numbers.",
 )
-@click.option("--test", metavar="FILE", help="Table with the same columns to measure the tree on.")
+@click.option("--test", metavar="FILE", help="Table with the same columns to measure the tree on; by default C4.5's .test file.")
 @click.option("--holdout", type=float, metavar="SHARE", help="Share of the rows to keep back for measuring, such as 0.3.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the hold-out and max_features.")
 @click.option("--output", "-o", metavar="FILE", help="Save the tree as JSON; a name that ends in .gz is compressed.")
@@ -183,7 +194,7 @@ def _open(path: str, markers: Sequence[str], separator: str) -> TableFile:
 @_table_options
 def train(
     data: str,
-    target: str,
+    target: str | None,
     algorithm: str,
     task: str,
     test: str | None,
@@ -198,12 +209,13 @@ def train(
     as_json: bool,
     markers: Sequence[str],
     separator: str,
-    **common: str | None,
+    **common: str | bool | None,
 ) -> None:
     """Grow a tree on DATA, print it and measure it.
 
-    DATA is a CSV file with a header (also .csv.gz) or a Parquet file.  Columns of text are nominal, columns of numbers
-    continuous; for id3, columns of integers are nominal too, and continuous ones are refused.
+    DATA is a CSV file with a header (also .csv.gz), a Parquet file, an ARFF file (.arff) or one of C4.5's files (.names, .data).
+    Columns of text are nominal, columns of numbers continuous; for id3, columns of integers are nominal too, and continuous ones
+    are refused.
     """
     if test is not None and holdout is not None:
         raise click.UsageError("give --test or --holdout, not both")
@@ -213,6 +225,11 @@ def train(
     if output is not None:
         _check_output(output, [data, test])
     file = _open(data, markers, separator)
+    target = file.target if target is None else target
+    if target is None:
+        raise click.UsageError("Missing option '--target': which column is to be predicted?")
+    if holdout is None and test is None:
+        test = file.test_path
     ignored = _columns("--ignore", ignore, file)
     nominal = _columns("--categorical", categorical, file)
     orders = dict(_order(text, file) for text in ordinal)
@@ -227,27 +244,29 @@ def train(
     # Categories are text as it stands in the file: the code 007 is not the number 7.
     with _status(f"Reading {data}"):
         table = _plain(file.read({name: pl.String() for name in [*nominal, *orders]})).drop(ignored)
+    _print_notes(file)
     if table.height == 0:
         raise ValueError(f"{data} has no rows")
     guesses = _marker_notes(table.drop(nominal, list(orders))) if file.is_csv else {}
-    chosen, reason = _choose_task(table[target], task, algorithm)
+    chosen, reason = _choose_task(table[target], task, algorithm, is_declared=isinstance(file, DeclaredFile))
     parameters = _parameters(ALGORITHMS[algorithm, chosen], seed, nominal, _typed_orders(orders, table), common, params)
     model = ALGORITHMS[algorithm, chosen](**parameters)
-    held_out, where = None, ""
+    blocks, where = None, ""
     if holdout is not None:
         table, held_out = _split(table, holdout, seed)
+        blocks, where = [held_out], f"held-out rows (seed {seed})"
     with _status(f"Growing the tree on {table.height:,} rows"):
         model.fit(table.drop(target), table[target])
 
-    figures: dict[str, Any] | None = None
     if test_file is not None:
-        figures, where = _evaluate(model, _read_blocks(test_file, model, target), target), f"rows of {test}"
-    elif held_out is not None:
-        figures, where = _evaluate(model, [held_out], target), f"held-out rows (seed {seed})"
+        blocks, where = [block for block in _read_blocks(test_file, model, target) if block.height], f"rows of {test}"
+    figures = None if blocks is None else _evaluate(model, blocks, target)
+    pruning = _compare_pruning(model, [table], blocks, target)
     if output is not None:
         _save(model, target, output)
     if as_json:
-        click.echo(json.dumps(_described(model, target) | {"evaluation": _finite(figures)}, ensure_ascii=False))
+        described = _described(model, target) | ({"pruning": pruning} if pruning else {})
+        click.echo(json.dumps(described | {"evaluation": _finite(figures)}, ensure_ascii=False))
         return
     classes = f", {_counted(model.n_classes_, 'class', 'classes')}" if not isinstance(model, CARTRegressor) else ""
     click.echo(f"{_word(target)}: {chosen}{classes}{reason}")
@@ -259,6 +278,8 @@ def train(
         click.echo(f"Notes on {_counted(len(notes) - NOTES, 'more column')} are left out")
     click.echo()
     _print_tree(model, depth)
+    if pruning:
+        click.echo("\n" + _aligned(_pruning_rows(pruning)), nl=False)
     click.echo(f"\n{_summary(model)}")
     if figures is None:
         click.echo("Not measured: --test FILE or --holdout 0.3 measures the tree on other rows")
@@ -268,7 +289,57 @@ def train(
         click.echo(f"Saved as {output}")
 
 
-def _columns(option: str, given: Sequence[str], file: TableFile) -> list[str]:
+def _compare_pruning(
+    model: Estimator, training: list[pl.DataFrame], test: list[pl.DataFrame] | None, target: str
+) -> dict[str, dict[str, Any]] | None:
+    """Nodes and errors of a C4.5 tree as grown and as pruned, as Quinlan's program lists them; None where nothing is pruned."""
+    if not isinstance(model, C45Classifier) or model.pruning is None:
+        return None
+    grown = copy.copy(model)
+    grown.tree_ = model.tree_unpruned_
+    compared = {}
+    for name, estimator in (("grown", grown), ("pruned", model)):
+        estimated = estimator.tree_.estimated_errors
+        compared[name] = {
+            "nodes": estimator.tree_.node_count,
+            "training_rows": sum(block.height for block in training),
+            "training_errors": _count_errors(estimator, training, target),
+            "predicted_errors": None if estimated is None else float(estimated[0]),
+            "test_rows": None if test is None else sum(block.height for block in test),
+            "test_errors": None if test is None else _count_errors(estimator, test, target),
+        }
+    return compared
+
+
+def _count_errors(model: C45Classifier, blocks: list[pl.DataFrame], target: str) -> int:
+    labels = pl.Series(model.classes_.tolist())
+    errors = 0
+    for block, shares in zip(blocks, _answers(model, blocks, model.predict_proba), strict=True):
+        truth = block[target]
+        truth = truth.cast(pl.String) if isinstance(truth.dtype, pl.Enum | pl.Categorical) else truth
+        errors += int((labels.gather(shares.argmax(axis=1).astype(np.uint32)) != truth).sum())
+    return errors
+
+
+def _pruning_rows(compared: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Lay the comparison out: a row per tree, a column per figure that there is."""
+    rows = [["", "nodes", "training errors", "predicted", "test errors"]]
+    for name, figures in compared.items():
+        row = [name, f"{figures['nodes']:,}"]
+        for errors, n_rows in (
+            ("training_errors", "training_rows"),
+            ("predicted_errors", "training_rows"),
+            ("test_errors", "test_rows"),
+        ):
+            count = figures[errors]
+            number = "" if count is None else f"{count:,.1f}" if errors == "predicted_errors" else f"{count:,}"
+            row.append("" if count is None else f"{number} ({count / figures[n_rows]:.1%})")
+        rows.append(row)
+    given = [k for k in range(len(rows[0])) if k == 0 or any(row[k] for row in rows[1:])]
+    return [[row[k] for k in given] for row in rows]
+
+
+def _columns(option: str, given: Sequence[str], file: File) -> list[str]:
     """Names of columns, each option a name or a list of names parted by commas."""
     names = [name for text in given for name in ([text] if text in file.names else text.split(","))]
     for name in names:
@@ -277,7 +348,7 @@ def _columns(option: str, given: Sequence[str], file: TableFile) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _order(text: str, file: TableFile) -> tuple[str, list[str]]:
+def _order(text: str, file: File) -> tuple[str, list[str]]:
     name, equals, values = text.rpartition("=")
     if not equals:
         raise click.UsageError(f"--ordinal {text!r}: must be NAME=LOW,...,HIGH")
@@ -296,14 +367,16 @@ def _plain(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col(name).cast(pl.Float64) for name, dtype in table.schema.items() if str(dtype) == "Int128")
 
 
-def _choose_task(column: pl.Series, task: str, algorithm: str) -> tuple[str, str]:
-    """Return the task, and in words why and what to do if it is wrong."""
+def _choose_task(column: pl.Series, task: str, algorithm: str, *, is_declared: bool) -> tuple[str, str]:
+    """Return the task, and in words why and what to do if it is wrong; a column declared as numbers is not classes."""
     if task != "auto" or algorithm != "cart":
         if task == "regression" and algorithm != "cart":
             raise click.UsageError(f"{algorithm} grows classification trees: use --algorithm cart for --task regression")
         return ("classification" if task == "auto" else task), ""
     if not column.dtype.is_numeric():
         return "classification", ""
+    if is_declared:
+        return "regression", ""
     present = column.drop_nulls()
     n_distinct = present.n_unique()
     if present.dtype.is_float() and bool((present != present.floor()).any()):
@@ -318,10 +391,12 @@ def _parameters(
     seed: int,
     nominal: list[str],
     orders: Mapping[str, list[Any]],
-    common: Mapping[str, str | None],
+    common: Mapping[str, str | bool | None],
     params: Sequence[str],
 ) -> dict[str, Any]:
-    given: dict[str, Any] = {name: _value(text) for name, text in common.items() if text is not None}
+    given: dict[str, Any] = {
+        name: _value(asked) if isinstance(asked, str) else asked for name, asked in common.items() if asked is not None
+    }
     if nominal:
         given["categorical_features"] = nominal
     if orders:
@@ -400,7 +475,7 @@ def _check_output(path: str, inputs: Sequence[str | None]) -> None:
 def predict(model: str, data: str, output: str | None, proba: bool, markers: Sequence[str], separator: str) -> None:
     """Predict the rows of DATA, in their order, by a saved tree.
 
-    DATA is a CSV or Parquet file.  Columns go by their names; others than those that the tree was grown on are ignored.
+    DATA is a file as for `train`.  Columns go by their names; others than those that the tree was grown on are ignored.
     """
     tree = load(model)
     if proba and isinstance(tree, CARTRegressor):
@@ -462,16 +537,23 @@ def _write_csv(blocks: Iterable[pl.DataFrame], stream: BinaryIO) -> None:
     stream.flush()  # here a reader that went away is no surprise
 
 
-def _read_blocks(file: TableFile, model: Estimator, target: str | None = None, quiet: bool = False) -> Iterator[pl.DataFrame]:
+def _read_blocks(file: File, model: Estimator, target: str | None = None, quiet: bool = False) -> Iterator[pl.DataFrame]:
     """Read the model's columns, and its target if named, in blocks; a bar shows the progress on a terminal."""
     types: dict[str, pl.DataType] = {feature.name: _dtype(feature.categories) for feature in model.schema_.features}
     if target is not None:
         types[target] = _dtype(model.classes_.tolist() if hasattr(model, "classes_") else None)
     with Progress(transient=True, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
         bar = progress.add_task(os.path.basename(file.path), total=1.0)
-        for block in file.blocks(types):
+        for number, block in enumerate(file.blocks(types)):
+            if number == 0:
+                _print_notes(file)
             yield block
             progress.update(bar, completed=file.share_read)
+
+
+def _print_notes(file: File) -> None:
+    for note in file.notes:
+        click.echo(f"Note: {_one_line(note)}", err=True)
 
 
 def _dtype(labels: Sequence[Any] | None) -> pl.DataType:
@@ -498,12 +580,14 @@ def _dtype(labels: Sequence[Any] | None) -> pl.DataType:
 def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: Sequence[str], separator: str) -> None:
     """Measure a saved tree on DATA that has the target too.
 
-    DATA is a CSV or Parquet file.  Classification: accuracy, precision, recall and F1 of each class, confusion matrix.
+    DATA is a file as for `train`.  Classification: accuracy, precision, recall and F1 of each class, confusion matrix.
     Regression: R², RMSE, MAE.
     """
     tree = load(model)
-    target = target if target is not None else _document.load(model)["targets"][0].get("name", "y")
     file = _open(data, markers, separator)
+    if target is None:
+        saved = _document.load(model)["targets"][0].get("name", "y")
+        target = saved if saved in file.names or file.target is None else file.target
     if target not in file.names:
         raise ValueError(f"{data} has no column {target!r}: name the truth by --target; it has {_names(file.names)}{file.hint}")
     figures = _evaluate(tree, _read_blocks(file, tree, target), target)

@@ -1,4 +1,4 @@
-"""Tables in files: CSV (also gzip) and Parquet, read whole or in blocks of rows; and files that appear whole or not at all.
+"""Tables in files: CSV (also gzip), Parquet, C4.5's files and ARFF, read whole or in blocks of rows.
 
 For the command line.  Knows polars and files; knows nothing of trees.
 """
@@ -16,7 +16,9 @@ from typing import BinaryIO
 
 import polars as pl
 
-__all__ = ["TableFile"]
+from ._formats import ArffTable, C45Table, c45_file, c45_stem
+
+__all__ = ["DeclaredFile", "TableFile", "open_table"]
 
 BLOCK_BYTES = 2**24  # of CSV text
 BLOCK_ROWS = 2**17  # of Parquet
@@ -41,6 +43,8 @@ class TableFile:
         Names of the columns.
     share_read : float
         Share of the file that `blocks` has read, from 0 to 1.
+    target, test_path, notes
+        Nothing; see `DeclaredFile`.
 
     Raises
     ------
@@ -55,6 +59,9 @@ class TableFile:
     separator: str = ","
     names: list[str] = field(init=False)
     share_read: float = field(init=False, default=0.0)
+    target: str | None = field(init=False, default=None)
+    test_path: str | None = field(init=False, default=None)
+    notes: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         with open(self.path, "rb") as file:
@@ -71,8 +78,7 @@ class TableFile:
 
     def require(self, names: Iterable[str]) -> None:
         """Raise a ValueError if a column is absent."""
-        if absent := [name for name in names if name not in self.names]:
-            raise ValueError(f"{self.path} has no column {_listing(absent)}; it has {_listing(self.names)}{self.hint}")
+        _require(self, names)
 
     @property
     def is_csv(self) -> bool:
@@ -208,6 +214,102 @@ class TableFile:
                     f"if it stands for a missing value, give --missing-marker {cell!r}"
                 ) from None
             raise ValueError(f"{self.path} cannot be read as {form}: {reason}") from None
+
+
+class DeclaredFile:
+    """A file that declares its columns and which of them is the target, with the interface of `TableFile`.
+
+    Parameters
+    ----------
+    table : C45Table or ArffTable
+
+    Attributes
+    ----------
+    names, share_read
+        As of `TableFile`.
+    target : str
+        The column to predict.
+    test_path : str or None
+        The test cases that lie beside training cases.
+    notes : list of str
+        What was read otherwise than it is written.
+    """
+
+    is_csv = False
+    hint = ""
+
+    def __init__(self, table: C45Table | ArffTable) -> None:
+        self._table = table
+        self.path, self.names, self.target = table.path, table.names, table.target
+        self.share_read = 0.0
+        self.test_path = table.test_path if isinstance(table, C45Table) else None
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what the last `read` or `blocks` found."""
+        return self._table.notes
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise a ValueError if a column is absent."""
+        _require(self, names)
+
+    def read(self, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        """Read the whole file; its columns have the types that it declares."""
+        return self._table.read()
+
+    def blocks(self, types: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
+        """Read the columns named in `types`, in their order, in blocks of rows.
+
+        Raises
+        ------
+        ValueError
+            Also if a column is absent, or text is not what its type wants.
+        """
+        self.require(types)
+        table = self._table.read(types)
+        table = pl.DataFrame([self._converted(table[name], dtype) for name, dtype in types.items()])
+        for start in range(0, max(1, table.height), BLOCK_ROWS):
+            yield table[start : start + BLOCK_ROWS]
+            self.share_read = min(1.0, (start + BLOCK_ROWS) / max(1, table.height))
+
+    def _converted(self, column: pl.Series, dtype: pl.DataType) -> pl.Series:
+        """Turn text into numbers or truth values, as they are read from CSV; numbers stay."""
+        if not isinstance(column.dtype, pl.Enum | pl.String) or dtype == pl.String:
+            return column.cast(pl.String) if dtype == pl.String and isinstance(column.dtype, pl.Enum) else column
+        texts = column.cast(pl.String)
+        if dtype == pl.Boolean:
+            values = texts.replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean)
+        else:
+            values = texts.cast(dtype, strict=False)
+        wrong = values.is_null() & texts.is_not_null()
+        if wrong.any():
+            wanted = "true or false" if dtype == pl.Boolean else "a number"
+            raise ValueError(
+                f"{self.path}: column {column.name!r} has the cell {texts.filter(wrong)[0]!r}, which is not {wanted}"
+            )
+        return values
+
+
+def open_table(path: str, markers: tuple[str, ...], separator: str) -> TableFile | DeclaredFile:
+    """Open a table: ARFF by its name, C4.5's files by theirs where the .names file is there, any other as CSV or Parquet.
+
+    Raises
+    ------
+    OSError, ValueError
+        As `TableFile`, and if declarations cannot be read.
+    """
+    if path.endswith((".arff", ".arff.gz")):
+        return DeclaredFile(ArffTable(path))
+    stem, part = c45_stem(path) or (path, "")
+    has_names = os.path.exists(c45_file(stem, ".names"))
+    if part == ".names" or (has_names and (part or not os.path.exists(path))):
+        return DeclaredFile(C45Table(path))
+    return TableFile(path, markers, separator)
+
+
+def _require(file: TableFile | DeclaredFile, names: Iterable[str]) -> None:
+    if absent := [name for name in names if name not in file.names]:
+        raise ValueError(f"{file.path} has no column {_listing(absent)}; it has {_listing(file.names)}{file.hint}")
 
 
 def _header_end(text: bytes) -> int:

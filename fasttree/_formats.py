@@ -220,6 +220,8 @@ class C45Table:
         The attributes that are not ignored, then the target.
     notes : list of str
         What `read` took otherwise than it was written, in sentences.
+    test_path : str or None
+        stem.test, if it is there and the cases are not its own.
     """
 
     path: str
@@ -229,10 +231,13 @@ class C45Table:
     target: str = field(init=False)
     names: list[str] = field(init=False)
     notes: list[str] = field(init=False, default_factory=list)
+    test_path: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._stem, part = c45_stem(self.path) or (self.path, ".data")
         self.path = c45_file(self._stem, ".test" if part == ".test" else ".data")
+        if part != ".test" and os.path.exists(test_path := c45_file(self._stem, ".test")):
+            self.test_path = test_path
         self.names_path = c45_file(self._stem, ".names")
         self.classes, self.attributes = _read_names(self.names_path)
         self.names = [attribute.name for attribute in self.attributes if attribute.form is not Form.IGNORED]
@@ -432,7 +437,7 @@ def _declarations(path: str, text: str) -> Iterator[tuple[int, str | None, list[
             )
         if end == ":":
             if names or head is not None:
-                raise ValueError(f"{path}:{line}: a colon after {name!r}, where a comma, a period or a line end must stand")
+                raise ValueError(f"{path}:{line}: a colon after {_shown(name)}, where a comma, a period or a line end must stand")
             head = name
             continue
         names.append(name)

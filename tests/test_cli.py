@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from sklearn.metrics import accuracy_score, mean_absolute_error, precision_recall_fscore_support, r2_score
 
 import fasttree
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _commands, _files, cli
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _commands, _files, cli, formats
 from fasttree._files import TableFile
 from fasttree._output import whole_file
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-LOAN, IRIS, MPG = (str(EXAMPLES / name) for name in ("loan.csv", "iris.csv", "auto-mpg.csv"))
+LOAN, IRIS, MPG, GOLF = (str(EXAMPLES / name) for name in ("loan.csv", "iris.csv", "auto-mpg.csv", "golf.names"))
 PYTHON = [sys.executable, "-P"]  # the installed package, not the sources that may lie in this folder
 
 
@@ -288,6 +288,170 @@ def test_train_asks_whether_a_column_of_its_own_values_is_an_identifier(n_rows, 
     printed = run("train", tmp_path / "t.csv", "--target", "y")
     assert printed.count("Note: id has a value of its own in nearly every row; --ignore id") == expected
     assert "Note: " not in run("train", tmp_path / "t.csv", "--target", "y", "--ignore", "id")
+
+
+# Files that declare their columns
+
+
+@pytest.fixture
+def golf(tmp_path):
+    """The golf table as C4.5's files with test cases, as ARFF and as CSV; gives the stem."""
+    X, y = formats.read_c45(GOLF)
+    stem = tmp_path / "golf"
+    for part in (".names", ".data"):
+        stem.with_suffix(part).write_bytes(Path(GOLF).with_suffix(part).read_bytes())
+    stem.with_suffix(".test").write_text("rain, 70, 80, false, Play\nsunny, ?, 90, true, Play\novercast, 1, 1, ?, Play.\n")
+    table = X.with_columns(y)
+    table.write_csv(stem.with_suffix(".csv"))
+    values = {name: dtype.categories if dtype == pl.Enum else None for name, dtype in table.schema.items()}
+    header = "".join(f"@attribute {n} " + ("real\n" if v is None else f"{{{', '.join(v)}}}\n") for n, v in values.items())
+    stem.with_suffix(".arff").write_text(f"@relation golf\n{header}@data\n{table.write_csv(include_header=False)}")
+    return stem
+
+
+@pytest.mark.parametrize("name", ["golf", "golf.names", "golf.data", "golf.arff"])
+def test_what_a_file_declares_is_what_the_tree_knows(name, golf, tmp_path):
+    trained = run("train", golf.with_name(name), "--algorithm", "c45", "-o", tmp_path / "m.json")
+    X, y = formats.read_c45(golf)
+    model = C45Classifier().fit(X, y)
+    saved = fasttree.load(tmp_path / "m.json")
+    assert saved.tree_ == model.tree_
+    assert saved.schema_ == model.schema_
+    assert saved.classes_.tolist() == ["Play", "Don't Play"]
+    assert model.export_text() in trained
+    assert trained.startswith("class: classification, 2 classes\nNominal (2): outlook, windy\nContinuous (2)")
+    run("predict", tmp_path / "m.json", golf.with_suffix(".test"), "--proba", "-o", tmp_path / "p.csv")
+    X, _ = formats.read_c45(golf.with_suffix(".test"))
+    assert np.array_equal(pl.read_csv(tmp_path / "p.csv").drop("prediction").to_numpy(), model.predict_proba(X))
+
+
+def test_test_cases_beside_the_training_cases_measure_the_tree(golf):
+    assert "on 3 rows of" in run("train", golf, "--algorithm", "c45")
+    assert "on 14 rows of" in run("train", golf, "--algorithm", "c45", "--test", golf.with_suffix(".arff"))
+    assert "on 4 held-out rows" in run("train", golf.with_suffix(".data"), "--holdout", "0.3")
+    assert "Not measured" in run("train", golf.with_suffix(".test"))
+
+
+@pytest.mark.parametrize("learned", [".data", ".arff", ".csv"])
+def test_a_tree_reads_the_table_in_any_form(learned, golf, tmp_path):
+    run("train", golf.with_suffix(learned), "--target", "class", "--algorithm", "c45", "-o", tmp_path / "m.json")
+    found = [run("predict", tmp_path / "m.json", golf.with_suffix(suffix), "--proba") for suffix in (".data", ".arff", ".csv")]
+    assert found[0] == found[1] == found[2]
+    for suffix in (".data", ".arff", ".csv"):
+        assert "Accuracy 1.0000" in run("evaluate", tmp_path / "m.json", golf.with_suffix(suffix))
+
+
+def test_numbers_and_truth_values_of_a_tree_are_read_from_declared_text(tmp_path):
+    pl.DataFrame({"flag": [True, False] * 9, "code": [1, 2] * 9, "y": [3, 4] * 9}).write_csv(tmp_path / "t.csv")
+    run("train", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.json")
+    header = "@attribute flag {false, true, maybe}\n@attribute code {2, 1, x}\n@attribute y {4, 3, z}\n@data\n"
+    (tmp_path / "t.arff").write_text(header + "true,1,3\nfalse,2,4\n?,1,3\n")
+    assert run("predict", tmp_path / "m.json", tmp_path / "t.arff").split() == ["prediction", "3", "4", "3"]
+    assert "Accuracy 1.0000" in run("evaluate", tmp_path / "m.json", tmp_path / "t.arff")
+    (tmp_path / "t.arff").write_text(header + "maybe,1,3\n")
+    assert "'flag' has the cell 'maybe', which is not true or false" in mistake(
+        "predict", tmp_path / "m.json", tmp_path / "t.arff"
+    )
+    (tmp_path / "t.arff").write_text(header + "true,x,3\n")
+    assert "'code' has the cell 'x', which is not a number" in mistake("predict", tmp_path / "m.json", tmp_path / "t.arff")
+
+
+def test_the_truth_is_the_target_that_the_file_declares_if_the_tree_knows_no_name(golf, tmp_path):
+    X, y = formats.read_c45(golf)
+    C45Classifier().fit(X, y).save(tmp_path / "m.json")
+    assert "Accuracy 1.0000" in run("evaluate", tmp_path / "m.json", golf)
+
+
+def test_a_target_declared_numeric_is_a_number(tmp_path):
+    (tmp_path / "t.arff").write_text("@attribute x real\n@attribute y integer\n@data\n" + "1,1\n2,5\n" * 9)
+    assert run("train", tmp_path / "t.arff").startswith("y: regression\n")
+    assert run("train", tmp_path / "t.arff", "--target", "x", "--task", "classification").startswith("x: classification")
+    assert run("train", tmp_path / "t.arff", "--algorithm", "c45").startswith("y: classification, 2 classes\n")
+
+
+def test_what_is_read_otherwise_than_written_is_noted_apart_from_the_output(golf):
+    golf.with_suffix(".data").write_text("foggy, -999, 85, false, Play\n" + golf.with_suffix(".data").read_text())
+    golf.with_suffix(".test").write_text("rain, 70, 80, false, Perhaps\n")
+    result = CliRunner().invoke(_commands.fasttree, ["train", str(golf), "--algorithm", "c45", "--json"])
+    assert json.loads(result.stdout)["n_rows"] == 15
+    notes = result.stderr.replace(str(golf), "golf").splitlines()
+    assert notes == [
+        "Note: golf.data has 1 value ('outlook' 'foggy' (line 1)) that golf.names does not declare, read as missing",
+        "Note: golf.data: -999 in continuous attributes is read as missing, as C4.5 does: 'temperature' (1)",
+        "Note: golf.test has 1 class ('Perhaps' (line 1)) that golf.names does not declare, read as the first class, 'Play'",
+    ]
+
+
+def test_mistakes_in_declared_files_are_one_line_with_file_and_line(golf, tmp_path):
+    run("train", golf, "--algorithm", "c45", "-o", tmp_path / "m.json")
+    golf.with_suffix(".test").write_text("sunny, 85, 85, false, Play\nsunny, 85, 85, Play\n")
+    for arguments in (["train", golf], ["predict", tmp_path / "m.json", golf.with_suffix(".test")]):
+        assert f"{golf}.test:2: a row of 4 cells" in mistake(*arguments)
+    golf.with_suffix(".arff").write_text(golf.with_suffix(".arff").read_text() + "foggy,1,1,true,Play\n")
+    assert f"{golf}.arff:22: 'outlook' has 'foggy'" in mistake("train", golf.with_suffix(".arff"))
+    golf.with_suffix(".names").write_text("a, b.\nx: y.\n")
+    assert f"{golf}.names:2: 'x' has one value, 'y'" in mistake("train", golf)
+    golf.with_suffix(".data").unlink()
+    mistake("train", golf)
+    golf.with_suffix(".names").unlink()
+    assert "golf.names: No such file" in mistake("train", golf.with_suffix(".names"))
+    assert "golf: No such file" in mistake("train", golf, "--target", "class")
+
+
+def test_data_without_names_is_csv(tmp_path):
+    (tmp_path / "t.data").write_text("x,y\n1,a\n2,b\n")
+    assert "y: classification" in run("train", tmp_path / "t.data", "--target", "y")
+
+
+# C4.5
+
+
+def test_the_parameters_of_c45_can_be_reached(golf, tmp_path):
+    options = ["--confidence", "0.1", "--subset", "--min-samples-branch", "1", "--criterion", "gain", "--pruning", "none"]
+    run("train", golf, "--algorithm", "c45", *options, "-o", tmp_path / "m.json")
+    model = fasttree.load(tmp_path / "m.json")
+    assert (model.confidence, model.subset, model.min_samples_branch) == (0.1, True, 1)
+    assert (model.criterion, model.pruning) == ("gain", None)
+    assert "confidence=2" in mistake("train", golf, "--algorithm", "c45", "--confidence", "2")
+    assert "CARTClassifier has no parameter 'subset'" in mistake("train", golf, "--subset")
+
+
+def test_train_compares_the_grown_and_the_pruned_tree(adult):
+    learn, test = adult
+    arguments = ["train", learn, "--target", "income", "--algorithm", "c45", "--missing-marker", "?", "--test", test]
+    printed, figures = run(*arguments), json.loads(run(*arguments, "--json"))["pruning"]
+    table, other = pl.read_csv(learn), pl.read_csv(test)
+    for name, pruning in (("grown", None), ("pruned", "error_based")):
+        model = C45Classifier(pruning=pruning).fit(table.drop("income"), table["income"])
+        errors = [int((model.predict(part.drop("income")) != part["income"].to_numpy()).sum()) for part in (table, other)]
+        assert figures[name]["nodes"] == model.tree_.node_count
+        assert [figures[name]["training_errors"], figures[name]["test_errors"]] == errors
+        row = next(line for line in printed.splitlines() if line.startswith(name)).split()
+        assert [row[1].replace(",", ""), row[2], row[-2]] == [str(model.tree_.node_count), *map(str, errors)]
+    assert figures["grown"]["predicted_errors"] is None
+    assert figures["pruned"]["predicted_errors"] == model.tree_.estimated_errors[0]
+    unpruned = run(*arguments, "--pruning", "none")
+    assert "training errors" not in unpruned
+    assert "predicted" not in run(*arguments, "--pruning", "c_alpha")
+
+
+def test_train_prints_the_figures_of_the_original(shared, tmp_path):
+    """Vote: 25 nodes and 8 errors before pruning, 7 nodes and 13 errors after (Quinlan 1993, chapter 4)."""
+    runs = json.loads((shared / "reference" / "c45_results.json").read_text())["datasets"]["vote-c45"]["runs"]
+    expected = next(entry for entry in runs if entry["run"] == "default")
+    entries = json.loads((shared / "data" / "datasets.json").read_text())
+    *columns, target = next(entry for entry in entries if entry["name"] == "vote-c45")["columns"]
+    lines = [f"{column['name']}: {', '.join(column['values'])}." for column in columns]
+    (tmp_path / "vote.names").write_text("\n".join([", ".join(target["values"]), *lines]))
+    for part, name in ((".data", "vote-c45.csv.gz"), (".test", "vote-c45.test.csv.gz")):
+        with gzip.open(shared / "data" / name, "rt") as file:
+            (tmp_path / f"vote{part}").write_text("".join(file.readlines()[1:]))
+    found = json.loads(run("train", tmp_path / "vote.names", "--algorithm", "c45", "--json"))["pruning"]
+    for name, figures in (("grown", expected["unpruned"]), ("pruned", expected["pruned"])):
+        assert found[name]["nodes"] == figures["size"]
+        assert found[name]["training_errors"] == figures["train_errors"]
+        assert found[name]["test_errors"] == figures["test_errors"]
+    assert found["pruned"]["predicted_errors"] == pytest.approx(expected["pruned"]["estimated_errors"], abs=1e-4)
 
 
 # Blocks
