@@ -77,6 +77,15 @@ def error_based(
     coefficient: float,
     min_part_weight: float,
 ) -> dict[str, npt.NDArray[Any]]: ...
+def threshold_tests(
+    tree: Tree,
+    X: npt.NDArray[Any],
+    classes: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+    own_wrong: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.int32] | None,
+    other_wrong: npt.NDArray[np.uint8],
+) -> None: ...
 def useless_splits(
     parent: npt.NDArray[np.int32],
     first_child: npt.NDArray[np.int32],

@@ -28,7 +28,7 @@ from fasttree._partition cimport list_from_codes, partition_one, partition_two, 
 from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
 from fasttree._scan cimport cut_side, form_of, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
-from fasttree._walk cimport TOGETHER, Flat, Step, branch_of, stops, visit
+from fasttree._walk cimport TOGETHER, Flat, Step, add_shares, branch_of, stops, visit
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1726,7 +1726,7 @@ def grow(
 cdef Flat flat_of(
     const int32_t[::1] first_child, const int32_t[::1] n_branches, const int32_t[::1] feature, const uint8_t[::1] kind,
     const double[::1] threshold, const int32_t[::1] missing, const int64_t[::1] table_start, const uint32_t[::1] table_code,
-    const int32_t[::1] table_branch, const double[::1] weight,
+    const int32_t[::1] table_branch, const double[::1] weight, const double[::1] lower, const double[::1] upper,
 ):
     cdef Flat t
     t.first_child = &first_child[0]
@@ -1739,12 +1739,16 @@ cdef Flat flat_of(
     t.table_code = &table_code[0] if table_code.shape[0] else NULL
     t.table_branch = &table_branch[0] if table_branch.shape[0] else NULL
     t.weight = &weight[0]
+    t.lower = t.upper = NULL
+    if lower is not None:
+        t.lower = &lower[0]
+        t.upper = &upper[0]
     return t
 
 
 cdef Flat flat_tree(object tree):
     return flat_of(tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing,
-                   tree.table_start, tree.table_code, tree.table_branch, tree.weight)
+                   tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper)
 
 
 cdef int32_t walk_row(const Flat* t, const real_t[:, :] X, Py_ssize_t row) noexcept nogil:
@@ -1823,7 +1827,7 @@ def walk_shares(
     A leaf gives its class weights over their sum; an empty one its first largest class (Quinlan 1993, section 3.3).
     """
     cdef Flat t = flat_tree(tree)
-    cdef Py_ssize_t row, k, best
+    cdef Py_ssize_t row, k
     cdef Py_ssize_t n_nodes = value.shape[0]
     cdef Py_ssize_t n_classes = value.shape[1]
     cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
@@ -1835,7 +1839,7 @@ def walk_shares(
     cdef double largest
     with nogil:
         for row in range(X.shape[0]):
-            n = visit(&t, X, row, &stack[0], &parts[0], &nodes[0], &weights[0])
+            n = visit(&t, X, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
             largest = -1
             for k in range(n_classes):
                 shares[row, k] = 0
@@ -1843,15 +1847,7 @@ def walk_shares(
                 node = nodes[i]
                 if not stops(&t, X, row, node):
                     continue
-                if t.weight[node] > 0:
-                    for k in range(n_classes):
-                        shares[row, k] += weights[i] * value[node, k] / t.weight[node]
-                else:
-                    best = 0
-                    for k in range(1, n_classes):
-                        if value[node, k] > value[node, best]:
-                            best = k
-                    shares[row, best] += weights[i]
+                add_shares(&t, value, node, weights[i], &shares[row, 0])
                 if weights[i] > largest or (weights[i] == largest and node < leaves[row]):
                     largest = weights[i]
                     leaves[row] = node
@@ -1870,11 +1866,92 @@ def paths(object tree, const real_t[:, :] X, int64_t[::1] starts, int32_t[::1] o
     cdef int64_t n
     with nogil:
         for row in range(X.shape[0]):
-            n = visit(&t, X, row, &stack[0], &parts[0], &nodes[0], &weights[0])
+            n = visit(&t, X, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
             if write:
                 memcpy(&out[starts[row]], &nodes[0], n * sizeof(int32_t))
             else:
                 starts[row + 1] = n
+
+
+cdef int32_t class_from(
+    const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t start, const double[:, ::1] value, const int32_t[::1] label,
+    int32_t* stack, double* parts, int32_t* nodes, double* weights, double* shares,
+) noexcept nogil:
+    """Class of a row that starts at a node, the first on ties.  Scratch: as many entries as nodes, `shares` as classes."""
+    cdef int32_t node = start
+    cdef int32_t branch
+    cdef int32_t best = 0
+    cdef int64_t i, n
+    cdef Py_ssize_t k
+    while t.first_child[node] >= 0:
+        branch = branch_of(t, node, X[row, t.feature[node]])
+        if branch < 0:
+            break
+        node = t.first_child[node] + branch
+    if stops(t, X, row, node):
+        return label[node]
+    n = visit(t, X, row, node, stack, parts, nodes, weights)
+    for k in range(value.shape[1]):
+        shares[k] = 0
+    for i in range(n):
+        if stops(t, X, row, nodes[i]):
+            add_shares(t, value, nodes[i], weights[i], shares)
+    for k in range(1, value.shape[1]):
+        if shares[k] > shares[best]:
+            best = <int32_t> k
+    return best
+
+
+def threshold_tests(
+    object tree, const real_t[:, :] X, const int32_t[::1] classes, int64_t[::1] starts, uint8_t[::1] own_wrong,
+    int32_t[::1] out, uint8_t[::1] other_wrong,
+):
+    """Threshold nodes that every row reaches whole and with a known value.
+
+    With `out` None fill starts[1:] with their numbers.  Else write the nodes at starts, for each whether the row is given a wrong
+    class when it takes the branch that its value does not (`other_wrong`), and for each row whether it is on its own way
+    (`own_wrong`, which is then the same at all its nodes: no missing value has divided it above them).
+    """
+    cdef Flat t = flat_tree(tree)
+    cdef const double[:, ::1] value = tree.value
+    cdef const int32_t[::1] label = np.ascontiguousarray(tree.label, dtype=np.int32)
+    cdef Py_ssize_t row
+    cdef Py_ssize_t n_nodes = tree.node_count
+    cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] parts = np.empty(n_nodes)
+    cdef int32_t[::1] nodes = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] weights = np.empty(n_nodes)
+    cdef double[::1] shares = np.empty(value.shape[1])
+    cdef bint write = out is not None
+    cdef int64_t i
+    cdef int32_t node, branch, given
+    cdef double x
+    with nogil:
+        for row in range(X.shape[0]):
+            i = starts[row] if write else 0
+            node = 0
+            while t.first_child[node] >= 0:
+                x = X[row, t.feature[node]]
+                branch = branch_of(&t, node, x)
+                if branch < 0:
+                    break
+                if t.kind[node] == NODE_THRESHOLD and x == x:
+                    if write:
+                        out[i] = node
+                        given = class_from(
+                            &t, X, row, t.first_child[node] + 1 - branch, value, label,
+                            &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
+                        )
+                        other_wrong[i] = given != classes[row]
+                    i += 1
+                node = t.first_child[node] + branch
+            if write:
+                given = class_from(
+                    &t, X, row, node, value, label, &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
+                )
+                own_wrong[row] = given != classes[row]
+            else:
+                starts[row + 1] = i
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def grow(
         kept = np.flatnonzero(sample_weight)
         source, target, sample_weight = _Rows(table, kept), target[kept], sample_weight[kept]
     n_samples = source.n_samples
-    weight, unit = _fixed_point_weights(sample_weight)
+    weight, unit = fixed_point_weights(sample_weight)
     encoding, has_missing = _encode(source, recipe, block_rows)
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
@@ -213,7 +213,7 @@ def _power_of_two_quantum(total: float) -> float:
     return float(np.ldexp(1.0, exponent - FIXED_POINT_BITS))
 
 
-def _fixed_point_weights(sample_weight: Floats | None) -> tuple[npt.NDArray[np.int64] | None, float]:
+def fixed_point_weights(sample_weight: Floats | None) -> tuple[npt.NDArray[np.int64] | None, float]:
     """Weights as multiples of a unit: 1 if all are whole numbers, else a power of two that no sum can overflow."""
     if sample_weight is None:
         return None, 1.0
@@ -239,7 +239,7 @@ def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt
     if sample_weight is None:
         return None, _power_of_two_quantum(float(n_samples))
     kept = sample_weight != 0
-    of_kept, unit = _fixed_point_weights(sample_weight[kept])
+    of_kept, unit = fixed_point_weights(sample_weight[kept])
     if unit == 1.0:
         of_kept, unit = _fractional_weights(of_kept, int(kept.sum()))
     assert of_kept is not None

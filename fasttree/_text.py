@@ -24,6 +24,7 @@ DRAWINGS = {
     True: {"branch": "|-- ", "last": "`-- ", "through": "|   ", "past": "    ", "more": "..."},
 }
 EXACT_DIGITS = 9  # thresholds of up to so many digits are printed as they are
+TINY = 1e-300
 ROUGH_DIGITS = 6  # longer ones are midpoints that nobody measured: enough digits to tell them apart
 
 
@@ -42,7 +43,8 @@ def export_text(
     """Draw a tree in text.
 
     A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and
-    ``no (0)`` where no sample came and the parent's majority decides; in regression ``2.4 (9)`` is the mean and the weight.
+    ``no (0)`` where no sample came and the parent's majority decides; in regression ``2.4 (9)`` is the mean and the weight.  A
+    soft threshold shows the interval in which values go both ways: ``width <= 0.6 [0.42, 0.71]``.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ class _Writer:
             threshold = float(tree.threshold[node])
             # codes count from 1
             text = categories[math.floor(threshold) - 1] if self.ordinal[feature] else self.thresholds[feature, threshold]
-            return [f"{name} <= {text}", f"{name} > {text}"]
+            return [f"{name} <= {text}{self.interval(node)}", f"{name} > {text}"]
         if kind == CATEGORY:
             return [f"{name} = {category}" for category in categories]
         groups: list[list[str]] = [[] for _ in range(n_branches)]
@@ -198,6 +200,16 @@ class _Writer:
         for code, branch in zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True):
             groups[branch].append(categories[code - 1])
         return [f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {self.set_of(group)}" for group in groups]
+
+    def interval(self, node: int) -> str:
+        """Write the interval of a soft threshold that has one, to two digits of its length."""
+        if self.tree.lower is None or self.tree.upper is None or self.ordinal[self.tree.feature[node]]:
+            return ""
+        lower, upper = float(self.tree.lower[node]), float(self.tree.upper[node])
+        if not lower < upper:
+            return ""
+        decimals = min(max(1 - math.floor(math.log10(max(upper / 2 - lower / 2, TINY)) + math.log10(2)), 0), EXACT_DIGITS)
+        return f" [{_fixed(lower, decimals)}, {_fixed(upper, decimals)}]"
 
     def set_of(self, names: Sequence[str]) -> str:
         # naming all but one saves nothing

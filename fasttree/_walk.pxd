@@ -17,6 +17,8 @@ cdef struct Flat:                  # the arrays of a finished tree
     const uint32_t* table_code
     const int32_t* table_branch
     const double* weight
+    const double* lower        # soft thresholds; NULL: all are hard
+    const double* upper
 
 
 cdef enum:
@@ -59,19 +61,35 @@ cdef inline int32_t branch_of(const Flat* t, int32_t node, double x) noexcept no
     return t.missing[node]
 
 
+cdef inline double left_part(double lower, double threshold, double upper, double x) noexcept nogil:
+    """Part of a sample that a soft threshold sends left (Quinlan 1993, chapter 8; the 0.001 is his program's).
+
+    1 up to `lower`, 0 from `upper` on, linear between: a half at the threshold, and at most a half above it.
+    """
+    if x <= lower:
+        return 1.0
+    # halves: the length of an interval could overflow
+    if x <= threshold:
+        return 1.0 - 0.5 * (0.5 * x - 0.5 * lower) / (0.5 * threshold - 0.5 * lower + 0.0005)
+    if x < upper:
+        return 0.5 - 0.5 * (0.5 * x - 0.5 * threshold) / (0.5 * upper - 0.5 * threshold + 0.0005)
+    return 0.0
+
+
 cdef inline int64_t visit(
-    const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t* stack, double* parts,
+    const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t start, int32_t* stack, double* parts,
     int32_t* nodes, double* weights,
 ) noexcept nogil:
-    """Every node that a row reaches, with the part of it that arrives there; parents first.  Returns their number.
+    """Every node from `start` down that a row reaches, with the part of it that arrives there; parents first.
 
-    A value that goes nowhere (SHARES) is divided in proportion to the children's weights; empty children get nothing.
+    A value that goes nowhere (SHARES) is divided in proportion to the children's weights; empty children get nothing.  A soft
+    threshold divides the values near it.  Returns the number of nodes.
     """
     cdef int64_t n = 0
     cdef int64_t waiting = 1
     cdef int32_t node, branch, child
-    cdef double part
-    stack[0] = 0
+    cdef double part, left, x
+    stack[0] = start
     parts[0] = 1.0
     while waiting:
         waiting -= 1
@@ -82,7 +100,19 @@ cdef inline int64_t visit(
         n += 1
         if t.first_child[node] < 0:
             continue
-        branch = branch_of(t, node, X[row, t.feature[node]])
+        x = X[row, t.feature[node]]
+        if t.lower != NULL and t.kind[node] == NODE_THRESHOLD and not isnan(x):
+            left = left_part(t.lower[node], t.threshold[node], t.upper[node], x)
+            if left < 1:
+                stack[waiting] = t.first_child[node] + 1
+                parts[waiting] = part * (1 - left)
+                waiting += 1
+            if left > 0:
+                stack[waiting] = t.first_child[node]
+                parts[waiting] = part * left
+                waiting += 1
+            continue
+        branch = branch_of(t, node, x)
         if branch >= 0:
             stack[waiting] = t.first_child[node] + branch
             parts[waiting] = part
@@ -100,3 +130,19 @@ cdef inline int64_t visit(
 cdef inline bint stops(const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t node) noexcept nogil:
     """Does a row that reached this node end here?"""
     return t.first_child[node] < 0 or branch_of(t, node, X[row, t.feature[node]]) == TO_STOP
+
+
+cdef inline void add_shares(
+    const Flat* t, const double[:, ::1] value, int32_t node, double part, double* shares,
+) noexcept nogil:
+    """Add the class shares of a node, times `part`; all of an empty node's goes to its first largest class."""
+    cdef Py_ssize_t k
+    cdef Py_ssize_t best = 0
+    if t.weight[node] > 0:
+        for k in range(value.shape[1]):
+            shares[k] += part * value[node, k] / t.weight[node]
+        return
+    for k in range(1, value.shape[1]):
+        if value[node, k] > value[node, best]:
+            best = k
+    shares[best] += part

@@ -180,11 +180,26 @@ def branch_of(node: Node, x: float) -> int:
     return dict(node.table).get(int(x), fields["missing"])
 
 
+def part_to_the_left(node: Node, x: float) -> float:
+    """A line from 1 at `lower` to a half at the threshold and one from there to 0 at `upper`; steep where they coincide."""
+    lower, threshold, upper = (node.fields[name] for name in ("lower", "threshold", "upper"))
+    if x <= lower or (x >= upper and x > threshold):
+        return float(x <= lower)
+    start, stop, before = (lower, threshold, 1.0) if x <= threshold else (threshold, upper, 0.5)
+    return before - 0.5 * (x - start) / (stop - start + 0.001)
+
+
 def visits(node: Node, row: NDArray, path: tuple[int, ...] = (), part: float = 1.0):
     """Every node that the row reaches: its branches from the root, the node, the part of the row, and whether it ends there."""
-    branch = branch_of(node, row[node.fields["feature"]]) if node.children else STOP
+    x = row[node.fields["feature"]]
+    branch = branch_of(node, x) if node.children else STOP
     yield path, node, part, branch == STOP
-    if branch >= 0:
+    if "lower" in node.fields and node.fields["kind"] == THRESHOLD and not math.isnan(x):
+        left = part_to_the_left(node, x)
+        for b, share in enumerate((left, 1 - left)):
+            if share > 0:
+                yield from visits(node.children[b], row, (*path, b), part * share)
+    elif branch >= 0:
         yield from visits(node.children[branch], row, (*path, branch), part)
     elif branch == SHARES:
         for b, child in enumerate(node.children):
@@ -244,6 +259,29 @@ def test_walk_shares_adds_the_leaves_that_a_row_reaches(tree, rows):
         assert share == pytest.approx(expected)
         parts = {node: part for node, _, part in ends}
         assert parts[leaf] == pytest.approx(max(parts.values()))
+
+
+def test_a_soft_threshold_leads_from_1_over_a_half_to_0():
+    tree = Tree(**chain(1).__getstate__() | {"task": "classification", "threshold": [2.0, np.nan, np.nan]})
+    tree = tree.replace(value=np.eye(2)[[0, 0, 1]], weight=[2, 1, 1], lower=[1.0, np.nan, np.nan], upper=[6.0, np.nan, np.nan])
+    rows = np.array([-9.0, 1.0, 1.5, 2.0, np.nextafter(2, 3), 4.0, 6.0, 9.0])[:, None]
+    shares, leaves = np.empty((len(rows), 2)), np.empty(len(rows), np.int32)
+    _core.walk_shares(tree, rows, tree.value, shares, leaves)
+    a_half = 1 - 0.5 / 1.001  # the intervals count 0.001 longer
+    assert shares[:, 0] == pytest.approx([1, 1, 1 - 0.25 / 1.001, a_half, 0.5, 0.5 - 1 / 4.001, 0, 0])
+    assert leaves.tolist() == [1, 1, 1, 1, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("bound", ["lower", "upper"])
+def test_a_soft_threshold_with_one_side_of_no_length_is_hard_on_that_side(bound):
+    tree = Tree(**chain(1).__getstate__() | {"task": "classification", "threshold": [2.0, np.nan, np.nan]})
+    tree = tree.replace(value=np.eye(2)[[0, 0, 1]], weight=[2, 1, 1], lower=tree.threshold, upper=tree.threshold)
+    tree = tree.replace(**{bound: tree.threshold + (0.5 if bound == "upper" else -0.5)})
+    rows = np.array([1.75, 2.0, 2.25])[:, None]
+    shares, leaves = np.empty((len(rows), 2)), np.empty(len(rows), np.int32)
+    _core.walk_shares(tree, rows, tree.value, shares, leaves)
+    expected = {"lower": [1 - 0.125 / 0.501, 1 - 0.25 / 0.501, 0], "upper": [1, 1, 0.5 - 0.125 / 0.501]}
+    assert shares[:, 0] == pytest.approx(expected[bound])
 
 
 @given(tree=random_trees(), rows=ROWS)

@@ -159,6 +159,31 @@ def test_thresholds_of_a_feature_print_apart_and_in_order(thresholds):
     np.testing.assert_allclose(read, thresholds, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (0.415098, 0.705658, "0.6 [0.42, 0.71]"),
+        (0.6, 1.0, "0.6 [0.6, 1]"),
+        (-31285.4, 7.25, "0.6 [-31285, 7]"),
+        (0.59999, 0.6, "0.6 [0.59999, 0.6]"),
+        (np.nextafter(0.6, 0), 0.6, "0.6 [0.6, 0.6]"),
+        (-1.5e308, 1.5e308, "0.6 [-1.5e+308, 1.5e+308]"),
+        (0.6, 0.6, "0.6"),
+    ],
+)
+def test_soft_thresholds_print_their_interval(lower, upper, text):
+    tree = stump([1.0, 1.0], 0.6).replace(lower=[lower, np.nan, np.nan], upper=[upper, np.nan, np.nan])
+    first, second = lines_of(export_text(tree, SCHEMA, CLASSES))
+    assert first.startswith(f"├── age <= {text}: ")
+    assert second.startswith("└── age > 0.6: ")
+
+
+def test_soft_thresholds_between_ordinal_categories_print_the_category_alone():
+    tree = stump([1.0, 1.0], 1.5, feature=1)
+    soft = tree.replace(lower=[1.25, np.nan, np.nan], upper=[1.75, np.nan, np.nan])
+    assert export_text(soft, SCHEMA, CLASSES) == export_text(tree, SCHEMA, CLASSES)
+
+
 def test_thresholds_closer_than_six_digits_get_more():
     tree = Tree(**chain(2).__getstate__() | {"threshold": [0.12345678901, np.nan, 0.12345678999, np.nan, np.nan]})
     text = export_text(tree, Schema(SCHEMA.features[:1]))
