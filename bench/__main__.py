@@ -3,6 +3,7 @@
 import argparse
 import datetime
 import json
+import math
 import os
 import platform
 import sys
@@ -16,14 +17,15 @@ import sklearn
 
 import fasttree
 
-from .cases import CASES, LARGE, MEMORY_CASES, Case, MemoryCase, Skipped
+from .cases import CASES, LARGE, MEMORY_CASES, YARDSTICK_SECONDS, Case, MemoryCase, Skipped
 from .clock import can_measure_memory, cpu_model, cpu_seconds, training_bytes
 
 RESULTS = Path(__file__).parent / "results"
 SUBJECTS = {
     "grow": "growing, CPU time of fit",
     "predict": "predicting, CPU time of predict",
-    "c45": "C4.5, CPU time of fit; its own program on another machine, with reading and pruning",
+    "c45": "C4.5, CPU time of fit; its own program, without reading, its record scaled by a fit of scikit-learn",
+    "scale": "C4.5 on tables of different sizes, CPU time of fit",
     "memory": "peak memory of fit above the input, bytes a value",
 }
 
@@ -41,9 +43,15 @@ def measure(case: Case, large: bool, turns: int) -> dict[str, Any]:
     duel = case.make(large)
     answer = duel.check(duel.ours(), duel.peer() if duel.peer else None)
     line: dict[str, Any] = {"subject": case.subject, "case": case.name, "shape": duel.shape}
-    if duel.peer is None:
+    if duel.recorded_seconds is not None and duel.yardstick is not None:
+        ours, yardstick = cpu_seconds(duel.ours, duel.yardstick, turns=turns)
+        scaled = duel.recorded_seconds * yardstick / YARDSTICK_SECONDS
+        line |= {"ours": ours, "recorded": duel.recorded_seconds, "peer": scaled, "ratio": scaled / ours}
+        line |= {"target": case.target if large else None}
+    elif duel.peer is None:
         [ours] = cpu_seconds(duel.ours, turns=turns)
-        line |= {"ours": ours, "recorded": duel.recorded_seconds}
+        rows, columns = duel.shape
+        line |= {"ours": ours, "by_size": ours / (rows * columns * math.log2(rows)), "by_visit": ours / (answer["visits"] * columns)}
     else:
         ours, peer = cpu_seconds(duel.ours, duel.peer, turns=turns)
         line |= {"ours": ours, "peer": peer, "ratio": peer / ours, "target": case.target if large else None}
@@ -97,8 +105,11 @@ def row(line: dict[str, Any]) -> str:
     if reason := line.get("wrong"):
         return f"| {name} | **wrong answer**: {reason} | | | | |"
     rows, columns = line["shape"]
+    if line["subject"] == "scale":
+        figures = f"{duration(line['ours'])} | {line['by_size'] * 1e9:.2f} ns | {line['by_visit'] * 1e9:.2f} ns"
+        return f"| {name} | {rows:,} × {columns} | {figures} | {line['answer']['visits'] / rows:.1f} |"
     is_memory = line["subject"] == "memory"
-    ours, peer, ratio, target = line["ours"], line.get("peer", line.get("recorded")), line.get("ratio"), line.get("target")
+    ours, peer, ratio, target = line["ours"], line["peer"], line.get("ratio"), line.get("target")
     shown = [f"{figure:.1f}" if is_memory else duration(figure) for figure in (ours, peer)]
     aim = "" if target is None else f"≤ {target}" if is_memory else f"≥ {target}"
     if not meets_target(line):
@@ -107,7 +118,10 @@ def row(line: dict[str, Any]) -> str:
 
 
 def headings(subject: str) -> str:
-    other = "recorded" if subject == "c45" else "scikit-learn"
+    if subject == "scale":
+        by = "by rows × columns × log2 rows | by visits × columns | visits a row"
+        return f"\n**{SUBJECTS[subject]}**\n\n| case | table | fasttree | {by} |\n|---|---|--:|--:|--:|--:|"
+    other = "recorded, scaled" if subject == "c45" else "scikit-learn"
     return f"\n**{SUBJECTS[subject]}**\n\n| case | table | fasttree | {other} | ratio | target |\n|---|---|--:|--:|--:|---|"
 
 

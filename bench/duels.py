@@ -17,7 +17,7 @@ def of_subject(*subjects: str) -> Callable[[Any], Any]:
             mark = pytest.mark.benchmark(
                 group=f"{case.subject}: {case.name}", timer=time.process_time, max_time=0.3, min_rounds=3
             )
-            sides = ("ours",) if case.subject == "c45" else ("ours", "peer")
+            sides = ("ours",) if case.subject in ("c45", "scale") else ("ours", "peer")
             chosen += [pytest.param(case, side, id=f"{case.name}-{side}", marks=mark) for side in sides]
     return pytest.mark.parametrize(("case", "side"), chosen)
 

@@ -9,7 +9,7 @@ from .clock import can_measure_memory, training_bytes
 from .duels import check_and_time, of_subject
 
 
-@of_subject("grow", "c45")
+@of_subject("grow", "c45", "scale")
 def test_grows_the_tree_of_the_other_program(benchmark: Any, case: Case, side: str, large: bool) -> None:
     check_and_time(benchmark, case, side, large)
 
