@@ -51,7 +51,11 @@ def measure(case: Case, large: bool, turns: int) -> dict[str, Any]:
     elif duel.peer is None:
         [ours] = cpu_seconds(duel.ours, turns=turns)
         rows, columns = duel.shape
-        line |= {"ours": ours, "by_size": ours / (rows * columns * math.log2(rows)), "by_visit": ours / (answer["visits"] * columns)}
+        line |= {
+            "ours": ours,
+            "by_size": ours / (rows * columns * math.log2(rows)),
+            "by_visit": ours / (answer["visits"] * columns),
+        }
     else:
         ours, peer = cpu_seconds(duel.ours, duel.peer, turns=turns)
         line |= {"ours": ours, "peer": peer, "ratio": peer / ours, "target": case.target if large else None}

@@ -31,6 +31,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Category: TypeAlias = str | int | float | bool
 
 MAX_SAMPLES = 2**31 - 1  # the tree counts samples in 32 bits where it can
+SMALL_TABLE = 2**22  # bytes: of a smaller table every column is read once
 EXACT_FLOAT32 = 2**24  # integers up to here are exact in float32
 
 
@@ -485,9 +486,12 @@ class Table:
         """
         if self.matrix is not None:
             return self.matrix[:, j]
-        if j not in self._kept:
-            return self._read(j, 0, self.n_samples)
-        return self._kept[j]
+        if j in self._kept:
+            return self._kept[j]
+        column = self._read(j, 0, self.n_samples)
+        if column.nbytes * self.n_features <= SMALL_TABLE:
+            self._kept[j] = column
+        return column
 
     def block(self, start: int, stop: int) -> Array:
         """Rows `start` to `stop` as numbers for the walk, codes as floats.

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -187,6 +188,47 @@ def test_c45_shares_a_sample_with_a_missing_value_out():
 def test_c45_says_what_a_parameter_may_be(parameters, message):
     with pytest.raises(ValueError, match=message):
         C45Classifier(**parameters).fit(ROWS, PLAY)
+
+
+def test_c45_grades_predictions_near_a_soft_threshold():
+    X, y = load_iris(return_X_y=True)
+    hard, soft = C45Classifier().fit(X, y), C45Classifier(soft_thresholds=True).fit(X, y)
+    assert soft.tree_.replace(lower=None, upper=None) == hard.tree_
+    petal_widths = np.linspace(0.45, 0.7, 6)
+    rows = np.column_stack([np.tile(X[:1, :3], (6, 1)), petal_widths])
+    setosa = soft.predict_proba(rows)[:, 0]
+    assert (np.diff(setosa) < 0).all()
+    assert set(hard.predict_proba(rows)[:, 0]) == {0, 1}
+
+
+def test_c45_takes_columns_and_rows_without_a_known_value():
+    X = pd.DataFrame({"nothing": [math.nan] * 12, "color": ["a"] * 6 + ["b"] * 5 + [None]})
+    y = ["no"] * 6 + ["yes"] * 6
+    model = C45Classifier().fit(X, y)
+    model.tree_.check()
+    assert set(model.tree_.feature) == {1, -1}
+    assert model.predict_proba(X.iloc[[-1]])[0] == pytest.approx(model.tree_.value[0] / 12)
+    assert model.predict(pd.DataFrame({"nothing": [1.0], "color": ["b"]})) == ["yes"]
+
+
+def test_c45_scores_a_class_that_the_fit_did_not_know_as_wrong():
+    X = pd.DataFrame({"color": ["a"] * 6 + ["b"] * 5})
+    model = C45Classifier().fit(X, ["no"] * 6 + ["yes"] * 5)
+    assert model.score(pd.DataFrame({"color": ["a", "b"]}), ["no", "perhaps"]) == 0.5
+
+
+def test_c45_takes_an_unknown_category_as_missing_or_refuses_it():
+    X = pd.DataFrame({"color": ["a"] * 6 + ["b"] * 6})
+    model = C45Classifier().fit(X, [0] * 6 + [1] * 6)
+    assert model.predict_proba(pd.DataFrame({"color": ["c"]}))[0] == pytest.approx([0.5, 0.5])
+    with pytest.raises(ValueError, match="'c'"):
+        model.set_params(unseen="error").predict(pd.DataFrame({"color": ["c"]}))
+
+
+@pytest.mark.parametrize("weight", [[1.0, -1.0, 1.0, 1.0], [0.0] * 4, [math.nan, 1, 1, 1], [1.0] * 3])
+def test_c45_refuses_weights_that_are_none(weight):
+    with pytest.raises(ValueError, match="weight"):
+        C45Classifier().fit([["a"], ["b"], ["a"], ["b"]], [0, 1, 0, 1], sample_weight=weight)
 
 
 # CART
