@@ -339,7 +339,7 @@ cdef inline int try_branch(Pruning* p, Frame* f, int32_t n_branches) noexcept no
     cdef const int64_t* weights = of_rows + n_branches + 2
     cdef int32_t b = f.heaviest
     cdef int32_t child = p.tree.first_child[p.source[f.node]] + b
-    cdef double known = 0
+    cdef int64_t known = 0
     cdef double share
     cdef int64_t i, s, w
     cdef Frame bounds = f[0]
@@ -349,8 +349,8 @@ cdef inline int try_branch(Pruning* p, Frame* f, int32_t n_branches) noexcept no
     if reserve_parts(p, f.parts_stop - f.parts + f.rows_stop - f.rows):
         return -1
     for i in range(n_branches):
-        known += <double> weights[i]
-    share = <double> weights[b] / known
+        known += weights[i]
+    share = <double> weights[b] / <double> known
     bounds.parts = p.parts_n
     for s in range(n_branches + 1):
         if s == b + 1:
@@ -385,7 +385,7 @@ cdef inline bint next_branch(Pruning* p, Frame* f, float result, int* status) no
     cdef const int64_t* of_parts = p.segments + f.segments
     cdef const int64_t* of_rows = of_parts + n_branches + 2
     cdef const int64_t* weights = of_rows + n_branches + 2
-    cdef double known = 0
+    cdef int64_t known = 0
     cdef bint lost = of_parts[1] > of_parts[0] or of_rows[1] > of_rows[0]
     cdef bint comes
     cdef int32_t b, child
@@ -396,13 +396,13 @@ cdef inline bint next_branch(Pruning* p, Frame* f, float result, int* status) no
         f.entered = False
         f.branch += 1
     for b in range(n_branches):
-        known += <double> weights[b]
+        known += weights[b]
     while f.branch < n_branches:
         b = f.branch
         child = p.tree.first_child[node] + b
         comes = of_parts[b + 2] > of_parts[b + 1] or of_rows[b + 2] > of_rows[b + 1]
         if weights[b] > 0 and (comes or lost):
-            status[0] = enter_branch(p, f, b, known, n_branches)
+            status[0] = enter_branch(p, f, b, <double> known, n_branches)
             return True
         if weights[b] > 0:                 # ADD: nothing comes on top of it
             f.errors = f.errors + p.errors[child]

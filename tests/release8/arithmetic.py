@@ -38,7 +38,7 @@ WHOLE = np.array([n * logarithm(n) for n in range(1 << 16)])
 def xlgx(x: NDArray[Any]) -> NDArray[np.float64]:
     """x lg x in double, elementwise."""
     whole = x.astype(np.intp)
-    if np.array_equal(whole, x) and whole.max(initial=0) < len(WHOLE):
+    if (whole == x).all() and whole.max(initial=0) < len(WHOLE):
         return WHOLE[np.maximum(whole, 0)]
     return np.array([v * logarithm(v) for v in x.ravel().tolist()]).reshape(x.shape)
 
@@ -121,9 +121,10 @@ class Arithmetic(ABC):
         """I(v) = S lg S - sum of v lg v along the last axis, bits x cases."""
         r = self.round
         part = total = np.zeros(weights.shape[:-1], r)
-        for v in np.moveaxis(weights, -1, 0):
-            part = r(part + xlgx(v))
-            total = r(total + v)
+        terms = xlgx(weights)
+        for k in range(weights.shape[-1]):
+            part = r(part + terms[..., k])
+            total = r(total + weights[..., k])
         return r(xlgx(total) - part)
 
     def running(self, terms: NDArray[Any]) -> Any:

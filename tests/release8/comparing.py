@@ -38,12 +38,12 @@ def first_difference(
 
 
 def node_difference(ours: Node, theirs: Node, tolerance: float) -> str:
-    """What differs, or nothing."""
+    """What differs, or nothing.  Of equally heavy classes either may be a node's."""
     if (ours.test is None) != (theirs.test is None) or (ours.test and theirs.test and not same_test(ours.test, theirs.test)):
         return "test"
     if len(ours.children) != len(theirs.children):
         return "branches"
-    if ours.label != theirs.label:
+    if ours.label != theirs.label and not (ours.cases > 0 and ours.weights[ours.label] == ours.weights[theirs.label]):
         return "class"
     if not close(ours.cases, theirs.cases, tolerance):
         return "cases"

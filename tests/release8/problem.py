@@ -93,7 +93,8 @@ class Node:
     """A node; a leaf has no test.
 
     `cases` and `weights` (one per class) are sums of case weights; `errors` are training errors in a grown tree, predicted ones
-    in a pruned tree.
+    in a pruned tree.  For whoever wants to see why a tree is as it is, a grown tree also keeps what came to each node (cases in
+    their order, and their weights), and the split that was undone at a leaf.
     """
 
     label: int
@@ -102,6 +103,8 @@ class Node:
     errors: Any
     test: Test | None = None
     children: list[Node] = field(default_factory=list)
+    seen: tuple[NDArray[np.intp], NDArray[Any]] | None = None
+    undone: Node | None = None
 
     def walk(self, depth: int = 0) -> Iterator[tuple[Node, int]]:
         """Every node with its depth, parents first."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .arithmetic import Arithmetic, Rows
 from .problem import UNKNOWN, Node, Options, Table
 
-CONFIDENCES = (0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.00)
-DEVIATIONS = (4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.00)
+CONFIDENCES = np.array([0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.00], np.float32)
+DEVIATIONS = np.array([4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.00], np.float32)
 FAVOUR = 0.1  # errors by which a simpler tree may be worse
 
 
@@ -26,15 +25,16 @@ class Limit:
     @property
     def square(self) -> float:
         """The square of the normal quantile, which the original interpolates in a table of nine values."""
-        i = next(i for i, c in enumerate(CONFIDENCES) if self.confidence <= c and i > 0)
-        low, high = CONFIDENCES[i - 1], CONFIDENCES[i]
-        z = np.float32(DEVIATIONS[i - 1] + (DEVIATIONS[i] - DEVIATIONS[i - 1]) * (self.confidence - low) / (high - low))
-        return float(np.float32(z * z))
+        level = np.float32(self.confidence)
+        i = next(i for i in range(1, len(CONFIDENCES)) if level <= CONFIDENCES[i])
+        (low, high), (z, z_high) = CONFIDENCES[i - 1 : i + 1], DEVIATIONS[i - 1 : i + 1]
+        z += (z_high - z) * (level - low) / (high - low)
+        return float(z * z)
 
     def extra(self, n: float, errors: float) -> float:
         n, e = float(n), float(errors)
         if e < 1e-6:
-            return n * (1 - math.exp(math.log(self.confidence) / n))
+            return n * (1 - math.exp(math.log(np.float32(self.confidence)) / n))
         if e < 0.9999:
             none = self.extra(n, 0.0)
             return none + e * (self.extra(n, 1.0) - none)
@@ -71,8 +71,8 @@ def prune_node(pruning: Pruning, node: Node, rows: Rows, update: bool = True) ->
     cases, frequencies = a.total(rows), a.by_class(rows)
     label = node.label if frequencies.max() == frequencies[node.label] else int(frequencies.argmax())
     total = a.real(cases)
-    leaf_errors = total - a.real(frequencies[label])
-    as_leaf = r(leaf_errors + r(pruning.limit.extra(total, leaf_errors)))
+    leaf_errors = a.single(cases) - a.single(frequencies[label])
+    as_leaf = r(leaf_errors + r(pruning.limit.extra(a.single(cases), leaf_errors)))
     if update:
         node.label, node.cases, node.weights = label, total, a.real(frequencies)
     if node.test is None:

@@ -189,10 +189,11 @@ def rule_bits(table: Table, rules: list[Rule]) -> list[float]:
     def condition_bits(test: Test) -> float:
         return choice + (table.n_values[test.attribute] if test.kind == "subset" else bits[test.attribute])
 
-    return [
-        sum(condition_bits(c.test) for c in rule.conditions) + logarithm(len(rule.conditions)) - lg_factorial(len(rule.conditions))
-        for rule in rules
-    ]
+    def bits_of(rule: Rule) -> float:
+        n = len(rule.conditions)
+        return sum(condition_bits(condition.test) for condition in rule.conditions) + logarithm(n) - lg_factorial(n)
+
+    return [bits_of(rule) for rule in rules]
 
 
 def exception_bits(n: int, n_covered: int, false_positives: int, false_negatives: int) -> float:
@@ -314,17 +315,14 @@ def random_integers(seed: int = 1) -> Iterator[int]:
 
 def put_in_order(table: Table, rules: list[Rule]) -> RuleSet:
     """Classes by the false positives of their rules, the rules of a class by estimated error."""
-    fired = [rule.fires(table) for rule in rules]
+    of_class: list[list[Rule]] = [[rule for rule in rules if rule.label == label] for label in range(table.n_classes)]
+    covered = [np.any([rule.fires(table) for rule in own] or [np.zeros(len(table), bool)], axis=0) for own in of_class]
     uncovered = np.ones(len(table), bool)
     waiting = list(range(table.n_classes))
     ordered: list[Rule] = []
     while waiting:
-        covered = {
-            label: np.logical_or.reduce([f for f, rule in zip(fired, rules, strict=True) if rule.label == label] or [~uncovered & False])
-            for label in waiting
-        }
         label = min(waiting, key=lambda k: int((covered[k] & uncovered & (table.classes != k)).sum()))
-        ordered += sorted((rule for rule in rules if rule.label == label), key=lambda rule: rule.error)
+        ordered += sorted(of_class[label], key=lambda rule: rule.error)
         uncovered &= ~covered[label]
         waiting.remove(label)
     left = np.bincount(table.classes[uncovered], minlength=table.n_classes)
