@@ -243,12 +243,12 @@ def train(
         test_file.require(name for name in file.names if name not in ignored)
     # Categories are text as it stands in the file: the code 007 is not the number 7.
     with _status(f"Reading {data}"):
-        table = _plain(file.read({name: pl.String() for name in [*nominal, *orders]})).drop(ignored)
+        table = _without(_plain(file.read({name: pl.String() for name in [*nominal, *orders]})), ignored)
     _print_notes(file)
     if table.height == 0:
         raise ValueError(f"{data} has no rows")
-    guesses = _marker_notes(table.drop(nominal, list(orders))) if file.is_csv else {}
-    chosen, reason = _choose_task(table[target], task, algorithm, is_declared=isinstance(file, DeclaredFile))
+    guesses = _marker_notes(_without(table, [*nominal, *orders])) if file.is_csv else {}
+    chosen, reason = _choose_task(_column(table, target), task, algorithm, is_declared=isinstance(file, DeclaredFile))
     parameters = _parameters(ALGORITHMS[algorithm, chosen], seed, nominal, _typed_orders(orders, table), common, params)
     model = ALGORITHMS[algorithm, chosen](**parameters)
     blocks, where = None, ""
@@ -256,7 +256,7 @@ def train(
         table, held_out = _split(table, holdout, seed)
         blocks, where = [held_out], f"held-out rows (seed {seed})"
     with _status(f"Growing the tree on {table.height:,} rows"):
-        model.fit(table.drop(target), table[target])
+        model.fit(_without(table, [target]), table[target])
 
     if test_file is not None:
         blocks, where = [block for block in _read_blocks(test_file, model, target) if block.height], f"rows of {test}"
@@ -365,6 +365,17 @@ def _typed_orders(orders: Mapping[str, list[str]], table: pl.DataFrame) -> dict[
 def _plain(table: pl.DataFrame) -> pl.DataFrame:
     """Make integers of 128 bits floats, as no estimator takes them."""
     return table.with_columns(pl.col(name).cast(pl.Float64) for name, dtype in table.schema.items() if str(dtype) == "Int128")
+
+
+def _without(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Leave columns out; unlike polars' `drop` and `select` this takes a name such as * for a name."""
+    left_out = set(names)
+    return table[[name for name in table.columns if name not in left_out]]
+
+
+def _column(table: pl.DataFrame, name: str) -> pl.Series:
+    """Return a column without its name, which methods of a polars column may take for a pattern, too."""
+    return table[name].alias("")
 
 
 def _choose_task(column: pl.Series, task: str, algorithm: str, *, is_declared: bool) -> tuple[str, str]:
@@ -519,7 +530,7 @@ def _answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[An
     for block in blocks:
         if block.height == 0:
             continue
-        features = block.select(feature.name for feature in model.schema_.features)
+        features = block[[feature.name for feature in model.schema_.features]]
         try:
             with warnings.catch_warnings():
                 # A model of nameless columns calls them x0, x1, ...; going by these names is right here.
@@ -765,15 +776,14 @@ def _kinds(model: Estimator) -> str:
 def _marker_notes(table: pl.DataFrame) -> dict[str, str]:
     """Say, by column, which text keeps a column of numbers from being one."""
     notes = {}
-    for column in table.select(pl.col(pl.String)).iter_columns():
-        present = column.drop_nulls()
+    for name in [name for name, dtype in table.schema.items() if dtype == pl.String]:
+        present = _column(table, name).drop_nulls()
         others = present.filter(present.cast(pl.Float64, strict=False).is_null())
         if 0 < others.len() <= (1 - NEARLY) * present.len():
             text, count = others.value_counts(sort=True).row(0)
             cells = _counted(count, "cell") + (f" (and others in {others.len() - count:,})" if count < others.len() else "")
-            notes[column.name] = (
-                f"{_word(column.name)} is nominal because of {text!r} in {cells}; "
-                f"if that means missing, add --missing-marker {text!r}"
+            notes[name] = (
+                f"{_word(name)} is nominal because of {text!r} in {cells}; if that means missing, add --missing-marker {text!r}"
             )
     return notes
 
@@ -784,7 +794,7 @@ def _identifier_notes(model: Estimator, table: pl.DataFrame) -> dict[str, str]:
     return {
         name: f"{_word(name)} has a value of its own in nearly every row; --ignore {_word(name)} if it is an identifier"
         for name in nominal
-        if table.height >= MANY and table[name].n_unique() > NEARLY * table.height
+        if table.height >= MANY and _column(table, name).n_unique() > NEARLY * table.height
     }
 
 

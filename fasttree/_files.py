@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import polars as pl
+from polars.selectors import by_name
 
 from ._formats import ArffTable, C45Table, c45_file, c45_stem
 
@@ -133,7 +134,7 @@ class TableFile:
             n_rows = rows.select(pl.len()).collect().item()
         for start in range(0, n_rows, BLOCK_ROWS):
             with self._as_own_error("Parquet"):
-                block = rows.select(names).slice(start, BLOCK_ROWS).collect()
+                block = rows.select(by_name(names)).slice(start, BLOCK_ROWS).collect()[names]
             self.share_read = start / n_rows
             yield block
 
@@ -153,9 +154,9 @@ class TableFile:
             io.BytesIO(text),
             separator=self.separator,
             null_values=["", *self.markers],
-            columns=list(types),
+            columns=[self.names.index(name) for name in types],
             schema_overrides=dict(types),
-        ).select(list(types))
+        )[list(types)]  # by position and by [], as a name such as * is a pattern to polars
 
     def _csv_names(self) -> list[str]:
         with open(self.path, "rb") as raw, self._unpacked(raw) as file:

@@ -131,9 +131,8 @@ def _cut_rows(path: str, lines: Iterable[tuple[int, str]], layout: Layout) -> tu
 
 def _read_frame(blocks: Iterable[Block], columns: Mapping[str, tuple[int, Convert]]) -> pl.DataFrame:
     """Read the named columns, each from its position in the rows."""
-    return pl.concat(
-        pl.DataFrame({name: convert(texts[j], lines) for name, (j, convert) in columns.items()}) for lines, texts in blocks
-    )
+    frames = (pl.DataFrame({name: convert(texts[j], lines) for name, (j, convert) in columns.items()}) for lines, texts in blocks)
+    return pl.concat(frames, rechunk=True)
 
 
 def _texts(cells: Cells) -> pl.Series:
@@ -343,7 +342,7 @@ class _Undeclared:
     def _check(self) -> None:
         if self.limit is not None and len(self.values) + len(self.labels) > self.limit:
             allowed = "none is allowed" if self.limit == 0 else f"at most {self.limit} are allowed"
-            found = " and ".join(_described(kind, examples) for kind, examples in self._kinds() if examples)
+            found = " and ".join(filter(None, self._found()))
             raise ValueError(
                 f"{self.path} has {found} that {self.names_path} does not declare; {allowed}: declare or correct them"
             )
@@ -351,21 +350,21 @@ class _Undeclared:
     def notes(self) -> list[str]:
         read_as = "missing", f"the first class, {self.first!r}" if self.labels else ""
         return [
-            f"{self.path} has {_described(kind, examples)} that {self.names_path} does not declare, read as {meaning}"
-            for (kind, examples), meaning in zip(self._kinds(), read_as, strict=True)
-            if examples
+            f"{self.path} has {found} that {self.names_path} does not declare, read as {meaning}"
+            for found, meaning in zip(self._found(), read_as, strict=True)
+            if found
         ]
 
-    def _kinds(self) -> tuple[tuple[str, list[str]], tuple[str, list[str]]]:
-        values = [f"{name!r} {value!r} (line {line})" for line, name, value in sorted(self.values)]
-        labels = [f"{label!r} (line {line})" for line, label in sorted(self.labels)]
-        return ("value", values), ("class", labels)
+    def _found(self) -> tuple[str, str]:
+        """Say how many values and classes there are, and the first of them; nothing where there are none."""
+        values = [f"{name!r} {value!r} (line {line})" for line, name, value in sorted(self.values)[:EXAMPLES]]
+        labels = [f"{label!r} (line {line})" for line, label in sorted(self.labels)[:EXAMPLES]]
+        return _counted(len(self.values), "value", "values", values), _counted(len(self.labels), "class", "classes", labels)
 
 
-def _described(kind: str, examples: list[str]) -> str:
-    many = {"value": "values", "class": "classes"}[kind]
-    more = ", …" if len(examples) > EXAMPLES else ""
-    return f"{len(examples):,} {kind if len(examples) == 1 else many} ({', '.join(examples[:EXAMPLES])}{more})"
+def _counted(count: int, one: str, many: str, examples: list[str]) -> str:
+    more = ", …" if count > len(examples) else ""
+    return f"{count:,} {one if count == 1 else many} ({', '.join(examples)}{more})" if count else ""
 
 
 def _collect(attribute: Attribute, found: dict[str, None], path: str) -> Convert:
@@ -488,7 +487,7 @@ def _cut_case(line: str) -> Cells:
 
 
 # ARFF: Witten, Frank, Hall (2011), "Data Mining", section 2.4, and Weka's own reader.
-# Not scipy.io.arff: it knows neither quoted nor missing nominal values as Weka writes them, nor sparse rows, nor text.
+# Not scipy.io.arff: it reads neither text nor sparse rows, and keeps the backslashes in quoted values.
 
 # A value, quoted or bare, and the comma or brace after it; nothing at all matches, too.  A percent sign begins a comment only
 # where a value or a word may begin, so that a bare 50% is a value.

@@ -244,6 +244,8 @@ def _unreadable(cell: Any, name: str, row: int) -> Exception:
 
 def _series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     """Read a column of a data frame by its type, with the library's own dictionary encoding for strings."""
+    if series.implementation.is_polars():
+        series = series.alias("")  # polars takes a name such as ^a$ for a pattern, in methods of a column too
     dtype = series.dtype
     if series.implementation.is_pandas_like() and series.to_native().dtype == object:
         return _object_cells(series.to_native().tolist(), name, first_row)

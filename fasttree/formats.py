@@ -76,9 +76,9 @@ def read_c45(path: str | os.PathLike[str], *, max_undeclared: int | None = 10) -
     _require_polars()
     from ._formats import C45Table
 
-    if max_undeclared is not None and (isinstance(max_undeclared, bool) or max_undeclared < 0):
+    if not (max_undeclared is None or (isinstance(max_undeclared, int) and max_undeclared >= 0)):
         raise ValueError(f"max_undeclared={max_undeclared!r}: must be an integer >= 0, or None for any number")
-    table = C45Table(os.fspath(path), max_undeclared)
+    table = C45Table(os.fsdecode(path), max_undeclared)
     frame = table.read()
     for note in table.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
@@ -124,7 +124,7 @@ def read_arff(path: str | os.PathLike[str], target: str | None = None) -> tuple[
     _require_polars()
     from ._formats import ArffTable
 
-    table = ArffTable(os.fspath(path))
+    table = ArffTable(os.fsdecode(path))
     name = table.target if target is None else target
     if name not in table.names:
         raise ValueError(f"target={target!r}: {table.path} has no such attribute; it has {', '.join(map(repr, table.names))}")

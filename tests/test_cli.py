@@ -194,6 +194,18 @@ def test_columns_go_by_name_and_others_are_ignored(loan_model, tmp_path):
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_names_of_columns_are_no_patterns(suffix, tmp_path):
+    table = pl.DataFrame({"*": [1, 2, 3, 4], "^a.*$": ["p", "q"] * 2, "ab": [0.5] * 4, "y": ["n", "n", "m", "m"]})
+    path = tmp_path / f"t.{suffix}"
+    table.write_csv(path) if suffix == "csv" else table.write_parquet(path)
+    trained = run("train", path, "--target", "y", "--ignore", "^a.*$", "-o", tmp_path / "m.json")
+    assert "Continuous (2): *, ab" in trained
+    assert run("predict", tmp_path / "m.json", path).split() == ["prediction", "n", "n", "m", "m"]
+    run("train", path, "--target", "*", "-o", tmp_path / "m.json")
+    assert "on 4 rows" in run("evaluate", tmp_path / "m.json", path)
+
+
 def test_codes_named_categorical_stay_as_they_are_written(tmp_path):
     (tmp_path / "t.csv").write_text("zip,y\n007,a\n7,b\n007,a\n7,b\n")
     run("train", tmp_path / "t.csv", "--target", "y", "--categorical", "zip", "-o", tmp_path / "m.json")

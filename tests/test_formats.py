@@ -147,8 +147,9 @@ def test_the_eleventh_undeclared_value_is_an_error(write_c45):
         assert formats.read_c45(stem, max_undeclared=None)[0]["x"].null_count() == 6
     with pytest.raises(ValueError, match="none is allowed"):
         formats.read_c45(stem, max_undeclared=0)
-    with pytest.raises(ValueError, match="max_undeclared=-1: must be"):
-        formats.read_c45(stem, max_undeclared=-1)
+    for wrong in (-1, "5", 2.5):
+        with pytest.raises(ValueError, match=f"max_undeclared={wrong!r}: must be an integer >= 0, or None"):
+            formats.read_c45(stem, max_undeclared=wrong)
 
 
 def test_minus_999_is_missing_in_a_continuous_attribute_only(write_c45):
@@ -223,15 +224,15 @@ def test_the_parts_of_an_arff_file(write_arff):
         "@attribute plain real\n"
         "@Attribute 'two words' {red, 'dark red', \"it's\", 50%, 'a,b', '?', 'x\\'y\\\\z', ''}  % colours\n"
         '@attribute "day" DATE\n'
-        "@attribute month date 'dd.MM.yyyy'\n"
+        "@attribute month date \"dd.MM.yyyy 'at' HH:mm:ss.SSS\"\n"
         "@attribute text string\n"
         "@attribute n{1,2}\n"
         "@attribute count INTEGER\n"
         "@data % from here on\n"
-        " 1.5 , 'dark red', 2020-01-31T23:59:58, 01.02.2003, 'free, text', 1, 7\n"
+        " 1.5 , 'dark red', 2020-01-31T23:59:58, 01.02.2003 at 01:02:03.004, 'free, text', 1, 7\n"
         "\n  % nothing\n"
         "?, red, ?, ?, ?, ?, ?\n"
-        "-2e-3, \"it's\", '2021-02-28T00:00:00', '28.02.2021', don't, 2, +3 % a comment\n"
+        "-2e-3, \"it's\", '2021-02-28T00:00:00', '28.02.2021 at 00:00:00.000', don't, 2, +3 % a comment\n"
         ".5, 50%, ?, ?, 'tab\\tand \\\"quotes\\\"', 1, 4\n"
         "5., '?', ?, ?, '', 1, 5\n"
         "6, 'a,b', ?, ?, a  b, 1, 6\n"
@@ -246,7 +247,8 @@ def test_the_parts_of_an_arff_file(write_arff):
     assert categories(X["two words"]) == colours
     assert X["two words"].to_list() == [colours[k] for k in (1, 0, 2, 3, 5, 4, 6, 7)]
     assert X["day"].drop_nulls().dt.to_string("%d.%m. %H:%M:%S").to_list() == ["31.01. 23:59:58", "28.02. 00:00:00"]
-    assert X["month"].drop_nulls().dt.date().cast(pl.String).to_list() == ["2003-02-01", "2021-02-28"]
+    months = X["month"].drop_nulls().dt.to_string("%Y-%m-%d %H:%M:%S%.3f").to_list()
+    assert months == ["2003-02-01 01:02:03.004", "2021-02-28 00:00:00.000"]
     assert X["text"].to_list() == ["free, text", None, "don't", 'tab\tand "quotes"', "", "a  b", "?", "\\"]
     assert categories(X["n"]) == ["1", "2"]
     assert y.to_list() == [7, None, 3, 4, 5, 6, 7, 8]
