@@ -268,8 +268,13 @@ def best_split(problem: Problem, parts: list[Part], used: frozenset[int]) -> Spl
             winner = first_best(itertools.chain(*allowed), lambda split: split.gain, node_impurity)
         else:
             finalists = [first_best(splits, lambda split: split.gain, node_impurity) for splits in allowed]
-            winner = best_ratio([split for split in finalists if split is not None], node_impurity)
-    if winner is None or not winner.gain > problem.limits.min_gain:
+            finalists = [split for split in finalists if split is not None]
+            if problem.recipe.rank == "gain_ratio":
+                finalists = at_least_average(finalists, node_impurity)
+            winner = first_best(finalists, gain_ratio, node_impurity)
+    if winner is None:
+        return None
+    if not (gain_ratio(winner) if problem.recipe.rank == "plain_gain_ratio" else winner.gain) > problem.limits.min_gain:
         return None
     decrease = weight(parts) / weight(problem.root) * winner.gain
     return winner if decrease + np.finfo(float).eps >= problem.limits.min_impurity_decrease else None
@@ -298,16 +303,14 @@ def first_best(splits: Iterable[Split], worth: Callable[[Split], float], node_im
     return next(split for split in in_order if worth(split) >= top - tolerance(top, node_impurity))
 
 
-def best_ratio(finalists: list[Split], node_impurity: float) -> Split | None:
-    """The best gain ratio among the features whose gain is not below the average (Quinlan 1986)."""
-    if not finalists:
-        return None
-    average = math.fsum(split.gain for split in finalists) / len(finalists)
-    return first_best(
-        [split for split in finalists if split.gain >= average - tolerance(average, node_impurity)],
-        lambda split: split.gain / split.split_info,
-        node_impurity,
-    )
+def gain_ratio(split: Split) -> float:
+    return split.gain / split.split_info
+
+
+def at_least_average(finalists: list[Split], node_impurity: float) -> list[Split]:
+    """The splits whose gain is not below the average (Quinlan 1986)."""
+    average = math.fsum(split.gain for split in finalists) / max(len(finalists), 1)
+    return [split for split in finalists if split.gain >= average - tolerance(average, node_impurity)]
 
 
 # Candidates of one feature

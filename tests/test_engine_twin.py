@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable, code_columns, continuous_columns, limits, planted_tables, tables
 
 from fasttree import _grow
-from fasttree._recipe import C45, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
+from fasttree._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
 from fasttree._table import Feature, Kind, Schema, Table
 from fasttree._tree import SHARES, STOP, Tree
 
@@ -148,6 +148,8 @@ CLASSIFIERS = {
     "gini, fractional": replace(CART_CLASSIFICATION, nominal="category", missing="fractional"),
     "branch per occurring category, fractional": replace(ID3, continuous="threshold", missing="fractional"),
     "branch per declared category, ordinal thresholds": replace(ENTROPY, nominal="category", missing="fractional"),
+    "c4.5 of the textbooks": C45_TEXTBOOK,
+    "gain ratio of at least average gain": replace(C45_TEXTBOOK, rank="gain_ratio"),
 }
 COMPLETE = {
     "id3": ID3,
@@ -184,6 +186,11 @@ def kinds_for(recipe: Recipe) -> tuple[int, ...]:
 @given(table=tables(), bounds=limits(min_gain=ANY_GAIN))
 def test_classification_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
     assert_same_tree(table, CLASSIFIERS[name], bounds)
+
+
+@given(table=tables(), epsilon=st.sampled_from([1e-12, 0.1, 0.4]))
+def test_textbook_trees_stop_where_no_gain_ratio_is_large_enough(table: SmallTable, epsilon: float) -> None:
+    assert_same_tree(table, C45_TEXTBOOK, Limits(min_gain=epsilon))
 
 
 @pytest.mark.parametrize("name", COMPLETE)
