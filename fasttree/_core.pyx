@@ -1532,6 +1532,7 @@ def grow(
     double min_gain,
     double min_branch_weight,
     double min_part_weight,
+    int64_t n_total,
     int32_t max_features,
     uint64_t seed,
 ):
@@ -1542,6 +1543,7 @@ def grow(
     label : (n,) class codes, or None for regression
     y, ysum : (n,) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
+    n_total : samples of the whole training set, of which these may be some
     y_bound, square_bound : no weight x |target|, and no weight x squared deviation from a mean, is larger
 
     Returns
@@ -1595,7 +1597,7 @@ def grow(
     p.weighted = weight is not None
     p.unit = unit
     p.y_unit = y_unit
-    p.n_total = n
+    p.n_total = n_total
     p.max_depth = max_depth
     p.min_samples_split = min_samples_split
     p.min_samples_leaf = min_samples_leaf

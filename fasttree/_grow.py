@@ -39,6 +39,7 @@ def grow(
     limits: Limits,
     *,
     n_classes: int,
+    rows: npt.NDArray[np.intp] | None = None,
     block_rows: int = BLOCK_ROWS,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
@@ -54,6 +55,9 @@ def grow(
     limits : Limits
     n_classes : int
         0 for regression.
+    rows : intp array or None
+        Samples to grow on, of positive weight; None: all.  Release 8 still looks at the whole table where it says so: thresholds
+        are values that occur in it, and "very many" categories are many for all its samples.
     block_rows : int
         Samples up to which the engine works on private blocks; the tree does not depend on it.
 
@@ -63,10 +67,12 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     check_recipe(recipe, n_classes)
-    source: Table | _Rows = table
-    if sample_weight is not None and not sample_weight.all():
-        kept = np.flatnonzero(sample_weight)
-        source, target, sample_weight = _Rows(table, kept), target[kept], sample_weight[kept]
+    kept = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
+    whole = table if kept is None else _Rows(table, kept)
+    source = whole if rows is None else _Rows(table, rows)
+    chosen = kept if rows is None else rows
+    if chosen is not None:
+        target, sample_weight = target[chosen], None if sample_weight is None else sample_weight[chosen]
     n_samples = source.n_samples
     weight, unit = fixed_point_weights(sample_weight)
     encoding, has_missing = _encode(source, recipe, block_rows)
@@ -106,11 +112,12 @@ def grow(
         min_gain=limits.min_gain,
         min_branch_weight=limits.min_branch_weight if recipe.release8 else 0.0,
         min_part_weight=limits.min_part_weight,
+        n_total=whole.n_samples,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
     )
     del encoding
-    grown["threshold"] = _thresholds(grown, source, recipe)
+    grown["threshold"] = _thresholds(grown, source, whole, recipe)
     del grown["row_low"], grown["row_high"]
     tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features)
     if recipe.release8:
@@ -267,8 +274,8 @@ def _fixed_point_targets(
 # --- out of the engine
 
 
-def _thresholds(grown: dict[str, Any], table: Table | _Rows, recipe: Recipe) -> Floats:
-    """Midpoints of the two values that each cut separates; C4.5: the largest value of the table up to the midpoint."""
+def _thresholds(grown: dict[str, Any], table: Table | _Rows, whole: Table | _Rows, recipe: Recipe) -> Floats:
+    """Midpoints of the two values that each cut separates; C4.5: the largest value of the whole table up to the midpoint."""
     thresholds = np.full(len(grown["kind"]), np.nan)
     by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
     if not by_threshold.size:
@@ -280,7 +287,7 @@ def _thresholds(grown: dict[str, Any], table: Table | _Rows, recipe: Recipe) -> 
         low = column[grown["row_low"][nodes]].astype(np.float64)
         high = column[grown["row_high"][nodes]].astype(np.float64)
         if recipe.release8 and table.schema.features[feature].kind == Kind.CONTINUOUS:
-            thresholds[nodes] = _values_up_to_midpoints(column, low, high)
+            thresholds[nodes] = _values_up_to_midpoints(whole.column(int(feature)), low, high)
         else:
             thresholds[nodes] = midpoints(low, high)
     return thresholds + 0.0  # no -0.0: which of two equal zeros stands first in a column must not show
