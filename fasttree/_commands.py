@@ -58,7 +58,7 @@ ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
 }
 PARAMETERS = {
     "max_depth": "Largest number of tests on a path; a c45 tree may stay shallower, as splits that do not reduce the training "
-    "errors are taken back.",
+    "errors are taken back, and by pruning.",
     "min_samples_split": "A node with fewer samples is a leaf; 0.05 is a share of all samples.",
     "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
@@ -66,9 +66,12 @@ PARAMETERS = {
     "class_weight": "balanced, or {'class': weight, ...}.",
     "min_samples_branch": "c45: a split needs two branches with so many samples.",
     "pruning": "c45: error_based, c_alpha, or none.",
-    "confidence": "c45: of the limit that is the predicted error, such as 0.25; a smaller one prunes more.",
+    "confidence": "c45: level of the limit that is the predicted error, such as 0.25; smaller prunes more.",
 }
-FLAGS = {"subset": "c45: group the categories of nominal columns."}
+FLAGS = {
+    "subset": "c45: group the categories of nominal columns.",
+    "soft_thresholds": "c45: values near a threshold go to both branches in part, in prediction.",
+}
 
 
 class _Commands(click.Group):

@@ -419,10 +419,21 @@ def test_data_without_names_is_csv(tmp_path):
 
 
 def test_the_parameters_of_c45_can_be_reached(golf, tmp_path):
-    options = ["--confidence", "0.1", "--subset", "--min-samples-branch", "1", "--criterion", "gain", "--pruning", "none"]
+    options = [
+        "--confidence",
+        "0.1",
+        "--subset",
+        "--soft-thresholds",
+        "--min-samples-branch",
+        "1",
+        "--criterion",
+        "gain",
+        "--pruning",
+        "none",
+    ]
     run("train", golf, "--algorithm", "c45", *options, "-o", tmp_path / "m.json")
     model = fasttree.load(tmp_path / "m.json")
-    assert (model.confidence, model.subset, model.min_samples_branch) == (0.1, True, 1)
+    assert (model.confidence, model.subset, model.soft_thresholds, model.min_samples_branch) == (0.1, True, True, 1)
     assert (model.criterion, model.pruning) == ("gain", None)
     assert "confidence=2" in mistake("train", golf, "--algorithm", "c45", "--confidence", "2")
     assert "CARTClassifier has no parameter 'subset'" in mistake("train", golf, "--subset")
