@@ -65,6 +65,10 @@ class Arithmetic(ABC):
         """Every case is whole again."""
         self.weight = self.whole(len(self.table))
 
+    def values(self, attribute: int) -> NDArray[Any]:
+        """A continuous attribute, as this arithmetic stores it."""
+        return self.table.columns[attribute].astype(self.stored)
+
     # sums
 
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 
 from .problem import Node, Test
 
+INTERPOLATED = 1e-9
 PRINTED = 1e-4  # weights and errors are printed with four decimals
 
 
@@ -64,9 +65,10 @@ def same_test(a: Test, b: Test) -> bool:
 
 
 def same_bounds(a: Test, b: Test, tolerance: float) -> bool:
-    """Where only one side has bounds there is nothing to compare."""
+    """Where only one side has bounds there is nothing to compare.  They are interpolated, so they may round differently."""
     if math.isnan(a.lower) or math.isnan(b.lower):
         return True
+    tolerance = max(tolerance, INTERPOLATED)
     return close(a.lower, b.lower, tolerance) and close(a.upper, b.upper, tolerance)
 
 

@@ -27,7 +27,7 @@ def soften_node(node: Node, table: Table, rows: Rows, arithmetic: Arithmetic) ->
         return
     branch = node.test.branches(table)[rows]
     if node.test.kind == "threshold" and len(rows):
-        values = table.singles[node.test.attribute][rows]
+        values = arithmetic.values(node.test.attribute)[rows]
         order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
         known = table.take(rows[order])
         wrong = [classify(child, known, arithmetic) != known.classes for child in node.children]
@@ -38,7 +38,7 @@ def soften_node(node: Node, table: Table, rows: Rows, arithmetic: Arithmetic) ->
 
 def set_bounds(test: Test, values: NDArray[Any], wrong_left: NDArray[np.bool_], wrong_right: NDArray[np.bool_]) -> None:
     """`values` ascending; whether each of their cases would be answered wrongly by either branch."""
-    cut, n = np.float32(test.cut), len(values)
+    cut, n = values.dtype.type(test.cut), len(values)
     below = values <= cut + NEARLY
     base = int(np.where(below, wrong_left, wrong_right).sum())
     limit = base + math.sqrt((base + 0.5) * (n - base + 0.5) / (n + 1))
