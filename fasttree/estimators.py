@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _document, _grow, _prune, _soften, _text
+from . import __version__, _document, _grow, _prune, _soften, _text, _windowing
 from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
 from ._tree import Tree
@@ -57,6 +57,7 @@ def _one_of(*words: str) -> _Rule:
 
 
 _AMOUNT: _Rule = _is_amount, "a finite number >= 0"
+_COUNT_OR_NONE: _Rule = lambda value: value is None or (_is_integer(value) and value >= 1), "an integer >= 1, or None"
 _FLAG: _Rule = lambda value: isinstance(value, bool | np.bool_), "True or False"
 
 _COMMON_RULES: dict[str, _Rule] = {
@@ -697,6 +698,15 @@ class C45Classifier(_TreeClassifier):
     soft_thresholds : bool, default=False
         Whether a value near a threshold goes to both branches in part, in prediction; the intervals are found on the finished
         tree (option `-p`; the original's own evaluation ignores them).
+    windowing : bool, default=False
+        Whether trees are grown on a random window of the samples, to which those that the tree gets wrong are added until there
+        are none; of several trials the tree with the fewest estimated errors predicts (options `-t`, `-w`, `-i`).
+    n_trials : int, default=10
+        Windowing: number of trials.
+    window_size : int or None, default=None
+        Windowing: samples in the first window; None: a fifth of all, and at least twice their square root.
+    window_increment : int or None, default=None
+        Windowing: samples that a window grows by at most, unless half of the exceptions are more; None: a fifth of the first window.
     min_part_weight : float, default=0.0
         Part of a sample with a missing value below which it is not divided any more but follows the heaviest branch, in
         training.  0, as in the original, divides always.  Where a fifth of the cells are missing and rows are many, 0.1 halves
@@ -724,7 +734,7 @@ class C45Classifier(_TreeClassifier):
     unseen : {"as_missing", "error"}, default="as_missing"
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws of `max_features`.
+        Seed of the draws of `max_features` and of windowing.
 
     Attributes
     ----------
@@ -732,6 +742,8 @@ class C45Classifier(_TreeClassifier):
         The tree that predicts, as flat arrays; pruned by error it has `estimated_errors`.
     tree_unpruned_ : Tree
         The tree as grown.  It is not saved: a loaded model has `tree_` alone.
+    trees_unpruned_ : list of Tree
+        Windowing: the best tree of each trial, as grown; `C45Rules` makes its rules of all of them.
     recipe_ : Recipe
         The choices that make the algorithm, as the parameters described them.
     classes_ : ndarray of shape (n_classes,)
@@ -776,6 +788,7 @@ class C45Classifier(_TreeClassifier):
     """
 
     tree_unpruned_: Tree
+    trees_unpruned_: list[Tree]
 
     _rules = {
         **_CLASSIFIER_RULES,
@@ -791,6 +804,10 @@ class C45Classifier(_TreeClassifier):
         "confidence": (lambda value: _is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
         "alpha": _AMOUNT,
         "soft_thresholds": _FLAG,
+        "windowing": _FLAG,
+        "n_trials": (lambda value: _is_integer(value) and value >= 1, "an integer >= 1"),
+        "window_size": _COUNT_OR_NONE,
+        "window_increment": _COUNT_OR_NONE,
         "min_part_weight": (lambda value: _is_amount(value) and value < 1, "a number in [0, 1)"),
     }
 
@@ -806,6 +823,10 @@ class C45Classifier(_TreeClassifier):
         confidence: float = 0.25,
         alpha: float = 0.0,
         soft_thresholds: bool = False,
+        windowing: bool = False,
+        n_trials: int = 10,
+        window_size: int | None = None,
+        window_increment: int | None = None,
         min_part_weight: float = 0.0,
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -829,6 +850,10 @@ class C45Classifier(_TreeClassifier):
         self.confidence = confidence
         self.alpha = alpha
         self.soft_thresholds = soft_thresholds
+        self.windowing = windowing
+        self.n_trials = n_trials
+        self.window_size = window_size
+        self.window_increment = window_increment
         self.min_part_weight = min_part_weight
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -872,8 +897,30 @@ class C45Classifier(_TreeClassifier):
         limits: Limits,
         n_classes: int,
     ) -> Tree:
-        self.tree_unpruned_ = super()._make_tree(table, target, weight, recipe, limits, n_classes)
-        tree = self._prune(self.tree_unpruned_, table, target, weight)
+        def prune(tree: Tree) -> Tree:
+            return self._prune(tree, table, target, weight)
+
+        def grow_on(rows: NDArray[np.intp]) -> Tree:
+            return _grow.grow(table, target, weight, recipe, limits, n_classes=n_classes, rows=rows)
+
+        self.__dict__.pop("trees_unpruned_", None)  # a fit with windows may have gone before
+        if self.windowing:
+            trials, best = _windowing.grow_in_windows(
+                table,
+                target,
+                weight,
+                grow_on,
+                prune,
+                n_trials=self.n_trials,
+                size=self.window_size,
+                increment=self.window_increment,
+                random=check_random_state(self.random_state),
+            )
+            self.trees_unpruned_ = [trial.grown for trial in trials]
+            self.tree_unpruned_, tree = trials[best]
+        else:
+            self.tree_unpruned_ = super()._make_tree(table, target, weight, recipe, limits, n_classes)
+            tree = prune(self.tree_unpruned_)
         return _soften.soften(tree, table, target, weight) if self.soft_thresholds else tree
 
     def _prune(self, tree: Tree, table: Table, classes: NDArray[Any], weight: NDArray[np.float64] | None) -> Tree:

@@ -180,6 +180,9 @@ def test_c45_shares_a_sample_with_a_missing_value_out():
         ({"min_samples_branch": 0}, "min_samples_branch=0: must be a finite number > 0"),
         ({"min_samples_branch": -1.5}, "min_samples_branch=-1.5"),
         ({"subset": 1}, "subset=1: must be True or False"),
+        ({"soft_thresholds": "yes"}, "soft_thresholds='yes': must be True or False"),
+        ({"windowing": True, "n_trials": 0}, "n_trials=0: must be an integer >= 1"),
+        ({"window_size": 2.5}, "window_size=2.5: must be an integer >= 1, or None"),
         ({"min_part_weight": 1.0}, r"min_part_weight=1.0: must be a number in \[0, 1\)"),
         ({"epsilon": 0.1}, "epsilon=0.1 and variant='release8' exclude each other"),
         ({"subset": True, "variant": "textbook"}, "subset=True and variant='textbook' exclude each other"),
@@ -199,6 +202,19 @@ def test_c45_grades_predictions_near_a_soft_threshold():
     setosa = soft.predict_proba(rows)[:, 0]
     assert (np.diff(setosa) < 0).all()
     assert set(hard.predict_proba(rows)[:, 0]) == {0, 1}
+
+
+def test_c45_keeps_a_tree_of_every_trial_of_windowing():
+    X, y = load_iris(return_X_y=True)
+    model = C45Classifier(windowing=True, n_trials=3, window_size=40, random_state=1)
+    trees = model.fit(X, y).trees_unpruned_
+    assert len(trees) == 3
+    assert any(model.tree_unpruned_ is tree for tree in trees)
+    assert model.tree_.weight[0] == 150  # pruned with all samples
+    assert model.fit(X, y).trees_unpruned_ == trees  # a seed repeats its draws
+    model.set_params(windowing=False).fit(X, y)
+    assert not hasattr(model, "trees_unpruned_")
+    assert model.tree_ == C45Classifier().fit(X, y).tree_
 
 
 def test_c45_takes_columns_and_rows_without_a_known_value():
