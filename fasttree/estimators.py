@@ -706,7 +706,8 @@ class C45Classifier(_TreeClassifier):
     window_size : int or None, default=None
         Windowing: samples in the first window; None: a fifth of all, and at least twice their square root.
     window_increment : int or None, default=None
-        Windowing: samples that a window grows by at most, unless half of the exceptions are more; None: a fifth of the first window.
+        Windowing: samples that a window grows by at most, unless half of the exceptions are more; None: a fifth of the first
+        window.
     min_part_weight : float, default=0.0
         Part of a sample with a missing value below which it is not divided any more but follows the heaviest branch, in
         training.  0, as in the original, divides always.  Where a fifth of the cells are missing and rows are many, 0.1 halves
