@@ -24,7 +24,7 @@ from fasttree._memory cimport (
     allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
 from fasttree._merge cimport Merge, merge_groups
-from fasttree._partition cimport list_from_codes, partition_one, partition_two, spread_weight
+from fasttree._partition cimport list_from_codes, partition_one, partition_parts, partition_two, spread_weight
 from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
 from fasttree._scan cimport cut_side, form_of, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
@@ -791,6 +791,9 @@ cdef void partition_many(
     cdef Scratch* s = w.scratch
     cdef Child* child
     cdef int64_t i, b, c
+    if n_children == 2 and w.children[0].open and w.children[1].open:
+        partition_parts(entries, n, s.branch, <entry_t*> (base + w.children[0].cursor), <entry_t*> (base + w.children[1].cursor))
+        return
     for b in range(n_children):
         w.children[b].filled = 0
     for i in range(n):

@@ -31,6 +31,25 @@ cdef inline int64_t partition_two(
     return n_left
 
 
+cdef inline int64_t partition_parts(
+    const entry_t* entries, int64_t n, const uint32_t* branch, entry_t* left, entry_t* right,
+) noexcept nogil:
+    """`partition_two` where a sample may also be in both children (any branch but 0 and 1)."""
+    cdef int64_t i
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef uint32_t b
+    cdef entry_t entry
+    for i in range(n):
+        entry = entries[i]
+        b = branch[row_of(entry)]
+        left[n_left] = entry
+        right[n_right] = entry
+        n_left += b != 1
+        n_right += b != 0
+    return n_left
+
+
 cdef inline int64_t partition_one(
     const entry_t* entries, int64_t n, const uint8_t* side, uint8_t wanted, entry_t* out,
 ) noexcept nogil:
