@@ -99,13 +99,18 @@ def info_of_branches(a: Arithmetic, table: NDArray[Any], cases: Any) -> Any:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The admissible cuts of an attribute in a node, ascending: the values on their sides, and their gains less the penalty."""
+    """The admissible cuts of an attribute in a node, ascending: the values and weights on their sides, gains less the penalty."""
 
     attribute: int
     below: NDArray[Any]
     above: NDArray[Any]
+    sides: NDArray[Any]
     gains: NDArray[Any]
     infos: NDArray[Any]
+
+    def best(self, table: Table) -> Candidate | None:
+        """The cut of largest gain, the first one on ties, if there is any gain."""
+        return self.candidate(table, int(self.gains.argmax())) if self.gains.max() > 0 else None
 
     def candidate(self, table: Table, cut: int) -> Candidate:
         stored = stored_cut(table, self.attribute, self.below[cut], self.above[cut])
@@ -113,11 +118,8 @@ class Cuts:
 
 
 def threshold_candidate(growth: Growth, rows: Rows, attribute: int) -> Candidate | None:
-    """The cut of largest gain, the first one on ties."""
     cuts = admissible_cuts(growth, rows, attribute)
-    if cuts is None or not cuts.gains.max() > 0:
-        return None
-    return cuts.candidate(growth.table, int(cuts.gains.argmax()))
+    return None if cuts is None else cuts.best(growth.table)
 
 
 def admissible_cuts(growth: Growth, rows: Rows, attribute: int) -> Cuts | None:
@@ -147,7 +149,7 @@ def admissible_cuts(growth: Growth, rows: Rows, attribute: int) -> Cuts | None:
     penalty = r(logarithm(len(tried)) / float(a.single(cases)))
     sides = np.stack([np.full_like(low, lost), low, known - low], axis=1)
     infos = r(a.information(a.single(sides)) / a.single(cases))
-    return Cuts(attribute, x[tried], x[tried + 1], r(gains - penalty), infos)
+    return Cuts(attribute, x[tried], x[tried + 1], a.real(sides[:, 1:]), r(gains - penalty), infos)
 
 
 def smallest_side(growth: Growth, known: Any) -> float:

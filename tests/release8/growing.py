@@ -27,7 +27,7 @@ def grow_node(growth: Growth, rows: Rows, tested: frozenset[int]) -> Node:
     a = growth.arithmetic
     cases, frequencies = a.total(rows), a.by_class(rows)
     leaf = make_leaf(a, cases, frequencies)
-    leaf.seen = rows.copy(), a.weight[rows]
+    leaf.seen = rows.copy(), a.weight[rows], growth.minimum
     if frequencies.max() == cases or not a.reaches(cases, 2 * growth.minimum):
         return leaf
     winner = best_candidate(growth, evaluate(growth, rows, cases, tested))

@@ -59,7 +59,7 @@ class Table:
         return Table(tuple(c[rows] for c in self.columns), self.n_values, self.classes[rows], self.n_classes)
 
 
-@dataclass
+@dataclass(eq=False)
 class Test:
     """What an inner node asks: "values" has a branch per declared value, "subset" one per block of values."""
 
@@ -94,7 +94,8 @@ class Node:
 
     `cases` and `weights` (one per class) are sums of case weights; `errors` are training errors in a grown tree, predicted ones
     in a pruned tree.  For whoever wants to see why a tree is as it is, a grown tree also keeps what came to each node (cases in
-    their order, and their weights), and the split that was undone at a leaf.
+    their order, their weights, and the least weight of a branch) and the split that was undone at a leaf; a pruned tree keeps the
+    errors predicted for the node as a leaf, with its largest branch in its place, and as it was.
     """
 
     label: int
@@ -103,8 +104,9 @@ class Node:
     errors: Any
     test: Test | None = None
     children: list[Node] = field(default_factory=list)
-    seen: tuple[NDArray[np.intp], NDArray[Any]] | None = None
+    seen: tuple[NDArray[np.intp], NDArray[Any], float] | None = None
     undone: Node | None = None
+    alternatives: tuple[Any, Any, Any] | None = None
 
     def walk(self, depth: int = 0) -> Iterator[tuple[Node, int]]:
         """Every node with its depth, parents first."""

@@ -89,6 +89,7 @@ def prune_node(pruning: Pruning, node: Node, rows: Rows, update: bool = True) ->
     elif float(raised) <= float(as_tree) + FAVOUR:
         prune_node(pruning, largest, rows)
         node.become(largest)
+    node.alternatives = as_leaf, raised, as_tree
     return node.errors
 
 

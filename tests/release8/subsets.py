@@ -75,6 +75,15 @@ def subset_candidate(growth: Growth, rows: Rows, cases: Any, attribute: int) -> 
     return None if gain is None else Candidate(test, gain, blocks.info)
 
 
+def groups_candidate(growth: Growth, rows: Rows, cases: Any, test: Test) -> Candidate | None:
+    """The given groups of values, whether or not the search would find them."""
+    a = growth.arithmetic
+    table = value_table(growth, rows, test.attribute)
+    blocks = np.array([table[list(block)].sum(axis=0) for block in test.blocks])
+    gain = gain_of_branches(growth, table[0], blocks, cases, known_base(a, table, cases))
+    return None if gain is None else Candidate(test, gain, info_of_branches(a, np.vstack([table[:1], blocks]), cases))
+
+
 def merge_pure(growth: Growth, blocks: Blocks, base: Any, cases: Any) -> Blocks:
     """Blocks of the same single class become one."""
     n_before = len(blocks.tables)
