@@ -23,5 +23,16 @@ except ModuleNotFoundError as error:
 from . import measures
 from ._tree import Tree
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
+from .rules import C45Rules
 
-__all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "Tree", "__version__", "load", "measures"]
+__all__ = [
+    "C45Classifier",
+    "C45Rules",
+    "CARTClassifier",
+    "CARTRegressor",
+    "ID3Classifier",
+    "Tree",
+    "__version__",
+    "load",
+    "measures",
+]

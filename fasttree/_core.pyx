@@ -26,6 +26,11 @@ from fasttree._memory cimport (
 from fasttree._merge cimport Merge, merge_groups
 from fasttree._partition cimport list_from_codes, partition_one, partition_parts, partition_two, spread_weight
 from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
+from fasttree._rules cimport (
+    BATCH, FEW_RULES, WORDS_OF_RANDOM, Conditions, Confidence, Cover, Draft, Edges, Field, Ordered, Random, Record, Refinement,
+    Samples, Verdict, anneal, climb_from_all_sides, connect, divide, draw, fill_failing, holds, judge, lg, list_samples,
+    put_in_order, simplify, try_all,
+)
 from fasttree._scan cimport cut_side, form_of, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
 from fasttree._walk cimport TOGETHER, Flat, Step, add_shares, branch_of, stops, visit
@@ -2157,3 +2162,342 @@ def breadth_first(const int32_t[::1] first_child, const int32_t[::1] n_branches)
                 n += 1
             i += 1
     return order[:n]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rules
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef int64_t measure_paths(const int32_t[::1] parent, const int32_t[::1] leaves, int32_t* longest) noexcept nogil:
+    """How many conditions lie on the ways to these leaves, in all and at most."""
+    cdef int64_t total = 0
+    cdef Py_ssize_t i
+    cdef int32_t node, depth
+    longest[0] = 0
+    for i in range(leaves.shape[0]):
+        depth = 0
+        node = leaves[i]
+        while parent[node] >= 0:
+            depth += 1
+            node = parent[node]
+        total += depth
+        longest[0] = max(longest[0], depth)
+    return total
+
+
+cdef int32_t follow_path(
+    const Edges* edges, const Samples* samples, int32_t leaf, int32_t depth, int32_t* path, int32_t* scratch, uint64_t* failing,
+) noexcept nogil:
+    """Go on from the last leaf's path (of `depth` conditions) to this one's: only what is new costs a look at the samples."""
+    cdef int32_t n = 0
+    cdef int32_t node = leaf
+    cdef int32_t i
+    cdef bint known = True
+    while edges.parent[node] >= 0:
+        scratch[n] = node
+        n += 1
+        node = edges.parent[node]
+    for i in range(n):
+        node = scratch[n - 1 - i]
+        known = known and i < depth and path[i] == node
+        if not known:
+            path[i] = node
+            fill_failing(edges, node, samples, failing + i * samples.n_words)
+    return n
+
+
+def simplify_rules(
+    dict edges, const uint32_t[:, ::1] codes, const uint64_t[::1] padding, const int64_t[::1] class_start, int64_t n_samples,
+    const float[::1] default_error, const int32_t[::1] leaves, const int32_t[::1] labels,
+    double confidence, double coefficient, double significance,
+):
+    """The rules of leaves, without the conditions that can be missed, and without the rules that say nothing.
+
+    `edges` holds the arrays of Edges; the samples of class k are in words class_start[k], ..., class_start[k + 1] - 1 of a row of
+    bits; significance < 0 = no such test.  Returns of each rule that is left its label, conditions (nodes, in the order of
+    Release 8), errors, estimate, and the places of the samples that satisfy it.
+    """
+    cdef const int32_t[::1] parent = edges["parent"]
+    cdef const int32_t[::1] slot = edges["slot"]
+    cdef const uint32_t[::1] low = edges["low"]
+    cdef const uint32_t[::1] high = edges["high"]
+    cdef const int64_t[::1] group_start = edges["group_start"]
+    cdef const uint32_t[::1] group_code = edges["group_code"]
+    cdef const int32_t[::1] feature = edges["feature"]
+    cdef const uint8_t[::1] kind = edges["kind"]
+    cdef const double[::1] threshold = edges["threshold"]
+    cdef Edges e
+    cdef Samples samples
+    cdef Draft rule
+    cdef Confidence level
+    cdef Verdict verdict
+    cdef Arena cover
+    cdef int32_t longest
+    cdef int32_t depth = 0
+    cdef int32_t label
+    cdef int64_t n_conditions = measure_paths(parent, leaves, &longest)
+    cdef Py_ssize_t n_words = padding.shape[0]
+    cdef Py_ssize_t n_rules = 0
+    cdef Py_ssize_t i, j
+    cdef int64_t n_nodes = 0
+    cdef int64_t n_covered = 0
+    cdef int status = 0
+    cdef uint64_t[::1] failing = np.empty(max(longest, 1) * n_words, dtype=np.uint64)
+    cdef uint64_t[:, ::1] planes = np.empty((2, BATCH), dtype=np.uint64)
+    cdef int64_t[:, ::1] counts = np.empty((2, longest + 1), dtype=np.int64)
+    cdef int32_t[:, ::1] paths = np.empty((3, longest + 1), dtype=np.int32)
+    cdef double[::1] log_factorial = np.zeros(1)
+    node_array, start_array = np.empty(n_conditions, dtype=np.int32), np.zeros(leaves.shape[0] + 1, dtype=np.int64)
+    label_array, errors_array = np.empty(leaves.shape[0], dtype=np.int32), np.empty(leaves.shape[0], dtype=np.int64)
+    estimate_array, cover_array = np.empty(leaves.shape[0], dtype=np.float32), np.zeros(leaves.shape[0] + 1, dtype=np.int64)
+    cdef int32_t[::1] node_out = node_array
+    cdef int64_t[::1] start_out = start_array
+    cdef int32_t[::1] label_out = label_array
+    cdef int64_t[::1] errors_out = errors_array
+    cdef float[::1] estimate_out = estimate_array
+    cdef int64_t[::1] cover_out = cover_array
+    cdef uint32_t[::1] place_out
+    if significance >= 0:
+        log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n_samples + 1)))])
+    e.parent, e.slot, e.low, e.high, e.group_start = &parent[0], &slot[0], &low[0], &high[0], &group_start[0]
+    e.group_code = &group_code[0] if group_code.shape[0] else NULL
+    e.feature, e.kind, e.threshold = &feature[0], &kind[0], &threshold[0]
+    samples.codes = &codes[0, 0] if codes.shape[0] else NULL
+    samples.padding = &padding[0]
+    samples.n_words = n_words
+    samples.n_samples = n_samples
+    level.level = confidence
+    level.coefficient = coefficient
+    rule.failing = &failing[0]
+    rule.once, rule.twice = &planes[0, 0], &planes[1, 0]
+    rule.n, rule.right = &counts[0, 0], &counts[1, 0]
+    rule.kept = &paths[2, 0]
+    cover.data = NULL
+    cover.size = 0
+    try:
+        with nogil:
+            for i in range(leaves.shape[0]):
+                label = labels[i]
+                depth = follow_path(&e, &samples, leaves[i], depth, &paths[0, 0], &paths[1, 0], &failing[0])
+                rule.n_kept = depth
+                for j in range(depth):
+                    rule.kept[j] = <int32_t> j
+                verdict = simplify(&rule, &samples, class_start[label], class_start[label + 1], &level,
+                                   default_error[label], significance, &log_factorial[0])
+                if rule.n_kept == 0 or verdict.n == 0 or verdict.estimate >= default_error[label]:
+                    continue
+                status = reserve(&cover, (n_covered + verdict.n) * sizeof(uint32_t))
+                if status:
+                    break
+                n_covered += list_samples(&rule, &samples, <uint32_t*> cover.data + n_covered)
+                for j in range(rule.n_kept):
+                    node_out[n_nodes + j] = paths[0, rule.kept[j]]
+                put_in_order(&e, &node_out[n_nodes], rule.n_kept)
+                n_nodes += rule.n_kept
+                label_out[n_rules] = label
+                errors_out[n_rules] = verdict.errors
+                estimate_out[n_rules] = verdict.estimate
+                n_rules += 1
+                start_out[n_rules] = n_nodes
+                cover_out[n_rules] = n_covered
+        if status:
+            raise MemoryError
+        places = np.empty(n_covered, dtype=np.uint32)
+        if n_covered:
+            place_out = places
+            memcpy(&place_out[0], cover.data, n_covered * sizeof(uint32_t))
+    finally:
+        free_arena(&cover)
+    return {
+        "label": label_array[:n_rules],
+        "start": start_array[:n_rules + 1],
+        "node": node_array[:n_nodes],
+        "errors": errors_array[:n_rules],
+        "estimate": estimate_array[:n_rules],
+        "cover_start": cover_array[:n_rules + 1],
+        "cover": places,
+    }
+
+
+def seed_random():
+    """The state of the C library's random() when nobody has seeded it, for `select_rules`."""
+    state = np.empty(WORDS_OF_RANDOM + 1, dtype=np.uint32)
+    cdef uint32_t[::1] out = state
+    cdef Random r
+    cdef uint64_t word = 1
+    cdef Py_ssize_t i, _i
+    for i in range(WORDS_OF_RANDOM):
+        r.word[i] = <uint32_t> word
+        word = 16807 * word % 2147483647
+    r.oldest = 3
+    for _i in range(10 * WORDS_OF_RANDOM):
+        draw(&r)
+    for i in range(WORDS_OF_RANDOM):
+        out[i] = r.word[i]
+    out[WORDS_OF_RANDOM] = <uint32_t> r.oldest
+    return state
+
+
+def select_rules(
+    const int64_t[::1] cover_start, const int64_t[::1] cover_stop, const uint32_t[::1] cover, const int32_t[::1] label,
+    const float[::1] bits, const int32_t[::1] truth, const int64_t[::1] class_count, uint32_t[::1] random_state, bint annealing,
+):
+    """Mark, class by class, the rules that make the shortest message of rules and exceptions; uint8 (n_rules,).
+
+    Rule r fires on the samples at cover[cover_start[r]:cover_stop[r]]; truth = class of each place (padding: -1); class_count =
+    samples of each class; random_state from `seed_random`, moved on.
+    """
+    cdef Py_ssize_t n_places = truth.shape[0]
+    cdef Py_ssize_t n_rules = label.shape[0]
+    marks = np.zeros(n_rules, dtype=np.uint8)
+    cdef uint8_t[::1] out = marks
+    cdef int32_t[:, ::1] room = np.empty((6, n_places + 3), dtype=np.int32)
+    cdef int64_t[::1] rules, rule_start, group_start
+    cdef int64_t[:, ::1] alone, subsets
+    cdef int32_t[:, ::1] links, states
+    cdef uint8_t[:, ::1] selections
+    cdef float[::1] bits_of_class
+    cdef float[::1] orders = np.zeros(n_rules + 1, dtype=np.float32)
+    cdef Refinement refinement
+    cdef Cover covers
+    cdef Field field
+    cdef Record best
+    cdef Random random
+    cdef int64_t pairs, n_samples = 0
+    cdef int32_t k
+    cdef Py_ssize_t i
+    if n_rules == 0:
+        return marks
+    for k in range(class_count.shape[0]):
+        n_samples += class_count[k]
+    for i in range(1, n_rules + 1):
+        orders[i] = <float> (orders[i - 1] + lg(<double> i))
+    for i in range(WORDS_OF_RANDOM):
+        random.word[i] = random_state[i]
+    random.oldest = <int32_t> random_state[WORDS_OF_RANDOM]
+    covers.start, covers.stop = &cover_start[0], &cover_stop[0]
+    covers.place = &cover[0] if cover.shape[0] else NULL
+    refinement.group_of, refinement.size, refinement.target = &room[0, 0], &room[1, 0], &room[2, 0]
+    refinement.seen, refinement.vacant = &room[3, 0], &room[4, 0]
+    field.size = &room[5, 0]
+    field.n_samples = n_samples
+    field.lg_n = lg(<double> n_samples)
+    field.log_factorial = &orders[0]
+    for k in range(class_count.shape[0]):
+        rules = np.flatnonzero(np.equal(label, k)).astype(np.int64, copy=False)
+        if rules.shape[0] == 0:
+            continue
+        field.n_rules = <int32_t> rules.shape[0]
+        field.n_class = class_count[k]
+        with nogil:
+            pairs = divide(&refinement, &covers, &rules[0], &truth[0], k, &field)
+        rule_start, group_start = np.empty(field.n_rules + 1, dtype=np.int64), np.empty(field.n_groups + 1, dtype=np.int64)
+        links = np.empty((2, max(pairs, 1)), dtype=np.int32)
+        states = np.empty((2, field.n_groups + 1), dtype=np.int32)
+        alone = np.empty((2, field.n_rules), dtype=np.int64)
+        selections = np.zeros((2, field.n_rules), dtype=np.uint8)
+        bits_of_class = np.take(bits, rules)
+        subsets = np.zeros((2, 1 << field.n_rules if field.n_rules <= FEW_RULES else 1), dtype=np.int64)
+        field.bits = &bits_of_class[0]
+        field.rule_start, field.group_start = &rule_start[0], &group_start[0]
+        field.rule_group, field.group_rule = &links[0, 0], &links[1, 0]
+        field.times, field.whose = &states[0, 0], &states[1, 0]
+        field.right, field.wrong = &alone[0, 0], &alone[1, 0]
+        field.selected, best.selected = &selections[0, 0], &selections[1, 0]
+        best.exists = False
+        with nogil:
+            connect(&refinement, &covers, &rules[0], &field)
+            if field.n_rules <= FEW_RULES:
+                try_all(&field, &subsets[0, 0], &subsets[1, 0], best.selected)
+            elif annealing:
+                anneal(&field, &random, &best)
+            else:
+                climb_from_all_sides(&field, &random, &best)
+            for i in range(field.n_rules):
+                out[rules[i]] = best.selected[i]
+    for i in range(WORDS_OF_RANDOM):
+        random_state[i] = random.word[i]
+    random_state[WORDS_OF_RANDOM] = <uint32_t> random.oldest
+    return marks
+
+
+def drop_rules(
+    const int64_t[::1] cover_start, const int64_t[::1] cover_stop, const uint32_t[::1] cover, const int32_t[::1] label,
+    const int32_t[::1] truth, int32_t default_label,
+):
+    """Mark the rules to keep of rules in order of use; uint8 (n_rules,).
+
+    Where the first rule that fires and the next (or the default) disagree, a sample speaks for the one that is right.  The first
+    rule that more samples speak against than for goes, and all are judged anew, until there is none.
+    """
+    cdef Py_ssize_t n_rules = label.shape[0]
+    cdef Py_ssize_t n_places = truth.shape[0]
+    marks = np.ones(n_rules, dtype=np.uint8)
+    cdef uint8_t[::1] alive = marks
+    cdef int64_t[::1] start = np.zeros(n_places + 2, dtype=np.int64)
+    cdef int64_t[:, ::1] votes = np.zeros((2, n_rules + 1), dtype=np.int64)
+    cdef int32_t[::1] firing
+    cdef Ordered o
+    cdef Py_ssize_t r, rule
+    cdef int64_t i
+    if n_rules == 0:
+        return marks
+    with nogil:
+        for r in range(n_rules):
+            for i in range(cover_start[r], cover_stop[r]):
+                start[cover[i] + 2] += 1
+        for i in range(2, n_places + 2):
+            start[i] += start[i - 1]
+    firing = np.empty(max(start[n_places + 1], 1), dtype=np.int32)
+    o.start, o.rule, o.label, o.truth, o.alive = &start[0], &firing[0], &label[0], &truth[0], &alive[0]
+    o.better, o.worse = &votes[0, 0], &votes[1, 0]
+    o.default_label = default_label
+    with nogil:
+        for r in range(n_rules):
+            for i in range(cover_start[r], cover_stop[r]):
+                firing[start[cover[i] + 1]] = <int32_t> r
+                start[cover[i] + 1] += 1
+        for i in range(n_places):
+            judge(&o, <uint32_t> i, 1)
+        rule = 0
+        while rule < n_rules:
+            if not alive[rule] or o.worse[rule] <= o.better[rule]:
+                rule += 1
+                continue
+            for i in range(cover_start[rule], cover_stop[rule]):
+                judge(&o, cover[i], -1)
+            alive[rule] = False
+            for i in range(cover_start[rule], cover_stop[rule]):
+                judge(&o, cover[i], 1)
+            rule = 0
+    return marks
+
+
+def first_rules(
+    const real_t[:, :] X, const int64_t[::1] start, const int32_t[::1] feature, const uint8_t[::1] operator,
+    const double[::1] threshold, const int64_t[::1] code_start, const uint32_t[::1] code, int32_t[::1] out,
+):
+    """out[i] = the first rule whose conditions row i of X (codes as floats, missing = NaN) satisfies, -1 = none.
+
+    Rule r has the conditions start[r], ..., start[r + 1] - 1.
+    """
+    cdef Conditions c
+    cdef Py_ssize_t row, rule
+    cdef Py_ssize_t n_rules = start.shape[0] - 1
+    cdef int64_t i
+    if n_rules == 0 or feature.shape[0] == 0:
+        out[:] = -1
+        return
+    c.start, c.feature, c.operator, c.threshold = &start[0], &feature[0], &operator[0], &threshold[0]
+    c.code_start = &code_start[0]
+    c.code = &code[0] if code.shape[0] else NULL
+    with nogil:
+        for row in range(X.shape[0]):
+            out[row] = -1
+            for rule in range(n_rules):
+                i = start[rule]
+                while i < start[rule + 1] and holds(&c, i, X[row, feature[i]]):
+                    i += 1
+                if i == start[rule + 1]:
+                    out[row] = <int32_t> rule
+                    break

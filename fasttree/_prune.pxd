@@ -91,19 +91,19 @@ cdef struct Pruning:
     int64_t segments_capacity
 
 
-cdef inline double extra_errors(const Pruning* p, double n, double errors) noexcept nogil:
+cdef inline double extra_errors(double confidence, double coefficient, double n, double errors) noexcept nogil:
     """Errors to be expected of n more such cases beyond those seen: upper limit of a binomial, Release 8's approximations."""
     cdef double none, share
     if errors < 1e-6:
-        return n * (1 - exp(log(p.confidence) / n))
+        return n * (1 - exp(log(confidence) / n))
     if errors < 0.9999:
-        none = extra_errors(p, n, 0)
-        return none + errors * (extra_errors(p, n, 1) - none)
+        none = extra_errors(confidence, coefficient, n, 0)
+        return none + errors * (extra_errors(confidence, coefficient, n, 1) - none)
     if errors + 0.5 >= n:
         return 0.67 * (n - errors)
-    share = errors + 0.5 + p.coefficient / 2
-    share += sqrt(p.coefficient * ((errors + 0.5) * (1 - (errors + 0.5) / n) + p.coefficient / 4))
-    return n * share / (n + p.coefficient) - errors
+    share = errors + 0.5 + coefficient / 2
+    share += sqrt(coefficient * ((errors + 0.5) * (1 - (errors + 0.5) / n) + coefficient / 4))
+    return n * share / (n + coefficient) - errors
 
 
 cdef inline int64_t whole_weight(const Pruning* p, uint32_t row) noexcept nogil:
@@ -176,7 +176,7 @@ cdef inline void count_list(Pruning* p, Frame* f) noexcept nogil:
         best = max(best, counts[k])
     n = <float> (<double> total * p.unit)
     wrong = n - <float> (<double> best * p.unit)
-    f.leaf_errors = wrong + <float> extra_errors(p, n, wrong)
+    f.leaf_errors = wrong + <float> extra_errors(p.confidence, p.coefficient, n, wrong)
     if f.mode == PRUNE:
         memcpy(&p.counts[<int64_t> f.node * p.n_classes], counts, p.n_classes * sizeof(int64_t))
         p.total[f.node] = total

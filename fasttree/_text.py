@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def export_text(
         raise ValueError("classes: must have a label for each column of the tree's values; None for regression")
     if len(schema.features) != tree.n_features:
         raise ValueError(f"schema: has {len(schema.features)} features; the tree was grown on {tree.n_features}")
-    labels = [] if classes is None else [_word(label) for label in classes.tolist()]
+    labels = [] if classes is None else [word(label) for label in classes.tolist()]
     writer = _Writer(tree, schema, labels, int(max_categories), int(decimals), show_weights, show_missing, DRAWINGS[bool(ascii)])
     return "".join(f"{line}\n" for line in writer.lines(math.inf if max_depth is None else int(max_depth)))
 
@@ -111,10 +111,12 @@ class _Writer:
         self.show_weights = show_weights
         self.show_missing = show_missing
         self.drawing = drawing
-        self.names = [_word(feature.name) for feature in schema.features]
-        self.categories = [[_word(category) for category in feature.categories or ()] for feature in schema.features]
+        self.names = [word(feature.name) for feature in schema.features]
+        self.categories = [[word(category) for category in feature.categories or ()] for feature in schema.features]
         self.ordinal = [feature.kind == Kind.ORDINAL for feature in schema.features]
-        self.thresholds = _threshold_texts(tree)
+        tested = tree.kind == THRESHOLD
+        pairs = zip(tree.feature[tested].tolist(), tree.threshold[tested].tolist(), strict=True)
+        self.thresholds = threshold_texts(set(pairs))
         self.child_start = tree.child_start()
 
     def lines(self, max_depth: float) -> Iterator[str]:
@@ -252,7 +254,7 @@ class _Writer:
         return _fixed(weight, self.decimals)
 
 
-def _word(name: Any) -> str:
+def word(name: Any) -> str:
     """Write a name as it is, or quoted where a reader could not tell where it ends."""
     text = str(name)
     plain = text.isprintable() and text == text.strip() and text and not set(text) & set(",{}:")
@@ -274,10 +276,8 @@ def _mean(number: float, decimals: int) -> str:
     return _fixed(number, decimals) if abs(number) >= 1 or number == 0 else f"{number:.{max(decimals, 1)}g}"
 
 
-def _threshold_texts(tree: Tree) -> dict[tuple[int, float], str]:
+def threshold_texts(pairs: Set[tuple[int, float]]) -> dict[tuple[int, float], str]:
     """Text of each (feature, threshold): exact if short, else rounded so that a feature's thresholds stay apart."""
-    tested = np.flatnonzero(tree.kind == THRESHOLD)
-    pairs = set(zip(tree.feature[tested].tolist(), tree.threshold[tested].tolist(), strict=True))
     texts = {}
     long = []
     for feature, threshold in pairs:
