@@ -122,10 +122,7 @@ def to_document(
         "library": library_version,
         "algorithm": algorithm,
         "task": tree.task,
-        "has_names": schema.has_names,
-        "features": [_written_feature(feature) for feature in schema.features],
-        "targets": [target],
-        "settings": {name: _written_setting(value, f"settings[{name!r}]") for name, value in settings.items()},
+        **_written_table(schema, target, settings),
         "nodes": nodes,
         "values": tree.value.tolist(),
         **({} if tree.lower is None else {"soft_thresholds": True}),
@@ -134,7 +131,7 @@ def to_document(
 
 
 def dumps(document: Mapping[str, Any]) -> str:
-    """Write a document as JSON text: a line per entry, per column of the nodes, per row of the values and per test.
+    """Write a document as JSON text: a line per entry, per column of the nodes, per row of the values, per test and per rule.
 
     Raises
     ------
@@ -149,7 +146,7 @@ def dumps(document: Mapping[str, Any]) -> str:
                 text = "{\n  " + ",\n  ".join(f"{encode(key)}: {encode(column)}" for key, column in entry.items()) + "\n }"
             elif name == "values":
                 text = encode(entry).replace("], [", "],\n  [")  # rows hold numbers alone
-            elif name == "tests":
+            elif name in ("tests", "rules"):
                 text = encode(entry).replace('}, {"kind":', '},\n  {"kind":')  # the quote is escaped inside any text
             else:
                 text = encode(entry)
@@ -184,6 +181,16 @@ def save(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
         data = gzip.compress(data, compresslevel=6, mtime=0)
     with whole_file(path) as file:
         file.write(data)
+
+
+def _written_table(schema: Schema, target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the entries that say what a model was fitted to, and how."""
+    return {
+        "has_names": schema.has_names,
+        "features": [_written_feature(feature) for feature in schema.features],
+        "targets": [target],
+        "settings": {name: _written_setting(value, f"settings[{name!r}]") for name, value in settings.items()},
+    }
 
 
 def _written_feature(feature: Feature) -> dict[str, Any]:
@@ -348,23 +355,12 @@ def from_document(document: Any) -> Model:
         If the format or its major version is unknown, or anything in it is missing, malformed, inconsistent or not supported.
     """
     document = _typed(document, dict, "the document")
-    if document.get("format") != FORMAT:
-        raise DocumentError(f"format: must be {FORMAT!r}; got {_short(document.get('format'))}")
-    version = _entry(document, "version", str)
-    if not re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", version) or version.split(".")[0] != VERSION.split(".")[0]:
-        raise DocumentError(f"version: this library reads 1.x; got {_short(version)}")
+    _check_format(document, FORMAT, VERSION)
     task = _entry(document, "task", str)
     if task not in TASKS:
         raise DocumentError(f"task: must be one of {', '.join(TASKS)}; got {_short(task)}")
     algorithm = _entry(document, "algorithm", str)
-    schema = _read_schema(document)
-    settings = {
-        name: _read_setting(value, f"settings[{_short(name)}]") for name, value in _entry(document, "settings", dict).items()
-    }
-    targets = _entry(document, "targets", list)
-    if len(targets) != 1:
-        raise DocumentError(f"targets: this version reads 1 target; got {len(targets)}")
-    target = _typed(targets[0], dict, "targets[0]")
+    schema, target, settings = _read_table(document)
     classes = _read_classes(target) if task == "classification" else None
     tree = _read_tree(document, task, schema, 1 if classes is None else len(classes))
     return Model(tree, schema, classes, settings, algorithm)
@@ -443,6 +439,27 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise DocumentError(f"{name} is not a JSON number")
+
+
+def _check_format(document: dict[str, Any], name: str, version: str) -> None:
+    """Refuse a document of another format, or of another major version of it."""
+    if document.get("format") != name:
+        raise DocumentError(f"format: must be {name!r}; got {_short(document.get('format'))}")
+    given, major = _entry(document, "version", str), version.split(".")[0]
+    if not re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", given) or given.split(".")[0] != major:
+        raise DocumentError(f"version: this library reads {major}.x; got {_short(given)}")
+
+
+def _read_table(document: dict[str, Any]) -> tuple[Schema, dict[str, Any], dict[str, Any]]:
+    """Read what a model was fitted to, and how: schema, target, settings."""
+    schema = _read_schema(document)
+    settings = {
+        name: _read_setting(value, f"settings[{_short(name)}]") for name, value in _entry(document, "settings", dict).items()
+    }
+    targets = _entry(document, "targets", list)
+    if len(targets) != 1:
+        raise DocumentError(f"targets: this version reads 1 target; got {len(targets)}")
+    return schema, _typed(targets[0], dict, "targets[0]"), settings
 
 
 def _read_schema(document: dict[str, Any]) -> Schema:

@@ -8,6 +8,7 @@ file lays out samples and conditions for the compiled core, which does the count
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import _core, _grow, _text
+from . import __version__, _core, _document, _grow, _text
 from ._prune import normal_quantile
 from ._table import Category, Kind, Schema, Table, encode_classes, encode_table
 from ._tree import CATEGORY, KNOWN, NOMINAL, THRESHOLD, Tree
@@ -35,6 +36,9 @@ __all__ = ["C45Rules", "Condition", "Rule"]
 
 NEVER_FIRES = np.float32(0.7)  # a rule of a larger error estimate is as good as absent
 _Compiled = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+FORMAT = "fasttree.rules"
+VERSION = "1.0"
 
 MOST_SAMPLES = 2**31 - 1  # places are 32 bits
 BY_CATEGORY, BY_THRESHOLD, BY_GROUP = 1, 2, 3
@@ -537,6 +541,14 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Whether a split of a feature of more than two categories groups them.
     min_samples_branch : float, default=2
         A split needs at least two branches of this many samples.
+    windowing : bool, default=False
+        Whether trees are grown on windows of the samples; the rules of all trials' trees are pooled, and chosen among once more.
+    n_trials : int, default=10
+        Windowing: number of trials.
+    window_size : int or None, default=None
+        Windowing: samples in the first window.
+    window_increment : int or None, default=None
+        Windowing: samples that a window grows by at most.
     min_part_weight : float, default=0.0
         Part of a sample with a missing value below which it is not divided any more.
     max_depth : int or None, default=None
@@ -560,7 +572,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     unseen : {"as_missing", "error"}, default="as_missing"
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws of the growth.  The search for rules draws the numbers that the original draws.
+        Seed of the draws of the growth.  The search for rules draws the same numbers every time, those that the original draws.
 
     Attributes
     ----------
@@ -609,7 +621,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     >>> X, y = load_iris(return_X_y=True)
     >>> model = C45Rules().fit(X, y)
     >>> print(model.rules_[0])
-    if x2 <= 1.9 then 0  (cover 50, errors 0, estimate 2.7 %)
+    if x3 <= 0.6 then 0  (cover 50, errors 0, estimate 2.7 %)
     >>> model.predict(X[[0, 60, 149]])
     array([0, 1, 2])
     """
@@ -644,6 +656,10 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         epsilon: float = 0.0,
         subset: bool = False,
         min_samples_branch: float = 2,
+        windowing: bool = False,
+        n_trials: int = 10,
+        window_size: int | None = None,
+        window_increment: int | None = None,
         min_part_weight: float = 0.0,
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -666,6 +682,10 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.epsilon = epsilon
         self.subset = subset
         self.min_samples_branch = min_samples_branch
+        self.windowing = windowing
+        self.n_trials = n_trials
+        self.window_size = window_size
+        self.window_increment = window_increment
         self.min_part_weight = min_part_weight
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -722,8 +742,8 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Parameters
         ----------
         model : C45Classifier, ID3Classifier or CARTClassifier
-            Fitted.  Rules are made of `tree_unpruned_` where it has one, else of `tree_` (also of a model that was saved and
-            loaded).
+            Fitted.  Rules are made of its `trees_unpruned_` or `tree_unpruned_`, where it has them, else of `tree_` (also of a
+            model that was saved and loaded).
         X : table of shape (n_samples, n_features)
             Training samples, in general those of the tree.
         y : array-like of shape (n_samples,)
@@ -756,7 +776,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 raise ValueError(f"{name}={value!r}: must be {allowed}")
 
     def _learn(self, model: _TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
-        trees = [getattr(model, "tree_unpruned_", model.tree_)]
+        trees = getattr(model, "trees_unpruned_", None) or [getattr(model, "tree_unpruned_", model.tree_)]
         if any((tree.kind == KNOWN).any() for tree in trees):
             raise ValueError(
                 "the tree tests whether a value is missing, which no condition of a rule can say: fill in missing values"
@@ -902,6 +922,149 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         thresholds = _text.threshold_texts(_thresholds(self.rules_))
         lines = [rule._write(thresholds) for rule in self.rules_]
         return "".join(f"{line}\n" for line in [*lines, f"else {_text.word(self.default_class_)}"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the rules to a JSON file, which appears whole or not at all; `load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in ``.gz`` is compressed.  An existing file is replaced.
+
+        Raises
+        ------
+        ValueError
+            If a category or class cannot be written, such as an infinite number.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self)
+        settings = self.get_params(deep=False)
+        if isinstance(settings["random_state"], np.random.RandomState):
+            settings["random_state"] = None  # a generator has moved on since the fit
+        _document.save(path, self._to_document(settings))
+
+    def _to_document(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        rules = []
+        for rule, label in zip(self.rules_, self._labels.tolist(), strict=False):
+            conditions = [_written_condition(condition, self.schema_) for condition in rule.conditions]
+            figures = {"cover": rule.cover, "errors": rule.errors, "estimate": rule.estimate}
+            rules.append({"if": conditions, "then": label, **figures})
+        _document._check_names(self.schema_)
+        classes = _document._written_classes(self.classes_, self.n_classes_)
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "library": __version__,
+            **_document._written_table(self.schema_, {"name": "y", **classes}, settings),
+            "class_count": self.class_count_.tolist(),
+            "default": int(self._labels[-1]),
+            "default_count": self.default_count_.tolist(),
+            "n_dropped": self.n_dropped_,
+            "rules": rules,
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read fitted rules from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            JSON file, or compressed JSON file.
+
+        Returns
+        -------
+        C45Rules
+            With parameters and rules as saved; its predictions are those of the saved one.
+
+        Raises
+        ------
+        ValueError
+            If the file is not such a document.
+        OSError
+            If the file cannot be read.
+        """
+        try:
+            return cls._from_document(_document.load(path))
+        except _document.DocumentError as error:
+            raise _document.DocumentError(f"{os.fspath(path)}: {error}") from None
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any]) -> Self:
+        _document._check_format(document, FORMAT, VERSION)
+        schema, target, settings = _document._read_table(document)
+        classes = _document._read_classes(target)
+        n_classes = len(classes)
+        labels = classes.tolist()
+        rules = []
+        for i, entry in enumerate(_document._entry(document, "rules", list)):
+            where = f"rules[{i}]"
+            entry = _document._typed(entry, dict, where)
+            conditions = _document._entry(entry, "if", list, where)
+            if not conditions:
+                raise _document.DocumentError(f"{where}.if: must not be empty")
+            rules.append(
+                Rule(
+                    tuple(_read_condition(condition, schema, f"{where}.if[{j}]") for j, condition in enumerate(conditions)),
+                    labels[_document._index(entry.get("then"), n_classes, f"{where}.then")],
+                    _document._index(entry.get("cover"), MOST_SAMPLES + 1, f"{where}.cover"),
+                    _document._index(entry.get("errors"), MOST_SAMPLES + 1, f"{where}.errors"),
+                    _read_estimate(entry.get("estimate"), f"{where}.estimate"),
+                )
+            )
+        counts = [_read_counts(document, name, n_classes) for name in ("class_count", "default_count")]
+        if not counts[0].any():
+            raise _document.DocumentError("class_count: must count a sample at least")
+        default = _document._index(document.get("default"), n_classes, "default")
+        n_dropped = _document._index(document.get("n_dropped"), MOST_SAMPLES + 1, "n_dropped")
+        names = cls._get_param_names()
+        model = cls(**{name: value for name, value in settings.items() if name in names})
+        model._check_parameters()
+        model._keep(tuple(rules), schema, classes, counts[0], default, counts[1], n_dropped)
+        return model
+
+
+def _written_condition(condition: Condition, schema: Schema) -> dict[str, Any]:
+    written: dict[str, Any] = {"feature": condition.index, "operator": condition.operator}
+    if condition.threshold is not None:
+        return {**written, "threshold": condition.threshold}
+    categories = schema.features[condition.index].categories or ()
+    return {**written, "categories": [categories.index(category) for category in condition.categories]}
+
+
+def _read_condition(given: Any, schema: Schema, where: str) -> Condition:
+    given = _document._typed(given, dict, where)
+    index = _document._index(given.get("feature"), len(schema.features), f"{where}.feature")
+    feature = schema.features[index]
+    operator = _document._entry(given, "operator", str, where)
+    allowed = ("<=", ">") if feature.categories is None else ("=", "in")
+    if operator not in allowed:
+        raise _document.DocumentError(f"{where}.operator: must be one of {', '.join(allowed)} for {feature.name!r}")
+    if feature.categories is None:
+        threshold = _document._number(given.get("threshold"), f"{where}.threshold")
+        return Condition(feature.name, index, feature.kind, operator, threshold)
+    chosen = [
+        _document._index(j, len(feature.categories), f"{where}.categories")
+        for j in _document._entry(given, "categories", list, where)
+    ]
+    if not chosen or len(set(chosen)) < len(chosen) or (operator == "=" and len(chosen) > 1):
+        raise _document.DocumentError(f"{where}.categories: must be one category for '=', different ones for 'in'")
+    return Condition(feature.name, index, feature.kind, operator, None, tuple(feature.categories[j] for j in chosen))
+
+
+def _read_estimate(given: Any, where: str) -> float:
+    estimate = _document._number(given, where)
+    if not 0 <= estimate <= 1:
+        raise _document.DocumentError(f"{where}: must be from 0 to 1; got {estimate!r}")
+    return estimate
+
+
+def _read_counts(document: dict[str, Any], name: str, n_classes: int) -> NDArray[np.int64]:
+    counts = _document._entry(document, name, list)
+    if len(counts) != n_classes:
+        raise _document.DocumentError(f"{name}: has {len(counts)} numbers; must have {n_classes}, one per class")
+    return np.array([_document._index(count, MOST_SAMPLES + 1, f"{name}[{k}]") for k, count in enumerate(counts)], dtype=np.int64)
 
 
 def _whole_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.int64]:
