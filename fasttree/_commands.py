@@ -70,6 +70,7 @@ PARAMETERS = {
 }
 FLAGS = {
     "subset": "c45: group the categories of nominal columns.",
+    "windowing": "c45: grow trees on a part of the rows and on what they get wrong, and keep the best; see --param n_trials.",
     "soft_thresholds": "c45: values near a threshold go to both branches in part, in prediction.",
 }
 

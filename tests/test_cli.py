@@ -435,6 +435,9 @@ def test_the_parameters_of_c45_can_be_reached(golf, tmp_path):
     model = fasttree.load(tmp_path / "m.json")
     assert (model.confidence, model.subset, model.soft_thresholds, model.min_samples_branch) == (0.1, True, True, 1)
     assert (model.criterion, model.pruning) == ("gain", None)
+    run("train", golf, "--algorithm", "c45", "--windowing", "--param", "n_trials=3", "-o", tmp_path / "m.json")
+    model = fasttree.load(tmp_path / "m.json")
+    assert (model.windowing, model.n_trials, model.soft_thresholds) == (True, 3, False)
     assert "confidence=2" in mistake("train", golf, "--algorithm", "c45", "--confidence", "2")
     assert "CARTClassifier has no parameter 'subset'" in mistake("train", golf, "--subset")
 
