@@ -33,26 +33,29 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from . import __version__, _document
+from . import __version__, _document, rules
 from ._files import DeclaredFile, TableFile, open_table
 from ._output import whole_file
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
+from .rules import C45Rules
 
 __all__ = ["fasttree"]
 
 File: TypeAlias = TableFile | DeclaredFile
-Estimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor
+TreeEstimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor
+Estimator: TypeAlias = TreeEstimator | C45Rules
 
 FEW = 20  # numbers with so many distinct whole values are classes, unless the user says otherwise
 NEARLY = 0.9  # share of the cells of a column that makes a note worth while
 MANY = 50  # rows; in fewer, each may well have a value of its own
 NOTES = 8  # on columns, at most
 WIDTH = 100  # of a line of column names
-LINES = 60  # of a tree that `train` prints unasked
+LINES = 60  # of a tree or of rules that `train` prints unasked
 SHOWN_CLASSES = 30  # of a confusion matrix for people
 ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
     ("id3", "classification"): ID3Classifier,
     ("c45", "classification"): C45Classifier,
+    ("c45rules", "classification"): C45Rules,
     ("cart", "classification"): CARTClassifier,
     ("cart", "regression"): CARTRegressor,
 }
@@ -170,7 +173,7 @@ def _open(path: str, markers: Sequence[str], separator: str) -> File:
 @click.option(
     "--target", metavar="NAME", help="Column to predict; by default the class of C4.5's files, the last attribute of ARFF."
 )
-@click.option("--algorithm", type=click.Choice(["cart", "c45", "id3"]), default="cart", show_default=True)
+@click.option("--algorithm", type=click.Choice(["cart", "c45", "c45rules", "id3"]), default="cart", show_default=True)
 @click.option(
     "--task",
     type=click.Choice(["auto", "classification", "regression"]),
@@ -215,7 +218,7 @@ def train(
     separator: str,
     **common: str | bool | None,
 ) -> None:
-    """Grow a tree on DATA, print it and measure it.
+    """Grow a tree on DATA (or, by c45rules, learn rules), print it and measure it.
 
     DATA is a CSV file with a header (also .csv.gz), a Parquet file, an ARFF file (.arff) or one of C4.5's files (.names, .data).
     Columns of text are nominal, columns of numbers continuous; for id3, columns of integers are nominal too, and continuous ones
@@ -226,6 +229,8 @@ def train(
     if holdout is not None and not 0 < holdout < 1:
         raise click.UsageError(f"--holdout {holdout:g}: must be a share between 0 and 1")
     depth = _print_depth(print_depth)
+    if algorithm == "c45rules" and depth not in (None, math.inf):
+        raise click.UsageError("rules have no depth: --print-depth must be all")
     if output is not None:
         _check_output(output, [data, test])
     file = _open(data, markers, separator)
@@ -259,7 +264,7 @@ def train(
     if holdout is not None:
         table, held_out = _split(table, holdout, seed)
         blocks, where = [held_out], f"held-out rows (seed {seed})"
-    with _status(f"Growing the tree on {table.height:,} rows"):
+    with _status(f"Learning from {table.height:,} rows"):
         model.fit(_without(table, [target]), table[target])
 
     if test_file is not None:
@@ -281,7 +286,7 @@ def train(
     if len(notes) > NOTES:
         click.echo(f"Notes on {_counted(len(notes) - NOTES, 'more column')} are left out")
     click.echo()
-    _print_tree(model, depth)
+    _print_rules(model, depth) if isinstance(model, C45Rules) else _print_tree(model, depth)
     if pruning:
         click.echo("\n" + _aligned(_pruning_rows(pruning)), nl=False)
     click.echo(f"\n{_summary(model)}")
@@ -453,10 +458,24 @@ def _split(table: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, 
 
 def _save(model: Estimator, target: str, path: str) -> None:
     """Save a model as its `save` does, and the target's name with it."""
-    classes, settings = getattr(model, "classes_", None), model.get_params(deep=False)
-    document = _document.to_document(model.tree_, model.schema_, classes, settings, model.recipe_.name, __version__)
+    settings = model.get_params(deep=False)
+    if isinstance(model, C45Rules):
+        document = model._to_document(settings)
+    else:
+        classes = getattr(model, "classes_", None)
+        document = _document.to_document(model.tree_, model.schema_, classes, settings, model.recipe_.name, __version__)
     document["targets"][0]["name"] = target
     _document.save(path, document)
+
+
+def _load(path: str) -> tuple[Estimator, str]:
+    """Read a tree or rules, and the name of the target (y where it has none)."""
+    try:
+        document = _document.load(path)
+    except _document.DocumentError as error:
+        raise ValueError(f"{path}: {error}") from None
+    model: Estimator = C45Rules.load(path) if document.get("format") == rules.FORMAT else load(path)
+    return model, document["targets"][0].get("name", "y")
 
 
 def _check_output(path: str, inputs: Sequence[str | None]) -> None:
@@ -492,7 +511,7 @@ def predict(model: str, data: str, output: str | None, proba: bool, markers: Seq
 
     DATA is a file as for `train`.  Columns go by their names; others than those that the tree was grown on are ignored.
     """
-    tree = load(model)
+    tree, _ = _load(model)
     if proba and isinstance(tree, CARTRegressor):
         raise ValueError(f"{model} is a regression tree, which has no classes for --proba")
     file = _open(data, markers, separator)
@@ -598,10 +617,9 @@ def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: 
     DATA is a file as for `train`.  Classification: accuracy, precision, recall and F1 of each class, confusion matrix.
     Regression: R², RMSE, MAE.
     """
-    tree = load(model)
+    tree, saved = _load(model)
     file = _open(data, markers, separator)
     if target is None:
-        saved = _document.load(model)["targets"][0].get("name", "y")
         target = saved if saved in file.names or file.target is None else file.target
     if target not in file.names:
         raise ValueError(f"{data} has no column {target!r}: name the truth by --target; it has {_names(file.names)}{file.hint}")
@@ -695,8 +713,13 @@ def _compare_classes(truth: list[Any], predicted: Any, classes: list[Any], targe
 @click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters alone.")
 def show(model: str, max_depth: int | None, weights: bool, missing: bool | None, as_ascii: bool) -> None:
-    """Draw a saved tree as text."""
-    tree = load(model)
+    """Draw a saved tree as text, or list saved rules."""
+    tree, _ = _load(model)
+    if isinstance(tree, C45Rules):
+        if max_depth is not None or weights or missing is not None or as_ascii:
+            raise click.UsageError(f"{model} holds rules, which are listed as they are: leave out the options")
+        click.echo(f"{tree.export_text()}\n{_summary(tree)}")
+        return
     as_ascii = as_ascii or not _draws()
     click.echo(tree.export_text(max_depth=max_depth, show_weights=weights, show_missing=missing, ascii=as_ascii))
     click.echo(_summary(tree))
@@ -716,7 +739,16 @@ def _print_depth(text: str | None) -> float | None:
     return int(text)
 
 
-def _print_tree(model: Estimator, depth: float | None) -> None:
+def _print_rules(model: C45Rules, depth: float | None) -> None:
+    lines = model.export_text().splitlines(keepends=True)
+    left_out = 0 if depth is not None else max(0, len(lines) - 1 - LINES)  # the last line is the default class
+    click.echo("".join(lines[: len(lines) - 1 - left_out]), nl=False)
+    if left_out:
+        click.echo(f"{'…' if _draws() else '...'} {_counted(left_out, 'more rule')}; --print-depth all prints everything")
+    click.echo(lines[-1], nl=False)
+
+
+def _print_tree(model: TreeEstimator, depth: float | None) -> None:
     deepest = model.get_depth()
     if depth is None:
         lines = np.cumsum(np.bincount(model.tree_.depth())) - 1  # a line per node but the root
@@ -741,6 +773,15 @@ def _task(model: Estimator) -> str:
 
 
 def _described(model: Estimator, target: str) -> dict[str, Any]:
+    if isinstance(model, C45Rules):
+        return {
+            "algorithm": "c45rules",
+            "task": _task(model),
+            "target": target,
+            "n_rows": int(model.class_count_.sum()),
+            "rules": len(model.rules_),
+            "conditions": sum(len(rule.conditions) for rule in model.rules_),
+        }
     tree = model.tree_
     return {
         "algorithm": model.recipe_.name,
@@ -754,6 +795,10 @@ def _described(model: Estimator, target: str) -> dict[str, Any]:
 
 
 def _summary(model: Estimator) -> str:
+    if isinstance(model, C45Rules):
+        n_conditions = sum(len(rule.conditions) for rule in model.rules_)
+        sizes = f"{_counted(len(model.rules_), 'rule')}, {_counted(n_conditions, 'condition')}"
+        return f"{type(model).__name__}: {sizes}, learned from {_counted(int(model.class_count_.sum()), 'row')}"
     tree = model.tree_
     sizes = f"{_counted(tree.node_count, 'node')}, {_counted(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}"
     return f"{type(model).__name__}: {sizes}, grown on {_counted(int(tree.n_samples[0]), 'row')}"

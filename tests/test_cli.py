@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from sklearn.metrics import accuracy_score, mean_absolute_error, precision_recall_fscore_support, r2_score
 
 import fasttree
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _commands, _files, cli, formats
+from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, _commands, _files, cli, formats
 from fasttree._files import TableFile
 from fasttree._output import whole_file
 
@@ -480,6 +480,41 @@ def test_train_prints_the_figures_of_the_original(shared, tmp_path):
     assert found["pruned"]["predicted_errors"] == pytest.approx(expected["pruned"]["estimated_errors"], abs=1e-4)
 
 
+def test_rules_are_saved_listed_and_used(golf, tmp_path):
+    trained = run("train", golf, "--algorithm", "c45rules", "-o", tmp_path / "m.json")
+    X, y = formats.read_c45(golf.with_suffix(".test"))
+    model = C45Rules.load(tmp_path / "m.json")
+    listed = run("show", tmp_path / "m.json")
+    assert listed.startswith(model.export_text())
+    assert listed in trained
+    run("predict", tmp_path / "m.json", golf.with_suffix(".test"), "--proba", "-o", tmp_path / "p.csv")
+    predictions = pl.read_csv(tmp_path / "p.csv")
+    assert predictions["prediction"].to_list() == model.predict(X).tolist()
+    assert np.array_equal(predictions.drop("prediction").to_numpy(), model.predict_proba(X))
+    figures = json.loads(run("evaluate", tmp_path / "m.json", golf.with_suffix(".test"), "--json"))
+    assert figures["accuracy"] == accuracy_score(y.to_list(), model.predict(X))
+    assert "leave out the options" in run("show", tmp_path / "m.json", "--weights", code=2)
+    (tmp_path / "m.json").write_text((tmp_path / "m.json").read_text().replace('"rules"', '"laws"', 1))
+    assert "m.json: " in mistake("show", tmp_path / "m.json")
+
+
+def test_rules_are_learned_printed_and_measured(golf, monkeypatch):
+    X, y = formats.read_c45(golf)
+    model = C45Rules(confidence=0.4).fit(X, y)
+    arguments = ["train", golf, "--algorithm", "c45rules", "--confidence", "0.4"]
+    printed = run(*arguments)
+    assert f"\n\n{model.export_text()}\nC45Rules: " in printed
+    n_conditions = sum(len(rule.conditions) for rule in model.rules_)
+    assert f"C45Rules: {len(model.rules_)} rules, {n_conditions} conditions, learned from 14 rows\nAccuracy" in printed
+    X, y = formats.read_c45(golf.with_suffix(".test"))
+    summary = json.loads(run(*arguments, "--json"))
+    assert (summary["rules"], summary["conditions"], summary["n_rows"]) == (len(model.rules_), n_conditions, 14)
+    assert summary["evaluation"]["accuracy"] == accuracy_score(y.to_list(), model.predict(X))
+    monkeypatch.setattr(_commands, "LINES", 1)
+    assert f"… {len(model.rules_) - 1} more rules; --print-depth all" in run(*arguments)
+    assert model.export_text() in run(*arguments, "--print-depth", "all")
+
+
 # Blocks
 
 
@@ -640,6 +675,7 @@ def test_wrong_words_in_predict_and_evaluate(loan_model, tmp_path):
         ["train", LOAN, "--target", "class", "--separator", "||"],
         ["train", LOAN, "--target", "class", "--print-depth", "-1"],
         ["train", LOAN, "--target", "class", "--algorithm", "c45", "--task", "regression"],
+        ["train", LOAN, "--target", "class", "--algorithm", "c45rules", "--print-depth", "2"],
         ["predict"],
         ["prune"],
     ],
@@ -659,7 +695,8 @@ def test_help_has_examples(name):
 
 def test_the_help_of_train_names_every_parameter():
     text = " ".join(run("train", "--help").split())
-    for algorithm, estimator in (("id3", ID3Classifier), ("c45", C45Classifier), ("cart", CARTClassifier)):
+    algorithms = {"id3": ID3Classifier, "c45": C45Classifier, "c45rules": C45Rules, "cart": CARTClassifier}
+    for algorithm, estimator in algorithms.items():
         listed = text.partition(f"repeatable. {algorithm}: " if algorithm == "id3" else f". {algorithm}: ")[2].partition(".")[0]
         for name in estimator().get_params():
             options = {"categorical_features": "--categorical", "ordinal_features": "--ordinal", "random_state": "--seed"}
