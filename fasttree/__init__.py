@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
         "(pip install -e .) or start Python in another folder, so that the installed package is found"
     ) from error
 
-from . import measures
+from . import formats, measures
 from ._tree import Tree
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
 from .rules import C45Rules
@@ -33,6 +33,7 @@ __all__ = [
     "ID3Classifier",
     "Tree",
     "__version__",
+    "formats",
     "load",
     "measures",
 ]
