@@ -40,6 +40,8 @@ TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 DEFAULT_DTYPES = {"int": "int64", "float": "float64", "bool": "bool"}
 OTHER_DTYPES = ("object", "int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "float16", "float32")
 
+FIRST_KEYS = {"tests": "kind", "rules": "if"}  # of the objects in a list that get a line each
+
 Scalar: TypeAlias = str | int | float | bool
 
 
@@ -146,8 +148,9 @@ def dumps(document: Mapping[str, Any]) -> str:
                 text = "{\n  " + ",\n  ".join(f"{encode(key)}: {encode(column)}" for key, column in entry.items()) + "\n }"
             elif name == "values":
                 text = encode(entry).replace("], [", "],\n  [")  # rows hold numbers alone
-            elif name in ("tests", "rules"):
-                text = encode(entry).replace('}, {"kind":', '},\n  {"kind":')  # the quote is escaped inside any text
+            elif name in FIRST_KEYS:
+                first = encode(FIRST_KEYS[name])
+                text = encode(entry).replace(f"}}, {{{first}:", f"}},\n  {{{first}:")  # the quote is escaped inside any text
             else:
                 text = encode(entry)
             lines.append(f" {encode(name)}: {text}")

@@ -58,15 +58,14 @@ cdef extern from *:
         return word;
     }
 
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static int fasttree_lowest_bit(uint64_t word) {
-        unsigned long i = 0;
-        while (!(word >> i & 1)) i++;
-        return (int) i;
-    }
-    #else
+    #if defined(__GNUC__)
     #define fasttree_lowest_bit(word) __builtin_ctzll(word)
+    #else
+    static int fasttree_lowest_bit(uint64_t word) {
+        int i = 0;
+        while (!(word >> i & 1)) i++;
+        return i;
+    }
     #endif
     """
     int64_t count_common "fasttree_count_common"(const uint64_t* a, const uint64_t* b, int64_t n) noexcept nogil

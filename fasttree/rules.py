@@ -1085,10 +1085,11 @@ def _whole_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.int64
 def _as_codes_of(known: NDArray[Any], classes: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.intp]:
     """Codes of the tree's classes in place of codes of the classes of a target."""
     code_of = {label: code for code, label in enumerate(known.tolist())}
+    labels = classes.tolist()
     for code in np.unique(codes).tolist():
-        if classes[code] not in code_of:
-            raise ValueError(f"y has the class {classes[code]!r}, which the tree does not know: it knows {known.tolist()}")
-    new = np.array([code_of.get(label, -1) for label in classes.tolist()], dtype=np.intp)
+        if labels[code] not in code_of:
+            raise ValueError(f"y has the class {labels[code]!r}, which the tree does not know: it knows {known.tolist()}")
+    new = np.array([code_of.get(label, -1) for label in labels], dtype=np.intp)
     return new[codes]
 
 

@@ -410,15 +410,26 @@ def drop(problem: Problem, rules: list[NaiveRule], default: int) -> list[NaiveRu
         del rules[harmful[0]]
 
 
-def induce(problem: Problem, tree: Tree) -> tuple[list[NaiveRule], int, int]:
-    """Rules in order of use, default class, and how many rules the last look dropped."""
-    rules = rules_of(problem, tree)
+def choose(problem: Problem, rules: list[NaiveRule], random: Iterator[float]) -> tuple[list[NaiveRule], int]:
+    """Rules in order of use, and the default class."""
     which, value_bits = test_bits(problem)
-    random = draws()
     chosen = []
     for label in range(problem.n_classes):
         of_class = [rule for rule in rules if rule.label == label]
         chosen.append(select(ClassRules(problem, of_class, label, which, value_bits), random))
-    ordered, default = arrange(problem, chosen)
+    return arrange(problem, chosen)
+
+
+def induce(problem: Problem, trees: Sequence[Tree]) -> tuple[list[NaiveRule], int, int]:
+    """Rules in order of use, default class, and how many rules the last look dropped."""
+    random = draws()
+    pools = [rules_of(problem, tree) for tree in trees]
+    pool = pools[0]
+    if len(trees) > 1:
+        pool = []
+        for rules in pools:
+            for rule in choose(problem, rules, random)[0]:
+                add_unless_known(pool, rule)
+    ordered, default = choose(problem, pool, random)
     kept = drop(problem, ordered, default)
-    return kept, default, len(ordered) - len(kept)
+    return [rule for rule in kept if rule.estimate <= NEVER_FIRES], default, len(ordered) - len(kept)

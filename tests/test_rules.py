@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+import json
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import naive_rules
@@ -14,11 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from release8.comparing import same_rules
 from release8.recorded import DataSet, sets_in, shipped_sets
+from scipy.stats import fisher_exact
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from strategies import CONTINUOUS, SmallTable, tables
 from test_engine_twin import EncodedTable, grow_compiled
 
-from fasttree import C45Rules
+from fasttree import C45Classifier, C45Rules, CARTClassifier, ID3Classifier, _core
 from fasttree._recipe import C45, Limits, Recipe
 from fasttree._table import Kind, Table
 from fasttree._tree import Tree
@@ -26,7 +31,6 @@ from fasttree.rules import Condition, Rule, _Induction, _Samples
 
 SHIPPED = shipped_sets()
 SUBSETS = replace(C45, nominal="groups", ordinal="groups")
-CLASS_COUNT = 300  # more samples than fit into a few words
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +105,10 @@ def problem_of(table: SmallTable, **options: Any) -> naive_rules.Problem:
     )
 
 
-def induce(table: SmallTable, tree: Tree, grouped: bool, *, confidence=0.25, redundancy=1.0, significance=None, annealing=False):
+def induce(table: SmallTable, trees: list[Tree], grouped: bool, *, confidence=0.25, redundancy=1.0, significance=None):
     weight = None if table.sample_weight is None else table.sample_weight.astype(np.int64)
     samples = _Samples(table.y, table.n_classes, weight)
-    induction = _Induction([tree], cast(Table, EncodedTable(table)), samples, redundancy, annealing, grouped)
+    induction = _Induction(trees, cast(Table, EncodedTable(table)), samples, redundancy, False, grouped)
     found = induction.run(confidence, significance)
     rules = found.rules
     described = [
@@ -123,9 +127,9 @@ def induce(table: SmallTable, tree: Tree, grouped: bool, *, confidence=0.25, red
 def assert_as_twin(table: SmallTable, recipe: Recipe, **options: Any) -> int:
     tree = grow_compiled(table, recipe, Limits(min_branch_weight=options.pop("min_branch_weight", 2.0)))
     problem = problem_of(table, **options)
-    rules, default, n_dropped = naive_rules.induce(problem, tree)
+    rules, default, n_dropped = naive_rules.induce(problem, [tree])
     expected = [(rule.nodes, rule.label, len(rule.fires), len(rule.wrong(problem)), rule.estimate) for rule in rules]
-    assert induce(table, tree, recipe is SUBSETS, **options) == (expected, default, n_dropped)
+    assert induce(table, [tree], recipe is SUBSETS, **options) == (expected, default, n_dropped)
     return len(rules)
 
 
@@ -141,20 +145,133 @@ def test_small_tables_have_the_rules_of_the_twin(recipe, table, confidence, redu
     assert_as_twin(table, recipe, min_branch_weight=1.0, **options)
 
 
+def larger_table(seed: int) -> SmallTable:
+    """Noisy, so that a class has more rules than can all be tried."""
+    rng, n = np.random.default_rng(seed), 360
+    continuous = [np.where(rng.random(n) < 0.05, np.nan, rng.integers(0, 9, n) / 2) for _ in range(3)]
+    codes = [rng.integers(seed % 2, 5, n).astype(np.uint8) for _ in range(2)]
+    y = (np.nan_to_num(continuous[0]) > 2).astype(np.intp) ^ (codes[0] == 2)
+    y[rng.random(n) < 0.2] = seed % 3
+    return SmallTable((*continuous, *codes), (0, 0, 0, 2, 2), (0, 0, 0, 4, 4), y, 3)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_larger_tables_have_the_rules_of_the_twin(seed):
-    rng = np.random.default_rng(seed)
-    continuous = [np.where(rng.random(CLASS_COUNT) < 0.05, np.nan, rng.integers(0, 9, CLASS_COUNT) / 2) for _ in range(3)]
-    codes = [rng.integers(0 if seed % 2 else 1, 5, CLASS_COUNT).astype(np.uint8) for _ in range(2)]
-    y = (np.nan_to_num(continuous[0]) > 2).astype(np.intp) ^ (codes[0] == 2)
-    y[rng.random(CLASS_COUNT) < 0.15] = seed % 3
-    table = SmallTable((*continuous, *codes), (0, 0, 0, 2, 2), (0, 0, 0, 4, 4), y, 3)
+    table = larger_table(seed)
     assert_as_twin(table, C45, min_branch_weight=1.0)
+    tree = grow_compiled(table, C45, Limits(min_branch_weight=1.0))
+    labels = [rule.label for rule in naive_rules.rules_of(problem_of(table), tree)]
+    assert max(np.bincount(labels)) > 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rules_of_several_trees_are_pooled_as_the_twin_does(seed):
+    table = larger_table(seed)
+    trees = [grow_compiled(table.take(np.arange(start, table.n_samples, 3)), C45, Limits()) for start in range(3)]
+    problem = problem_of(table)
+    rules, default, n_dropped = naive_rules.induce(problem, trees)
+    expected = [(rule.label, len(rule.fires), len(rule.wrong(problem)), rule.estimate) for rule in rules]
+    described, *rest = induce(table, trees, False)
+    assert ([rule[1:] for rule in described], *rest) == (expected, default, n_dropped)
+
+
+# The kernels, one by one, on rules that no tree would give
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A rule without conditions: a class, where it fires, an estimate."""
+
+    label: int
+    fires: frozenset[int]
+    estimate: np.float32 = np.float32(0.1)
+
+
+@st.composite
+def bare_rules(draw: st.DrawFn, n_rules: st.SearchStrategy[int]) -> tuple[naive_rules.Problem, list[Bare]]:
+    n, n_classes = draw(st.integers(5, 60)), draw(st.integers(2, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    share = draw(st.sampled_from([0.05, 0.3, 0.6]))
+    rules = [
+        Bare(int(rng.integers(n_classes)), frozenset(np.flatnonzero(rng.random(n) < share).tolist()))
+        for _ in range(draw(n_rules))
+    ]
+    return naive_rules.Problem([], [], rng.integers(0, n_classes, n), n_classes), rules
+
+
+def covers(samples: _Samples, rules: list[Bare]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    place_of = np.empty(samples.n_samples, dtype=np.uint32)
+    place_of[samples.rows] = samples.places
+    lists = [np.sort(place_of[sorted(rule.fires)]) for rule in rules]
+    stop = np.cumsum([0] + [len(places) for places in lists])
+    return stop[:-1], stop[1:], np.concatenate([*lists, np.empty(0)]).astype(np.uint32)
+
+
+@given(problem_and_rules=bare_rules(st.one_of(st.integers(0, 8), st.integers(15, 50))))
+def test_the_search_selects_what_the_twin_selects(problem_and_rules):
+    problem, rules = problem_and_rules
+    rng = np.random.default_rng(len(rules))
+    bits = rng.integers(1, 40, len(rules)).astype(np.float32) / 4
+    samples = _Samples(problem.y, problem.n_classes, None)
+    labels = np.array([rule.label for rule in rules], dtype=np.int32)
+    state = _core.seed_random()
+    marks = _core.select_rules(*covers(samples, rules), labels, bits, samples.truth, samples.class_count, state, False)
+    random = naive_rules.draws()
+    for label in range(problem.n_classes):
+        of_class = np.flatnonzero(labels == label)
+        candidates = class_rules(problem, [rules[i] for i in of_class], label, bits[of_class])
+        selected = naive_rules.select(candidates, random)
+        assert [rules[i] for i in of_class if marks[i]] == selected
+
+
+def class_rules(problem: naive_rules.Problem, rules: list[Bare], label: int, bits: np.ndarray) -> naive_rules.ClassRules:
+    candidates = naive_rules.ClassRules(problem, [], label, np.float32(0), [])
+    candidates.rules, candidates.bits, candidates.fires = rules, list(bits), [rule.fires for rule in rules]
+    return candidates
+
+
+@given(problem_and_rules=bare_rules(st.integers(15, 40)))
+def test_annealing_ends_where_no_single_rule_more_or_less_is_shorter(problem_and_rules):
+    problem, rules = problem_and_rules
+    rules = [replace(rule, label=0) for rule in rules]
+    bits = np.full(len(rules), 4, dtype=np.float32)
+    samples = _Samples(problem.y, problem.n_classes, None)
+    labels = np.zeros(len(rules), dtype=np.int32)
+    marks = _core.select_rules(
+        *covers(samples, rules), labels, bits, samples.truth, samples.class_count, _core.seed_random(), True
+    )
+    candidates = class_rules(problem, rules, 0, bits)
+    selected = marks.astype(bool).tolist()
+    length = candidates.length(selected)
+    for i in range(len(rules)):
+        assert candidates.length([s != (i == j) for j, s in enumerate(selected)]) >= length
+
+
+@given(problem_and_rules=bare_rules(st.integers(0, 12)), default=st.integers(0, 1))
+def test_the_rules_dropped_are_those_that_the_twin_drops(problem_and_rules, default):
+    problem, rules = problem_and_rules
+    samples = _Samples(problem.y, problem.n_classes, None)
+    labels = np.array([rule.label for rule in rules], dtype=np.int32)
+    marks = _core.drop_rules(*covers(samples, rules), labels, samples.truth, default)
+    kept = naive_rules.drop(problem, list(enumerate_as(rules)), default)
+    assert np.flatnonzero(marks).tolist() == [rule.estimate for rule in kept]
+
+
+def enumerate_as(rules: list[Bare]) -> Iterator[Bare]:
+    """The rules with their numbers as estimates, to tell equal ones apart."""
+    for i, rule in enumerate(rules):
+        yield replace(rule, estimate=i)
 
 
 def test_draws_the_numbers_of_the_c_library():
     first = [round(x * 2**31) for x in itertools.islice(naive_rules.draws(), 3)]
     assert first == [1804289383, 846930886, 1681692777]
+
+
+@pytest.mark.parametrize("counts", [(0, 5, 3, 2), (2, 8, 5, 5), (1, 0, 0, 4), (3, 3, 0, 7)])
+def test_fishers_tail_is_that_of_the_exact_test(counts):
+    e0, r0, e1, r1 = counts
+    assert naive_rules.fisher_tail(*counts) == pytest.approx(fisher_exact([[e0, r0], [e1, r1]], alternative="less").pvalue)
 
 
 # Quinlan's program
@@ -214,6 +331,264 @@ def test_rules_of_all_tables_are_those_of_release_8(shared):
             total += n_compared
             assert len(wrong) <= OTHER_TREES.get(name, 0), (name, wrong)
     assert total > 250
+
+
+# What must hold of any rules
+
+
+def satisfies(condition: Condition, cell: Any) -> bool:
+    if cell is None or cell != cell:
+        return False
+    if condition.operator == "<=":
+        return bool(cell <= condition.threshold)
+    if condition.operator == ">":
+        return bool(cell > condition.threshold)
+    return cell in condition.categories
+
+
+def fires(rule: Rule, row: dict[str, Any]) -> bool:
+    return all(satisfies(condition, row[condition.feature]) for condition in rule.conditions)
+
+
+@pytest.mark.parametrize("subset", [False, True])
+def test_a_rule_covers_and_errs_as_its_conditions_say(noisy, subset):
+    X, y = noisy
+    model = C45Rules(subset=subset).fit(X, y)
+    rows = X.to_dict("records")
+    assert len(model.rules_) > 10
+    for rule in model.rules_:
+        here = [i for i, row in enumerate(rows) if fires(rule, row)]
+        assert rule.cover == len(here)
+        assert rule.errors == sum(y[i] != rule.label for i in here)
+        assert rule.errors / rule.cover < rule.estimate <= 0.7
+
+
+def test_the_first_rule_that_fires_decides(noisy):
+    X, y = noisy
+    model = C45Rules().fit(X, y)
+    rows = X.to_dict("records")
+    first = [next((i for i, rule in enumerate(model.rules_) if fires(rule, row)), -1) for row in rows]
+    assert -1 in first
+    assert model.apply(X).tolist() == first
+    expected = [model.default_class_ if i < 0 else model.rules_[i].label for i in first]
+    assert model.predict(X).tolist() == expected
+
+
+def test_the_order_of_rows_does_not_matter(noisy):
+    X, y = noisy
+    model = C45Rules().fit(X, y)
+    order = np.random.default_rng(0).permutation(len(X))
+    other = C45Rules().fit(X.iloc[order], y[order])
+    assert (model.rules_, model.default_class_) == (other.rules_, other.default_class_)
+
+
+@pytest.mark.parametrize("options", [{}, {"annealing": True}, {"windowing": True, "n_trials": 3, "random_state": 0}])
+def test_a_second_fit_gives_the_same_rules(noisy, options):
+    assert C45Rules(**options).fit(*noisy).rules_ == C45Rules(**options).fit(*noisy).rules_
+
+
+def test_a_sample_of_weight_2_is_two_samples_and_one_of_weight_0_none(noisy):
+    X, y = noisy
+    weight = np.random.default_rng(1).integers(0, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), weight)
+    weighted, repeated = C45Rules().fit(X, y, sample_weight=weight), C45Rules().fit(X.iloc[rows], y[rows])
+    assert weighted.rules_ == repeated.rules_
+    assert weighted.default_class_ == repeated.default_class_
+    assert (weighted.class_count_ == repeated.class_count_).all()
+
+
+def test_a_missing_or_unseen_value_satisfies_nothing(golf):
+    model = C45Rules().fit(*golf)
+    X = pd.DataFrame({"outlook": ["snow", None], "temperature": [70, None], "humidity": [None, 99], "windy": ["true", "true"]})
+    assert model.apply(X).tolist() == [-1, -1]
+    assert model.predict(X).tolist() == ["Play", "Play"]
+    with pytest.raises(ValueError, match="snow"):
+        model.set_params(unseen="error").predict(X)
+
+
+def test_probabilities_are_the_confidence_of_the_rule_and_shares_of_the_rest(golf):
+    X, y = golf
+    model = C45Rules().fit(X, y)
+    proba = model.predict_proba(X)
+    assert proba.sum(axis=1) == pytest.approx(1)
+    for row, first in zip(proba, model.apply(X), strict=True):
+        if first >= 0:
+            assert row[model.classes_ == model.rules_[first].label] == pytest.approx(model.rules_[first].confidence)
+        else:  # the two samples that no rule covers are of one class
+            assert row.tolist() == [1.0, 0.0]
+
+
+def test_of_several_other_classes_the_more_frequent_is_the_more_probable():
+    X = np.arange(20.0)[:, None]
+    model = C45Rules().fit(X, ["a"] * 10 + ["b"] * 6 + ["c"] * 4)
+    first = model.apply([[0.0]])[0]
+    estimate = model.rules_[first].estimate
+    assert model.rules_[first].label == "a"
+    assert model.predict_proba([[0.0]])[0] == pytest.approx([1 - estimate, 0.6 * estimate, 0.4 * estimate])
+
+
+def test_where_every_sample_is_covered_unknown_ones_have_the_frequencies_of_the_classes():
+    X = np.arange(20.0)[:, None]
+    model = C45Rules().fit(X, ["a"] * 12 + ["b"] * 8)
+    assert (model.apply(X) >= 0).all()
+    assert model.predict_proba([[np.nan]])[0] == pytest.approx([0.6, 0.4])
+
+
+def test_one_class_needs_no_rule():
+    model = C45Rules().fit([[1.0], [2.0]], ["a", "a"])
+    assert model.rules_ == ()
+    assert model.export_text() == "else a\n"
+    assert model.predict([[3.0]]).tolist() == ["a"]
+    assert model.predict_proba([[3.0]]).tolist() == [[1.0]]
+
+
+# Other trees
+
+
+def test_rules_come_from_the_tree_before_pruning(noisy):
+    X, y = noisy
+    tree = C45Classifier().fit(X, y)
+    assert tree.tree_.node_count < tree.tree_unpruned_.node_count
+    assert C45Rules.from_tree(tree, X, y).rules_ == C45Rules().fit(X, y).rules_
+
+
+def test_rules_take_the_parameters_of_the_tree_where_none_are_given(noisy):
+    tree = C45Classifier(confidence=0.1, min_samples_branch=5).fit(*noisy)
+    model = C45Rules.from_tree(tree, *noisy, redundancy=2.0)
+    assert (model.confidence, model.min_samples_branch, model.redundancy) == (0.1, 5, 2.0)
+    assert C45Rules.from_tree(tree, *noisy, confidence=0.3).confidence == 0.3
+
+
+def test_windows_give_rules_of_all_their_trees(noisy):
+    X, y = noisy
+    tree = C45Classifier(windowing=True, n_trials=3, random_state=0).fit(X, y)
+    rules = C45Rules.from_tree(tree, X, y).rules_
+    assert rules == C45Rules(windowing=True, n_trials=3, random_state=0).fit(X, y).rules_
+    assert rules != C45Rules().fit(X, y).rules_
+
+
+def test_trees_by_other_algorithms_give_rules():
+    X = pd.DataFrame({"size": ["s", "m", "l", "xl"] * 10, "colour": ["red", "red", "blue", "green", "blue"] * 8})
+    X["size"] = X["size"].astype(pd.CategoricalDtype(["s", "m", "l", "xl"], ordered=True))
+    y = np.where(X["size"].isin(["s", "m"]) & (X["colour"] != "green"), "yes", "no")
+    for tree in (ID3Classifier(), CARTClassifier(), C45Classifier(variant="textbook"), C45Classifier(subset=True)):
+        model = C45Rules.from_tree(tree.fit(X, y), X, y)
+        assert (model.predict(X) == y).all()
+    small = C45Rules.from_tree(CARTClassifier(max_depth=1).fit(X, X["size"] <= "m"), X, X["size"] <= "m")
+    assert [str(rule.conditions[0]) for rule in small.rules_] == ["size in {l, xl}", "size in {s, m}"]
+
+
+def test_a_tree_that_asks_whether_a_value_is_missing_is_refused():
+    X, y = np.array([[np.nan], [np.nan], [1.0], [1.0]]), [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="whether a value is missing"):
+        C45Rules.from_tree(CARTClassifier().fit(X, y), X, y)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "words"),
+    [
+        ("confidence", 1.0, r"confidence=1.0: must be a number in \(0, 1\)"),
+        ("redundancy", 0, "redundancy=0: must be a finite number > 0"),
+        ("significance", 5, r"significance=5: must be a number in \[0, 1\], or None"),
+        ("annealing", "yes", "annealing='yes': must be True or False"),
+        ("criterion", "gini", "criterion='gini': must be"),
+        ("min_samples_branch", 0, "min_samples_branch=0: must be a finite number > 0"),
+        ("unseen", "ignore", "unseen='ignore': must be"),
+    ],
+)
+def test_a_wrong_parameter_is_told_with_what_is_allowed(golf, parameter, value, words):
+    with pytest.raises(ValueError, match=words):
+        C45Rules(**{parameter: value}).fit(*golf)
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ([1.0] * 13 + [0.5], r"sample_weight\[13\] is 0.5: rules count whole samples"),
+        ([-1.0] * 14, "not negative"),
+        ([0.0] * 14, "non-zero"),
+        ([2.0**30] * 14, "at most 2147483647"),
+        ([1.0] * 3, "one weight per sample"),
+    ],
+)
+def test_weights_must_count_whole_samples(golf, weight, words):
+    tree = C45Classifier().fit(*golf)
+    with pytest.raises(ValueError, match=words):
+        C45Rules.from_tree(tree, *golf, sample_weight=weight)
+
+
+def test_a_class_that_the_tree_does_not_know_is_refused(golf):
+    X, y = golf
+    tree = C45Classifier().fit(X, y)
+    with pytest.raises(ValueError, match="'Perhaps', which the tree does not know"):
+        C45Rules.from_tree(tree, X, ["Perhaps", *y[1:]])
+
+
+# Copies
+
+
+@pytest.mark.parametrize("ending", ["json", "json.gz"])
+def test_a_saved_model_is_the_same_after_loading(noisy, tmp_path, ending):
+    X, y = noisy
+    model = C45Rules(subset=True, redundancy=2.0).fit(X, y)
+    model.save(tmp_path / f"rules.{ending}")
+    loaded = C45Rules.load(tmp_path / f"rules.{ending}")
+    assert loaded.rules_ == model.rules_
+    assert loaded.get_params() == model.get_params()
+    assert loaded.n_dropped_ == model.n_dropped_
+    assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
+    assert (loaded.feature_names_in_ == model.feature_names_in_).all()
+    assert loaded.predict(X).dtype == model.predict(X).dtype
+
+
+def spoil(document: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
+    place: Any = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return document
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("format",), "fasttree.tree", "format: must be 'fasttree.rules'"),
+        (("version",), "2.0", "this library reads 1.x"),
+        (("rules", 0, "then"), 2, r"rules\[0\].then: must be an integer from 0 to 1"),
+        (("rules", 0, "if"), [], r"rules\[0\].if: must not be empty"),
+        (("rules", 0, "if", 0, "operator"), "<=", "operator: must be one of =, in"),
+        (("rules", 0, "if", 0, "categories"), [0, 1], "categories: must be one category"),
+        (("rules", 0, "estimate"), 1.5, "estimate: must be from 0 to 1"),
+        (("rules", 2, "if", 1, "threshold"), None, "threshold: must be a finite number"),
+        (("class_count",), [14], "class_count: has 1 numbers; must have 2"),
+        (("class_count",), [0, 0], "class_count: must count a sample"),
+        (("default",), -1, "default: must be an integer from 0 to 1"),
+    ],
+)
+def test_a_spoiled_file_is_refused_with_the_place_and_the_reason(golf, tmp_path, path, value, words):
+    file = tmp_path / "rules.json"
+    C45Rules().fit(*golf).save(file)
+    file.write_text(json.dumps(spoil(json.loads(file.read_text()), *path, value=value)))
+    with pytest.raises(ValueError, match=words):
+        C45Rules.load(file)
+
+
+def test_a_pickled_model_predicts_the_same(noisy):
+    X, y = noisy
+    model = C45Rules().fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.rules_ == model.rules_
+    assert (copy.predict(X) == model.predict(X)).all()
+
+
+def test_a_clone_has_the_parameters_and_no_rules(golf):
+    model = C45Rules(confidence=0.1, significance=0.05).fit(*golf)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "rules_")
 
 
 # Inside scikit-learn
