@@ -147,7 +147,7 @@ cdef inline void climb(const Problem* p, Scratch* s, Merge* m, int64_t q) noexce
         largest = 0
         for b in range(m.n):
             large += cases(p, s.block_weight[b]) >= p.min_branch_weight
-            if s.block_weight[b] > s.block_weight[largest]:
+            if cases(p, s.block_weight[b]) > cases(p, s.block_weight[largest]):
                 largest = b
         best.i = -1
         best.gain = -RELEASE8_TOLERANCE

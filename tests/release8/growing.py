@@ -44,8 +44,9 @@ def grow_node(growth: Growth, rows: Rows, tested: frozenset[int]) -> Node:
 
 
 def make_leaf(a: Arithmetic, cases: Any, frequencies: NDArray[Any]) -> Node:
-    label = int(frequencies.argmax())
-    return Node(label, a.real(cases), a.real(frequencies), a.real(cases) - a.real(frequencies[label]))
+    weights = a.real(frequencies)
+    label = int(weights.argmax())
+    return Node(label, a.real(cases), weights, a.real(cases) - weights[label])
 
 
 def grow_branches(growth: Growth, node: Node, rows: Rows, cases: Any, tested: frozenset[int]) -> None:

@@ -30,7 +30,7 @@ class Blocks:
     worth: float
 
     def size(self, growth: Growth, block: int) -> float:
-        return float(growth.arithmetic.real(row_sums(self.tables[block])))
+        return float(growth.arithmetic.single(row_sums(self.tables[block])))
 
     def sizes(self, growth: Growth) -> list[float]:
         return [self.size(growth, block) for block in range(len(self.tables))]
@@ -55,7 +55,7 @@ def subset_candidate(growth: Growth, rows: Rows, cases: Any, attribute: int) -> 
     a = growth.arithmetic
     table = value_table(growth, rows, attribute)
     least, growth.minimum = growth.minimum, 1
-    if float(a.real(cases - row_sums(table[0]))) < EPSILON:
+    if float(a.single(cases - row_sums(table[0]))) < EPSILON:
         if not a.repeats_defects:
             growth.minimum = least  # the original forgets this, for the rest of its run
         return None
@@ -89,7 +89,7 @@ def merge_pure(growth: Growth, blocks: Blocks, base: Any, cases: Any) -> Blocks:
     n_before = len(blocks.tables)
     i = 0
     while i < len(blocks.tables) - 1:
-        label = int((growth.arithmetic.real(blocks.tables[i]) >= TRACE).argmax())
+        label = int((growth.arithmetic.single(blocks.tables[i]) >= TRACE).argmax())
         j = i + 1
         while is_pure(growth, blocks, i, label) and j < len(blocks.tables):
             if is_pure(growth, blocks, j, label):
@@ -101,7 +101,7 @@ def merge_pure(growth: Growth, blocks: Blocks, base: Any, cases: Any) -> Blocks:
 
 
 def is_pure(growth: Growth, blocks: Blocks, block: int, label: int) -> bool:
-    return float(growth.arithmetic.real(blocks.tables[block][label])) >= blocks.size(growth, block) - TRACE
+    return float(growth.arithmetic.single(blocks.tables[block][label])) >= blocks.size(growth, block) - TRACE
 
 
 def climb(growth: Growth, blocks: Blocks, base: Any, cases: Any, least: float) -> Blocks:
