@@ -40,6 +40,7 @@ _Compiled = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArra
 FORMAT = "fasttree.rules"
 VERSION = "1.0"
 
+ROUNDING = 1e-9  # of Fisher's probability, a sum of exponentials: one that equals the level must not exceed it
 MOST_SAMPLES = 2**31 - 1  # places are 32 bits
 BY_CATEGORY, BY_THRESHOLD, BY_GROUP = 1, 2, 3
 OPERATORS = {"<=": 0, ">": 1, "=": 2, "in": 2}
@@ -442,7 +443,7 @@ class _Induction:
             self.conditions.trees[i].label[leaves].astype(np.int32),
             float(np.float32(confidence)),
             float(normal_quantile(confidence) ** 2),
-            -1.0 if significance is None else significance,
+            -1.0 if significance is None else significance * (1 + ROUNDING),
         )
         start, cover_start = found["start"], found["cover_start"]
         return _Drafts(
