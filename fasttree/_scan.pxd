@@ -118,6 +118,7 @@ cdef struct Left:              # what stands on the left of the current position
     int64_t table_right
     int64_t mean               # squared error: the node's mean, so that sums stay small and exact
     int64_t before             # samples that were on the left at the start
+    int32_t n_moved            # classes in s.moved
     int64_t first              # list position of the first known value
 
 
@@ -135,6 +136,7 @@ cdef inline Left start_sweep(
     at.table = 0
     at.table_right = 0
     at.mean = 0
+    at.n_moved = 0
     if p.sweep == LINEAR and p.n_classes == 0:
         if block.weight == NULL:
             at.mean = total.sum // total.n
@@ -152,6 +154,11 @@ cdef inline Left start_sweep(
             at.table_right += p.xlogx[s.right[k]]
     if p.sweep == LINEAR:
         at.sum = s.left[1]
+    elif p.sweep == GENERIC and p.impurity == ENTROPY:
+        for k in range(p.n_classes):
+            s.moved[k] = k
+            s.is_moved[k] = True
+        at.n_moved = p.n_classes
     return at
 
 
@@ -268,6 +275,34 @@ cdef inline int64_t sweep_table(
     return m
 
 
+cdef inline double entropy_risks(const Problem* p, Scratch* s, Left* at) noexcept nogil:
+    """risk_of(left) + risk_of(right), bit for bit, with logarithms of those classes only that have moved since the last time."""
+    cdef int32_t width = p.n_classes
+    cdef double* c = s.terms
+    cdef int32_t i, k
+    cdef double total = 0
+    cdef double part = 0
+    cdef double left
+    for i in range(at.n_moved):
+        k = s.moved[i]
+        s.is_moved[k] = False
+        c[k] = <double> s.left[k] * p.unit
+        c[width + k] = xlogx(c[k])
+        c[2 * width + k] = <double> s.right[k] * p.unit
+        c[3 * width + k] = xlogx(c[2 * width + k])
+    at.n_moved = 0
+    for k in range(width):
+        total += c[k]
+        part += c[width + k]
+    left = max(xlogx(total) - part, 0.0)
+    total = 0
+    part = 0
+    for k in range(width):
+        total += c[2 * width + k]
+        part += c[3 * width + k]
+    return left + max(xlogx(total) - part, 0.0)
+
+
 cdef inline int64_t sweep_weights(
     const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits,
     const entry_t* entries, int64_t start, int64_t stop,
@@ -275,19 +310,25 @@ cdef inline int64_t sweep_weights(
     """a = risk on the left + on the right, from the class weights."""
     cdef int64_t m = 0
     cdef int64_t j, weight
-    cdef uint32_t row
+    cdef uint32_t row, k
+    cdef bint entropy = p.impurity == ENTROPY
     for j in range(start, stop):
         row = row_of(entries[j])
+        k = block.label[row]
         weight = 1 if block.weight == NULL else block.weight[row]
         at.weight += weight
-        s.left[block.label[row]] += weight
-        s.right[block.label[row]] -= weight
+        s.left[k] += weight
+        s.right[k] -= weight
+        if entropy and not s.is_moved[k]:
+            s.is_moved[k] = True
+            s.moved[at.n_moved] = <int32_t> k
+            at.n_moved += 1
         if code_of(entries[j]) == code_of(entries[j + 1]):
             continue
         if block.weight != NULL and not limits.w_min <= at.weight <= limits.w_max:
             continue
         s.positions[m] = <int32_t> j
-        s.a[m] = risk_of(p, s.left) + risk_of(p, s.right)
+        s.a[m] = entropy_risks(p, s, at) if entropy else risk_of(p, s.left) + risk_of(p, s.right)
         m += 1
     return m
 
@@ -874,7 +915,8 @@ cdef inline Cut branch_per_group(
         if w >= p.min_branch_weight * (1 - 1e-12):
             reasonable += 1
         if p.n_classes:
-            remaining += risk_of(p, &s.group_stat[g * p.width])
+            if not p.release8 or p.min_impurity_decrease > 0 or p.min_gain > -INFINITY:  # else nobody asks for the gain
+                remaining += risk_of(p, &s.group_stat[g * p.width])
         else:
             # sum of squares around the means = -sum(s^2 / w), up to what the node's own term cancels
             remaining -= (<double> s.group_stat[g] * p.y_unit) * (<double> s.group_stat[g] * p.y_unit) / w

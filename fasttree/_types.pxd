@@ -230,6 +230,9 @@ cdef struct Scratch:
     int64_t* left
     int64_t* right
     int64_t* mark                  # left class weights at the start of a chunk
+    double* terms                  # entropy of weights: c and c log2 c per class, on the left, then on the right
+    int32_t* moved                 # classes whose terms are out of date
+    uint8_t* is_moved
     int64_t* totals                # class weights of the known samples
     int64_t* lost                  # class weights of the samples with a missing value
     int64_t* hist                  # counted features: code x width
