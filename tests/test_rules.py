@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from release8 import Node, Options, Original, Twin
 from release8.comparing import same_rules
 from release8.recorded import DataSet, sets_in, shipped_sets
 from scipy.stats import fisher_exact
@@ -26,7 +27,7 @@ from test_engine_twin import EncodedTable, grow_compiled
 from fasttree import C45Classifier, C45Rules, CARTClassifier, ID3Classifier, _core
 from fasttree._recipe import C45, Limits, Recipe
 from fasttree._table import Kind, Table
-from fasttree._tree import Tree
+from fasttree._tree import CATEGORY, LEAF, SHARES, STOP, THRESHOLD, Tree
 from fasttree.rules import Condition, Rule, _Induction, _Samples
 
 SHIPPED = shipped_sets()
@@ -331,6 +332,49 @@ def test_rules_of_all_tables_are_those_of_release_8(shared):
             total += n_compared
             assert len(wrong) <= OTHER_TREES.get(name, 0), (name, wrong)
     assert total > 250
+
+
+def as_tree(root: Node, n_features: int) -> Tree:
+    """A tree of the twin without groups of categories, as the flat tree."""
+    nodes, parents, first_children = [root], [-1], []
+    for i, node in enumerate(nodes):  # grows while it is read
+        first_children.append(len(nodes) if node.children else -1)
+        nodes += node.children
+        parents += [i] * len(node.children)
+    kinds = {"threshold": THRESHOLD, "values": CATEGORY}
+    return Tree(
+        task="classification",
+        n_features=n_features,
+        parent=parents,
+        first_child=first_children,
+        n_branches=[len(node.children) for node in nodes],
+        feature=[node.test.attribute if node.test else -1 for node in nodes],
+        kind=[kinds[node.test.kind] if node.test else LEAF for node in nodes],
+        threshold=[node.test.cut if node.test else np.nan for node in nodes],
+        missing=[SHARES if node.test else STOP for node in nodes],
+        table_start=np.zeros(len(nodes) + 1, np.int64),
+        table_code=np.empty(0, np.uint32),
+        table_branch=np.empty(0, np.int32),
+        n_samples=np.ceil([node.cases for node in nodes]).astype(np.int64),
+        weight=[node.cases for node in nodes],
+        value=np.array([node.weights for node in nodes], np.float64),
+        impurity=np.zeros(len(nodes)),
+        gain=np.zeros(len(nodes)),
+    )
+
+
+def test_rules_of_the_originals_own_tree_are_those_of_release_8_where_ours_differs(shared):
+    dataset = sets_in(shared)["adult"]
+    run = next(run for run in dataset.runs if run.of_rules)
+    split = dataset.split(run.split)
+    X, y = split.train.iloc[:, :-1], split.train.iloc[:, -1]
+    model = C45Classifier(pruning=None).fit(X, y)
+    model.tree_unpruned_ = as_tree(Twin(split.tables[0], Original).unpruned(Options()), X.shape[1])
+    rules = C45Rules.from_tree(model, X, y)
+    assert len(rules.rules_) == run.figures["n_rules"] == 112
+    assert sum(len(rule.conditions) for rule in rules.rules_) == run.figures["n_conditions"]
+    assert rules.default_class_ == run.figures["default_class"]
+    assert int((rules.predict(X) != y.to_numpy()).sum()) == run.figures["train_errors"]
 
 
 # What must hold of any rules
