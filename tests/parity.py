@@ -16,11 +16,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from release8 import Engine, Node, Original, Twin
+from release8.classifying import class_weights
 from release8.comparing import first_difference
 from release8.parting import ANY, Parting, part_of_growth
 from release8.problem import Options, Test
@@ -28,6 +30,7 @@ from release8.recorded import DataSet, Run, agree, sets_in, shipped_sets, tree_f
 
 from fasttree import C45Classifier
 from fasttree._tree import CATEGORY, NOMINAL, THRESHOLD, Tree
+from fasttree.rules import C45Rules, Condition
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -75,15 +78,27 @@ def as_test(tree: Tree, node: int) -> Test | None:
     return test
 
 
+def rules_as_lines(found: C45Rules) -> list[dict[str, Any]]:
+    """Rules in the words of the recorded ones."""
+
+    def words(condition: Condition) -> list[Any]:
+        if condition.threshold is not None:
+            return [condition.feature, condition.operator, condition.threshold]
+        categories = list(condition.categories)
+        return [condition.feature, condition.operator, categories if condition.operator == "in" else categories[0]]
+
+    return [
+        {"if": [words(c) for c in rule.conditions], "then": rule.label, "estimated_error": rule.estimate} for rule in found.rules_
+    ]
+
+
 class Ours:
     """fasttree's models of one split, each fitted once."""
 
     def __init__(self, dataset: DataSet, split: str) -> None:
         self.dataset, self.split = dataset, dataset.split(split)
         self._models: dict[str, C45Classifier] = {}
-
-    def offers(self, run: str) -> bool:
-        return run != "rules"
+        self.rules = cache(self._rules)
 
     def model(self, run: str) -> C45Classifier:
         key = str(PARAMETERS[run])
@@ -100,6 +115,14 @@ class Ours:
 
     def figures(self, run: Run) -> dict[str, Any]:
         """What the original printed for this run, by us."""
+        if run.of_rules:
+            found = self.rules()
+            return {
+                "n_rules": len(found.rules_),
+                "n_conditions": sum(len(rule.conditions) for rule in found.rules_),
+                "default_class": found.default_class_,
+                "rules_dropped_in_evaluation": found.n_dropped_,
+            } | {f"{part}_errors": n for part, n in self._errors(found).items()}
         pruned = self.model(run.name)
         unpruned = copy.copy(pruned)
         unpruned.tree_ = pruned.tree_unpruned_
@@ -108,6 +131,10 @@ class Ours:
             for name, model in (("unpruned", unpruned), ("pruned", pruned))
             for figure, value in tree_figures(as_node(model.tree_), self._errors(model), name == "pruned")
         }
+
+    def _rules(self) -> C45Rules:
+        train = self.split.train
+        return C45Rules().fit(train.iloc[:, :-1], train.iloc[:, -1])
 
     def _errors(self, model: Any) -> dict[str, int]:
         parts = {"train": self.split.train} | ({} if self.split.test is None else {"test": self.split.test})
@@ -146,8 +173,10 @@ class Reasons:
         if parting is not None:
             self._told[growth] = run.name
             yield from self.of_growth(parting)
-        elif not run.of_rules:
-            yield from self.of_pruning(run.options)
+        elif run.of_rules:
+            yield "the trees are the same, the rules are not"
+        else:
+            yield from self.of_pruning(run)
 
     def of_growth(self, parting: Parting) -> Iterator[str]:
         yield f"the unpruned trees part at {self.way(parting.path)} ({parting.cases:.9g} cases)"
@@ -164,14 +193,19 @@ class Reasons:
             for where, splits in (("in single precision", parting.only_single), ("exactly", parting.only_exact)):
                 for (attribute, cut), side in splits.items():
                     weight = "" if np.isnan(side) else f", whose lighter side weighs {side:.9g} of at least {least:g}"
-                    yield f"    admissible {where} alone: {self.dataset.names[attribute]} at {cut:.9g}{weight}"
-        if parting.is_tie:
-            yield "    a tie" + ("" if parting.is_tie_of_worth else " of weights: a branch weighs just what it must")
+                    at = "" if self.dataset.values[attribute] else f" at {cut:.9g}"
+                    yield f"    admissible {where} alone: {self.dataset.names[attribute]}{at}{weight}"
+            if parting.is_tie:
+                yield "    a tie" + ("" if parting.is_tie_of_worth else " of weights: a branch weighs just what it must")
 
-    def of_pruning(self, options: Options) -> Iterator[str]:
-        found = first_difference(self.engine.pruned(options), self.original.pruned(options), ANY)
+    def of_pruning(self, run: Run) -> Iterator[str]:
+        theirs, ours = self.original.pruned(run.options), self.engine.pruned(run.options)
+        if self.original.unpruned(run.options).shape()["size"] != run.figures["unpruned size"]:
+            yield "the original's twin does not repeat this tree, but grows ours"
+            return
+        found = first_difference(ours, theirs, ANY)
         if found is None:
-            yield "the trees are the same: errors differ where two classes tie"
+            yield from self.of_classes(theirs, ours)
             return
         yield f"the unpruned trees are the same; pruned they part at {self.way(found.path)}"
         for name, node in (("original", found.theirs), ("ours", found.ours)):
@@ -179,6 +213,17 @@ class Reasons:
                 as_leaf, raised, as_tree = map(float, node.alternatives)
                 errors = f"{as_leaf:.9g} as a leaf, {raised:.9g} with its largest branch in its place, {as_tree:.9g} as it is"
                 yield f"    {name + ':':9} predicted errors {errors}"
+
+    def of_classes(self, theirs: Node, ours: Node) -> Iterator[str]:
+        table = self.original.table
+        single = class_weights(theirs, table, self.original.arithmetic)
+        double = class_weights(ours, table, self.engine.arithmetic)
+        differ = np.flatnonzero(single.argmax(axis=1) != double.argmax(axis=1))
+        yield f"the trees are the same; {len(differ)} training cases are answered otherwise, as classes tie"
+        for case in differ[:3]:
+            classes = sorted({single[case].argmax(), double[case].argmax()})
+            weights = ", ".join(f"{self.dataset.classes[k]} {single[case, k]:.9g} | {double[case, k]:.17g}" for k in classes)
+            yield f"    case {case}: {weights}"
 
     def way(self, path: Iterable[tuple[Test, int]]) -> str:
         return " / ".join(self.outcome(test, branch) for test, branch in path) or "the root"
@@ -224,7 +269,7 @@ def report(datasets: Iterable[DataSet], twin_rows: int) -> Counter[tuple[bool, b
         print(f"\n{dataset.name}: {dataset.n_rows} rows{', missing values' if dataset.has_missing else ''}")
         for run in dataset.runs:
             models = ours.setdefault(run.split, Ours(dataset, run.split))
-            if not run.figures or not models.offers(run.name):
+            if not run.figures:
                 continue
             figures = models.figures(run)
             wrong = differing(run.figures, figures)

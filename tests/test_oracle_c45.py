@@ -21,7 +21,7 @@ def share_of_equal_figures(dataset: DataSet) -> float:
     n_figures = n_equal = 0
     for run in dataset.runs:
         model = ours.setdefault(run.split, Ours(dataset, run.split))
-        if not run.figures or not model.offers(run.name):
+        if not run.figures:
             continue
         figures = model.figures(run)
         assert figures.keys() == run.figures.keys()
@@ -39,7 +39,7 @@ def trees_that_differ(dataset: DataSet) -> list[str]:
     n_trees = 0
     for run in dataset.runs:
         model = ours.setdefault(run.split, Ours(dataset, run.split))
-        if not model.offers(run.name) or run.of_rules:
+        if run.of_rules:
             continue
         for name, tree in run.kept.items():
             n_trees += 1

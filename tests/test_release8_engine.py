@@ -1,4 +1,4 @@
-"""`C45Classifier` against the twin of Release 8 in the engine's arithmetic: node for node, without exception."""
+"""`C45Classifier` and `C45Rules` against the twin of Release 8 in the engine's arithmetic: node for node, without exception."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parity import Ours, as_node
-from release8 import Engine, Options, Twin
+from parity import Ours, as_node, rules_as_lines
+from release8 import Engine, Options, RuleSet, Twin
 from release8.classifying import class_weights
-from release8.comparing import first_difference
+from release8.comparing import first_difference, rule_lines, same_rules
 from release8.recorded import DataSet, as_table, sets_in, shipped_sets
 from test_release8 import LARGEST, SETS_UP_TO_LARGEST
 
 from fasttree import C45Classifier
+from fasttree.rules import C45Rules
 
 SHIPPED = shipped_sets()
 
@@ -28,20 +29,27 @@ def assert_engine_equals_twin(dataset: DataSet) -> None:
         train, _ = dataset.split(run.split).tables
         model = ours.setdefault(run.split, Ours(dataset, run.split))
         twin = twins.setdefault(run.split, Twin(train, Engine))
-        if run.of_rules or not model.offers(run.name):
+        if run.of_rules:
+            assert_same_rules(model.rules(), twin.rules(run.options), dataset.names, dataset.values, dataset.classes)
             continue
         assert first_difference(model.unpruned(run.name), twin.unpruned(run.options)) is None, (run.split, run.name)
         expected = twin.softened(run.options) if run.name == "soft" else twin.pruned(run.options)
         assert first_difference(model.pruned(run.name), expected) is None, (run.split, run.name)
 
 
+def assert_same_rules(ours: C45Rules, found: RuleSet, names: list[str], values: list[Any], classes: list[str]) -> None:
+    assert same_rules(rules_as_lines(ours), rule_lines(found.rules, names, values, classes))
+    assert ours.default_class_ == classes[found.default]
+    assert ours.n_dropped_ == found.n_dropped
+
+
 @pytest.mark.parametrize("name", [name for name in SHIPPED if SHIPPED[name].n_rows <= LARGEST])
-def test_every_tree_is_the_twins(name):
+def test_every_tree_and_rule_is_the_twins(name):
     assert_engine_equals_twin(SHIPPED[name])
 
 
 @pytest.mark.parametrize("name", SETS_UP_TO_LARGEST)
-def test_every_tree_is_the_twins_on_all_tables_of_up_to_5000_rows(shared, name):
+def test_every_tree_and_rule_is_the_twins_on_all_tables_of_up_to_5000_rows(shared, name):
     assert_engine_equals_twin(sets_in(shared)[name])
 
 
@@ -76,7 +84,7 @@ OPTIONS = st.builds(
 
 
 @given(frame=frames(), options=OPTIONS)
-def test_every_tree_of_a_small_mixed_table_is_the_twins(frame, options):
+def test_every_tree_and_rule_of_a_small_mixed_table_is_the_twins(frame, options):
     table = as_table(frame)
     X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     twin = Twin(table, Engine)
@@ -91,3 +99,6 @@ def test_every_tree_of_a_small_mixed_table_is_the_twins(frame, options):
     assert first_difference(as_node(model.tree_), twin.softened(options)) is None
     hard = model.set_params(soft_thresholds=False).fit(X, y)
     assert hard.predict_proba(X) == pytest.approx(class_weights(twin.pruned(options), table, Engine(table)), abs=1e-12)
+    rules = C45Rules.from_tree(model, X, y, confidence=options.confidence)
+    values = [list(X[name].cat.categories) if n else None for name, n in zip(X, table.n_values, strict=True)]
+    assert_same_rules(rules, twin.rules(options), list(X), values, list(y.cat.categories))

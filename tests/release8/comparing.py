@@ -85,9 +85,9 @@ def rule_lines(found: Any, names: list[str], values: list[list[str] | None], cla
             return [names[test.attribute], "<=" if branch == 0 else ">", test.cut]
         column = values[test.attribute]
         assert column is not None
-        if test.kind == "values":
-            return [names[test.attribute], "=", column[branch]]
-        return [names[test.attribute], "in", [column[v - 1] for v in sorted(test.blocks[branch])]]
+        block = sorted(test.blocks[branch]) if test.kind == "subset" else [branch + 1]
+        found = [column[v - 1] for v in block]
+        return [names[test.attribute], *(("=", found[0]) if len(found) == 1 else ("in", found))]
 
     return [
         {"if": [words(c) for c in rule.conditions], "then": classes[rule.label], "estimated_error": rule.error} for rule in found

@@ -183,8 +183,8 @@ def attribute_bits(table: Table) -> NDArray[np.float64]:
 
 def rule_bits(table: Table, rules: list[Rule]) -> list[float]:
     bits = attribute_bits(table)
-    shares = bits / bits.sum()
-    choice = -sum(share * logarithm(share) for share in shares.tolist())
+    total = bits.sum()
+    choice = -sum(b / total * logarithm(b / total) for b in bits.tolist() if b > 0)
 
     def condition_bits(test: Test) -> float:
         return choice + (table.n_values[test.attribute] if test.kind == "subset" else bits[test.attribute])
