@@ -30,6 +30,16 @@ def test_programs_run_one_after_the_other():
     assert names["again"].export_text() == names["model"].export_text()
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_programs_of_a_page_run(page, capsys):
+    programs = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert programs
+    names = {}
+    for program in programs:
+        exec(program, names)
+    assert capsys.readouterr().out
+
+
 def test_shown_results_are_the_results():
     session = "\n".join(program for program in PYTHON if ">>>" in program)
     assert ">>>" in session
