@@ -90,9 +90,26 @@ def threshold_tests(
 def useless_splits(
     parent: npt.NDArray[np.int32],
     first_child: npt.NDArray[np.int32],
-    error: npt.NDArray[np.float64],
-    tolerance: float,
+    cost: npt.NDArray[np.float64],
+    tolerance: npt.NDArray[np.float64],
+    best: npt.NDArray[np.float64],
     out: npt.NDArray[np.uint8],
+) -> None: ...
+def weakest_links(
+    parent: npt.NDArray[np.int32],
+    first_child: npt.NDArray[np.int32],
+    n_branches: npt.NDArray[np.int32],
+    risk: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None: ...
+def arrivals(
+    tree: Tree,
+    X: npt.NDArray[Any],
+    target: npt.NDArray[np.float64],
+    weight: npt.NDArray[np.float64],
+    answer: npt.NDArray[np.float64],
+    squared: bool,
+    out: npt.NDArray[np.float64],
 ) -> None: ...
 def raise_thresholds(column: npt.NDArray[Any], thresholds: npt.NDArray[np.float32], out: npt.NDArray[np.float64]) -> None: ...
 def breadth_first(first_child: npt.NDArray[np.int32], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]: ...

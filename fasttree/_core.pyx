@@ -2108,21 +2108,130 @@ def error_based(
 # ---------------------------------------------------------------------------------------------------------------------
 
 def useless_splits(
-    const int32_t[::1] parent, const int32_t[::1] first_child, const double[::1] error, double tolerance, uint8_t[::1] out,
+    const int32_t[::1] parent, const int32_t[::1] first_child, const double[::1] cost, const double[::1] tolerance,
+    double[::1] best, uint8_t[::1] out,
 ):
-    """Mark the nodes whose subtree has, within `tolerance`, no fewer training errors than the node alone (bottom-up).
+    """Mark the nodes that cost, within their tolerance, no more than the cheapest subtree below them (bottom-up).
 
-    `parent[i] < i`; error[i] = weight at i outside its largest class.  A marked node counts as a leaf for those above it.
+    `parent[i] < i`.  `best[i]` comes with what an inner node costs besides its children, and leaves with the cost of the cheapest
+    subtree at i.  A marked node counts as a leaf for those above it.
     """
     cdef Py_ssize_t i
-    cdef double[::1] below = np.zeros(parent.shape[0])
     with nogil:
         for i in range(parent.shape[0] - 1, -1, -1):
-            out[i] = first_child[i] >= 0 and below[i] >= error[i] - tolerance
+            out[i] = first_child[i] >= 0 and best[i] >= cost[i] - tolerance[i]
             if first_child[i] < 0 or out[i]:
-                below[i] = error[i]
+                best[i] = cost[i]
             if i:
-                below[parent[i]] += below[i]
+                best[parent[i]] += best[i]
+
+
+cdef int32_t meld(int32_t a, int32_t b, const double* key, int32_t* left, int32_t* right) noexcept nogil:
+    """Join two skew heaps, the largest key at the top (Sleator and Tarjan 1986); -1 is an empty heap."""
+    cdef int32_t top = -1
+    cdef int32_t last = -1
+    cdef int32_t following
+    while a >= 0 and b >= 0:
+        if key[a] < key[b]:
+            a, b = b, a
+        if last < 0:
+            top = a
+        else:
+            left[last] = a
+        # what remains goes to the left, where the old right child was joined
+        following = right[a]
+        right[a] = left[a]
+        last = a
+        a = following
+    if last < 0:
+        return a if a >= 0 else b
+    left[last] = a if a >= 0 else b
+    return top
+
+
+def weakest_links(
+    const int32_t[::1] parent, const int32_t[::1] first_child, const int32_t[::1] n_branches, const double[::1] risk,
+    double[::1] out,
+):
+    """What a leaf must cost for each node to be pruned, itself or by a node above it; minus infinity at a leaf.
+
+    out[i] <= alpha for just those inner nodes that the smallest subtree of least risk + alpha x leaves does not have (Breiman et
+    al. 1984, chapter 3).  From the bottom up: as alpha falls, the best subtree below a node grows by one link after the other,
+    those with the largest alpha first, and the node's own link is where that subtree begins to pay.  A heap at each node holds
+    the links below it; each is put in and taken out once.
+    """
+    cdef Py_ssize_t n = parent.shape[0]
+    cdef Py_ssize_t i
+    cdef int32_t link
+    cdef int64_t leaves
+    cdef double alpha, remaining
+    cdef double[::1] below = np.zeros(n)          # risk of the children
+    cdef double[::1] drop = np.zeros(n)           # by how much a link lowers the risk,
+    cdef int64_t[::1] extra = np.zeros(n, dtype=np.int64)    # and the leaves it adds
+    cdef int32_t[::1] top = np.full(n, -1, dtype=np.int32)
+    cdef int32_t[::1] left = np.full(n, -1, dtype=np.int32)
+    cdef int32_t[::1] right = np.full(n, -1, dtype=np.int32)
+    with nogil:
+        for i in range(n - 1, -1, -1):
+            out[i] = -INFINITY
+            if first_child[i] >= 0:
+                leaves = n_branches[i]
+                remaining = below[i]
+                alpha = (risk[i] - remaining) / (leaves - 1)
+                while top[i] >= 0 and out[top[i]] >= alpha:
+                    link = top[i]
+                    top[i] = meld(left[link], right[link], &out[0], &left[0], &right[0])
+                    remaining -= drop[link]
+                    leaves += extra[link]
+                    alpha = (risk[i] - remaining) / (leaves - 1)
+                out[i] = alpha
+                drop[i] = risk[i] - remaining
+                extra[i] = leaves - 1
+                top[i] = meld(top[i], <int32_t> i, &out[0], &left[0], &right[0])
+            if i:
+                below[parent[i]] += risk[i]
+                top[parent[i]] = meld(top[parent[i]], top[i], &out[0], &left[0], &right[0])
+        for i in range(1, n):
+            out[i] = min(out[i], out[parent[i]])
+
+
+def arrivals(
+    object tree, const real_t[:, :] X, const double[::1] target, const double[::1] weight, const double[::1] answer, bint squared,
+    double[:, ::1] out,
+):
+    """Add to out[i] what arrives at node i: weight, loss by its answer, squared loss; the losses again of what ends there.
+
+    The loss is the squared difference of target and answer, or 1 where they differ.  The last two columns are of inner nodes,
+    where a sample may stop.
+    """
+    cdef Flat t = flat_tree(tree)
+    cdef Py_ssize_t n_nodes = answer.shape[0]
+    cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] parts = np.empty(n_nodes)
+    cdef int32_t[::1] nodes = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] weights = np.empty(n_nodes)
+    cdef Py_ssize_t row
+    cdef int64_t i, n
+    cdef int32_t node
+    cdef double part, loss
+    with nogil:
+        for row in range(X.shape[0]):
+            if weight[row] == 0:
+                continue
+            n = visit(&t, X, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
+            for i in range(n):
+                node = nodes[i]
+                part = weight[row] * weights[i]
+                if squared:
+                    loss = (target[row] - answer[node]) * (target[row] - answer[node])
+                else:
+                    loss = target[row] != answer[node]
+                out[node, 0] += part
+                out[node, 1] += part * loss
+                out[node, 2] += part * loss * loss
+                if t.first_child[node] >= 0 and stops(&t, X, row, node):
+                    out[node, 3] += part * loss
+                    out[node, 4] += part * loss * loss
 
 
 def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double[::1] out):

@@ -327,7 +327,8 @@ def _without_useless_splits(tree: Tree) -> Tree:
     """C4.5's collapse: a split that does not reduce the training errors becomes a leaf (Quinlan 1993)."""
     error = np.where(tree.weight > 0, tree.weight - tree.value.max(axis=1), 0.0)
     useless = np.empty(tree.node_count, dtype=np.uint8)
-    _core.useless_splits(tree.parent, tree.first_child, error, RELEASE8_TOLERANCE, useless)
+    tolerance = np.full(tree.node_count, RELEASE8_TOLERANCE)
+    _core.useless_splits(tree.parent, tree.first_child, error, tolerance, np.zeros(tree.node_count), useless)
     return tree.prune_at(useless.astype(bool)) if useless.any() else tree
 
 

@@ -1,39 +1,90 @@
-"""Pruning: a grown tree, and the samples it was grown on, make a smaller tree.
+"""Pruning: a grown tree, and sometimes samples, make a smaller tree.
 
-Here the numbers of a method are prepared and the pruned tree is put together; what is done per sample is the engine's.
-Knows neither data frames nor estimators.
+One function per method of the literature.  Here the numbers of a method are prepared and the pruned tree is put together; what is
+done per sample, and what goes bottom-up, is the engine's.  A subtree that is no better than the leaf in its place goes: costs
+are equal where they differ by less than `EQUAL_COSTS` of the largest.  Knows neither data frames nor estimators.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._grow import fixed_point_parts
+from ._grow import blocks, fixed_point_parts
 from ._table import Table
 from ._tree import LEAF, NOMINAL, STOP, Tree
 
-__all__ = ["c_alpha", "error_based", "normal_quantile", "without_impossible_categories"]
+__all__ = [
+    "EQUAL_COSTS",
+    "Samples",
+    "c_alpha",
+    "chi_square",
+    "complexity",
+    "cost_complexity",
+    "critical_value",
+    "error_based",
+    "error_based_without_samples",
+    "minimum_error",
+    "normal_quantile",
+    "pessimistic",
+    "reduced_error",
+    "without_impossible_categories",
+]
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
-EQUAL_COSTS = 1e-12  # of the root's: the smaller tree wins
+EQUAL_COSTS = 1e-12  # of the largest cost in the tree: the smaller tree wins
+RELEASE8_MORE_ERRORS = 0.1  # that C4.5 accepts for a simpler tree
 
 # Quinlan 1993, chapter 4: the errors of a leaf are the upper limit of a binomial at the confidence level.  Release 8 takes the
-# normal quantile of that level from this table, in between by straight lines, all in single precision.
-LEVELS = np.array([0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.00], np.float32)
-QUANTILES = np.array([4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.00], np.float32)
+# normal quantile of that level from this table, in between by straight lines.
+LEVELS = np.array([0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.00])
+QUANTILES = np.array([4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.00])
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples to judge a tree by.
+
+    Parameters
+    ----------
+    table : Table
+    target : array, shape (n_samples,)
+        Class codes, or float64 targets.
+    weight : float64 array, shape (n_samples,), or None
+        Not negative; a sample of weight 0 is left out.
+    """
+
+    table: Table
+    target: npt.NDArray[Any]
+    weight: Floats | None = None
+
+
+class Losses(NamedTuple):
+    """What samples lose at each node of a tree if it answers: wrong classes, or squared differences from its mean.
+
+    All float64, shape (n,).  What stops at an inner node, because its value has no branch there, is lost whether the node is a
+    leaf or not.
+    """
+
+    weight: Floats  # that arrives
+    loss: Floats
+    square: Floats  # of the losses
+    stopped_loss: Floats
+    stopped_square: Floats
 
 
 def normal_quantile(confidence: float) -> np.float32:
-    """Release 8's normal quantile of a confidence level in (0, 1]: 0.6925 at 0.25, where the exact one is 0.6745."""
-    level = np.float32(confidence)
-    i = max(1, int(np.searchsorted(LEVELS, level)))
-    width, height = LEVELS[i] - LEVELS[i - 1], QUANTILES[i] - QUANTILES[i - 1]
-    return np.float32(QUANTILES[i - 1] + height * (level - LEVELS[i - 1]) / width)
+    """Release 8's normal quantile, in single precision, of a level in (0, 1]: 0.6925 at 0.25, where the exact one is 0.6745."""
+    level, levels, quantiles = np.float32(confidence), LEVELS.astype(np.float32), QUANTILES.astype(np.float32)
+    i = max(1, int(np.searchsorted(levels, level)))
+    width, height = levels[i] - levels[i - 1], quantiles[i] - quantiles[i - 1]
+    return np.float32(quantiles[i - 1] + height * (level - levels[i - 1]) / width)
 
 
 def error_based(
@@ -158,22 +209,244 @@ def without_impossible_categories(tree: Tree) -> Tree:
     )
 
 
-def c_alpha(tree: Tree, alpha: float) -> Tree:
-    """Return the pruned subtree of least cost, the smallest one on ties (Li Hang 2012, section 5.4).
+def error_based_without_samples(tree: Tree, confidence: float) -> Tree:
+    """C4.5's pruning by predicted errors, without raising of branches (Quinlan 1993, chapter 4).
 
-    The cost of a tree is the sum over its leaves of weight times impurity, plus `alpha` for each leaf.  The minimum is found from
-    the bottom up; the book's loop, which only looks at nodes all of whose children are leaves, may miss it.
+    A subtree becomes a leaf if that is not predicted to make more than 0.1 errors more.  Double precision.
+
+    Parameters
+    ----------
+    tree : Tree
+        A classification tree.
+    confidence : float
+        In (0, 1): the smaller, the more is pruned.
+    """
+    pruned = tree.prune_at(_useless(tree, predicted_errors(tree, confidence), slack=RELEASE8_MORE_ERRORS)[0])
+    return pruned.replace(estimated_errors=_sums_over_leaves(pruned, predicted_errors(pruned, confidence)))
+
+
+def predicted_errors(tree: Tree, confidence: float) -> Floats:
+    """Errors predicted of each node as a leaf: the upper limit of a binomial, as Release 8 approximates it; 0 if it is empty."""
+    n, wrong = np.maximum(tree.weight, np.finfo(float).tiny), errors(tree)
+    q = float(np.interp(confidence, LEVELS, QUANTILES)) ** 2
+
+    def many(e: Floats | float) -> Floats:
+        above = e + 0.5
+        inside = np.maximum(above * (1 - np.minimum(above / n, 1)), 0)
+        limit = n * (above + q / 2 + np.sqrt(q * (inside + q / 4))) / (n + q) - e
+        return np.asarray(np.where(above >= n, 0.67 * (n - e), limit))
+
+    none = n * (1 - confidence ** (1 / n))
+    few = none + wrong * (many(1.0) - none)
+    extra = np.where(wrong < 1e-6, none, np.where(wrong < 0.9999, few, many(wrong)))
+    return np.where(tree.weight > 0, wrong + extra, 0.0)
+
+
+def cost_complexity(tree: Tree, alpha: float, *, risk: str = "impurity") -> Tree:
+    """Return the smallest pruned subtree of least cost: risk per unit weight plus `alpha` for each leaf.
+
+    Minimal cost-complexity pruning (Breiman et al. 1984, chapter 3).
 
     Parameters
     ----------
     tree : Tree
     alpha : float
-        Not negative, in units of weight times impurity (bits for entropy).
+        Not negative, in units of the risk.
+    risk : {"impurity", "error"}, default "impurity"
+        Impurity of the leaves, as in scikit-learn's `ccp_alpha`; or, for classes, the share of wrong ones, as in Breiman et al.
     """
-    cost = tree.risk + alpha
+    level = complexity(tree, risk=risk)
+    return tree.prune_at(level <= alpha + EQUAL_COSTS * risk_per_weight(tree, risk)[0])
+
+
+def complexity(tree: Tree, *, risk: str = "impurity") -> Floats:
+    """The alpha from which on `cost_complexity` prunes each inner node, itself or above; minus infinity at leaves.
+
+    It does not grow from a node to its children, so the subtrees of all alphas are nested.
+    """
+    return _weakest_links(tree, risk_per_weight(tree, risk))
+
+
+def risk_per_weight(tree: Tree, risk: str = "impurity") -> Floats:
+    """Risk of each node, impurity or wrong classes, per unit of the root's weight."""
+    of_nodes = errors(tree) if risk == "error" else tree.risk
+    return np.asarray(of_nodes / tree.weight[0])
+
+
+def c_alpha(tree: Tree, alpha: float, *, unit: str = "bits") -> Tree:
+    """Return the pruned subtree of least cost, the smallest one on ties (Li Hang 2012, section 5.4).
+
+    The cost of a tree is the sum over its leaves of weight times entropy (regression: of squared errors), plus `alpha` for each
+    leaf.  The book's loop, which only looks at nodes all of whose children are leaves, may miss the minimum.
+
+    Parameters
+    ----------
+    tree : Tree
+    alpha : float
+        Not negative.
+    unit : {"bits", "nats"}, default "bits"
+        Of the entropy and of `alpha`; without meaning in regression.
+    """
+    if tree.task == "regression":
+        cost = tree.risk
+    else:
+        cost = tree.weight * class_impurity(tree.value, "entropy")
+        alpha = alpha / np.log(2) if unit == "nats" else alpha
+    return tree.prune_at(_weakest_links(tree, cost) <= alpha + EQUAL_COSTS * cost[0])
+
+
+def reduced_error(tree: Tree, samples: Samples, *, tolerance: float = 0.0) -> Tree:
+    """Return the smallest of the subtrees that lose least on samples held out from the growth (Quinlan 1987).
+
+    One pass from the bottom up (Elomaa and Kääriäinen 2001).  A node that no sample reaches becomes a leaf.
+
+    Parameters
+    ----------
+    tree : Tree
+    samples : Samples
+    tolerance : float, default 0
+        By how much the loss per unit weight may rise at a node that is pruned: wrong classes, or squared error.  Rises of
+        several levels add up.
+    """
+    found = losses(tree, samples)
+    return tree.prune_at(_useless(tree, found.loss, slack=tolerance * found.weight, besides=found.stopped_loss)[0])
+
+
+def pessimistic(tree: Tree) -> Tree:
+    """Pessimistic error pruning (Quinlan 1987): half an error more per leaf, and one standard error.
+
+    From the root down, a node becomes a leaf if its errors so corrected are at most those of its whole subtree plus their
+    standard error.
+    """
+    as_leaf = errors(tree) + 0.5
+    below = _sums_over_leaves(tree, as_leaf)
+    n = np.maximum(tree.weight, np.finfo(float).tiny)
+    standard_error = np.sqrt(np.maximum(below * (n - below), 0) / n)
+    return tree.prune_at(as_leaf <= below + standard_error + EQUAL_COSTS * as_leaf.max())
+
+
+def minimum_error(tree: Tree, *, m: float | str = 2.0) -> Tree:
+    """Minimum-error pruning: the subtree of least expected error, its class shares estimated with a prior.
+
+    The m-estimate (Cestnik and Bratko 1991) adds m samples with the classes of the root to every leaf.  A leaf keeps its largest
+    class as its answer, although with a large m another one may be expected to be wrong less often.
+
+    Parameters
+    ----------
+    tree : Tree
+        A classification tree.
+    m : float or "laplace", default 2
+        Not negative.  "laplace": one sample of each class (Niblett and Bratko 1986).
+    """
+    n_classes = tree.n_outputs_or_classes
+    prior = np.ones(n_classes) if isinstance(m, str) else float(m) * tree.value[0] / tree.weight[0]
+    n, n_added = tree.weight, float(n_classes if isinstance(m, str) else m)
+    expected = 1 - (tree.value + prior).max(axis=1) / np.where(n + n_added > 0, n + n_added, 1)
+    return tree.prune_at(_useless(tree, n * expected)[0])
+
+
+def critical_value(tree: Tree, value: float) -> Tree:
+    """Critical-value pruning (Mingers 1987): keep the nodes whose gain reaches a value, and those above them.
+
+    Parameters
+    ----------
+    tree : Tree
+    value : float
+        In the unit of the gain that the tree was grown with, per unit weight of the node.
+    """
+    return tree.prune_at(largest_below(tree, tree.gain) < value)
+
+
+def chi_square(tree: Tree, max_p_value: float, *, top_down: bool = False) -> Tree:
+    """Keep the tests on which the classes depend significantly by Pearson's chi-square test (Quinlan 1986), and those above them.
+
+    Parameters
+    ----------
+    tree : Tree
+        A classification tree.
+    max_p_value : float
+        In (0, 1]: a test is significant if the probability of so large a statistic under independence is at most this.
+    top_down : bool, default False
+        Whether a test that is not significant goes with all that is below it, as if it stopped the growth.
+    """
+    probability = chi_square_probability(tree)
+    limit = max_p_value * (1 + EQUAL_COSTS)
+    if top_down:
+        return tree.prune_at(probability > limit)
+    return tree.prune_at(largest_below(tree, -probability) < -limit)
+
+
+def chi_square_probability(tree: Tree) -> Floats:
+    """Probability of a chi-square statistic of branches x classes as large as each node's; 1 without a degree of freedom."""
+    from scipy.special import gammaincc
+
+    n_nodes, parent = tree.node_count, tree.parent[1:]
+    full = tree.weight[1:] > 0
+    child, parent = np.flatnonzero(full) + 1, parent[full]
+    observed = tree.value[child]
+    totals = np.zeros_like(tree.value)
+    np.add.at(totals, parent, observed)
+    expected = totals[parent] * (tree.weight[child] / totals.sum(axis=1)[parent])[:, None]
+    terms = np.divide((observed - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0).sum(axis=1)
+    statistic = np.bincount(parent, weights=terms, minlength=n_nodes)
+    branches = np.bincount(parent, minlength=n_nodes)
+    freedom = (branches - 1) * ((totals > 0).sum(axis=1) - 1)
+    tested = freedom > 0
+    probability = np.ones(n_nodes)
+    probability[tested] = gammaincc(freedom[tested] / 2, statistic[tested] / 2)
+    return probability
+
+
+def errors(tree: Tree) -> Floats:
+    """Training weight outside the largest class of each node of a classification tree; shape (n,)."""
+    return np.where(tree.weight > 0, tree.weight - tree.value.max(axis=1), 0.0)
+
+
+def losses(tree: Tree, samples: Samples) -> Losses:
+    """Send samples down a tree, and add up at every node what they would lose there."""
+    n_samples = samples.table.n_samples
+    weight = np.ones(n_samples) if samples.weight is None else samples.weight
+    squared = tree.task == "regression"
+    answer = np.ascontiguousarray(tree.value[:, 0] if squared else tree.label, dtype=np.float64)
+    target = samples.target.astype(np.float64)
+    found = np.zeros((tree.node_count, 5))
+    for rows, block in blocks(samples.table):
+        _core.arrivals(tree, block, target[rows], weight[rows], answer, squared, found)
+    return Losses(*np.ascontiguousarray(found.T))
+
+
+def largest_below(tree: Tree, of_nodes: Floats) -> Floats:
+    """The largest number of an inner node in each node's subtree; minus infinity at leaves."""
+    largest = np.where(tree.n_branches > 0, of_nodes, -np.inf)
+    ancestor = np.maximum(tree.parent, 0)
+    # each round doubles the number of levels that a node has heard of
+    while ancestor.any():
+        np.maximum.at(largest, ancestor, largest.copy())
+        ancestor = ancestor[ancestor]
+    np.maximum.at(largest, ancestor, largest.copy())
+    return largest
+
+
+def _useless(tree: Tree, cost: Floats, *, slack: Floats | float = 0.0, besides: Floats | None = None) -> tuple[Mask, Floats]:
+    """The nodes that should be leaves for the least sum over leaves of `cost`, and the cost of each node's best subtree.
+
+    A leaf may cost `slack` more than the subtree in its place; `besides` is what an inner node costs besides its children.
+    """
+    tolerance = np.full(tree.node_count, EQUAL_COSTS * cost.max()) + slack
+    best = np.zeros(tree.node_count) if besides is None else besides.copy()
     useless = np.empty(tree.node_count, dtype=np.uint8)
-    _core.useless_splits(tree.parent, tree.first_child, cost, EQUAL_COSTS * float(cost[0]), useless)
-    return tree.prune_at(useless.astype(bool))
+    _core.useless_splits(tree.parent, tree.first_child, cost, tolerance, best, useless)
+    return useless.astype(np.bool_), best
+
+
+def _sums_over_leaves(tree: Tree, of_leaves: Floats) -> Floats:
+    return _useless(tree, of_leaves, slack=-np.inf)[1]
+
+
+def _weakest_links(tree: Tree, risk: Floats) -> Floats:
+    level = np.empty(tree.node_count)
+    _core.weakest_links(tree.parent, tree.first_child, tree.n_branches, np.ascontiguousarray(risk), level)
+    return level
 
 
 def tested_columns(tree: Tree, table: Table) -> _core.Columns:

@@ -6,23 +6,25 @@ for a split or walks a tree, and nothing here knows pandas, polars or Arrow.
 
 from __future__ import annotations
 
+import copy
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _document, _grow, _prune, _soften, _text, _windowing
+from . import __version__, _document, _grow, _prune, _sequence, _soften, _text, _windowing
+from ._prune import Samples
 from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
-from ._tree import Tree
+from ._tree import STOP, Tree
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -33,6 +35,12 @@ _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
 _LARGEST = 1e100  # of a target and of a sum of weights: squares and products of these stay finite
 
 _Rule = tuple[Callable[[Any], bool], str]  # whether a parameter's value is allowed, and what is
+
+
+class _Grow(Protocol):
+    """Grows a tree: on other samples, or on some rows, if told so."""
+
+    def __call__(self, chosen: Samples = ..., rows: NDArray[np.intp] | None = ...) -> Tree: ...
 
 
 def _is_integer(value: object) -> bool:
@@ -52,8 +60,9 @@ def _is_amount(value: Any) -> bool:
     return _is_number(value) and 0 <= value < math.inf
 
 
-def _one_of(*words: str) -> _Rule:
-    return lambda value: isinstance(value, str) and value in words, " or ".join(repr(word) for word in words)
+def _one_of(*words: str | None) -> _Rule:
+    listed = ", ".join(map(repr, words[:-1])) + f" or {words[-1]!r}"
+    return lambda value: (value is None or isinstance(value, str)) and value in words, listed
 
 
 _AMOUNT: _Rule = _is_amount, "a finite number >= 0"
@@ -94,6 +103,53 @@ _CLASSIFIER_RULES: dict[str, _Rule] = {
         lambda value: value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"),
         "a dict {class: weight}, 'balanced' or None",
     ),
+}
+# What each method of pruning is told; a method without an entry for regression is for classes alone.
+_PRUNINGS: dict[str, tuple[str, ...]] = {
+    "cost_complexity": ("ccp_alpha", "pruning_risk", "rule"),
+    "c_alpha": ("alpha", "alpha_unit"),
+    "reduced_error": ("tolerance",),
+    "pessimistic": (),
+    "error_based": ("confidence",),
+    "minimum_error": ("m",),
+    "critical_value": ("critical_value", "rule"),
+    "chi_square": ("max_p_value",),
+}
+_REGRESSION_PRUNINGS: dict[str, tuple[str, ...]] = {
+    "cost_complexity": ("ccp_alpha", "rule"),
+    "c_alpha": ("alpha",),
+    "reduced_error": ("tolerance",),
+}
+_REGRESSION_PRUNING_RULES: dict[str, _Rule] = {
+    "pruning": _one_of(*_REGRESSION_PRUNINGS, None),
+    "ccp_alpha": (
+        lambda value: _is_amount(value) or (isinstance(value, str) and value in ("cv", "validation")),
+        "a finite number >= 0, 'cv' or 'validation'",
+    ),
+    "alpha": _AMOUNT,
+    "tolerance": _AMOUNT,
+    "validation_fraction": (lambda value: _is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.3"),
+    "cv": (
+        lambda value: (_is_integer(value) and value >= 2) or hasattr(value, "split") or isinstance(value, list | tuple),
+        "an integer >= 2, a splitter of scikit-learn, or a list of pairs of rows (train, test)",
+    ),
+    "rule": _one_of("best", "1se"),
+}
+_PRUNING_RULES: dict[str, _Rule] = {
+    **_REGRESSION_PRUNING_RULES,
+    "pruning": _one_of(*_PRUNINGS, None),
+    "pruning_risk": _one_of("impurity", "error"),
+    "alpha_unit": _one_of("bits", "nats"),
+    "confidence": (lambda value: _is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
+    "m": (
+        lambda value: _is_amount(value) or (isinstance(value, str) and value == "laplace"),
+        "a finite number >= 0, or 'laplace'",
+    ),
+    "critical_value": (
+        lambda value: value is None or _is_amount(value),
+        "a finite number >= 0, or None to choose it on samples held out",
+    ),
+    "max_p_value": (lambda value: _is_number(value) and 0 < value <= 1, "a number in (0, 1], such as 0.05"),
 }
 _CART_RULES: dict[str, _Rule] = {
     "nominal": _one_of("subset", "one_vs_rest"),
@@ -145,6 +201,31 @@ def _count(number: int | float, n_samples: int) -> int:
     return int(number) if isinstance(number, Integral) else math.ceil(number * n_samples)
 
 
+def _total(samples: Samples) -> float:
+    return float(samples.table.n_samples if samples.weight is None else samples.weight.sum())
+
+
+def _weighted_rows(samples: Samples) -> NDArray[np.intp]:
+    return np.arange(samples.table.n_samples) if samples.weight is None else np.flatnonzero(samples.weight)
+
+
+def _divide(samples: Samples, rows: NDArray[np.intp]) -> tuple[Samples, Samples]:
+    """All samples but those of some rows, and those: what is not there weighs nothing."""
+    weight = np.ones(samples.table.n_samples) if samples.weight is None else samples.weight
+    inside = np.zeros(weight.size)
+    inside[rows] = weight[rows]
+    return replace(samples, weight=weight - inside), replace(samples, weight=inside)
+
+
+def _needs_samples(method: str | None, settings: Mapping[str, Any]) -> bool:
+    """Whether a pruning needs samples that the tree was not grown on."""
+    return (
+        method == "reduced_error"
+        or (method == "cost_complexity" and settings["ccp_alpha"] == "validation")
+        or (method == "critical_value" and settings["critical_value"] is None)
+    )
+
+
 def _missing_cell(table: Table) -> tuple[Feature, int] | None:
     """First feature with a cell of code 0 or NaN, and the first such row; None if there is none."""
     for j, feature in enumerate(table.schema.features):
@@ -160,8 +241,12 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     _rules: ClassVar[dict[str, _Rule]]
     _integers: ClassVar[str] = "continuous"  # what a column of integers is to the algorithm
+    _raises_branches: ClassVar[bool] = False  # whether error-based pruning after growth may move a branch up
+    _prunings: ClassVar[dict[str, tuple[str, ...]]] = _PRUNINGS  # method to the parameters it is told
 
     tree_: Tree
+    tree_unpruned_: Tree
+    pruning_table_: Bunch
     recipe_: Recipe
     schema_: Schema
     n_features_in_: int
@@ -187,7 +272,20 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             value = getattr(self, name)
             if not is_allowed(value):
                 raise ValueError(f"{name}={value!r}: must be {allowed}")
+        self._pruning_method()
         return self._recipe()
+
+    def _pruning_method(self) -> str | None:
+        """The pruning that the parameters ask for: a `ccp_alpha` alone asks for cost-complexity."""
+        asked: str | None = self.pruning
+        if (isinstance(self.ccp_alpha, str) or self.ccp_alpha > 0) and asked != "cost_complexity":
+            if asked is not None:
+                raise ValueError(
+                    f"ccp_alpha={self.ccp_alpha!r} and pruning={asked!r} exclude each other: use pruning='cost_complexity', or "
+                    f"ccp_alpha=0.0"
+                )
+            return "cost_complexity"
+        return asked
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -242,15 +340,46 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     def _grow(
         self, recipe: Recipe, table: Table, target: NDArray[Any], weight: NDArray[np.float64] | None, n_classes: int
     ) -> None:
-        n_samples, n_features = table.n_samples, table.n_features
-        total = n_samples if weight is None else float(weight.sum())
+        samples = self._checked_total(Samples(table, target, weight))
+        n_samples, held_out = table.n_samples, None
+        method = self._pruning_method()
+        settings = {} if method is None else {name: getattr(self, name) for name in self._prunings[method]}
+        if _needs_samples(method, settings):
+            samples, held_out = self._hold_out(samples, n_classes)
+            n_samples = _weighted_rows(samples).size
+        limits = self._limits(n_samples, table.n_features, _total(samples))
+
+        def grow(chosen: Samples = samples, rows: NDArray[np.intp] | None = None) -> Tree:
+            scale = 1.0 if chosen is samples else _total(chosen) / _total(samples)
+            scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
+            return _grow.grow(table, target, chosen.weight, recipe, scaled, n_classes=n_classes, rows=rows)
+
+        def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
+            if held_out is not None:
+                return _sequence.by_samples(sequence, held_out, settings["rule"])
+            risk = settings.get("pruning_risk", "impurity")
+            folds = ((_sequence.weakest_links(grow(rest), risk=risk), fold) for rest, fold in self._folds(samples, n_classes))
+            return _sequence.by_folds(sequence, samples, folds, settings["rule"])
+
+        def prune(tree: Tree) -> Tree:
+            judges = held_out if method == "reduced_error" else samples if self._raises_branches else None
+            return tree if method is None else self._prune_by(method, tree, settings, recipe, judges, choose)
+
+        self.__dict__.pop("pruning_table_", None)  # a fit that chose may have gone before
+        self._keep(self._make_tree(samples, grow, prune), recipe, table.schema)
+
+    def _checked_total(self, samples: Samples) -> Samples:
+        total = _total(samples)
         if total == 0:
             raise ValueError("Sample weights must contain at least one non-zero number: all weights are zero")
         if not 1 / _LARGEST <= total <= _LARGEST:
             raise ValueError(f"the weights sum to {total:g}: scale them so that the sum is from {1 / _LARGEST:g} to {_LARGEST:g}")
+        return samples
+
+    def _limits(self, n_samples: int, n_features: int, total: float) -> Limits:
         max_features = self._count_features(n_features)
         draws = max_features < n_features
-        limits = Limits(
+        return Limits(
             max_depth=None if self.max_depth is None else int(self.max_depth),
             min_samples_split=max(2, _count(self.min_samples_split, n_samples)),
             min_samples_leaf=_count(self.min_samples_leaf, n_samples),
@@ -263,19 +392,96 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             max_features=max_features if draws else None,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else 0,
         )
-        tree = self._make_tree(table, target, weight, recipe, limits, n_classes)
-        self._keep(tree, recipe, table.schema)
 
-    def _make_tree(
+    def _make_tree(self, samples: Samples, grow: _Grow, prune: Callable[[Tree], Tree]) -> Tree:
+        self.tree_unpruned_ = grow()
+        return prune(self.tree_unpruned_)
+
+    def _hold_out(self, samples: Samples, n_classes: int) -> tuple[Samples, Samples]:
+        """Samples to grow on, and samples to judge by: a random part, of every class alike."""
+        rows = _weighted_rows(samples)
+        if rows.size < 2:
+            raise ValueError("pruning needs samples that are held out from the growth, and there is only 1 sample")
+        n_held_out = min(max(round(self.validation_fraction * rows.size), 1), rows.size - 1)
+        codes = samples.target[rows] if n_classes else None
+        order = rows[_sequence.shuffle(codes, rows.size, check_random_state(self.random_state))]
+        turns = np.arange(rows.size) * n_held_out % rows.size < n_held_out
+        return _divide(samples, order[turns])
+
+    def _folds(self, samples: Samples, n_classes: int) -> Iterator[tuple[Samples, Samples]]:
+        """All samples but a fold, and the fold; those of `cv` as a number are random, of every class alike."""
+        rows = _weighted_rows(samples)
+        codes = samples.target[rows] if n_classes else None
+        if _is_integer(self.cv):
+            if self.cv > rows.size:
+                raise ValueError(f"cv={self.cv}: must not exceed the number of samples, {rows.size}")
+            order = _sequence.shuffle(codes, rows.size, check_random_state(self.random_state))
+            folds = [rows[order[first :: self.cv]] for first in range(self.cv)]
+        else:
+            from sklearn.model_selection import check_cv  # which brings plotting and more along
+
+            splits = check_cv(self.cv).split(np.zeros((rows.size, 1)), codes)
+            folds = [rows[np.asarray(test)] for _, test in splits]
+        for fold in folds:
+            yield _divide(samples, fold)
+
+    def _prune_by(
         self,
-        table: Table,
-        target: NDArray[Any],
-        weight: NDArray[np.float64] | None,
+        method: str,
+        tree: Tree,
+        settings: Mapping[str, Any],
         recipe: Recipe,
-        limits: Limits,
-        n_classes: int,
+        samples: Samples | None,
+        choose: Callable[[_sequence.Sequence], _sequence.Choice],
     ) -> Tree:
-        return _grow.grow(table, target, weight, recipe, limits, n_classes=n_classes)
+        """The tree pruned by a method, told by `settings`; `samples` where the method judges by them."""
+        match method:
+            case "cost_complexity":
+                sequence = _sequence.weakest_links(tree, risk=settings.get("pruning_risk", "impurity"))
+                return self._subtree(sequence, settings["ccp_alpha"], "ccp_alphas", choose)
+            case "critical_value":
+                value = settings["critical_value"]
+                if value is not None:
+                    return _prune.critical_value(tree, float(value))
+                return self._subtree(_sequence.by_critical_value(tree), None, "critical_values", choose)
+            case "c_alpha":
+                return _prune.c_alpha(tree, float(settings["alpha"]), unit=settings.get("alpha_unit", "bits"))
+            case "reduced_error":
+                assert samples is not None
+                return _prune.reduced_error(tree, samples, tolerance=float(settings["tolerance"]))
+            case "pessimistic":
+                return _prune.pessimistic(tree)
+            case "minimum_error":
+                return _prune.minimum_error(tree, m=settings["m"])
+            case "chi_square":
+                return _prune.chi_square(tree, float(settings["max_p_value"]))
+        if samples is None:
+            return _prune.error_based_without_samples(tree, float(settings["confidence"]))
+        pruned = _prune.error_based(
+            tree,
+            samples.table,
+            samples.target,
+            samples.weight,
+            float(settings["confidence"]),
+            min_part_weight=self._min_part_weight(),
+            impurity=recipe.impurity,
+        )
+        return _prune.without_impossible_categories(pruned) if recipe.nominal == "groups" else pruned
+
+    def _subtree(
+        self,
+        sequence: _sequence.Sequence,
+        at: Any,
+        title: str,
+        choose: Callable[[_sequence.Sequence], _sequence.Choice],
+    ) -> Tree:
+        """The subtree at a number; else the one that is chosen, with a table of how all did."""
+        if _is_number(at):
+            return sequence.subtree(float(at))
+        choice = choose(sequence)
+        columns = {"n_leaves": choice.n_leaves, "xerror": choice.errors, "xstd": choice.deviations, "chosen": choice.chosen}
+        self.pruning_table_ = Bunch(**{title: choice.steps}, **columns)
+        return sequence.subtree(float(choice.steps[choice.chosen]))
 
     def _keep(self, tree: Tree, recipe: Recipe, schema: Schema) -> None:
         self.tree_ = tree
@@ -302,6 +508,177 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             if cell is not None:
                 raise self._refuses_missing(*cell)
         return table
+
+    def prune(self, method: str, X: Any = None, y: Any = None, sample_weight: ArrayLike | None = None, **parameters: Any) -> Self:
+        """Return a model whose tree is this one's, pruned; nothing is grown anew, and this model stays as it is.
+
+        Parameters
+        ----------
+        method : str
+            One of the values of the parameter `pruning`.
+        X : table of shape (n_samples, n_features), default=None
+            Samples with the columns of the fit, better not those of the fit: needed by "reduced_error", by
+            ``ccp_alpha="validation"`` and ``critical_value=None``.  With samples, in general those of the fit, "error_based"
+            also raises branches.
+        y : array-like of shape (n_samples,), default=None
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        **parameters
+            What the method is told, under the names that the estimator has; by default as the estimator has them.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class with the same parameters.  `tree_` is pruned, `tree_unpruned_` is as it was grown.
+
+        Raises
+        ------
+        ValueError
+            If the method, a parameter or the samples do not fit.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> model = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
+        >>> model.get_n_leaves(), model.prune("cost_complexity", ccp_alpha=0.1).get_n_leaves()
+        (4, 1)
+        """
+        check_is_fitted(self)
+        settings = self._checked_settings(method, parameters)
+        samples = self._pruning_samples(method, settings, X, y, sample_weight)
+
+        def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
+            assert samples is not None
+            return _sequence.by_samples(sequence, samples, settings["rule"])
+
+        model = self._with_tree(self.tree_)
+        model.tree_ = model._prune_by(method, self.tree_, settings, self.recipe_, samples, choose)
+        if samples is not None and self.tree_.lower is not None and model.tree_.lower is None:
+            model.tree_ = _soften.soften(model.tree_, samples.table, samples.target, samples.weight)
+        return model
+
+    def collapse(self, node: int) -> Self:
+        """Return a model in whose tree a node is a leaf; this model stays as it is.
+
+        Parameters
+        ----------
+        node : int
+            Id of an inner node of `tree_`.  What is below it goes, and the nodes that stay are numbered anew.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class with the same parameters.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node, or it is a leaf already.
+        """
+        check_is_fitted(self)
+        tree = self.tree_
+        if not _is_integer(node) or not 0 <= node < tree.node_count:
+            raise ValueError(f"node={node!r}: must be an integer in [0, {tree.node_count - 1}], the id of a node of tree_")
+        if tree.n_branches[node] == 0:
+            raise ValueError(f"node={node!r} is a leaf already: inner nodes are those with tree_.n_branches > 0")
+        return self._with_tree(tree.prune_at(np.arange(tree.node_count) == node))
+
+    def _with_tree(self, tree: Tree) -> Self:
+        model = copy.copy(self)
+        model.tree_unpruned_ = getattr(self, "tree_unpruned_", self.tree_)  # a loaded model has one tree
+        model.tree_ = tree
+        model.__dict__.pop("pruning_table_", None)
+        return model
+
+    def _checked_settings(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """What a method is told: the parameters given, and the estimator's own."""
+        if method not in self._prunings:
+            raise ValueError(f"method={method!r}: must be one of {', '.join(map(repr, self._prunings))}")
+        names = self._prunings[method]
+        for name in parameters:
+            if name not in names:
+                known = f"takes {', '.join(names)}" if names else "takes no parameters"
+                raise ValueError(f"{name}={parameters[name]!r}: {method!r} pruning {known}")
+        settings = {name: parameters.get(name, getattr(self, name)) for name in names}
+        for name, value in settings.items():
+            is_allowed, allowed = self._rules[name]
+            if not is_allowed(value):
+                raise ValueError(f"{name}={value!r}: must be {allowed}")
+        if settings.get("ccp_alpha") == "cv":
+            raise ValueError("ccp_alpha='cv' grows trees, which prune does not: use 'validation' with X and y, or a number")
+        return settings
+
+    def _pruning_samples(
+        self, method: str, settings: Mapping[str, Any], X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> Samples | None:
+        """The samples given to prune by, None if there are none; an error if they do not fit the method."""
+        needed = _needs_samples(method, settings)
+        if X is None or y is None:
+            if needed or X is not None or y is not None or sample_weight is not None:
+                raise ValueError(f"{method!r} pruning by samples needs both X and y")
+            return None
+        if not needed and method != "error_based":
+            raise ValueError(f"{method!r} pruning with these parameters looks at no samples: leave out X and y")
+        if method == "error_based" and (self.tree_.missing[self.tree_.n_branches > 0] == STOP).any():
+            raise ValueError(
+                "'error_based' pruning with samples raises branches, which cannot be where samples stop at inner nodes, as in "
+                "ID3: leave out X and y"
+            )
+        table, target = self._encode_table(X), self._encode_target(y)
+        _check_same_length(table.n_samples, len(target))
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, table.n_samples)
+        return self._checked_total(Samples(table, target, self._weigh(target, weight)))
+
+    def _encode_target(self, y: Any) -> NDArray[Any]:
+        """Targets as the fit encoded them."""
+        raise NotImplementedError
+
+    def _weigh(
+        self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | None:
+        """Weights of samples with all that the parameters say of them; classes where they are not yet those of the model."""
+        return weight
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
+        """Grow the tree without pruning, and return its nested subtrees of least risk plus alpha times leaves.
+
+        The whole sequence of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3), in the unit of `pruning_risk`.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As for `fit`.
+        y : array-like of shape (n_samples,)
+            As for `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        sklearn.utils.Bunch
+            An entry for the tree as grown (alpha 0), then one per subtree: ``ccp_alphas``, from which on it is the best,
+            ascending; ``impurities`` and ``risks``, the sum over its leaves of impurity and of risk per unit weight;
+            ``n_leaves``; and ``collapsed``, a list with the ids of the nodes (of the tree as grown) that become leaves on the way
+            to it.
+
+        Notes
+        -----
+        Subtrees whose alphas differ by less than 1e-12 of the root's risk are one, where scikit-learn may list an alpha twice.
+        """
+        tree = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight).tree_unpruned_
+        risk = getattr(self, "pruning_risk", "impurity")
+        sequence = _sequence.weakest_links(tree, risk=risk)
+        first = sequence.steps if sequence.n_pruned(0.0) else sequence.steps[1:]
+        at = np.append(-np.inf, first)
+        collapsed = sequence.collapsed()
+        return Bunch(
+            ccp_alphas=np.maximum(at, 0.0),
+            impurities=sequence.sums(_prune.risk_per_weight(tree), at),
+            risks=sequence.sums(_prune.risk_per_weight(tree, risk), at),
+            n_leaves=sequence.n_leaves(at),
+            collapsed=[np.empty(0, np.intp), *collapsed[len(collapsed) - len(first) :]],
+        )
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each sample reaches.
@@ -413,6 +790,8 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         settings = self.get_params(deep=False)
         if isinstance(settings["random_state"], np.random.RandomState):
             settings["random_state"] = None  # a generator has moved on since the fit
+        if not _is_integer(settings["cv"]):
+            settings["cv"] = 10  # a splitter or a list of rows belongs to the samples of the fit
         classes = getattr(self, "classes_", None)
         document = _document.to_document(self.tree_, self.schema_, classes, settings, self.recipe_.name, __version__)
         _document.save(path, document)
@@ -490,12 +869,29 @@ class _TreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
             raise ValueError(f"y has {len(classes)} classes; at most {_MAX_CLASSES} are supported: use CARTRegressor for numbers")
         _check_same_length(table.n_samples, len(codes))
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, table.n_samples)
-        if self.class_weight is not None:
-            by_class = _weigh_classes(self.class_weight, classes, codes)[codes]
-            weight = by_class if weight is None else weight * by_class
-        self._grow(recipe, table, codes, weight, n_classes=len(classes))
+        self._grow(recipe, table, codes, self._weigh(codes, weight, classes), n_classes=len(classes))
         self._keep_classes(classes)
         return self
+
+    def _weigh(
+        self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | None:
+        if self.class_weight is None:
+            return weight
+        by_class: NDArray[np.float64]
+        by_class = _weigh_classes(self.class_weight, self.classes_ if classes is None else classes, target)[target]
+        return by_class if weight is None else weight * by_class
+
+    def _encode_target(self, y: Any) -> NDArray[np.intp]:
+        classes, codes = encode_classes(y)
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        occurring = np.unique(codes)
+        strangers = [label for label in classes[occurring].tolist() if label not in known]
+        if strangers:
+            raise ValueError(f"y holds classes that the fit did not know: {strangers}; it knows {list(known)}")
+        code_of = np.zeros(len(classes), dtype=np.intp)
+        code_of[occurring] = [known[label] for label in classes[occurring].tolist()]
+        return code_of[codes]
 
     def _keep_classes(self, classes: NDArray[Any]) -> None:
         self.classes_ = classes
@@ -562,6 +958,40 @@ class ID3Classifier(_TreeClassifier):
     ----------
     epsilon : float, default=0.0
         A split needs an information gain larger than this, in bits.
+    pruning : str or None, default=None
+        "cost_complexity": the subtree of least `risk + ccp_alpha x leaves` (Breiman et al. 1984, chapter 3).  "c_alpha": of least
+        `weight x entropy, summed over leaves, + alpha x leaves` (Li Hang 2012, section 5.4).  "reduced_error": of least error on
+        samples held out from the growth (Quinlan 1987).  "pessimistic": of few errors, with half an error more per leaf and one
+        standard error (Quinlan 1987).  "error_based": of few errors as C4.5 predicts them (Quinlan 1993); here without raising of
+        branches.
+        "minimum_error": of least expected error with a prior (Niblett and Bratko 1986, Cestnik and Bratko 1991).
+        "critical_value" and "chi_square": tests of too little gain (Mingers 1987), or on which the classes do not depend
+        significantly (Quinlan 1986), go unless one below them stays.  None: as grown.
+    ccp_alpha : float, "cv" or "validation", default=0.0
+        What a leaf costs in cost-complexity pruning, in impurity per unit weight, as in scikit-learn; above 0 it asks for that
+        pruning.  "cv" chooses it by cross-validation, "validation" on samples held out.
+    pruning_risk : {"impurity", "error"}, default="impurity"
+        Cost-complexity: what a leaf costs besides: its impurity, or its share of wrong classes (Breiman et al. 1984, rpart).
+    cv : int, splitter or list of (train, test), default=10
+        Folds of ``ccp_alpha="cv"``; a number makes random ones, of all classes alike.
+    rule : {"best", "1se"}, default="best"
+        What is chosen on other samples: the subtree of least error, or the smallest within one standard error of it.
+    validation_fraction : float, default=0.3
+        Share of the samples that is held out from the growth, where a pruning needs it.
+    tolerance : float, default=0.0
+        Reduced-error: by how much the share of errors may rise at a node that is pruned.
+    alpha : float, default=0.0
+        C_alpha: what a leaf costs, in `alpha_unit`.
+    alpha_unit : {"bits", "nats"}, default="bits"
+        Of the entropy in C_alpha, and of `alpha`.
+    confidence : float, default=0.25
+        Error-based: level, in (0, 1), of the upper limit that is the predicted error of a leaf; smaller values prune more.
+    m : float or "laplace", default=2.0
+        Minimum-error: weight of the prior, the classes of all samples; or one sample of each class.
+    critical_value : float or None, default=None
+        Critical-value: least gain; None: chosen on samples held out.
+    max_p_value : float, default=0.05
+        Chi-square: largest probability, under independence, of a statistic as large as a test's.
     max_depth : int or None, default=None
         Largest number of tests on a path.
     min_samples_split : int or float, default=2
@@ -591,6 +1021,11 @@ class ID3Classifier(_TreeClassifier):
     ----------
     tree_ : Tree
         The tree as flat arrays.
+    tree_unpruned_ : Tree
+        The tree as grown.  It is not saved: a loaded model has `tree_` alone.
+    pruning_table_ : Bunch
+        Where a subtree was chosen: `ccp_alphas` or `critical_values`, `n_leaves`, `xerror` and `xstd` (in units of the root's
+        error), an entry per subtree, and the index of the `chosen` one.
     recipe_ : Recipe
         The choices that make the algorithm, as the parameters described them.
     classes_ : ndarray of shape (n_classes,)
@@ -622,13 +1057,26 @@ class ID3Classifier(_TreeClassifier):
     array(['yes', 'yes'], dtype='<U3')
     """
 
-    _rules = {**_CLASSIFIER_RULES, "epsilon": _AMOUNT}
+    _rules = {**_CLASSIFIER_RULES, **_PRUNING_RULES, "epsilon": _AMOUNT}
     _integers = "nominal"
 
     def __init__(
         self,
         *,
         epsilon: float = 0.0,
+        pruning: str | None = None,
+        ccp_alpha: float | str = 0.0,
+        pruning_risk: str = "impurity",
+        cv: Any = 10,
+        rule: str = "best",
+        validation_fraction: float = 0.3,
+        tolerance: float = 0.0,
+        alpha: float = 0.0,
+        alpha_unit: str = "bits",
+        confidence: float = 0.25,
+        m: float | str = 2.0,
+        critical_value: float | None = None,
+        max_p_value: float = 0.05,
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -643,6 +1091,19 @@ class ID3Classifier(_TreeClassifier):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
+        self.pruning = pruning
+        self.ccp_alpha = ccp_alpha
+        self.pruning_risk = pruning_risk
+        self.cv = cv
+        self.rule = rule
+        self.validation_fraction = validation_fraction
+        self.tolerance = tolerance
+        self.alpha = alpha
+        self.alpha_unit = alpha_unit
+        self.confidence = confidence
+        self.m = m
+        self.critical_value = critical_value
+        self.max_p_value = max_p_value
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -687,14 +1148,41 @@ class C45Classifier(_TreeClassifier):
         Whether a split of a feature of more than two categories groups them, by greedy merging (option `-s`); Release 8.
     min_samples_branch : float, default=2
         A split needs at least two branches of this weight (option `-m`; weight is number of samples if unweighted); Release 8.
-    pruning : {"error_based", "c_alpha"} or None, default="error_based"
-        "error_based": Quinlan's.  "c_alpha": the subtree of least `sum over its leaves of weight times entropy (bits), plus alpha
-        times its leaves` (Li Hang 2012, section 5.4).  None: as grown.
-    confidence : float, default=0.25
-        Error-based pruning: level, in (0, 1), of the upper limit that is the predicted error of a leaf; smaller values prune more
-        (option `-c`, there in percent).
+    pruning : str or None, default="error_based"
+        "cost_complexity": the subtree of least `risk + ccp_alpha x leaves` (Breiman et al. 1984, chapter 3).  "c_alpha": of least
+        `weight x entropy, summed over leaves, + alpha x leaves` (Li Hang 2012, section 5.4).  "reduced_error": of least error on
+        samples held out from the growth (Quinlan 1987).  "pessimistic": of few errors, with half an error more per leaf and one
+        standard error (Quinlan 1987).  "error_based": of few errors as C4.5 predicts them (Quinlan 1993); here
+        with raising of branches.
+        "minimum_error": of least expected error with a prior (Niblett and Bratko 1986, Cestnik and Bratko 1991).
+        "critical_value" and "chi_square": tests of too little gain (Mingers 1987), or on which the classes do not depend
+        significantly (Quinlan 1986), go unless one below them stays.  None: as grown.
+    ccp_alpha : float, "cv" or "validation", default=0.0
+        What a leaf costs in cost-complexity pruning, in impurity per unit weight, as in scikit-learn; above 0 it asks for that
+        pruning.  "cv" chooses it by cross-validation, "validation" on samples held out.
+    pruning_risk : {"impurity", "error"}, default="impurity"
+        Cost-complexity: what a leaf costs besides: its impurity, or its share of wrong classes (Breiman et al. 1984, rpart).
+    cv : int, splitter or list of (train, test), default=10
+        Folds of ``ccp_alpha="cv"``; a number makes random ones, of all classes alike.
+    rule : {"best", "1se"}, default="best"
+        What is chosen on other samples: the subtree of least error, or the smallest within one standard error of it.
+    validation_fraction : float, default=0.3
+        Share of the samples that is held out from the growth, where a pruning needs it.
+    tolerance : float, default=0.0
+        Reduced-error: by how much the share of errors may rise at a node that is pruned.
     alpha : float, default=0.0
-        C_alpha: what a leaf costs, in bits.
+        C_alpha: what a leaf costs, in `alpha_unit`.
+    alpha_unit : {"bits", "nats"}, default="bits"
+        Of the entropy in C_alpha, and of `alpha`.
+    confidence : float, default=0.25
+        Error-based: level, in (0, 1), of the upper limit that is the predicted error of a leaf; smaller values prune more
+        (option `-c`, there in percent).
+    m : float or "laplace", default=2.0
+        Minimum-error: weight of the prior, the classes of all samples; or one sample of each class.
+    critical_value : float or None, default=None
+        Critical-value: least gain; None: chosen on samples held out.
+    max_p_value : float, default=0.05
+        Chi-square: largest probability, under independence, of a statistic as large as a test's.
     soft_thresholds : bool, default=False
         Whether a value near a threshold goes to both branches in part, in prediction; the intervals are found on the finished
         tree (option `-p`; the original's own evaluation ignores them).
@@ -743,6 +1231,9 @@ class C45Classifier(_TreeClassifier):
         The tree that predicts, as flat arrays; pruned by error it has `estimated_errors`.
     tree_unpruned_ : Tree
         The tree as grown.  It is not saved: a loaded model has `tree_` alone.
+    pruning_table_ : Bunch
+        Where a subtree was chosen: `ccp_alphas` or `critical_values`, `n_leaves`, `xerror` and `xstd` (in units of the root's
+        error), an entry per subtree, and the index of the `chosen` one.
     trees_unpruned_ : list of Tree
         Windowing: the best tree of each trial, as grown; `C45Rules` makes its rules of all of them.
     recipe_ : Recipe
@@ -788,22 +1279,17 @@ class C45Classifier(_TreeClassifier):
     (9, 9.6976)
     """
 
-    tree_unpruned_: Tree
     trees_unpruned_: list[Tree]
 
+    _raises_branches = True
     _rules = {
         **_CLASSIFIER_RULES,
+        **_PRUNING_RULES,
         "criterion": _one_of("gain_ratio", "gain"),
         "variant": _one_of("release8", "textbook"),
         "epsilon": _AMOUNT,
         "subset": _FLAG,
         "min_samples_branch": (lambda value: _is_amount(value) and value > 0, "a finite number > 0"),
-        "pruning": (
-            lambda value: value is None or (isinstance(value, str) and value in ("error_based", "c_alpha")),
-            "'error_based', 'c_alpha' or None",
-        ),
-        "confidence": (lambda value: _is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
-        "alpha": _AMOUNT,
         "soft_thresholds": _FLAG,
         "windowing": _FLAG,
         "n_trials": (lambda value: _is_integer(value) and value >= 1, "an integer >= 1"),
@@ -821,8 +1307,18 @@ class C45Classifier(_TreeClassifier):
         subset: bool = False,
         min_samples_branch: float = 2,
         pruning: str | None = "error_based",
-        confidence: float = 0.25,
+        ccp_alpha: float | str = 0.0,
+        pruning_risk: str = "impurity",
+        cv: Any = 10,
+        rule: str = "best",
+        validation_fraction: float = 0.3,
+        tolerance: float = 0.0,
         alpha: float = 0.0,
+        alpha_unit: str = "bits",
+        confidence: float = 0.25,
+        m: float | str = 2.0,
+        critical_value: float | None = None,
+        max_p_value: float = 0.05,
         soft_thresholds: bool = False,
         windowing: bool = False,
         n_trials: int = 10,
@@ -848,8 +1344,18 @@ class C45Classifier(_TreeClassifier):
         self.subset = subset
         self.min_samples_branch = min_samples_branch
         self.pruning = pruning
-        self.confidence = confidence
+        self.ccp_alpha = ccp_alpha
+        self.pruning_risk = pruning_risk
+        self.cv = cv
+        self.rule = rule
+        self.validation_fraction = validation_fraction
+        self.tolerance = tolerance
         self.alpha = alpha
+        self.alpha_unit = alpha_unit
+        self.confidence = confidence
+        self.m = m
+        self.critical_value = critical_value
+        self.max_p_value = max_p_value
         self.soft_thresholds = soft_thresholds
         self.windowing = windowing
         self.n_trials = n_trials
@@ -874,6 +1380,13 @@ class C45Classifier(_TreeClassifier):
             if self.subset:
                 raise ValueError("subset=True and variant='textbook' exclude each other: grouping is a detail of Release 8")
             return C45_TEXTBOOK if self.criterion == "gain_ratio" else replace(C45_TEXTBOOK, rank="gain")
+        if self.windowing and (
+            isinstance(self.ccp_alpha, str) or (self.pruning == "critical_value" and self.critical_value is None)
+        ):
+            raise ValueError(
+                "windowing=True and a pruning that is chosen (ccp_alpha='cv' or 'validation', critical_value=None) exclude each "
+                "other: set the number"
+            )
         if self.epsilon > 0:
             raise ValueError(f"epsilon={self.epsilon!r} and variant='release8' exclude each other: use variant='textbook'")
         form = "groups" if self.subset else "category"
@@ -889,28 +1402,15 @@ class C45Classifier(_TreeClassifier):
     def _min_part_weight(self) -> float:
         return float(self.min_part_weight)
 
-    def _make_tree(
-        self,
-        table: Table,
-        target: NDArray[Any],
-        weight: NDArray[np.float64] | None,
-        recipe: Recipe,
-        limits: Limits,
-        n_classes: int,
-    ) -> Tree:
-        def prune(tree: Tree) -> Tree:
-            return self._prune(tree, table, target, weight)
-
-        def grow_on(rows: NDArray[np.intp]) -> Tree:
-            return _grow.grow(table, target, weight, recipe, limits, n_classes=n_classes, rows=rows)
-
+    def _make_tree(self, samples: Samples, grow: _Grow, prune: Callable[[Tree], Tree]) -> Tree:
+        table, target, weight = samples.table, samples.target, samples.weight
         self.__dict__.pop("trees_unpruned_", None)  # a fit with windows may have gone before
         if self.windowing:
             trials, best = _windowing.grow_in_windows(
                 table,
                 target,
                 weight,
-                grow_on,
+                lambda rows: grow(rows=rows),
                 prune,
                 n_trials=self.n_trials,
                 size=self.window_size,
@@ -920,16 +1420,8 @@ class C45Classifier(_TreeClassifier):
             self.trees_unpruned_ = [trial.grown for trial in trials]
             self.tree_unpruned_, tree = trials[best]
         else:
-            self.tree_unpruned_ = super()._make_tree(table, target, weight, recipe, limits, n_classes)
-            tree = prune(self.tree_unpruned_)
+            tree = super()._make_tree(samples, grow, prune)
         return _soften.soften(tree, table, target, weight) if self.soft_thresholds else tree
-
-    def _prune(self, tree: Tree, table: Table, classes: NDArray[Any], weight: NDArray[np.float64] | None) -> Tree:
-        if self.pruning == "error_based":
-            part = float(self.min_part_weight)
-            pruned = _prune.error_based(tree, table, classes, weight, float(self.confidence), min_part_weight=part)
-            return _prune.without_impossible_categories(pruned) if self.subset else pruned
-        return tree if self.pruning is None else _prune.c_alpha(tree, float(self.alpha))
 
 
 class CARTClassifier(_TreeClassifier):
@@ -946,6 +1438,40 @@ class CARTClassifier(_TreeClassifier):
         A nominal feature splits the categories into two groups, or one category from the rest.
     missing : {"direction", "error"}, default="direction"
         A sample whose value is missing goes to the side that gained most in training, or is refused.
+    pruning : str or None, default=None
+        "cost_complexity": the subtree of least `risk + ccp_alpha x leaves` (Breiman et al. 1984, chapter 3).  "c_alpha": of least
+        `weight x entropy, summed over leaves, + alpha x leaves` (Li Hang 2012, section 5.4).  "reduced_error": of least error on
+        samples held out from the growth (Quinlan 1987).  "pessimistic": of few errors, with half an error more per leaf and one
+        standard error (Quinlan 1987).  "error_based": of few errors as C4.5 predicts them (Quinlan 1993); here without raising of
+        branches.
+        "minimum_error": of least expected error with a prior (Niblett and Bratko 1986, Cestnik and Bratko 1991).
+        "critical_value" and "chi_square": tests of too little gain (Mingers 1987), or on which the classes do not depend
+        significantly (Quinlan 1986), go unless one below them stays.  None: as grown.
+    ccp_alpha : float, "cv" or "validation", default=0.0
+        What a leaf costs in cost-complexity pruning, in impurity per unit weight, as in scikit-learn; above 0 it asks for that
+        pruning.  "cv" chooses it by cross-validation, "validation" on samples held out.
+    pruning_risk : {"impurity", "error"}, default="impurity"
+        Cost-complexity: what a leaf costs besides: its impurity, or its share of wrong classes (Breiman et al. 1984, rpart).
+    cv : int, splitter or list of (train, test), default=10
+        Folds of ``ccp_alpha="cv"``; a number makes random ones, of all classes alike.
+    rule : {"best", "1se"}, default="best"
+        What is chosen on other samples: the subtree of least error, or the smallest within one standard error of it.
+    validation_fraction : float, default=0.3
+        Share of the samples that is held out from the growth, where a pruning needs it.
+    tolerance : float, default=0.0
+        Reduced-error: by how much the share of errors may rise at a node that is pruned.
+    alpha : float, default=0.0
+        C_alpha: what a leaf costs, in `alpha_unit`.
+    alpha_unit : {"bits", "nats"}, default="bits"
+        Of the entropy in C_alpha, and of `alpha`.
+    confidence : float, default=0.25
+        Error-based: level, in (0, 1), of the upper limit that is the predicted error of a leaf; smaller values prune more.
+    m : float or "laplace", default=2.0
+        Minimum-error: weight of the prior, the classes of all samples; or one sample of each class.
+    critical_value : float or None, default=None
+        Critical-value: least gain; None: chosen on samples held out.
+    max_p_value : float, default=0.05
+        Chi-square: largest probability, under independence, of a statistic as large as a test's.
     max_depth : int or None, default=None
         Largest number of tests on a path.
     min_samples_split : int or float, default=2
@@ -975,6 +1501,11 @@ class CARTClassifier(_TreeClassifier):
     ----------
     tree_ : Tree
         The tree as flat arrays.
+    tree_unpruned_ : Tree
+        The tree as grown.  It is not saved: a loaded model has `tree_` alone.
+    pruning_table_ : Bunch
+        Where a subtree was chosen: `ccp_alphas` or `critical_values`, `n_leaves`, `xerror` and `xstd` (in units of the root's
+        error), an entry per subtree, and the index of the `chosen` one.
     recipe_ : Recipe
         The choices that make the algorithm, as the parameters described them.
     classes_ : ndarray of shape (n_classes,)
@@ -1006,7 +1537,7 @@ class CARTClassifier(_TreeClassifier):
     array([0, 1, 2])
     """
 
-    _rules = {**_CLASSIFIER_RULES, **_CART_RULES, "criterion": _one_of("gini", "entropy", "misclassification")}
+    _rules = {**_CLASSIFIER_RULES, **_CART_RULES, **_PRUNING_RULES, "criterion": _one_of("gini", "entropy", "misclassification")}
 
     def __init__(
         self,
@@ -1014,6 +1545,19 @@ class CARTClassifier(_TreeClassifier):
         criterion: str = "gini",
         nominal: str = "subset",
         missing: str = "direction",
+        pruning: str | None = None,
+        ccp_alpha: float | str = 0.0,
+        pruning_risk: str = "impurity",
+        cv: Any = 10,
+        rule: str = "best",
+        validation_fraction: float = 0.3,
+        tolerance: float = 0.0,
+        alpha: float = 0.0,
+        alpha_unit: str = "bits",
+        confidence: float = 0.25,
+        m: float | str = 2.0,
+        critical_value: float | None = None,
+        max_p_value: float = 0.05,
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -1030,6 +1574,19 @@ class CARTClassifier(_TreeClassifier):
         self.criterion = criterion
         self.nominal = nominal
         self.missing = missing
+        self.pruning = pruning
+        self.ccp_alpha = ccp_alpha
+        self.pruning_risk = pruning_risk
+        self.cv = cv
+        self.rule = rule
+        self.validation_fraction = validation_fraction
+        self.tolerance = tolerance
+        self.alpha = alpha
+        self.alpha_unit = alpha_unit
+        self.confidence = confidence
+        self.m = m
+        self.critical_value = critical_value
+        self.max_p_value = max_p_value
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -1061,6 +1618,23 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         A nominal feature splits the categories into two groups, or one category from the rest.
     missing : {"direction", "error"}, default="direction"
         A sample whose value is missing goes to the side that gained most in training, or is refused.
+    pruning : {"cost_complexity", "c_alpha", "reduced_error"} or None, default=None
+        "cost_complexity": the subtree of least `variance plus ccp_alpha times its leaves` (Breiman et al. 1984, chapter 3).
+        "c_alpha": of least `sum of squared errors plus alpha times its leaves` (Li Hang 2012, section 5.4).  "reduced_error": of
+        least squared error on samples held out from the growth (Quinlan 1987).  None: as grown.
+    ccp_alpha : float, "cv" or "validation", default=0.0
+        What a leaf costs in cost-complexity pruning, in squared error per unit weight, as in scikit-learn; above 0 it asks for
+        that pruning.  "cv" chooses it by cross-validation, "validation" on samples held out.
+    cv : int, splitter or list of (train, test), default=10
+        Folds of ``ccp_alpha="cv"``; a number makes random ones.
+    rule : {"best", "1se"}, default="best"
+        What is chosen on other samples: the subtree of least error, or the smallest within one standard error of it.
+    validation_fraction : float, default=0.3
+        Share of the samples that is held out from the growth, where a pruning needs it.
+    tolerance : float, default=0.0
+        Reduced-error: by how much the mean squared error may rise at a node that is pruned.
+    alpha : float, default=0.0
+        C_alpha: what a leaf costs, in squared error.
     max_depth : int or None, default=None
         Largest number of tests on a path.
     min_samples_split : int or float, default=2
@@ -1088,6 +1662,11 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
     ----------
     tree_ : Tree
         The tree as flat arrays.
+    tree_unpruned_ : Tree
+        The tree as grown.  It is not saved: a loaded model has `tree_` alone.
+    pruning_table_ : Bunch
+        Where a subtree was chosen: `ccp_alphas` or `critical_values`, `n_leaves`, `xerror` and `xstd` (in units of the root's
+        error), an entry per subtree, and the index of the `chosen` one.
     recipe_ : Recipe
         The choices that make the algorithm, as the parameters described them.
     schema_ : Schema
@@ -1113,7 +1692,8 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
     array([10., 10., 20.])
     """
 
-    _rules = {**_COMMON_RULES, **_CART_RULES, "criterion": _one_of("squared_error")}
+    _prunings = _REGRESSION_PRUNINGS
+    _rules = {**_COMMON_RULES, **_CART_RULES, **_REGRESSION_PRUNING_RULES, "criterion": _one_of("squared_error")}
 
     def __init__(
         self,
@@ -1121,6 +1701,13 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         criterion: str = "squared_error",
         nominal: str = "subset",
         missing: str = "direction",
+        pruning: str | None = None,
+        ccp_alpha: float | str = 0.0,
+        cv: Any = 10,
+        rule: str = "best",
+        validation_fraction: float = 0.3,
+        tolerance: float = 0.0,
+        alpha: float = 0.0,
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
@@ -1136,6 +1723,13 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         self.criterion = criterion
         self.nominal = nominal
         self.missing = missing
+        self.pruning = pruning
+        self.ccp_alpha = ccp_alpha
+        self.cv = cv
+        self.rule = rule
+        self.validation_fraction = validation_fraction
+        self.tolerance = tolerance
+        self.alpha = alpha
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -1169,14 +1763,18 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         """
         recipe = self._checked_recipe()
         table = self._learn_table(X, recipe)
-        target = encode_values(y)
+        target = self._encode_target(y)
         _check_same_length(table.n_samples, len(target))
-        largest = float(np.abs(target).max())
-        if largest > _LARGEST:
-            raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, table.n_samples)
         self._grow(recipe, table, target, weight, n_classes=0)
         return self
+
+    def _encode_target(self, y: Any) -> NDArray[np.float64]:
+        target = encode_values(y)
+        largest = float(np.abs(target).max())
+        if largest > _LARGEST:
+            raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
+        return target
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted values.

@@ -172,7 +172,7 @@ def test_c45_shares_a_sample_with_a_missing_value_out():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"pruning": "reduced"}, r"pruning='reduced': must be 'error_based', 'c_alpha' or None"),
+        ({"pruning": "reduced"}, r"pruning='reduced': must be 'cost_complexity', 'c_alpha', .*'chi_square' or None"),
         ({"confidence": 0.0}, r"confidence=0.0: must be a number in \(0, 1\)"),
         ({"confidence": 1}, r"confidence=1: must be a number in \(0, 1\)"),
         ({"confidence": 25}, r"confidence=25: must be a number in \(0, 1\), such as 0.25"),

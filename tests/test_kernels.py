@@ -301,23 +301,26 @@ def test_paths_are_the_nodes_that_a_row_reaches(tree, rows):
 
 
 @given(tree=random_trees(), data=st.data())
-def test_useless_splits_are_those_that_save_no_errors(tree, data):
+def test_useless_splits_are_those_that_save_nothing(tree, data):
     error = np.array(
         data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 4.0]), min_size=tree.node_count, max_size=tree.node_count))
     )
     useless = np.full(tree.node_count, 7, np.uint8)
-    _core.useless_splits(tree.parent, tree.first_child, error, 0.001, useless)
+    stopped = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.5]), min_size=tree.node_count, max_size=tree.node_count)))
+    found = stopped.copy()
+    tolerance = np.array(data.draw(st.lists(st.sampled_from([0.001, 1.0]), min_size=tree.node_count, max_size=tree.node_count)))
+    _core.useless_splits(tree.parent, tree.first_child, error, tolerance, found, useless)
     expected = np.zeros(tree.node_count, np.uint8)
 
     def best(node: int) -> float:
         if tree.n_branches[node] == 0:
             return error[node]
         first = int(tree.first_child[node])
-        below = sum(best(child) for child in range(first, first + tree.n_branches[node]))
-        expected[node] = below >= error[node] - 0.001
+        below = stopped[node] + sum(best(child) for child in range(first, first + tree.n_branches[node]))
+        expected[node] = below >= error[node] - tolerance[node]
         return error[node] if expected[node] else below
 
-    best(0)
+    assert best(0) == found[0]
     assert useless.tolist() == expected.tolist()
 
 
@@ -368,7 +371,8 @@ def test_the_passes_go_up_a_long_chain(long_chain):
     # every leaf has an error, an inner node as many as the leaves below it: nothing is saved by any split
     error = np.where(long_chain.n_branches == 0, 1.0, long_chain.weight)
     useless = np.empty(long_chain.node_count, np.uint8)
-    _core.useless_splits(long_chain.parent, long_chain.first_child, error, 0.001, useless)
+    tolerance = np.full(long_chain.node_count, 0.001)
+    _core.useless_splits(long_chain.parent, long_chain.first_child, error, tolerance, np.zeros(long_chain.node_count), useless)
     assert (useless == (long_chain.n_branches > 0)).all()
 
 

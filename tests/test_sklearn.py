@@ -40,6 +40,9 @@ def what_id3_refuses(estimator):
         CARTClassifier(),
         CARTClassifier(missing="error"),
         CARTRegressor(),
+        CARTClassifier(ccp_alpha=0.02),
+        CARTClassifier(pruning="pessimistic"),
+        CARTRegressor(ccp_alpha=0.02),
     ],
     expected_failed_checks=what_id3_refuses,
 )
