@@ -295,8 +295,9 @@ def _thresholds(grown: dict[str, Any], table: Table | _Rows, whole: Table | _Row
 
 def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats) -> Floats:
     """C4.5's thresholds: the largest value of the whole column up to the midpoint, which is taken in single precision."""
-    below, above = low.astype(np.float32), high.astype(np.float32)
-    middle = (below + above) / np.float32(2)
+    with np.errstate(over="ignore"):  # values that single precision takes as infinite are not separable
+        below, above = low.astype(np.float32), high.astype(np.float32)
+        middle = (below + above) / np.float32(2)
     separable = (below <= middle) & (middle < above)  # else the two values are one in single precision
     ordered, inverse = np.unique(middle[separable], return_inverse=True)
     raised = np.empty(len(ordered))

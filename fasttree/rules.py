@@ -272,7 +272,8 @@ class _Conditions:
         column = self.table.column(feature)[samples.rows]
         categories = self.table.schema.features[feature].categories
         if categories is None:
-            distinct = len(np.unique(column.astype(np.float32)))  # a missing value is one of them
+            with np.errstate(over="ignore"):
+                distinct = len(np.unique(column.astype(np.float32)))  # a missing value is one of them
             return np.float32(1 + _lg(distinct) / 2 if distinct > 1 else 0)
         n, bits = samples.n_samples, np.float32(0)
         for count in np.bincount(column, minlength=len(categories) + 1)[1:].tolist():

@@ -713,3 +713,10 @@ def test_a_file_that_holds_no_tree_is_named(tmp_path):
     path.write_text("{}")
     with pytest.raises(ValueError, match=r"notes\.json"):
         fasttree.load(path)
+
+
+@pytest.mark.parametrize(("values", "dtype"), [([1e300, 2e300, 3e300, 4e300], float), ([1.0, 3e38, 3.1e38, 3.2e38], np.float32)])
+def test_c45_splits_values_beyond_single_precision(values, dtype):
+    X, y = np.repeat(np.array(values, dtype=dtype), 3)[:, None], np.repeat([0, 0, 1, 1], 3)
+    for model in (C45Classifier(), fasttree.C45Rules()):
+        assert model.fit(X, y).predict(X).tolist() == y.tolist()
