@@ -68,8 +68,9 @@ PARAMETERS = {
     "criterion": "cart: gini, entropy, misclassification; c45: gain_ratio, gain.",
     "class_weight": "balanced, or {'class': weight, ...}.",
     "min_samples_branch": "c45: a split needs two branches with so many samples.",
-    "pruning": "c45: error_based, c_alpha, or none.",
-    "confidence": "c45: level of the limit that is the predicted error, such as 0.25; smaller prunes more.",
+    "pruning": "error_based (what c45 does unasked), cost_complexity, c_alpha, reduced_error, pessimistic, minimum_error, "
+    "critical_value, chi_square, or none; a cart that regresses: cost_complexity, c_alpha, reduced_error.",
+    "confidence": "error_based: level of the limit that is the predicted error, such as 0.25; smaller prunes more.",
 }
 FLAGS = {
     "subset": "c45: group the categories of nominal columns.",

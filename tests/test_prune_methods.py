@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
@@ -231,6 +232,33 @@ def test_path_and_pruned_trees_are_those_of_scikit_learn(load, ours, theirs, wei
         assert mine.tree_.risk[mine.tree_.leaves()].sum() == pytest.approx(
             float((same.tree_.weighted_n_node_samples * same.tree_.impurity)[same.tree_.children_left < 0].sum())
         )
+
+
+# rpart
+
+
+@pytest.mark.parametrize(
+    ("name", "weighted"), [("kyphosis_default", False), ("kyphosis_full", False), ("kyphosis_weights", True)]
+)
+def test_the_table_of_cross_validation_is_that_of_rpart(name, weighted, shared):
+    table = pd.read_csv(shared / "data" / "rpart_kyphosis.csv")
+    recorded = json.loads((shared / "reference" / f"rpart_{name}.json").read_text())
+    X, y = table[["Age", "Number", "Start"]], table["Kyphosis"]
+    weight = np.resize([1.0, 2.0, 3.0], len(y)) if weighted else np.ones(len(y))
+    fold = np.arange(len(y)) % 10
+    model = CARTClassifier(
+        pruning_risk="error",
+        ccp_alpha="cv",
+        cv=[(np.flatnonzero(fold != v), np.flatnonzero(fold == v)) for v in range(10)],
+        min_samples_split=recorded["control"]["minsplit"],
+        min_samples_leaf=recorded["control"]["minbucket"],
+    ).fit(X, y, sample_weight=weight)
+    found, share = model.pruning_table_, weight[y == "present"].sum() / weight.sum()
+    cp, n_splits, _, error, deviation = np.array(recorded["cptable"])[::-1].T
+    assert found.n_leaves.tolist() == (n_splits + 1).tolist()
+    assert found.ccp_alphas[1:] / share == pytest.approx(cp[1:])  # rpart's smallest is the limit of its growth
+    assert found.xerror == pytest.approx(error)
+    assert found.xstd == pytest.approx(deviation)
 
 
 # Slow twins
