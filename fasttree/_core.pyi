@@ -48,6 +48,7 @@ def grow(
     min_gain: float,
     min_branch_weight: float,
     min_part_weight: float,
+    min_node_weight: float,
     n_total: int,
     max_features: int,
     seed: int,

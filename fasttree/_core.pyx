@@ -385,6 +385,8 @@ cdef bint is_leaf(const Problem* p, const Totals* totals, double impurity, int64
         return True
     if <double> totals.weight * p.unit < 2 * p.min_weight_leaf:
         return True
+    if <double> totals.weight * p.unit < p.min_node_weight * (1 - 1e-9):
+        return True
     if p.release8 and <double> totals.weight * p.unit < 2 * p.min_branch_weight * (1 - 1e-12):
         return True
     for k in range(p.n_classes):
@@ -1543,6 +1545,7 @@ def grow(
     double min_gain,
     double min_branch_weight,
     double min_part_weight,
+    double min_node_weight,
     int64_t n_total,
     int32_t max_features,
     uint64_t seed,
@@ -1618,6 +1621,7 @@ def grow(
     p.min_gain = min_gain
     p.min_branch_weight = min_branch_weight
     p.min_part = <int64_t> ceil(min_part_weight / unit)
+    p.min_node_weight = min_node_weight
     p.max_features = max_features
     p.draws = max_features < d
     p.kind = encoding.kind

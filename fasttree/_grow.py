@@ -112,6 +112,8 @@ def grow(
         min_gain=limits.min_gain,
         min_branch_weight=limits.min_branch_weight if recipe.release8 else 0.0,
         min_part_weight=limits.min_part_weight,
+        # parts of samples that do not even make up one are not split: a few samples could have any number of nodes
+        min_node_weight=1.0 if has_missing and not recipe.release8 else 0.0,
         n_total=whole.n_samples,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,

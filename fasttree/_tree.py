@@ -20,6 +20,7 @@ LEAF, THRESHOLD, NOMINAL, CATEGORY, KNOWN = 0, 1, 2, 3, 4  # Tree.kind
 SHARES, STOP = -1, -2  # Tree.missing, besides the branches 0, 1, ...
 
 TASKS = ("classification", "regression")
+PART_TOLERANCE = 1e-12  # of the root's weight: parts of samples are rounded, and a node may hold nothing but very small ones
 SUM_TOLERANCE = 1e-9  # relative: weights are added in different orders in a node and in its children
 
 # name: dtype and number of dimensions
@@ -436,7 +437,7 @@ class Tree:
         _require(np.all(np.isfinite(self.value), axis=1), "value must be finite")
         if self.task == "classification":
             _require(np.all(self.value >= 0, axis=1), "value must not be negative: it holds class weights")
-            fits = _close(self.value.sum(axis=1), self.weight) | empty
+            fits = self._sums_to(self.value.sum(axis=1), self.weight) | empty
             _require(fits, "value: the class weights must sum to the node's weight")
             _require(
                 ~empty | self.value.any(axis=1), "value: a node without weight must have the class weights of some node above"
@@ -455,7 +456,7 @@ class Tree:
         # the blocks of children follow one another without gaps, in the order of their parents
         blocks, missing = self.first_child[inner], self.missing[inner]
         weight, child_weight = self.weight[inner], np.add.reduceat(self.weight, blocks)
-        fits = _close(child_weight, weight) | ((missing == STOP) & (child_weight < weight))
+        fits = self._sums_to(child_weight, weight) | ((missing == STOP) & (child_weight < weight))
         _require(fits, "weight: the children's weights must sum to the node's (to less only where missing values stop)", inner)
         n_samples, child_sum = self.n_samples[inner], np.add.reduceat(self.n_samples, blocks)
         largest = np.maximum.reduceat(self.n_samples, blocks)
@@ -466,6 +467,9 @@ class Tree:
             "child may have more than the node)",
             inner,
         )
+
+    def _sums_to(self, sums: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        return np.abs(sums - weight) <= SUM_TOLERANCE * weight + PART_TOLERANCE * self.weight[0]
 
     def __eq__(self, other: object) -> bool:
         """Whether the two trees are equal bit for bit."""
@@ -522,10 +526,6 @@ def _offsets(sizes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     offsets = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
-
-
-def _close(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    return np.abs(a - b) <= SUM_TOLERANCE * b
 
 
 def _same_bits(a: npt.NDArray[Any] | None, b: npt.NDArray[Any] | None) -> bool:

@@ -164,6 +164,7 @@ cdef struct Problem:
     double min_impurity
     double min_gain
     double min_branch_weight
+    double min_node_weight
     int64_t min_part       # lighter parts of a sample are not divided, fixed point
     int32_t max_features
     const uint8_t* kind

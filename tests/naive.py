@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -62,6 +63,13 @@ class Problem:
     recipe: Recipe
     limits: Limits
     root: tuple[Part, ...]
+
+    @cached_property
+    def divides(self) -> bool:
+        """Whether samples are divided, by a recipe that knows no least weight of a branch."""
+        rows, features = [row for row, _ in self.root], range(len(self.columns))
+        missing = any(not self.known(row, feature) for row in rows for feature in features)
+        return missing and self.recipe.missing == "fractional" and not self.recipe.release8
 
     def known(self, row: int, feature: int) -> bool:
         value = self.columns[feature][row]
@@ -180,6 +188,8 @@ def must_be_leaf(problem: Problem, node: Node, parts: list[Part], depth: int) ->
         or node.n_samples < limits.min_samples_split
         or node.n_samples < 2 * limits.min_samples_leaf
         or (problem.recipe.release8 and not reaches(node.weight, 2 * limits.min_branch_weight))
+        # parts of samples that do not even make up one: or a tree of a few samples might have any number of nodes
+        or (problem.divides and not reaches(node.weight, 1))
     )
 
 
