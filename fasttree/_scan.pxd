@@ -68,10 +68,15 @@ cdef struct Bounds:            # which candidates are admissible
     int64_t w_max
 
 
-cdef inline Bounds bounds_of(const Problem* p, int64_t n, int64_t weight) noexcept nogil:
+cdef enum:
+    MOST_OF_A_SIDE = 25        # Release 8 asks no more of one side of a threshold, unless m is more
+
+
+cdef inline Bounds bounds_of(const Problem* p, int64_t n, int64_t weight, bint counting) noexcept nogil:
     """Limits on the left side of a binary cut of n samples with this weight.
 
-    C4.5: each side at least a tenth of the average class weight, but within [m, 25] (Quinlan 1996, Release 8).
+    C4.5: each side at least a tenth of the average class weight, but within [m, 25] (Quinlan 1996, Release 8).  Where m is above
+    25, thresholds with 25 on each side still count as tried (`counting`).
     """
     cdef Bounds b
     cdef double least = p.min_weight_leaf
@@ -83,9 +88,9 @@ cdef inline Bounds bounds_of(const Problem* p, int64_t n, int64_t weight) noexce
         side = 0.1 * total / p.n_classes
         if side <= p.min_branch_weight:
             side = p.min_branch_weight
-        elif side > 25.0:
-            side = 25.0
-        if side < p.min_branch_weight:   # the cap of 25 may lie below m, but no side may
+        elif side > MOST_OF_A_SIDE:
+            side = MOST_OF_A_SIDE
+        if side < p.min_branch_weight and not counting:
             side = p.min_branch_weight
         if side > least:
             least = side
@@ -107,6 +112,13 @@ cdef inline double exact_of(const Problem* p, const Block* block, int32_t f, uin
     else:
         place = column.data + (row if block.origin == NULL else block.origin[row]) * column.stride
     return <float> (<const double*> place)[0] if column.is_double else (<const float*> place)[0]
+
+
+cdef inline bint apart(
+    const Problem* p, const Block* block, int32_t f, uint32_t code, uint32_t row, uint32_t next_code, uint32_t next_row,
+) noexcept nogil:
+    """C4.5's gap rule: does the next value differ enough?"""
+    return exact_of(p, block, f, code, row) < exact_of(p, block, f, next_code, next_row) - RELEASE8_GAP
 
 
 cdef struct Left:              # what stands on the left of the current position of a sweep, and what stays on the right
@@ -392,12 +404,9 @@ cdef inline int64_t drop_close(
     """C4.5's gap rule: keep the candidates whose two values differ enough."""
     cdef int64_t kept = 0
     cdef int64_t j, at
-    cdef double below, above
     for j in range(m):
         at = s.positions[j]
-        below = exact_of(p, block, f, code_of(entries[at]), row_of(entries[at]))
-        above = exact_of(p, block, f, code_of(entries[at + 1]), row_of(entries[at + 1]))
-        if below < above - RELEASE8_GAP:
+        if apart(p, block, f, code_of(entries[at]), row_of(entries[at]), code_of(entries[at + 1]), row_of(entries[at + 1])):
             s.positions[kept] = s.positions[j]
             s.a[kept] = s.a[j]
             s.b[kept] = s.b[j]
@@ -461,6 +470,45 @@ cdef inline void offer_single(
             cut.at = s.positions[j]
 
 
+cdef inline bint within(const Bounds* limits, int64_t n_left, int64_t w_left) noexcept nogil:
+    return limits.n_min <= n_left <= limits.n_max and limits.w_min <= w_left <= limits.w_max
+
+
+cdef inline int64_t tries_along_list(
+    const Problem* p, const Block* block, const Totals* known, const entry_t* entries, int64_t first, int64_t n, int32_t f,
+) noexcept nogil:
+    """How many thresholds Release 8 counts as tried, where it tries some that it cannot choose."""
+    cdef Bounds limits = bounds_of(p, known.n, known.weight, True)
+    cdef int64_t weight = 0
+    cdef int64_t tries = 0
+    cdef int64_t i
+    for i in range(first, n - 1):
+        weight += 1 if block.weight == NULL else block.weight[row_of(entries[i])]
+        if code_of(entries[i]) == code_of(entries[i + 1]) or not within(&limits, i + 1 - first, weight):
+            continue
+        tries += p.exact[f].data == NULL or apart(
+            p, block, f, code_of(entries[i]), row_of(entries[i]), code_of(entries[i + 1]), row_of(entries[i + 1])
+        )
+    return tries
+
+
+cdef inline int64_t tries_along_groups(
+    const Problem* p, const Block* block, const Scratch* s, const Totals* known, int64_t q, int32_t f,
+) noexcept nogil:
+    """The same along ascending groups."""
+    cdef Bounds limits = bounds_of(p, known.n, known.weight, True)
+    cdef int64_t n = 0
+    cdef int64_t weight = 0
+    cdef int64_t tries = 0
+    cdef int64_t g
+    for g in range(q - 1):
+        n += s.group_n[g]
+        weight += s.group_w[g]
+        if within(&limits, n, weight):
+            tries += p.exact[f].data == NULL or apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0)
+    return tries
+
+
 cdef inline Cut sweep_list(
     const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left,
     const entry_t* entries, int64_t n, int32_t f, double at_least, int64_t* tries, int64_t node_weight,
@@ -471,7 +519,7 @@ cdef inline Cut sweep_list(
     right, or are no part of `total` at all.  `tries` counts the admissible candidates.
     """
     cdef Cut cut = no_cut(f)
-    cdef Bounds limits = bounds_of(p, total.n, total.weight)
+    cdef Bounds limits = bounds_of(p, total.n, total.weight, False)
     cdef Left at
     cdef int64_t low, high, i, m, stop
     cdef double largest
@@ -506,6 +554,8 @@ cdef inline Cut sweep_list(
             else:
                 found = offer_chunk(&cut, s, m, largest, total.risk, at_least)
         i = stop
+    if p.release8 and p.min_branch_weight > MOST_OF_A_SIDE:
+        tries[0] = tries_along_list(p, block, total, entries, at.first, n, f)
     if cut.at >= 0:
         cut.form = THRESHOLD_CUT
     return cut
@@ -558,17 +608,13 @@ cdef inline void start_left(
             memset(s.left, 0, p.n_classes * sizeof(int64_t))
 
 
-cdef inline bint within(const Bounds* limits, int64_t n_left, int64_t w_left) noexcept nogil:
-    return limits.n_min <= n_left <= limits.n_max and limits.w_min <= w_left <= limits.w_max
-
-
 cdef inline Cut sweep_groups(
     const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left,
     int64_t q, int32_t f, double at_least, int64_t* tries, int64_t node_weight,
 ) noexcept nogil:
     """Best threshold between ascending groups: `sweep_list` for a feature that is counted by code."""
     cdef Cut cut = no_cut(f)
-    cdef Bounds limits = bounds_of(p, total.n, total.weight)
+    cdef Bounds limits = bounds_of(p, total.n, total.weight, False)
     cdef int64_t g, n_left, w_left, s_left
     cdef double gain
     cdef float base_single = threshold_base(p, total) if p.release8 else 0
@@ -579,10 +625,8 @@ cdef inline Cut sweep_groups(
         add_group(p, s, g, 1, &n_left, &w_left, &s_left)
         if not within(&limits, n_left, w_left):
             continue
-        if p.exact[f].data != NULL:
-            if not (exact_of(p, block, f, s.group_code[g], 0)
-                    < exact_of(p, block, f, s.group_code[g + 1], 0) - RELEASE8_GAP):
-                continue
+        if p.exact[f].data != NULL and not apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0):
+            continue
         tries[0] += 1
         if p.release8:
             single = threshold_gain(p, total, base_single, s.left, node_weight)
@@ -595,6 +639,8 @@ cdef inline Cut sweep_groups(
         gain = group_gain(p, total, w_left, s_left, s.left, s.right)
         if offer(&cut, gain, s.group_code[g], total.risk, at_least):
             break
+    if p.release8 and p.min_branch_weight > MOST_OF_A_SIDE:
+        tries[0] = tries_along_groups(p, block, s, total, q, f)
     if cut.at >= 0:
         cut.form = THRESHOLD_CUT
     return cut
@@ -794,7 +840,7 @@ cdef inline Cut best_groups(
     """
     cdef Cut cut = no_cut(f)
     cdef Cut candidate = no_cut(f)
-    cdef Bounds limits = bounds_of(p, total.n, total.weight)
+    cdef Bounds limits = bounds_of(p, total.n, total.weight, False)
     cdef Ranked* ranked = s.ranked
     cdef int32_t n_orders, o
     cdef int64_t g, n_left, w_left, s_left
@@ -978,7 +1024,7 @@ cdef inline void known_totals(const Problem* p, const Totals* node, const Totals
 
 
 cdef inline bint cut_known_allowed(const Problem* p, const Totals* node, const Totals* lost) noexcept nogil:
-    cdef Bounds limits = bounds_of(p, node.n, node.weight)
+    cdef Bounds limits = bounds_of(p, node.n, node.weight, False)
     return lost.n < node.n and within(&limits, node.n - lost.n, node.weight - lost.weight)
 
 

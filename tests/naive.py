@@ -501,7 +501,7 @@ def release8_threshold(problem: Problem, splits: list[Split], parts: list[Part])
     if not reaches(known, 2 * least):
         return None
     side = 0.1 * known / problem.n_classes
-    side = least if side <= least else max(min(side, 25.0), least)
+    side = least if side <= least else min(side, 25.0)
 
     def is_try(split: Split) -> bool:
         left, right = split.branches
@@ -515,9 +515,11 @@ def release8_threshold(problem: Problem, splits: list[Split], parts: list[Part])
         )
 
     tries = [single_threshold(problem, split, parts) for split in splits if is_try(split)]
-    if not tries:
+    # a side may be lighter than the least weight of a branch where that is above 25: tried, but not chosen
+    allowed = [split for split in tries if all(reaches(weight(branch), least) for branch in split.branches)]
+    if not allowed:
         return None
-    best = max(tries, key=lambda split: split.single_gain)  # the first of equal ones
+    best = max(allowed, key=lambda split: split.single_gain)  # the first of equal ones
     cost = math.log2(len(tries))
     cases = weight(parts)
     best = replace(

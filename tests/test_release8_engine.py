@@ -53,6 +53,15 @@ def test_every_tree_and_rule_is_the_twins_on_all_tables_of_up_to_5000_rows(share
     assert_engine_equals_twin(sets_in(shared)[name])
 
 
+@pytest.mark.parametrize("minimum", [26, 40])
+def test_a_least_weight_above_25_leaves_lighter_thresholds_tried_but_not_chosen(minimum):
+    train = SHIPPED["german"].split("full").train
+    model = C45Classifier(min_samples_branch=minimum).fit(train.iloc[:, :-1], train.iloc[:, -1])
+    expected = Twin(as_table(train), Engine).unpruned(Options(minimum=minimum))
+    assert model.tree_unpruned_.node_count > 10
+    assert first_difference(as_node(model.tree_unpruned_), expected) is None
+
+
 @st.composite
 def frames(draw: Any) -> pd.DataFrame:
     """Small mixed tables with missing values; the last column is the class.  Few values, so that many splits tie."""
