@@ -255,16 +255,8 @@ def cost_complexity(tree: Tree, alpha: float, *, risk: str = "impurity") -> Tree
     risk : {"impurity", "error"}, default "impurity"
         Impurity of the leaves, as in scikit-learn's `ccp_alpha`; or, for classes, the share of wrong ones, as in Breiman et al.
     """
-    level = complexity(tree, risk=risk)
-    return tree.prune_at(level <= alpha + EQUAL_COSTS * risk_per_weight(tree, risk)[0])
-
-
-def complexity(tree: Tree, *, risk: str = "impurity") -> Floats:
-    """The alpha from which on `cost_complexity` prunes each inner node, itself or above; minus infinity at leaves.
-
-    It does not grow from a node to its children, so the subtrees of all alphas are nested.
-    """
-    return _weakest_links(tree, risk_per_weight(tree, risk))
+    cost = risk_per_weight(tree, risk)
+    return tree.prune_at(complexity(tree, cost) <= alpha + EQUAL_COSTS * cost.max())
 
 
 def risk_per_weight(tree: Tree, risk: str = "impurity") -> Floats:
@@ -292,7 +284,7 @@ def c_alpha(tree: Tree, alpha: float, *, unit: str = "bits") -> Tree:
     else:
         cost = tree.weight * class_impurity(tree.value, "entropy")
         alpha = alpha / np.log(2) if unit == "nats" else alpha
-    return tree.prune_at(_weakest_links(tree, cost) <= alpha + EQUAL_COSTS * cost[0])
+    return tree.prune_at(complexity(tree, cost) <= alpha + EQUAL_COSTS * cost.max())
 
 
 def reduced_error(tree: Tree, samples: Samples, *, tolerance: float = 0.0) -> Tree:
@@ -397,6 +389,16 @@ def chi_square_probability(tree: Tree) -> Floats:
     return probability
 
 
+def complexity(tree: Tree, risk: Floats) -> Floats:
+    """What a leaf must cost for each inner node to be pruned, itself or above, by the least sum of risk and cost of leaves.
+
+    Minus infinity at leaves.  It does not grow from a node to its children, so the subtrees of all costs are nested.
+    """
+    level = np.empty(tree.node_count)
+    _core.weakest_links(tree.parent, tree.first_child, tree.n_branches, np.ascontiguousarray(risk), level)
+    return level
+
+
 def errors(tree: Tree) -> Floats:
     """Training weight outside the largest class of each node of a classification tree; shape (n,)."""
     return np.where(tree.weight > 0, tree.weight - tree.value.max(axis=1), 0.0)
@@ -441,12 +443,6 @@ def _useless(tree: Tree, cost: Floats, *, slack: Floats | float = 0.0, besides: 
 
 def _sums_over_leaves(tree: Tree, of_leaves: Floats) -> Floats:
     return _useless(tree, of_leaves, slack=-np.inf)[1]
-
-
-def _weakest_links(tree: Tree, risk: Floats) -> Floats:
-    level = np.empty(tree.node_count)
-    _core.weakest_links(tree.parent, tree.first_child, tree.n_branches, np.ascontiguousarray(risk), level)
-    return level
 
 
 def tested_columns(tree: Tree, table: Table) -> _core.Columns:

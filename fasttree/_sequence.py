@@ -90,8 +90,8 @@ class Sequence:
 
 def weakest_links(tree: Tree, *, risk: str = "impurity") -> Sequence:
     """The subtrees of minimal cost-complexity (Breiman et al. 1984, chapter 3); risk as in `_prune.cost_complexity`."""
-    tolerance = EQUAL_COSTS * float(_prune.risk_per_weight(tree, risk)[0])
-    return Sequence(tree, _prune.complexity(tree, risk=risk), lowest=0.0, tolerance=tolerance)
+    cost = _prune.risk_per_weight(tree, risk)
+    return Sequence(tree, _prune.complexity(tree, cost), lowest=0.0, tolerance=EQUAL_COSTS * float(cost.max()))
 
 
 def by_critical_value(tree: Tree) -> Sequence:

@@ -301,13 +301,14 @@ def kept_nodes(tree: Tree, pruned: Tree) -> frozenset[int]:
 
 @given(tree=classification_trees().filter(few_subtrees), alpha=st.sampled_from([0.0, 0.01, 0.05, 0.1, 0.3, 1.0]))
 def test_cost_complexity_finds_the_smallest_subtree_of_least_cost(tree, alpha):
+    tree = tree.replace(impurity=tree.impurity.round(3))  # costs that differ do so by more than the tolerance
     for risk in ("impurity", "error"):
         of_nodes = _prune.risk_per_weight(tree, risk)
         found = kept_nodes(tree, _prune.cost_complexity(tree, alpha, risk=risk))
         costs = {inner: sum(of_nodes[i] + alpha for i in leaves_of(tree, inner)) for inner in subtrees(tree)}
         least = min(costs.values())
         assert costs[found] == pytest.approx(least, rel=1e-9, abs=1e-9)
-        assert len(found) == min(len(inner) for inner, cost in costs.items() if cost <= least + 1e-13)
+        assert len(found) == min(len(inner) for inner, cost in costs.items() if cost <= least + 1e-12 * of_nodes.max())
 
 
 def weakest_links_by_hand(tree: Tree, risk: np.ndarray) -> list[float]:
@@ -341,7 +342,7 @@ def path_to(tree: Tree, node: int) -> list[int]:
 @given(tree=classification_trees(), data=st.data())
 def test_levels_are_those_of_collapsing_the_weakest_link_again_and_again(tree, data):
     risk = np.array(data.draw(st.lists(st.floats(0, 8, width=16), min_size=tree.node_count, max_size=tree.node_count)))
-    assert _prune._weakest_links(tree, risk) == pytest.approx(weakest_links_by_hand(tree, risk), abs=1e-9)
+    assert _prune.complexity(tree, risk) == pytest.approx(weakest_links_by_hand(tree, risk), abs=1e-9)
 
 
 @st.composite
