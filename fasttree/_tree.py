@@ -469,7 +469,8 @@ class Tree:
         )
 
     def _sums_to(self, sums: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        return np.abs(sums - weight) <= SUM_TOLERANCE * weight + PART_TOLERANCE * self.weight[0]
+        slack = SUM_TOLERANCE * weight + PART_TOLERANCE * self.weight[0]
+        return np.asarray(np.abs(sums - weight) <= slack)
 
     def __eq__(self, other: object) -> bool:
         """Whether the two trees are equal bit for bit."""
