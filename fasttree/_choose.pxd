@@ -68,14 +68,14 @@ cdef inline int32_t choose_release8(const Problem* p, Cut* cuts, int32_t n_cuts)
         f = cuts[i].feature if p.draws else i
         if p.nominal == MERGED:
             break
-        if p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_total:
+        if p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_cases:
             every = False
             break
     for i in range(n_cuts):
         f = cuts[i].feature
         if cuts[i].form == NO_CUT or not cuts[i].single_gain > -RELEASE8_TOLERANCE:
             continue
-        if every or p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_total:
+        if every or p.kind[f] == CONTINUOUS or p.n_codes[f] - 1 < 0.3 * p.n_cases:
             total = total + cuts[i].single_gain
             used += 1
     if used:

@@ -49,7 +49,7 @@ def grow(
     min_branch_weight: float,
     min_part_weight: float,
     min_node_weight: float,
-    n_total: int,
+    n_cases: float,
     max_features: int,
     seed: int,
 ) -> dict[str, npt.NDArray[Any]]: ...

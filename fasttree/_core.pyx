@@ -1420,6 +1420,9 @@ cdef void carve_scratch(
     s.block_stat = <int64_t*> carve(cursor, g * width * 8 if merges else 0, measuring)
     s.block_weight = <int64_t*> carve(cursor, g * 8 if merges else 0, measuring)
     s.block_info = <float*> carve(cursor, g * 4 if merges else 0, measuring)
+    s.block_term = <double*> carve(cursor, g * 8 if merges else 0, measuring)
+    s.pair_info = <double*> carve(cursor, g * g * 8 if merges else 0, measuring)
+    s.most_blocks = g
     s.block_of = <int32_t*> carve(cursor, g * 4 if merges else 0, measuring)
     s.side = <uint8_t*> carve(cursor, n, measuring)
     s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
@@ -1546,7 +1549,7 @@ def grow(
     double min_branch_weight,
     double min_part_weight,
     double min_node_weight,
-    int64_t n_total,
+    double n_cases,
     int32_t max_features,
     uint64_t seed,
 ):
@@ -1557,7 +1560,7 @@ def grow(
     label : (n,) class codes, or None for regression
     y, ysum : (n,) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
-    n_total : samples of the whole training set, of which these may be some
+    n_cases : weight of the whole training set, of which these samples may be some
     y_bound, square_bound : no weight x |target|, and no weight x squared deviation from a mean, is larger
 
     Returns
@@ -1611,7 +1614,7 @@ def grow(
     p.weighted = weight is not None
     p.unit = unit
     p.y_unit = y_unit
-    p.n_total = n_total
+    p.n_cases = n_cases
     p.max_depth = max_depth
     p.min_samples_split = min_samples_split
     p.min_samples_leaf = min_samples_leaf

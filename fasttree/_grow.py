@@ -71,6 +71,7 @@ def grow(
     whole = table if kept is None else _Rows(table, kept)
     source = whole if rows is None else _Rows(table, rows)
     chosen = kept if rows is None else rows
+    n_cases = float(whole.n_samples if sample_weight is None else sample_weight.sum())
     if chosen is not None:
         target, sample_weight = target[chosen], None if sample_weight is None else sample_weight[chosen]
     n_samples = source.n_samples
@@ -114,7 +115,7 @@ def grow(
         min_part_weight=limits.min_part_weight,
         # parts of samples that do not even make up one are not split: a few samples could have any number of nodes
         min_node_weight=1.0 if has_missing and not recipe.release8 else 0.0,
-        n_total=whole.n_samples,
+        n_cases=n_cases,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
     )

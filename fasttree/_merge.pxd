@@ -8,8 +8,13 @@ from libc.math cimport ceil
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-from fasttree._impurity cimport class_base, single_gain_of, single_information, xlgx
-from fasttree._types cimport RELEASE8_TOLERANCE, Problem, Scratch, Totals
+from fasttree._impurity cimport class_base, class_risk, single_gain_of, single_information, xlgx, xlogx
+from fasttree._types cimport ENTROPY, RELEASE8_TOLERANCE, Problem, Scratch, Totals
+
+
+cdef enum:
+    LEAST_IN_SEARCH = 1    # weight of a reasonable block while the search goes on
+    FEW_BLOCKS = 128       # of more, pairs are judged in double precision: the program's own sums would take the fourth power
 
 
 cdef struct Merge:
@@ -22,7 +27,7 @@ cdef struct Merge:
     int64_t weight
 
 
-cdef struct Candidate:     # the blocks with two of them merged; i = j: as they are
+cdef struct Candidate:     # the blocks with two of them merged
     int64_t i
     int64_t j
     float gain
@@ -44,43 +49,109 @@ cdef inline float worth_of_groups(const Problem* p, float gain, float info) noex
     return -RELEASE8_TOLERANCE
 
 
-cdef inline void evaluate_merge(
-    const Problem* p, Scratch* s, const Merge* m, int64_t i, int64_t j, double least, Candidate* out,
-) noexcept nogil:
-    """Gain, split information and worth of the blocks with i < j merged, or (i = j) as they are.
+cdef inline void set_block(const Problem* p, Scratch* s, int64_t b) noexcept nogil:
+    """Complete a block whose class weights and weight are known."""
+    s.block_info[b] = single_information(&s.block_stat[b * p.width], NULL, p.n_classes, p.unit)
+    s.block_term[b] = xlgx(cases(p, s.block_weight[b]))
 
-    Not usable unless at least two blocks weigh `least`.
-    """
+
+cdef struct Running:       # sums over blocks as Release 8 rounds them
+    float info
+    float terms
+    float weight
+    int64_t reasonable     # blocks of enough weight
+
+
+cdef inline Running start_running(const Problem* p, const Merge* m) noexcept nogil:
+    cdef Running sums
+    sums.info = 0
+    sums.weight = cases(p, m.weight - m.known)
+    sums.terms = <float> xlgx(sums.weight)
+    sums.reasonable = 0
+    return sums
+
+
+cdef inline void run_block(const Problem* p, const Scratch* s, int64_t b, double least, Running* sums) noexcept nogil:
+    cdef float v = cases(p, s.block_weight[b])
+    sums.info = sums.info + s.block_info[b]
+    sums.terms = <float> (sums.terms + s.block_term[b])
+    sums.weight = sums.weight + v
+    sums.reasonable += v >= least
+
+
+cdef inline void finish_running(const Problem* p, const Merge* m, const Running* sums, Candidate* out) noexcept nogil:
+    out.gain = -RELEASE8_TOLERANCE
+    if sums.reasonable >= 2:
+        out.gain = single_gain_of(p, m.base, sums.info, m.known, m.weight, False)
+    out.info = <float> (xlgx(sums.weight) - sums.terms) / cases(p, m.weight)
+    out.worth = worth_of_groups(p, out.gain, out.info)
+
+
+cdef inline void evaluate_blocks(const Problem* p, Scratch* s, const Merge* m, double least, Candidate* out) noexcept nogil:
+    """Gain, split information and worth of the blocks as they are; not usable unless at least two blocks weigh `least`."""
+    cdef Running sums = start_running(p, m)
+    cdef int64_t b
+    for b in range(m.n):
+        run_block(p, s, b, least, &sums)
+    finish_running(p, m, &sums, out)
+
+
+cdef inline double information_of_pair(const Problem* p, Scratch* s, int64_t i, int64_t j, bint rounded) noexcept nogil:
+    """Information of two blocks as one: as Release 8 rounds it, or in double and less that of the two."""
+    cdef double joined, parts
     cdef int32_t k
-    cdef int64_t b, at, weight
-    cdef int64_t reasonable = 0
-    cdef int64_t n = m.n if i == j else m.n - 1
-    cdef float info = 0
-    cdef float part_info, v
-    cdef float t = cases(p, m.weight - m.known)
-    cdef float u = <float> xlgx(t)
-    for b in range(n):
-        at = b
-        if i != j and b == j:
-            at = m.n - 1
-        weight = s.block_weight[at]
-        part_info = s.block_info[at]
-        if i != j and b == i:
-            weight += s.block_weight[j]
-            for k in range(p.n_classes):
-                s.left[k] = s.block_stat[i * p.width + k] + s.block_stat[j * p.width + k]
-            part_info = single_information(s.left, NULL, p.n_classes, p.unit)
-        v = cases(p, weight)
-        info = info + part_info
-        u = <float> (u + xlgx(v))
-        t = t + v
-        reasonable += v >= least
+    for k in range(p.n_classes):
+        s.left[k] = s.block_stat[i * p.width + k] + s.block_stat[j * p.width + k]
+    if rounded:
+        return single_information(s.left, NULL, p.n_classes, p.unit)
+    joined = class_risk(ENTROPY, s.left, p.n_classes, p.unit)
+    parts = class_risk(ENTROPY, &s.block_stat[i * p.width], p.n_classes, p.unit)
+    return joined - parts - class_risk(ENTROPY, &s.block_stat[j * p.width], p.n_classes, p.unit)
+
+
+cdef inline void pairs_with(const Problem* p, Scratch* s, const Merge* m, int64_t i, bint rounded) noexcept nogil:
+    """Write down the information of block i with every other block."""
+    cdef int64_t b
+    for b in range(m.n):
+        if b != i:
+            s.pair_info[i * s.most_blocks + b] = information_of_pair(p, s, min(i, b), max(i, b), rounded)
+            s.pair_info[b * s.most_blocks + i] = s.pair_info[i * s.most_blocks + b]
+
+
+cdef inline void evaluate_pair(
+    const Problem* p, const Scratch* s, const Merge* m, const Running* before, int64_t i, int64_t j, Candidate* out,
+) noexcept nogil:
+    """The blocks with i < j merged, in the order that they would have; `before` sums those before i."""
+    cdef Running sums = before[0]
+    cdef float v = cases(p, s.block_weight[i] + s.block_weight[j])
+    cdef int64_t b
+    sums.info = sums.info + <float> s.pair_info[i * s.most_blocks + j]
+    sums.terms = <float> (sums.terms + xlgx(v))
+    sums.weight = sums.weight + v
+    sums.reasonable += v >= LEAST_IN_SEARCH
+    for b in range(i + 1, m.n - 1):
+        run_block(p, s, m.n - 1 if b == j else b, LEAST_IN_SEARCH, &sums)
+    out.i = i
+    out.j = j
+    finish_running(p, m, &sums, out)
+
+
+cdef inline void estimate_pair(
+    const Problem* p, const Scratch* s, const Merge* m, double info, double terms, int64_t reasonable, int64_t i, int64_t j,
+    Candidate* out,
+) noexcept nogil:
+    """`evaluate_pair` in double precision, from sums over all blocks: what many blocks allow."""
+    cdef double weight = <double> m.weight * p.unit
+    cdef double known = <double> m.known * p.unit
+    cdef double a = <double> s.block_weight[i] * p.unit
+    cdef double b = <double> s.block_weight[j] * p.unit
+    cdef double gain = m.base - (info + s.pair_info[i * s.most_blocks + j]) / known
     out.i = i
     out.j = j
     out.gain = -RELEASE8_TOLERANCE
-    if reasonable >= 2:
-        out.gain = single_gain_of(p, m.base, info, m.known, m.weight, False)
-    out.info = <float> (xlgx(t) - u) / cases(p, m.weight)
+    if reasonable - (a >= LEAST_IN_SEARCH) - (b >= LEAST_IN_SEARCH) + (a + b >= LEAST_IN_SEARCH) >= 2:
+        out.gain = <float> (known / weight * gain)
+    out.info = <float> ((xlogx(weight) - terms - xlogx(a + b) + s.block_term[i] + s.block_term[j]) / weight)
     out.worth = worth_of_groups(p, out.gain, out.info)
 
 
@@ -92,11 +163,12 @@ cdef inline void merge_blocks(const Problem* p, Scratch* s, Merge* m, int64_t q,
     for k in range(p.n_classes):
         s.block_stat[i * p.width + k] += s.block_stat[j * p.width + k]
     s.block_weight[i] += s.block_weight[j]
-    s.block_info[i] = single_information(&s.block_stat[i * p.width], NULL, p.n_classes, p.unit)
+    set_block(p, s, i)
     if j != last:
         memcpy(&s.block_stat[j * p.width], &s.block_stat[last * p.width], p.n_classes * sizeof(int64_t))
         s.block_weight[j] = s.block_weight[last]
         s.block_info[j] = s.block_info[last]
+        s.block_term[j] = s.block_term[last]
     for g in range(q):
         if s.block_of[g] == j:
             s.block_of[g] = <int32_t> i
@@ -137,11 +209,45 @@ cdef inline bint better_pair(
     return best.i < 0 and (not p.ratio or large < 2)
 
 
+cdef inline Candidate best_pair(
+    const Problem* p, const Scratch* s, const Merge* m, float least_gain, int64_t large, int64_t largest, bint rounded,
+) noexcept nogil:
+    """The pair of blocks to merge; i = -1: none."""
+    cdef Candidate best, pair
+    cdef Running before = start_running(p, m)
+    cdef double info = 0
+    cdef double terms = xlogx(<double> (m.weight - m.known) * p.unit)
+    cdef int64_t reasonable = 0
+    cdef int64_t i, j
+    best.i = -1
+    best.gain = -RELEASE8_TOLERANCE
+    best.worth = 0
+    for i in range(m.n):
+        info += s.block_info[i]
+        terms += s.block_term[i]
+        reasonable += cases(p, s.block_weight[i]) >= LEAST_IN_SEARCH
+    for i in range(m.n - 1):
+        for j in range(i + 1, m.n):
+            if large < 3 and (i == largest or j == largest):
+                continue
+            if rounded:
+                evaluate_pair(p, s, m, &before, i, j, &pair)
+            else:
+                estimate_pair(p, s, m, info, terms, reasonable, i, j, &pair)
+            if better_pair(p, &best, &pair, least_gain, large):
+                best = pair
+        run_block(p, s, i, LEAST_IN_SEARCH, &before)
+    return best
+
+
 cdef inline void climb(const Problem* p, Scratch* s, Merge* m, int64_t q) noexcept nogil:
     """Merge the best pair of blocks as long as that pays, down to two."""
     cdef float least_gain = m.gain / 2
-    cdef int64_t i, j, b, large, largest
-    cdef Candidate best, pair
+    cdef int64_t b, large, largest, last
+    cdef bint rounded = m.n <= FEW_BLOCKS
+    cdef Candidate best
+    for b in range(m.n):
+        pairs_with(p, s, m, b, rounded)
     while m.n > 2:
         large = 0
         largest = 0
@@ -149,16 +255,7 @@ cdef inline void climb(const Problem* p, Scratch* s, Merge* m, int64_t q) noexce
             large += cases(p, s.block_weight[b]) >= p.min_branch_weight
             if cases(p, s.block_weight[b]) > cases(p, s.block_weight[largest]):
                 largest = b
-        best.i = -1
-        best.gain = -RELEASE8_TOLERANCE
-        best.worth = 0
-        for i in range(m.n - 1):
-            for j in range(i + 1, m.n):
-                if large < 3 and (i == largest or j == largest):
-                    continue
-                evaluate_merge(p, s, m, i, j, 1.0, &pair)
-                if better_pair(p, &best, &pair, least_gain, large):
-                    best = pair
+        best = best_pair(p, s, m, least_gain, large, largest, rounded)
         if best.i < 0:
             return
         if p.ratio and large >= 2:
@@ -167,7 +264,18 @@ cdef inline void climb(const Problem* p, Scratch* s, Merge* m, int64_t q) noexce
         m.gain = best.gain
         m.info = best.info
         m.worth = best.worth
+        last = m.n - 1
         merge_blocks(p, s, m, q, best.i, best.j)
+        if not rounded and m.n <= FEW_BLOCKS:
+            rounded = True
+            for b in range(m.n):
+                pairs_with(p, s, m, b, rounded)
+            continue
+        if best.j != last:
+            for b in range(m.n):
+                s.pair_info[best.j * s.most_blocks + b] = s.pair_info[last * s.most_blocks + b]
+                s.pair_info[b * s.most_blocks + best.j] = s.pair_info[b * s.most_blocks + last]
+        pairs_with(p, s, m, best.i, rounded)
 
 
 cdef inline bint merge_groups(
@@ -189,8 +297,8 @@ cdef inline bint merge_groups(
     for g in range(q):
         memcpy(&s.block_stat[g * p.width], &s.group_stat[g * p.width], p.n_classes * sizeof(int64_t))
         s.block_weight[g] = s.group_w[g]
-        s.block_info[g] = single_information(&s.block_stat[g * p.width], NULL, p.n_classes, p.unit)
-    evaluate_merge(p, s, m, 0, 0, 1.0, &whole)
+        set_block(p, s, g)
+    evaluate_blocks(p, s, m, LEAST_IN_SEARCH, &whole)
     m.n = 0
     for g in range(q):
         s.block_of[g] = -1
@@ -199,16 +307,17 @@ cdef inline bint merge_groups(
             memcpy(&s.block_stat[m.n * p.width], &s.group_stat[g * p.width], p.n_classes * sizeof(int64_t))
             s.block_weight[m.n] = s.group_w[g]
             s.block_info[m.n] = s.block_info[g]
+            s.block_term[m.n] = s.block_term[g]
             m.n += 1
     if merge_pure(p, s, m, q):
-        evaluate_merge(p, s, m, 0, 0, 1.0, &whole)
+        evaluate_blocks(p, s, m, LEAST_IN_SEARCH, &whole)
     m.gain = whole.gain
     m.info = whole.info
     m.worth = whole.worth
     climb(p, s, m, q)
     if m.worth <= 0:
         return False
-    evaluate_merge(p, s, m, 0, 0, p.min_branch_weight, &whole)
+    evaluate_blocks(p, s, m, p.min_branch_weight, &whole)
     m.gain = whole.gain
     return whole.gain > -RELEASE8_TOLERANCE
 

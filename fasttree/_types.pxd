@@ -155,7 +155,7 @@ cdef struct Problem:
     double unit            # weight of one fixed-point quantum
     double y_unit
     double total_weight
-    int64_t n_total
+    double n_cases         # weight of the whole training set, of which these samples may be some
     int64_t max_depth
     int64_t min_samples_split
     int64_t min_samples_leaf
@@ -259,6 +259,9 @@ cdef struct Scratch:
     int64_t* block_stat            # merged groups: block x width
     int64_t* block_weight
     float* block_info
+    double* block_term             # weight x log2 weight
+    double* pair_info              # block x block: information of the two as one, minus their own where that is enough
+    int64_t most_blocks            # rows of pair_info
     int32_t* block_of              # block of each group, -1: none
 
 

@@ -88,7 +88,7 @@ cdef inline int64_t visit(
     cdef int64_t n = 0
     cdef int64_t waiting = 1
     cdef int32_t node, branch, child
-    cdef double part, left, x
+    cdef double part, left, whole, x
     stack[0] = start
     parts[0] = 1.0
     while waiting:
@@ -118,11 +118,14 @@ cdef inline int64_t visit(
             parts[waiting] = part
             waiting += 1
         elif branch == TO_SHARES:
+            whole = 0                      # the node's weight, but for the rounding of parts of samples
+            for branch in range(t.n_branches[node]):
+                whole += t.weight[t.first_child[node] + branch]
             for branch in range(t.n_branches[node] - 1, -1, -1):
                 child = t.first_child[node] + branch
                 if t.weight[child] > 0:
                     stack[waiting] = child
-                    parts[waiting] = part * (t.weight[child] / t.weight[node])
+                    parts[waiting] = part * (t.weight[child] / whole)
                     waiting += 1
     return n
 

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "load"]
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
-_LARGEST = 1e100  # of a target and of a sum of weights: squares and products of these stay finite
+_LARGEST = 1e100  # of a target: squares and products of these stay finite
+_MOST_GROUPED = 1000  # categories whose groups are searched: the time grows with their third power
+_HEAVIEST = 1e30  # of a sum of weights, which C4.5 counts in single precision
 
 _Rule = tuple[Callable[[Any], bool], str]  # whether a parameter's value is allowed, and what is
 
@@ -372,8 +374,10 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         total = _total(samples)
         if total == 0:
             raise ValueError("Sample weights must contain at least one non-zero number: all weights are zero")
-        if not 1 / _LARGEST <= total <= _LARGEST:
-            raise ValueError(f"the weights sum to {total:g}: scale them so that the sum is from {1 / _LARGEST:g} to {_LARGEST:g}")
+        if not 1 / _HEAVIEST <= total <= _HEAVIEST:
+            raise ValueError(
+                f"the weights sum to {total:g}: scale them so that the sum is from {1 / _HEAVIEST:g} to {_HEAVIEST:g}"
+            )
         return samples
 
     def _limits(self, n_samples: int, n_features: int, total: float) -> Limits:
@@ -1145,9 +1149,11 @@ class C45Classifier(_TreeClassifier):
     epsilon : float, default=0.0
         Textbook: a split needs a gain ratio (or gain, in bits) larger than this.
     subset : bool, default=False
-        Whether a split of a feature of more than two categories groups them, by greedy merging (option `-s`); Release 8.
+        Whether a split of a feature of more than two categories groups them, by greedy merging (option `-s`); Release 8.  At
+        most 1,000 categories, as the time grows with their third power.
     min_samples_branch : float, default=2
-        A split needs at least two branches of this weight (option `-m`; weight is number of samples if unweighted); Release 8.
+        A split needs at least two branches of this weight (option `-m`); Release 8.  Weights are cases: with sample weights that
+        sum to 1 nothing would be split.
     pruning : str or None, default="error_based"
         "cost_complexity": the subtree of least `risk + ccp_alpha x leaves` (Breiman et al. 1984, chapter 3).  "c_alpha": of least
         `weight x entropy, summed over leaves, + alpha x leaves` (Li Hang 2012, section 5.4).  "reduced_error": of least error on
@@ -1198,8 +1204,8 @@ class C45Classifier(_TreeClassifier):
         window.
     min_part_weight : float, default=0.0
         Part of a sample with a missing value below which it is not divided any more but follows the heaviest branch, in
-        training.  0, as in the original, divides always.  Where a fifth of the cells are missing and rows are many, 0.1 halves
-        the time, or better.
+        training, in the unit of the sample weights.  0, as in the original, divides always.  Where a fifth of the cells are
+        missing and rows are many, 0.1 halves the time, or better.
     max_depth : int or None, default=None
         Largest number of tests on a path.
     min_samples_split : int or float, default=2
@@ -1295,7 +1301,7 @@ class C45Classifier(_TreeClassifier):
         "n_trials": (lambda value: _is_integer(value) and value >= 1, "an integer >= 1"),
         "window_size": _COUNT_OR_NONE,
         "window_increment": _COUNT_OR_NONE,
-        "min_part_weight": (lambda value: _is_amount(value) and value < 1, "a number in [0, 1)"),
+        "min_part_weight": _AMOUNT,
     }
 
     def __init__(
@@ -1391,6 +1397,16 @@ class C45Classifier(_TreeClassifier):
             raise ValueError(f"epsilon={self.epsilon!r} and variant='release8' exclude each other: use variant='textbook'")
         form = "groups" if self.subset else "category"
         return replace(C45, rank=self.criterion, nominal=form, ordinal=form)
+
+    def _learn_table(self, X: Any, recipe: Recipe) -> Table:
+        table = super()._learn_table(X, recipe)
+        for feature in table.schema.features:
+            if self.subset and feature.categories is not None and len(feature.categories) > _MOST_GROUPED:
+                raise ValueError(
+                    f"column {feature.name!r} has {len(feature.categories)} categories: subset=True groups at most "
+                    f"{_MOST_GROUPED}; use subset=False"
+                )
+        return table
 
     def _min_gain(self) -> float:
         # Rounding alone can leave a gain of some 1e-16 where there is none.

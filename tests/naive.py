@@ -548,8 +548,8 @@ def release8_winner(problem: Problem, usable: list[Split], node_impurity: float)
     if problem.recipe.rank == "gain":
         eligible = [split for split in usable if split.single_info > 0 and split.single_gain > -RELEASE8_EPSILON]
         return max(eligible, key=lambda split: split.single_gain, default=None)
-    n_rows = len(problem.root)
-    few_values = [f for f, kind in enumerate(problem.kinds) if kind == CONTINUOUS or problem.n_categories[f] < 0.3 * n_rows]
+    n_cases = weight(problem.root)
+    few_values = [f for f, kind in enumerate(problem.kinds) if kind == CONTINUOUS or problem.n_categories[f] < 0.3 * n_cases]
     counted = [split.single_gain for split in usable if split.feature in few_values or not few_values]
     average = np.float32(1e6)
     if counted:

@@ -215,3 +215,23 @@ def test_c45_shares_of_planted_missing_values_follow_the_known_ones():
     right = (X[known, 0] > model.tree_.threshold[0]).mean()
     assert model.tree_.weight[1:] == pytest.approx([1000 * (1 - right), 1000 * right])
     assert (model.predict(X[known]) == y[known]).all()
+
+
+@pytest.mark.parametrize("n_categories", [40, 300])
+def test_c45_groups_categories_of_one_kind(n_categories):
+    # in half of the categories 9 of 10 samples are of class 1, in the others 1 of 10
+    codes = np.repeat(np.arange(n_categories), 20)
+    y = np.tile(np.arange(20) % 10 == 0, n_categories) ^ (codes % 2 == 0)
+    X = pd.DataFrame({"c": pd.Categorical.from_codes(codes, [str(code) for code in range(n_categories)])})
+    tree = C45Classifier(subset=True, max_depth=1).fit(X, y).tree_
+    tree.check()
+    branches = dict(zip(tree.table_code.tolist(), tree.table_branch.tolist(), strict=True))
+    assert tree.n_branches[0] == 2
+    assert all(branches[code] == branches[code % 2 or 2] for code in branches)
+    assert branches[1] != branches[2]
+
+
+def test_c45_groups_no_more_categories_than_it_can():
+    X = pd.DataFrame({"c": [str(i) for i in range(1001)]})
+    with pytest.raises(ValueError, match="column 'c' has 1001 categories: subset=True groups at most 1000; use subset=False"):
+        C45Classifier(subset=True).fit(X, np.arange(1001) % 2)
