@@ -33,7 +33,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from . import __version__, _document, rules
+from . import __version__, _document
 from ._files import DeclaredFile, TableFile, open_table
 from ._output import whole_file
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
@@ -471,12 +471,8 @@ def _save(model: Estimator, target: str, path: str) -> None:
 
 def _load(path: str) -> tuple[Estimator, str]:
     """Read a tree or rules, and the name of the target (y where it has none)."""
-    try:
-        document = _document.load(path)
-    except _document.DocumentError as error:
-        raise ValueError(f"{path}: {error}") from None
-    model: Estimator = C45Rules.load(path) if document.get("format") == rules.FORMAT else load(path)
-    return model, document["targets"][0].get("name", "y")
+    model = load(path)
+    return model, _document.load(path)["targets"][0].get("name", "y")
 
 
 def _check_output(path: str, inputs: Sequence[str | None]) -> None:

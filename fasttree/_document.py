@@ -100,7 +100,7 @@ def to_document(
     DocumentError
         If tree, schema and classes do not fit one another, or hold what a document cannot.
     """
-    _check_names(schema)
+    check_names(schema)
     try:
         tree.check()
         _check_fit(tree, schema)
@@ -114,7 +114,7 @@ def to_document(
         nodes["estimated_errors"] = tree.estimated_errors.tolist()
     target: dict[str, Any] = {"name": "y"}
     if tree.task == "classification":
-        target |= _written_classes(classes, tree.n_outputs_or_classes)
+        target |= written_classes(classes, tree.n_outputs_or_classes)
         nodes["label"] = tree.label.tolist()
     elif classes is not None:
         raise DocumentError("classes: must be None for a regression tree")
@@ -124,7 +124,7 @@ def to_document(
         "library": library_version,
         "algorithm": algorithm,
         "task": tree.task,
-        **_written_table(schema, target, settings),
+        **written_table(schema, target, settings),
         "nodes": nodes,
         "values": tree.value.tolist(),
         **({} if tree.lower is None else {"soft_thresholds": True}),
@@ -186,7 +186,7 @@ def save(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
         file.write(data)
 
 
-def _written_table(schema: Schema, target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def written_table(schema: Schema, target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Write the entries that say what a model was fitted to, and how."""
     return {
         "has_names": schema.has_names,
@@ -206,7 +206,7 @@ def _written_feature(feature: Feature) -> dict[str, Any]:
     return written
 
 
-def _written_classes(classes: npt.NDArray[Any] | None, n_classes: int) -> dict[str, Any]:
+def written_classes(classes: npt.NDArray[Any] | None, n_classes: int) -> dict[str, Any]:
     if classes is None or np.shape(classes) != (n_classes,):
         raise DocumentError(f"classes: must be {n_classes} labels, one per column of the tree's values")
     type_name, labels = _written_scalars(classes.tolist(), "classes")
@@ -297,7 +297,7 @@ def _shares(weights: list[float]) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def _check_names(schema: Schema) -> None:
+def check_names(schema: Schema) -> None:
     seen: set[str] = set()
     for feature in schema.features:
         if feature.name in seen:
@@ -357,14 +357,14 @@ def from_document(document: Any) -> Model:
     DocumentError
         If the format or its major version is unknown, or anything in it is missing, malformed, inconsistent or not supported.
     """
-    document = _typed(document, dict, "the document")
-    _check_format(document, FORMAT, VERSION)
-    task = _entry(document, "task", str)
+    document = as_type(document, dict, "the document")
+    check_format(document, {FORMAT: VERSION})
+    task = entry_of(document, "task", str)
     if task not in TASKS:
         raise DocumentError(f"task: must be one of {', '.join(TASKS)}; got {_short(task)}")
-    algorithm = _entry(document, "algorithm", str)
-    schema, target, settings = _read_table(document)
-    classes = _read_classes(target) if task == "classification" else None
+    algorithm = entry_of(document, "algorithm", str)
+    schema, target, settings = read_table(document)
+    classes = read_classes(target) if task == "classification" else None
     tree = _read_tree(document, task, schema, 1 if classes is None else len(classes))
     return Model(tree, schema, classes, settings, algorithm)
 
@@ -387,7 +387,7 @@ def loads(text: str | bytes) -> dict[str, Any]:
         raise DocumentError("the document is nested too deeply") from None
     except ValueError as error:
         raise DocumentError(f"the document is not JSON in UTF-8: {error}") from None
-    return _typed(document, dict, "the document")  # type: ignore[no-any-return]
+    return as_type(document, dict, "the document")  # type: ignore[no-any-return]
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
@@ -444,47 +444,49 @@ def _refuse_constant(name: str) -> NoReturn:
     raise DocumentError(f"{name} is not a JSON number")
 
 
-def _check_format(document: dict[str, Any], name: str, version: str) -> None:
-    """Refuse a document of another format, or of another major version of it."""
-    if document.get("format") != name:
-        raise DocumentError(f"format: must be {name!r}; got {_short(document.get('format'))}")
-    given, major = _entry(document, "version", str), version.split(".")[0]
+def check_format(document: dict[str, Any], versions: Mapping[str, str]) -> str:
+    """Return the document's format; refuse any but these, and other major versions of them."""
+    name = document.get("format")
+    if not isinstance(name, str) or name not in versions:
+        raise DocumentError(f"format: must be {' or '.join(map(repr, versions))}; got {_short(name)}")
+    given, major = entry_of(document, "version", str), versions[name].split(".")[0]
     if not re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", given) or given.split(".")[0] != major:
         raise DocumentError(f"version: this library reads {major}.x; got {_short(given)}")
+    return name
 
 
-def _read_table(document: dict[str, Any]) -> tuple[Schema, dict[str, Any], dict[str, Any]]:
+def read_table(document: dict[str, Any]) -> tuple[Schema, dict[str, Any], dict[str, Any]]:
     """Read what a model was fitted to, and how: schema, target, settings."""
     schema = _read_schema(document)
     settings = {
-        name: _read_setting(value, f"settings[{_short(name)}]") for name, value in _entry(document, "settings", dict).items()
+        name: _read_setting(value, f"settings[{_short(name)}]") for name, value in entry_of(document, "settings", dict).items()
     }
-    targets = _entry(document, "targets", list)
+    targets = entry_of(document, "targets", list)
     if len(targets) != 1:
         raise DocumentError(f"targets: this version reads 1 target; got {len(targets)}")
-    return schema, _typed(targets[0], dict, "targets[0]"), settings
+    return schema, as_type(targets[0], dict, "targets[0]"), settings
 
 
 def _read_schema(document: dict[str, Any]) -> Schema:
     features = []
-    for j, entry in enumerate(_entry(document, "features", list)):
+    for j, entry in enumerate(entry_of(document, "features", list)):
         where = f"features[{j}]"
-        entry = _typed(entry, dict, where)
-        name = _entry(entry, "name", str, where)
+        entry = as_type(entry, dict, where)
+        name = entry_of(entry, "name", str, where)
         kinds = {kind.name.lower(): kind for kind in Kind}
-        kind = kinds.get(_entry(entry, "kind", str, where))
+        kind = kinds.get(entry_of(entry, "kind", str, where))
         if kind is None:
             raise DocumentError(f"{where}.kind: must be one of {', '.join(kinds)}; got {_short(entry['kind'])}")
         categories = None
         if kind != Kind.CONTINUOUS:
             categories = tuple(_read_scalars(entry, "categories", where))
         features.append(Feature(name, kind, categories))
-    schema = Schema(tuple(features), _typed(document.get("has_names", True), bool, "has_names"))
-    _check_names(schema)
+    schema = Schema(tuple(features), as_type(document.get("has_names", True), bool, "has_names"))
+    check_names(schema)
     return schema
 
 
-def _read_classes(target: dict[str, Any]) -> npt.NDArray[Any]:
+def read_classes(target: dict[str, Any]) -> npt.NDArray[Any]:
     labels = _read_scalars(target, "classes", "targets[0]")
     if not labels:
         raise DocumentError("targets[0].classes: must not be empty")
@@ -505,7 +507,7 @@ def _read_classes(target: dict[str, Any]) -> npt.NDArray[Any]:
 
 
 def _read_scalars(entry: dict[str, Any], key: str, where: str) -> list[Scalar]:
-    given = _entry(entry, key, list, where)
+    given = entry_of(entry, key, list, where)
     where = f"{where}.{key}"
     type_name = entry.get("type", "str")
     if not isinstance(type_name, str) or type_name not in TYPES:
@@ -542,8 +544,8 @@ def _read_setting(value: Any, where: str, nesting: int = 0) -> Any:
     if type(value) is not dict:
         raise DocumentError(f"{where}: must be null, a boolean, a finite number, text, a list or an object; got {_short(value)}")
     if value.keys() != {"items"}:
-        return {_typed(key, str, where): _read_setting(entry, where, nesting + 1) for key, entry in value.items()}
-    pairs = _typed(value["items"], list, where)
+        return {as_type(key, str, where): _read_setting(entry, where, nesting + 1) for key, entry in value.items()}
+    pairs = as_type(value["items"], list, where)
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in (bool, int, float, str, type(None)):
             raise DocumentError(f"{where}: items must be pairs of a key and a value")
@@ -554,13 +556,13 @@ def _read_setting(value: Any, where: str, nesting: int = 0) -> Any:
 
 
 def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: int) -> Tree:
-    nodes = _entry(document, "nodes", dict)
+    nodes = entry_of(document, "nodes", dict)
     integer_names = ["parent", "first_child", "n_branches", "test", "n_samples"]
     integer_names += ["label"] if task == "classification" else []
-    columns = {name: _entry(nodes, name, list, "nodes") for name in (*integer_names, "weight", "impurity")}
+    columns = {name: entry_of(nodes, name, list, "nodes") for name in (*integer_names, "weight", "impurity")}
     optional = [name for name in ("estimated_errors",) if name in nodes]
-    columns |= {name: _entry(nodes, name, list, "nodes") for name in optional}
-    values = _entry(document, "values", list)
+    columns |= {name: entry_of(nodes, name, list, "nodes") for name in optional}
+    values = entry_of(document, "values", list)
     n_nodes = len(columns["parent"])
     if not 1 <= n_nodes <= MAX_NODES:
         raise DocumentError(f"nodes: must be 1 to {MAX_NODES}; got {n_nodes}")
@@ -571,8 +573,8 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
     floats = {name: _floats(columns[name], f"nodes.{name}") for name in ("weight", "impurity", *optional)}
     value = _read_values(values, n_columns)
     _check_numbering(**{name: integers[name] for name in ("parent", "first_child", "n_branches")})
-    soft = _typed(document.get("soft_thresholds", False), bool, "soft_thresholds")
-    tests = _read_tests(_entry(document, "tests", list), integers, floats["weight"], schema, soft=soft)
+    soft = as_type(document.get("soft_thresholds", False), bool, "soft_thresholds")
+    tests = _read_tests(entry_of(document, "tests", list), integers, floats["weight"], schema, soft=soft)
     if task == "classification" and not np.array_equal(integers["label"], value.argmax(axis=1)):
         node = int((integers["label"] != value.argmax(axis=1)).argmax())
         raise DocumentError(f"nodes.label: node {node} must have the heaviest class, the first on ties: others are not supported")
@@ -643,9 +645,9 @@ def _read_tests(
     n_branches, first_child, weights = nodes["n_branches"][inner].tolist(), nodes["first_child"][inner].tolist(), weight.tolist()
     for i, count, first in zip(test_of.tolist(), n_branches, first_child, strict=True):
         where = f"tests[{i}]"
-        test = _typed(tests[i], dict, where)
-        j = _index(test.get("feature"), len(schema.features), f"{where}.feature")
-        this_kind = KINDS.get(_entry(test, "kind", str, where), LEAF)
+        test = as_type(tests[i], dict, where)
+        j = as_index(test.get("feature"), len(schema.features), f"{where}.feature")
+        this_kind = KINDS.get(entry_of(test, "kind", str, where), LEAF)
         if this_kind == LEAF:
             raise DocumentError(f"{where}.kind: this version reads {', '.join(KINDS)}; got {_short(test['kind'])}")
         feature.append(j)
@@ -653,7 +655,7 @@ def _read_tests(
         for name, column in thresholds.items():
             column.append(_read_threshold(test, name, schema.features[j], where) if this_kind == THRESHOLD else math.nan)
         missing.append(_read_missing(test, where, weights[first : first + count]))
-        gain.append(_number(test.get("gain", 0.0), f"{where}.gain"))
+        gain.append(as_number(test.get("gain", 0.0), f"{where}.gain"))
         table = _read_branches(test, count, where) if this_kind == NOMINAL else []
         sizes.append(len(table))
         codes.extend(code for code, _ in table)
@@ -679,7 +681,7 @@ def _read_tests(
 
 
 def _read_threshold(test: dict[str, Any], name: str, feature: Feature, where: str) -> float:
-    given = _number(test.get(name), f"{where}.{name}")
+    given = as_number(test.get(name), f"{where}.{name}")
     if feature.kind != Kind.ORDINAL:
         return given
     threshold = given + 1.0
@@ -690,12 +692,12 @@ def _read_threshold(test: dict[str, Any], name: str, feature: Feature, where: st
 
 def _read_branches(test: dict[str, Any], n_branches: int, where: str) -> list[tuple[int, int]]:
     """Pairs of category index and branch, ascending."""
-    branches = _entry(test, "branches", list, where)
+    branches = entry_of(test, "branches", list, where)
     if len(branches) != n_branches:
         raise DocumentError(f"{where}.branches: has {len(branches)} branches, its node {n_branches}")
     table = []
     for branch, members in enumerate(branches):
-        for category in _typed(members, list, f"{where}.branches[{branch}]"):
+        for category in as_type(members, list, f"{where}.branches[{branch}]"):
             if type(category) is not int or category < 0:
                 raise DocumentError(f"{where}.branches[{branch}]: must hold indices of categories; got {_short(category)}")
             table.append((category, branch))
@@ -703,15 +705,15 @@ def _read_branches(test: dict[str, Any], n_branches: int, where: str) -> list[tu
 
 
 def _read_missing(test: dict[str, Any], where: str, weights: list[float]) -> int:
-    entry = _entry(test, "missing", dict, where)
+    entry = entry_of(test, "missing", dict, where)
     to = entry.get("to")
     if to == "stop":
         missing = STOP
     elif to == "child":
-        missing = _index(entry.get("child"), len(weights), f"{where}.missing.child")
+        missing = as_index(entry.get("child"), len(weights), f"{where}.missing.child")
     elif to == "shares":
         missing = SHARES
-        shares = _floats(_entry(entry, "shares", list, f"{where}.missing"), f"{where}.missing.shares").tolist()
+        shares = _floats(entry_of(entry, "shares", list, f"{where}.missing"), f"{where}.missing.shares").tolist()
         total = sum(weights)
         if len(shares) != len(weights) or not all(
             abs(share * total - weight) <= SUM_TOLERANCE * total for share, weight in zip(shares, weights, strict=True)
@@ -741,18 +743,18 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def _typed(value: Any, kind: type, where: str) -> Any:
+def as_type(value: Any, kind: type, where: str) -> Any:
     if type(value) is not kind:
         names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
         raise DocumentError(f"{where}: must be {names[kind]}; got {_short(value)}")
     return value
 
 
-def _entry(entries: dict[str, Any], key: str, kind: type, where: str = "") -> Any:
+def entry_of(entries: dict[str, Any], key: str, kind: type, where: str = "") -> Any:
     where = f"{where}.{key}" if where else key
     if key not in entries:
         raise DocumentError(f"{where}: is missing")
-    return _typed(entries[key], kind, where)
+    return as_type(entries[key], kind, where)
 
 
 def _finite(value: Any) -> float | None:
@@ -763,14 +765,14 @@ def _finite(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _number(value: Any, where: str) -> float:
+def as_number(value: Any, where: str) -> float:
     number = _finite(value)
     if number is None:
         raise DocumentError(f"{where}: must be a finite number; got {_short(value)}")
     return number
 
 
-def _index(value: Any, stop: int, where: str) -> int:
+def as_index(value: Any, stop: int, where: str) -> int:
     if type(value) is not int or not 0 <= value < stop:
         raise DocumentError(f"{where}: must be an integer from 0 to {stop - 1}; got {_short(value)}")
     return value

@@ -29,6 +29,8 @@ from ._tree import STOP, Tree
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from .rules import C45Rules
+
 __all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "load"]
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
@@ -1817,7 +1819,7 @@ _ESTIMATORS: dict[tuple[str, str], type[_BaseTree]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor:
+def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor | C45Rules:
     """Read a fitted estimator from a file that its `save` wrote.
 
     Parameters
@@ -1828,7 +1830,8 @@ def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTCl
     Returns
     -------
     estimator
-        Of the class, with the parameters and the tree that were saved; its predictions are those of the saved one, bit for bit.
+        Of the class, with the parameters and the tree or rules that were saved; its predictions are those of the saved one, bit
+        for bit.
 
     Raises
     ------
@@ -1847,8 +1850,14 @@ def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTCl
     ...     fasttree.load(os.path.join(folder, "model.json")).predict([[3.0]])
     array(['yes'], dtype='<U3')
     """
+    from . import rules  # which imports this file: rules are made of the trees that are grown here
+
     try:
-        saved = _document.from_document(_document.load(path))
+        document = _document.load(path)
+        versions = {_document.FORMAT: _document.VERSION, rules.FORMAT: rules.VERSION}
+        if _document.check_format(document, versions) == rules.FORMAT:
+            return rules.C45Rules._from_document(document)
+        saved = _document.from_document(document)
     except _document.DocumentError as error:
         raise _document.DocumentError(f"{os.fspath(path)}: {error}") from None
     estimator = _ESTIMATORS.get((saved.algorithm, saved.tree.task))

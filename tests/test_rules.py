@@ -20,15 +20,18 @@ from release8.comparing import same_rules
 from release8.recorded import DataSet, sets_in, shipped_sets
 from scipy.stats import fisher_exact
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from strategies import CONTINUOUS, SmallTable, tables
 from test_engine_twin import EncodedTable, grow_compiled
 
-from fasttree import C45Classifier, C45Rules, CARTClassifier, ID3Classifier, _core
+import fasttree
+from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, _core
+from fasttree._induction import Induction, PlacedSamples
 from fasttree._recipe import C45, Limits, Recipe
 from fasttree._table import Kind, Table
 from fasttree._tree import CATEGORY, LEAF, SHARES, STOP, THRESHOLD, Tree
-from fasttree.rules import Condition, Rule, _Induction, _Samples
+from fasttree.rules import Condition, Rule
 
 SHIPPED = shipped_sets()
 SUBSETS = replace(C45, nominal="groups", ordinal="groups")
@@ -108,8 +111,8 @@ def problem_of(table: SmallTable, **options: Any) -> naive_rules.Problem:
 
 def induce(table: SmallTable, trees: list[Tree], grouped: bool, *, confidence=0.25, redundancy=1.0, significance=None):
     weight = None if table.sample_weight is None else table.sample_weight.astype(np.int64)
-    samples = _Samples(table.y, table.n_classes, weight)
-    induction = _Induction(trees, cast(Table, EncodedTable(table)), samples, redundancy, False, grouped)
+    samples = PlacedSamples(table.y, table.n_classes, weight)
+    induction = Induction(trees, cast(Table, EncodedTable(table)), samples, redundancy, False, grouped)
     found = induction.run(confidence, significance)
     rules = found.rules
     described = [
@@ -200,7 +203,7 @@ def bare_rules(draw: st.DrawFn, n_rules: st.SearchStrategy[int]) -> tuple[naive_
     return naive_rules.Problem([], [], rng.integers(0, n_classes, n), n_classes), rules
 
 
-def covers(samples: _Samples, rules: list[Bare]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def covers(samples: PlacedSamples, rules: list[Bare]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     place_of = np.empty(samples.n_samples, dtype=np.uint32)
     place_of[samples.rows] = samples.places
     lists = [np.sort(place_of[sorted(rule.fires)]) for rule in rules]
@@ -213,7 +216,7 @@ def test_the_search_selects_what_the_twin_selects(problem_and_rules):
     problem, rules = problem_and_rules
     rng = np.random.default_rng(len(rules))
     bits = rng.integers(1, 40, len(rules)).astype(np.float32) / 4
-    samples = _Samples(problem.y, problem.n_classes, None)
+    samples = PlacedSamples(problem.y, problem.n_classes, None)
     labels = np.array([rule.label for rule in rules], dtype=np.int32)
     state = _core.seed_random()
     marks = _core.select_rules(*covers(samples, rules), labels, bits, samples.truth, samples.class_count, state, False)
@@ -236,7 +239,7 @@ def test_annealing_ends_where_no_single_rule_more_or_less_is_shorter(problem_and
     problem, rules = problem_and_rules
     rules = [replace(rule, label=0) for rule in rules]
     bits = np.full(len(rules), 4, dtype=np.float32)
-    samples = _Samples(problem.y, problem.n_classes, None)
+    samples = PlacedSamples(problem.y, problem.n_classes, None)
     labels = np.zeros(len(rules), dtype=np.int32)
     marks = _core.select_rules(
         *covers(samples, rules), labels, bits, samples.truth, samples.class_count, _core.seed_random(), True
@@ -251,7 +254,7 @@ def test_annealing_ends_where_no_single_rule_more_or_less_is_shorter(problem_and
 @given(problem_and_rules=bare_rules(st.integers(0, 12)), default=st.integers(0, 1))
 def test_the_rules_dropped_are_those_that_the_twin_drops(problem_and_rules, default):
     problem, rules = problem_and_rules
-    samples = _Samples(problem.y, problem.n_classes, None)
+    samples = PlacedSamples(problem.y, problem.n_classes, None)
     labels = np.array([rule.label for rule in rules], dtype=np.int32)
     marks = _core.drop_rules(*covers(samples, rules), labels, samples.truth, default)
     kept = naive_rules.drop(problem, list(enumerate_as(rules)), default)
@@ -535,7 +538,8 @@ def test_a_tree_that_asks_whether_a_value_is_missing_is_refused():
     ("parameter", "value", "words"),
     [
         ("confidence", 1.0, r"confidence=1.0: must be a number in \(0, 1\)"),
-        ("redundancy", 0, "redundancy=0: must be a finite number > 0"),
+        ("redundancy", 0, r"redundancy=0: must be a number in \[1e-6, 1e6\]"),
+        ("redundancy", 1e-300, r"redundancy=1e-300: must be a number in \[1e-6, 1e6\]"),
         ("significance", 5, r"significance=5: must be a number in \[0, 1\], or None"),
         ("annealing", "yes", "annealing='yes': must be True or False"),
         ("criterion", "gini", "criterion='gini': must be"),
@@ -554,14 +558,40 @@ def test_a_wrong_parameter_is_told_with_what_is_allowed(golf, parameter, value, 
         ([1.0] * 13 + [0.5], r"sample_weight\[13\] is 0.5: rules count whole samples"),
         ([-1.0] * 14, "not negative"),
         ([0.0] * 14, "non-zero"),
-        ([2.0**30] * 14, "at most 2147483647"),
+        ([1e7] * 14, "the weights sum to 140,000,000: rules count samples, here at most 16,777,216"),
         ([1.0] * 3, "one weight per sample"),
     ],
 )
-def test_weights_must_count_whole_samples(golf, weight, words):
+def test_weights_must_count_whole_samples_and_not_too_many(golf, weight, words):
     tree = C45Classifier().fit(*golf)
     with pytest.raises(ValueError, match=words):
         C45Rules.from_tree(tree, *golf, sample_weight=weight)
+    with pytest.raises(ValueError, match=words):
+        C45Rules().fit(*golf, sample_weight=weight)
+
+
+@pytest.mark.parametrize("redundancy", [1e-6, 1e6])
+def test_the_extremes_of_redundancy_give_rules(golf, redundancy):
+    assert C45Rules(redundancy=redundancy).fit(*golf).predict(golf[0]).shape == (14,)
+
+
+def test_what_is_no_tree_of_classes_is_refused(golf):
+    X = np.arange(10.0)[:, None]
+    with pytest.raises(TypeError, match="model is a CARTRegressor: rules are made of a fitted C45Classifier"):
+        C45Rules.from_tree(CARTRegressor().fit(X, X[:, 0]), X, X[:, 0])
+    with pytest.raises(TypeError, match="model is a C45Rules"):
+        C45Rules.from_tree(C45Rules().fit(*golf), *golf)
+    with pytest.raises(NotFittedError):
+        C45Rules.from_tree(C45Classifier(), *golf)
+
+
+def test_unseen_categories_among_the_samples_are_refused_where_that_is_wished(golf):
+    X, y = golf
+    tree = C45Classifier(unseen="error").fit(X, y)
+    other = X.assign(outlook=["snow", *X["outlook"][1:]])
+    with pytest.raises(ValueError, match="snow"):
+        C45Rules.from_tree(tree, other, y)
+    assert C45Rules.from_tree(tree, other, y, unseen="as_missing").rules_
 
 
 def test_a_class_that_the_tree_does_not_know_is_refused(golf):
@@ -599,7 +629,9 @@ def spoil(document: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("format",), "fasttree.tree", "format: must be 'fasttree.rules'"),
+        (("format",), "fasttree.tree", "task: is missing"),
+        (("format",), "fasttree.forest", "format: must be 'fasttree.tree' or 'fasttree.rules'; got 'fasttree.forest'"),
+        (("format",), ["fasttree.rules"], "format: must be 'fasttree.tree' or 'fasttree.rules'; got a list of 1"),
         (("version",), "2.0", "this library reads 1.x"),
         (("rules", 0, "then"), 2, r"rules\[0\].then: must be an integer from 0 to 1"),
         (("rules", 0, "if"), [], r"rules\[0\].if: must not be empty"),
@@ -618,6 +650,23 @@ def test_a_spoiled_file_is_refused_with_the_place_and_the_reason(golf, tmp_path,
     file.write_text(json.dumps(spoil(json.loads(file.read_text()), *path, value=value)))
     with pytest.raises(ValueError, match=words):
         C45Rules.load(file)
+
+
+def test_one_reader_reads_rules_and_trees_and_each_class_only_its_own(golf, tmp_path):
+    rules, tree = tmp_path / "rules.json", tmp_path / "tree.json"
+    model = C45Rules().fit(*golf)
+    model.save(rules)
+    C45Classifier().fit(*golf).save(tree)
+    loaded = fasttree.load(rules)
+    assert isinstance(loaded, C45Rules)
+    assert loaded.rules_ == model.rules_
+    assert isinstance(fasttree.load(tree), C45Classifier)
+    with pytest.raises(ValueError, match=r"tree.json holds a C45Classifier, not a C45Rules: read it by fasttree.load"):
+        C45Rules.load(tree)
+    with pytest.raises(ValueError, match=r"rules.json holds a C45Rules, not a C45Classifier: read it by fasttree.load"):
+        C45Classifier.load(rules)
+    with pytest.raises(ValueError, match=r"rules.json holds a C45Rules, not a CARTRegressor"):
+        CARTRegressor.load(rules)
 
 
 def test_a_pickled_model_predicts_the_same(noisy):
