@@ -6,6 +6,7 @@ frames nor estimators.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +105,7 @@ def grow(
         missing=_core.MISSING[recipe.missing],
         rank=_core.RANK[recipe.rank],
         release8=recipe.release8,
-        max_depth=-1 if limits.max_depth is None else min(limits.max_depth, n_samples),
+        max_depth=_deepest(limits, n_samples),
         min_samples_split=min(limits.min_samples_split, n_samples + 1),
         min_samples_leaf=min(limits.min_samples_leaf, n_samples + 1),
         min_weight_leaf=limits.min_weight_leaf,
@@ -125,7 +126,7 @@ def grow(
     tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features)
     if recipe.release8:
         tree = _without_useless_splits(tree)
-    return tree
+    return tree if limits.max_leaf_nodes is None else _best_first(tree, limits.max_leaf_nodes)
 
 
 def check_recipe(recipe: Recipe, n_classes: int) -> None:
@@ -325,6 +326,37 @@ def _as_tree(grown: dict[str, Any], task: str, n_features: int) -> Tree:
     np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
     grown["table_code"], grown["table_branch"] = grown["table_code"][by_node], grown["table_branch"][by_node]
     return Tree(task=task, n_features=n_features, table_start=start, **grown)
+
+
+def _deepest(limits: Limits, n_samples: int) -> int:
+    """The level below which no node can be of use; -1: none."""
+    by_leaves = None if limits.max_leaf_nodes is None else limits.max_leaf_nodes - 1
+    given = [limit for limit in (limits.max_depth, by_leaves) if limit is not None]
+    return min(*given, n_samples) if given else -1
+
+
+def _best_first(tree: Tree, max_leaf_nodes: int) -> Tree:
+    """The tree of best-first growth: the leaf of largest weight x gain is always split next.
+
+    A node's split does not depend on when it is made, so the whole tree is grown and cut back.  A split with more branches than
+    leaves are left is not made.  Ties go to the node that comes first, level by level.
+    """
+    if tree.n_leaves <= max_leaf_nodes:
+        return tree
+    worth = tree.weight * tree.gain
+    kept = np.zeros(tree.node_count, dtype=bool)
+    waiting, n_leaves = [(-float(worth[0]), 0)], 1
+    while waiting and n_leaves < max_leaf_nodes:
+        _, node = heapq.heappop(waiting)
+        n_branches, first = int(tree.n_branches[node]), int(tree.first_child[node])
+        if n_leaves + n_branches - 1 > max_leaf_nodes:
+            continue
+        kept[node] = True
+        n_leaves += n_branches - 1
+        for child in range(first, first + n_branches):
+            if tree.n_branches[child]:
+                heapq.heappush(waiting, (-float(worth[child]), child))
+    return tree.prune_at(~kept)
 
 
 def _without_useless_splits(tree: Tree) -> Tree:

@@ -52,10 +52,11 @@ class Limits:
 
     `min_gain` is per unit weight of the node, exclusive: a split needs gain > min_gain; where the plain gain ratio competes it is
     the ratio that must be larger.  `min_impurity_decrease` is scikit-learn's: weight(node) / weight(root) * gain per unit weight
-    must reach it.
+    must reach it.  With `max_leaf_nodes` the nodes of largest weight * gain are split first.
     """
 
     max_depth: int | None = None
+    max_leaf_nodes: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     min_weight_leaf: float = 0.0

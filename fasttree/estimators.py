@@ -75,6 +75,10 @@ _FLAG: _Rule = lambda value: isinstance(value, bool | np.bool_), "True or False"
 
 _COMMON_RULES: dict[str, _Rule] = {
     "max_depth": (lambda value: value is None or (_is_integer(value) and value >= 1), "an integer >= 1, or None for no limit"),
+    "max_leaf_nodes": (
+        lambda value: value is None or (_is_integer(value) and value >= 2),
+        "an integer >= 2, or None for no limit",
+    ),
     "min_samples_split": (
         lambda value: (_is_integer(value) and value >= 2) or _is_fraction(value),
         "an integer >= 2, or a float in (0, 1] as a share of the samples",
@@ -387,6 +391,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         draws = max_features < n_features
         return Limits(
             max_depth=None if self.max_depth is None else int(self.max_depth),
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             min_samples_split=max(2, _count(self.min_samples_split, n_samples)),
             min_samples_leaf=_count(self.min_samples_leaf, n_samples),
             min_weight_leaf=float(self.min_weight_fraction_leaf) * total,
@@ -1000,6 +1005,8 @@ class ID3Classifier(_TreeClassifier):
         Chi-square: largest probability, under independence, of a statistic as large as a test's.
     max_depth : int or None, default=None
         Largest number of tests on a path.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves: the nodes of largest gain times weight are split first.
     min_samples_split : int or float, default=2
         A node with fewer samples is a leaf; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
@@ -1084,6 +1091,7 @@ class ID3Classifier(_TreeClassifier):
         critical_value: float | None = None,
         max_p_value: float = 0.05,
         max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
@@ -1111,6 +1119,7 @@ class ID3Classifier(_TreeClassifier):
         self.critical_value = critical_value
         self.max_p_value = max_p_value
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
@@ -1210,6 +1219,8 @@ class C45Classifier(_TreeClassifier):
         missing and rows are many, 0.1 halves the time, or better.
     max_depth : int or None, default=None
         Largest number of tests on a path.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves: the nodes of largest gain times weight are split first.
     min_samples_split : int or float, default=2
         A node with fewer samples is a leaf; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
@@ -1334,6 +1345,7 @@ class C45Classifier(_TreeClassifier):
         window_increment: int | None = None,
         min_part_weight: float = 0.0,
         max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
@@ -1371,6 +1383,7 @@ class C45Classifier(_TreeClassifier):
         self.window_increment = window_increment
         self.min_part_weight = min_part_weight
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
@@ -1492,6 +1505,8 @@ class CARTClassifier(_TreeClassifier):
         Chi-square: largest probability, under independence, of a statistic as large as a test's.
     max_depth : int or None, default=None
         Largest number of tests on a path.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves: the nodes of largest gain times weight are split first.
     min_samples_split : int or float, default=2
         A node with fewer samples is a leaf; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
@@ -1577,6 +1592,7 @@ class CARTClassifier(_TreeClassifier):
         critical_value: float | None = None,
         max_p_value: float = 0.05,
         max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
@@ -1606,6 +1622,7 @@ class CARTClassifier(_TreeClassifier):
         self.critical_value = critical_value
         self.max_p_value = max_p_value
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
@@ -1655,6 +1672,8 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         C_alpha: what a leaf costs, in squared error.
     max_depth : int or None, default=None
         Largest number of tests on a path.
+    max_leaf_nodes : int or None, default=None
+        Largest number of leaves: the nodes of largest gain times weight are split first.
     min_samples_split : int or float, default=2
         A node with fewer samples is a leaf; a float is a share of all samples.
     min_samples_leaf : int or float, default=1
@@ -1727,6 +1746,7 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         tolerance: float = 0.0,
         alpha: float = 0.0,
         max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
@@ -1749,6 +1769,7 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         self.tolerance = tolerance
         self.alpha = alpha
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
