@@ -22,10 +22,6 @@ def listing(values: Iterable[Any]) -> str:
 # The table as a whole
 
 
-def sparse_table() -> TypeError:
-    return TypeError("X is a sparse matrix: sparse data is not supported; pass X.toarray(), a dense array")
-
-
 def lazy_table() -> TypeError:
     return TypeError("X is a lazy data frame, which has no values yet; pass X.collect()")
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 32_768  # samples up to which the engine works on private blocks: half of what 16 bits allow, so that less waits
 BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and no cache line is read often
 ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
+CELLS_AT_ONCE = 2**24
 EXACT_INTEGERS = 2.0**53
 FIXED_POINT_BITS = 61  # sums of weights stay below 2**62
 NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: look at all near that
@@ -373,7 +374,9 @@ def _without_useless_splits(tree: Tree) -> Tree:
 
 def blocks(table: Table) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
     """The table as float blocks: whole where it is a float matrix, else a bounded number of rows at a time."""
-    step = max(table.n_samples, 1) if table.matrix is not None else ROWS_AT_ONCE
+    step = ROWS_AT_ONCE if table.n_features <= CELLS_AT_ONCE // ROWS_AT_ONCE else max(CELLS_AT_ONCE // table.n_features, 1)
+    if table.matrix is not None:
+        step = max(table.n_samples, 1)
     for start in range(0, table.n_samples, step):
         stop = min(start + step, table.n_samples)
         yield slice(start, stop), table.block(start, stop)

@@ -359,6 +359,26 @@ class _ArraySource:
         return _array_cells(self.values[start:stop, j], name, start)
 
 
+class _SparseSource:
+    """A matrix of scipy.sparse; what it leaves out is zero.  One column at a time is made dense, or a block of rows."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.by_column = matrix.tocsc()
+        self.labels: list[Any] | None = None
+        self.shape: tuple[int, int] = matrix.shape
+        self._by_row: Any = None
+        self._block: tuple[int, int, Array] = (0, 0, np.empty((0, 0)))
+
+    def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
+        if (start, stop) == (0, self.shape[0]):
+            return _array_cells(self.by_column[:, [j]].toarray()[:, 0], name, start)
+        if (start, stop) != self._block[:2]:
+            if self._by_row is None:
+                self._by_row = self.by_column.tocsr()
+            self._block = start, stop, self._by_row[start:stop].toarray()
+        return _array_cells(self._block[2][:, j], name, start)
+
+
 class _FrameSource:
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
         self.frame = frame
@@ -375,7 +395,9 @@ class _FrameSource:
 def _open(X: Any) -> _Source:
     """Find out what `X` is; checks of its shape only."""
     if issparse(X):
-        raise _checks.sparse_table()
+        if X.ndim != 2:
+            raise _checks.not_two_dimensional(X.shape)
+        return _checked(_SparseSource(X))
     if not isinstance(X, (np.ndarray, list, tuple)):
         frame = _open_frame(X)
         if frame is not None:

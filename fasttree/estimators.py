@@ -299,6 +299,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True  # `string` stands for raw text, as of documents
         tags.input_tags.allow_nan = self._recipe().missing != "error"
+        tags.input_tags.sparse = True
         return tags
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
@@ -862,7 +863,7 @@ class _TreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            pandas or polars DataFrame, Arrow table, NumPy array or list of rows.  Never modified.
+            pandas or polars DataFrame, Arrow table, NumPy array, scipy.sparse matrix or list of rows.  Never modified.
         y : array-like of shape (n_samples,)
             Class of each sample: strings, integers, booleans, or a categorical column, whose declared categories are then
             the classes, in their order.
@@ -1790,7 +1791,7 @@ class CARTRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            pandas or polars DataFrame, Arrow table, NumPy array or list of rows.  Never modified.
+            pandas or polars DataFrame, Arrow table, NumPy array, scipy.sparse matrix or list of rows.  Never modified.
         y : array-like of shape (n_samples,)
             Target values, finite numbers.
         sample_weight : array-like of shape (n_samples,), default=None

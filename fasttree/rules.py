@@ -328,6 +328,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:

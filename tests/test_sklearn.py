@@ -22,6 +22,7 @@ REFUSED_BY_ID3 = dict.fromkeys(
         "check_estimators_dtypes",
         "check_estimators_nan_inf",
         "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
         "check_sample_weights_not_overwritten",
     ],
     "fits a table of floats, which ID3 by definition refuses, although the tags call for categories",
@@ -69,7 +70,7 @@ def test_tags_say_what_the_estimators_take():
         tags = get_tags(estimator).input_tags
         assert tags.allow_nan
         assert tags.categorical
-        assert not tags.sparse
+        assert tags.sparse
     assert not get_tags(CARTClassifier(missing="error")).input_tags.allow_nan
     assert not get_tags(ID3Classifier()).input_tags.allow_nan
     assert is_classifier(C45Classifier())

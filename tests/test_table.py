@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from fasttree import _checks
+from fasttree import CARTClassifier, _checks
 from fasttree._table import Feature, Kind, Schema, encode_classes, encode_table, encode_values, learn_table
 
 NAN = math.nan
@@ -507,7 +507,6 @@ LABELS = ["a", "b"]
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
 FRAME_SCHEMA = learn_table(FRAME).schema
 BAD_TABLES = {
-    "sparse": (lambda: learn_table(scipy.sparse.csr_array(np.eye(2))), _checks.sparse_table()),
     "lazy": (lambda: learn_table(pl.LazyFrame({"a": [1]})), _checks.lazy_table()),
     "scalar": (lambda: learn_table(3.0), _checks.not_two_dimensional(())),
     "text": (lambda: learn_table("file.csv"), _checks.not_two_dimensional(())),
@@ -826,3 +825,27 @@ def test_a_column_of_another_type_at_prediction_is_an_error_and_not_all_missing(
     table = learn_table(pd.DataFrame({"size": fitted}), categorical_features=["size"])
     with pytest.raises(ValueError, match=r"column 'size' holds .* Convert the column"):
         encode_table(pd.DataFrame({"size": given_now}), table.schema).block(0, 3)
+
+
+# Sparse matrices
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array])
+def test_a_sparse_matrix_is_the_dense_one(kind):
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(300, 7)) * (rng.random((300, 7)) < 0.2)
+    dense[5, 3] = np.nan
+    table = learn_table(kind(dense))
+    assert table.matrix is None
+    for j in range(7):
+        np.testing.assert_array_equal(table.column(j), dense[:, j])
+    np.testing.assert_array_equal(table.block(100, 250), dense[100:250])
+    y = np.nan_to_num(dense[:, 0]) > 0
+    ours, expected = CARTClassifier().fit(kind(dense), y), CARTClassifier().fit(dense, y)
+    assert ours.tree_ == expected.tree_
+    np.testing.assert_array_equal(ours.predict_proba(kind(dense)), expected.predict_proba(dense))
+
+
+def test_a_sparse_vector_is_no_table():
+    with pytest.raises(ValueError, match="2"):
+        learn_table(scipy.sparse.coo_array(np.arange(3.0)))
