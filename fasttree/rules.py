@@ -18,19 +18,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, _core, _document, _grow, _text
+from ._base import TreeClassifier
 from ._induction import Conditions, Drafts, Induction, PlacedSamples
+from ._parameters import COMMON_RULES, FLAG, check_same_length, check_sample_weight, is_number
 from ._table import Category, Kind, Schema, encode_classes, encode_table
 from ._tree import KNOWN
-from .estimators import (
-    _COMMON_RULES,
-    _FLAG,
-    C45Classifier,
-    _check_same_length,
-    _check_sample_weight,
-    _is_number,
-    _TreeClassifier,
-    load,
-)
+from .estimators import C45Classifier, load
 
 __all__ = ["C45Rules", "Condition", "Rule"]
 
@@ -262,11 +255,11 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     n_features_in_: int
 
     _allowed: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
-        "confidence": (lambda value: _is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
-        "redundancy": (lambda value: _is_number(value) and 1e-6 <= value <= 1e6, "a number in [1e-6, 1e6]"),
-        "significance": (lambda value: value is None or (_is_number(value) and 0 <= value <= 1), "a number in [0, 1], or None"),
-        "annealing": _FLAG,
-        "unseen": _COMMON_RULES["unseen"],
+        "confidence": (lambda value: is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
+        "redundancy": (lambda value: is_number(value) and 1e-6 <= value <= 1e6, "a number in [1e-6, 1e6]"),
+        "significance": (lambda value: value is None or (is_number(value) and 0 <= value <= 1), "a number in [0, 1], or None"),
+        "annealing": FLAG,
+        "unseen": COMMON_RULES["unseen"],
     }
 
     def __init__(
@@ -364,7 +357,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self._learn(grower, X, y, sample_weight)
 
     @classmethod
-    def from_tree(cls, model: _TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None = None, **parameters: Any) -> Self:
+    def from_tree(cls, model: TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None = None, **parameters: Any) -> Self:
         """Make rules of a fitted tree.
 
         Parameters
@@ -394,7 +387,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         TypeError
             If `model` is not such a classifier.
         """
-        if not isinstance(model, _TreeClassifier):
+        if not isinstance(model, TreeClassifier):
             raise TypeError(
                 f"model is a {type(model).__name__}: rules are made of a fitted C45Classifier, ID3Classifier or CARTClassifier"
             )
@@ -410,7 +403,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             if not is_allowed(value):
                 raise ValueError(f"{name}={value!r}: must be {allowed}")
 
-    def _learn(self, model: _TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _learn(self, model: TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         trees = getattr(model, "trees_unpruned_", None) or [getattr(model, "tree_unpruned_", model.tree_)]
         if any((tree.kind == KNOWN).any() for tree in trees):
             raise ValueError(
@@ -418,7 +411,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             )
         table = encode_table(X, model.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
         classes, codes = encode_classes(y)
-        _check_same_length(table.n_samples, len(codes))
+        check_same_length(table.n_samples, len(codes))
         codes = _as_codes_of(model.classes_, classes, codes)
         weight = None if sample_weight is None else _whole_weights(sample_weight, table.n_samples)
         samples = PlacedSamples(codes, len(model.classes_), weight)
@@ -706,7 +699,7 @@ def _read_counts(document: dict[str, Any], name: str, n_classes: int) -> NDArray
 
 def _whole_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.int64]:
     """How often each sample counts."""
-    weight = _check_sample_weight(sample_weight, n_samples)
+    weight = check_sample_weight(sample_weight, n_samples)
     if not (weight == np.rint(weight)).all():
         first = int(np.argmax(weight != np.rint(weight)))
         raise ValueError(

@@ -1,0 +1,791 @@
+"""What all tree estimators share: growth and pruning of a tree as the parameters say, predictions, reading, files.
+
+Everything that makes one estimator differ from another is its recipe and what its parameters may say; see `estimators`.
+Nothing here looks for a split or walks a tree, and nothing here knows pandas, polars or Arrow.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from . import __version__, _document, _grow, _prune, _sequence, _soften, _text
+from ._parameters import PRUNINGS, Rule, check_same_length, check_sample_weight, count, is_integer, is_number, weigh_classes
+from ._prune import Samples
+from ._recipe import Limits, Recipe
+from ._table import Feature, Schema, Table, encode_classes, encode_table, learn_table
+from ._tree import STOP, Tree
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
+_HEAVIEST = 1e30  # of a sum of weights, which C4.5 counts in single precision
+
+
+class Grow(Protocol):
+    """Grows a tree: on other samples, or on some rows, if told so."""
+
+    def __call__(self, chosen: Samples = ..., rows: NDArray[np.intp] | None = ...) -> Tree: ...
+
+
+def _total(samples: Samples) -> float:
+    return float(samples.table.n_samples if samples.weight is None else samples.weight.sum())
+
+
+def _weighted_rows(samples: Samples) -> NDArray[np.intp]:
+    return np.arange(samples.table.n_samples) if samples.weight is None else np.flatnonzero(samples.weight)
+
+
+def _divide(samples: Samples, rows: NDArray[np.intp]) -> tuple[Samples, Samples]:
+    """All samples but those of some rows, and those: what is not there weighs nothing."""
+    weight = np.ones(samples.table.n_samples) if samples.weight is None else samples.weight
+    inside = np.zeros(weight.size)
+    inside[rows] = weight[rows]
+    return replace(samples, weight=weight - inside), replace(samples, weight=inside)
+
+
+def _needs_samples(method: str | None, settings: Mapping[str, Any]) -> bool:
+    """Whether a pruning needs samples that the tree was not grown on."""
+    return (
+        method == "reduced_error"
+        or (method == "cost_complexity" and settings["ccp_alpha"] == "validation")
+        or (method == "critical_value" and settings["critical_value"] is None)
+    )
+
+
+def _missing_cell(table: Table) -> tuple[Feature, int] | None:
+    """First feature with a cell of code 0 or NaN, and the first such row; None if there is none."""
+    for j, feature in enumerate(table.schema.features):
+        column = table.column(j)
+        missing = np.isnan(column) if feature.categories is None else column == 0
+        if missing.any():
+            return feature, int(missing.argmax())
+    return None
+
+
+class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
+
+    _rules: ClassVar[dict[str, Rule]]
+    _integers: ClassVar[str] = "continuous"  # what a column of integers is to the algorithm
+    _raises_branches: ClassVar[bool] = False  # whether error-based pruning after growth may move a branch up
+    _prunings: ClassVar[dict[str, tuple[str, ...]]] = PRUNINGS  # method to the parameters it is told
+
+    tree_: Tree
+    tree_unpruned_: Tree
+    pruning_table_: Bunch
+    recipe_: Recipe
+    schema_: Schema
+    n_features_in_: int
+    max_features_: int
+    n_outputs_ = 1
+
+    def _recipe(self) -> Recipe:
+        raise NotImplementedError
+
+    def _min_gain(self) -> float:
+        # As scikit-learn: an impure node may be split by a test that gains nothing, because a later test may gain.
+        return -math.inf
+
+    def _min_branch_weight(self) -> float:
+        return 0.0
+
+    def _min_part_weight(self) -> float:
+        return 0.0
+
+    def _checked_recipe(self) -> Recipe:
+        """Return the recipe that the parameters describe, after a look at each of them."""
+        for name, (is_allowed, allowed) in self._rules.items():
+            value = getattr(self, name)
+            if not is_allowed(value):
+                raise ValueError(f"{name}={value!r}: must be {allowed}")
+        self._pruning_method()
+        return self._recipe()
+
+    def _pruning_method(self) -> str | None:
+        """The pruning that the parameters ask for: a `ccp_alpha` alone asks for cost-complexity."""
+        asked: str | None = self.pruning
+        if (isinstance(self.ccp_alpha, str) or self.ccp_alpha > 0) and asked != "cost_complexity":
+            if asked is not None:
+                raise ValueError(
+                    f"ccp_alpha={self.ccp_alpha!r} and pruning={asked!r} exclude each other: use pruning='cost_complexity', or "
+                    f"ccp_alpha=0.0"
+                )
+            return "cost_complexity"
+        return asked
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True  # `string` stands for raw text, as of documents
+        tags.input_tags.allow_nan = self._recipe().missing != "error"
+        tags.input_tags.sparse = True
+        return tags
+
+    def _learn_table(self, X: Any, recipe: Recipe) -> Table:
+        table = learn_table(
+            X,
+            categorical_features=self.categorical_features,
+            ordinal_features=self.ordinal_features,
+            integers=self._integers,
+        )
+        if recipe.continuous == "refuse":
+            for feature in table.schema.features:
+                if feature.categories is None:
+                    raise self._refuses_continuous(feature)
+        if recipe.missing == "error" and (cell := _missing_cell(table)):
+            raise self._refuses_missing(*cell)
+        return table
+
+    def _refuses_continuous(self, feature: Feature) -> ValueError:
+        return ValueError(
+            f"column {feature.name!r} is continuous, which {type(self).__name__} cannot split: use C45Classifier or "
+            f"CARTClassifier, or name it in categorical_features or ordinal_features if its values are categories"
+        )
+
+    def _refuses_missing(self, feature: Feature, row: int) -> ValueError:
+        if "missing" in self._rules:
+            who, remedy = "missing='error'", "use missing='direction'"
+        else:
+            who, remedy = type(self).__name__, "use C45Classifier or CARTClassifier"
+        return ValueError(
+            f"column {feature.name!r} has missing values (NaN or None; first: row {row}), which {who} refuses: "
+            f"{remedy}, or fill them in"
+        )
+
+    def _count_features(self, n_features: int) -> int:
+        """How many features a node draws."""
+        asked = self.max_features
+        if asked is None:
+            return n_features
+        if isinstance(asked, str):
+            return max(1, int(math.sqrt(n_features) if asked == "sqrt" else math.log2(n_features)))
+        if is_integer(asked):
+            if asked > n_features:
+                raise ValueError(f"max_features={asked}: must not exceed the number of features, {n_features}")
+            return int(asked)
+        return max(1, int(asked * n_features))
+
+    def _grow(
+        self, recipe: Recipe, table: Table, target: NDArray[Any], weight: NDArray[np.float64] | None, n_classes: int
+    ) -> None:
+        samples = self._checked_total(Samples(table, target, weight))
+        n_samples, held_out = table.n_samples, None
+        method = self._pruning_method()
+        settings = {} if method is None else {name: getattr(self, name) for name in self._prunings[method]}
+        if _needs_samples(method, settings):
+            samples, held_out = self._hold_out(samples, n_classes)
+            n_samples = _weighted_rows(samples).size
+        limits = self._limits(n_samples, table.n_features, _total(samples))
+
+        def grow(chosen: Samples = samples, rows: NDArray[np.intp] | None = None) -> Tree:
+            scale = 1.0 if chosen is samples else _total(chosen) / _total(samples)
+            scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
+            return _grow.grow(table, target, chosen.weight, recipe, scaled, n_classes=n_classes, rows=rows)
+
+        def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
+            if held_out is not None:
+                return _sequence.by_samples(sequence, held_out, settings["rule"])
+            risk = settings.get("pruning_risk", "impurity")
+            folds = ((_sequence.weakest_links(grow(rest), risk=risk), fold) for rest, fold in self._folds(samples, n_classes))
+            return _sequence.by_folds(sequence, samples, folds, settings["rule"])
+
+        def prune(tree: Tree) -> Tree:
+            judges = held_out if method == "reduced_error" else samples if self._raises_branches else None
+            return tree if method is None else self._prune_by(method, tree, settings, recipe, judges, choose)
+
+        self.__dict__.pop("pruning_table_", None)  # a fit that chose may have gone before
+        self._keep(self._make_tree(samples, grow, prune), recipe, table.schema)
+
+    def _checked_total(self, samples: Samples) -> Samples:
+        total = _total(samples)
+        if total == 0:
+            raise ValueError("Sample weights must contain at least one non-zero number: all weights are zero")
+        if not 1 / _HEAVIEST <= total <= _HEAVIEST:
+            raise ValueError(
+                f"the weights sum to {total:g}: scale them so that the sum is from {1 / _HEAVIEST:g} to {_HEAVIEST:g}"
+            )
+        return samples
+
+    def _limits(self, n_samples: int, n_features: int, total: float) -> Limits:
+        max_features = self._count_features(n_features)
+        draws = max_features < n_features
+        return Limits(
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            min_samples_split=max(2, count(self.min_samples_split, n_samples)),
+            min_samples_leaf=count(self.min_samples_leaf, n_samples),
+            min_weight_leaf=float(self.min_weight_fraction_leaf) * total,
+            min_impurity_decrease=float(self.min_impurity_decrease),
+            min_impurity=float(self.min_impurity),
+            min_gain=self._min_gain(),
+            min_branch_weight=self._min_branch_weight(),
+            min_part_weight=self._min_part_weight(),
+            max_features=max_features if draws else None,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else 0,
+        )
+
+    def _make_tree(self, samples: Samples, grow: Grow, prune: Callable[[Tree], Tree]) -> Tree:
+        self.tree_unpruned_ = grow()
+        return prune(self.tree_unpruned_)
+
+    def _hold_out(self, samples: Samples, n_classes: int) -> tuple[Samples, Samples]:
+        """Samples to grow on, and samples to judge by: a random part, of every class alike."""
+        rows = _weighted_rows(samples)
+        if rows.size < 2:
+            raise ValueError("pruning needs samples that are held out from the growth, and there is only 1 sample")
+        n_held_out = min(max(round(self.validation_fraction * rows.size), 1), rows.size - 1)
+        codes = samples.target[rows] if n_classes else None
+        order = rows[_sequence.shuffle(codes, rows.size, check_random_state(self.random_state))]
+        turns = np.arange(rows.size) * n_held_out % rows.size < n_held_out
+        return _divide(samples, order[turns])
+
+    def _folds(self, samples: Samples, n_classes: int) -> Iterator[tuple[Samples, Samples]]:
+        """All samples but a fold, and the fold; those of `cv` as a number are random, of every class alike."""
+        rows = _weighted_rows(samples)
+        codes = samples.target[rows] if n_classes else None
+        if is_integer(self.cv):
+            if self.cv > rows.size:
+                raise ValueError(f"cv={self.cv}: must not exceed the number of samples, {rows.size}")
+            order = _sequence.shuffle(codes, rows.size, check_random_state(self.random_state))
+            folds = [rows[order[first :: self.cv]] for first in range(self.cv)]
+        else:
+            from sklearn.model_selection import check_cv  # which brings plotting and more along
+
+            splits = check_cv(self.cv).split(np.zeros((rows.size, 1)), codes)
+            folds = [rows[np.asarray(test)] for _, test in splits]
+        for fold in folds:
+            yield _divide(samples, fold)
+
+    def _prune_by(
+        self,
+        method: str,
+        tree: Tree,
+        settings: Mapping[str, Any],
+        recipe: Recipe,
+        samples: Samples | None,
+        choose: Callable[[_sequence.Sequence], _sequence.Choice],
+    ) -> Tree:
+        """The tree pruned by a method, told by `settings`; `samples` where the method judges by them."""
+        match method:
+            case "cost_complexity":
+                sequence = _sequence.weakest_links(tree, risk=settings.get("pruning_risk", "impurity"))
+                return self._subtree(sequence, settings["ccp_alpha"], "ccp_alphas", choose)
+            case "critical_value":
+                value = settings["critical_value"]
+                if value is not None:
+                    return _prune.critical_value(tree, float(value))
+                return self._subtree(_sequence.by_critical_value(tree), None, "critical_values", choose)
+            case "c_alpha":
+                return _prune.c_alpha(tree, float(settings["alpha"]), unit=settings.get("alpha_unit", "bits"))
+            case "reduced_error":
+                assert samples is not None
+                return _prune.reduced_error(tree, samples, tolerance=float(settings["tolerance"]))
+            case "pessimistic":
+                return _prune.pessimistic(tree)
+            case "minimum_error":
+                return _prune.minimum_error(tree, m=settings["m"])
+            case "chi_square":
+                return _prune.chi_square(tree, float(settings["max_p_value"]))
+        if samples is None:
+            return _prune.error_based_without_samples(tree, float(settings["confidence"]))
+        pruned = _prune.error_based(
+            tree,
+            samples.table,
+            samples.target,
+            samples.weight,
+            float(settings["confidence"]),
+            min_part_weight=self._min_part_weight(),
+            impurity=recipe.impurity,
+        )
+        return _prune.without_impossible_categories(pruned) if recipe.nominal == "groups" else pruned
+
+    def _subtree(
+        self,
+        sequence: _sequence.Sequence,
+        at: Any,
+        title: str,
+        choose: Callable[[_sequence.Sequence], _sequence.Choice],
+    ) -> Tree:
+        """The subtree at a number; else the one that is chosen, with a table of how all did."""
+        if is_number(at):
+            return sequence.subtree(float(at))
+        choice = choose(sequence)
+        columns = {"n_leaves": choice.n_leaves, "xerror": choice.errors, "xstd": choice.deviations, "chosen": choice.chosen}
+        self.pruning_table_ = Bunch(**{title: choice.steps}, **columns)
+        return sequence.subtree(float(choice.steps[choice.chosen]))
+
+    def _keep(self, tree: Tree, recipe: Recipe, schema: Schema) -> None:
+        self.tree_ = tree
+        self.recipe_ = recipe
+        self.schema_ = schema
+        self.n_features_in_ = len(schema.features)
+        self.max_features_ = self._count_features(self.n_features_in_)
+        if schema.has_names:
+            self.feature_names_in_ = np.array([feature.name for feature in schema.features], dtype=object)
+        else:  # a fit to a table with names may have gone before
+            self.__dict__.pop("feature_names_in_", None)
+
+    def _encode_table(self, X: Any) -> Table:
+        """Encode a table as that of the fit was."""
+        if "tree_" not in self.__dict__:
+            check_is_fitted(self)
+        table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
+        if self.recipe_.missing == "error":
+            cell = _missing_cell(table)
+            if cell is not None and cell[0].categories is not None:
+                # Code 0 may be an unseen category here; in codes of its own, X has none.
+                categorical = [feature.categories is not None for feature in table.schema.features]
+                cell = _missing_cell(learn_table(X, categorical_features=categorical))
+            if cell is not None:
+                raise self._refuses_missing(*cell)
+        return table
+
+    def prune(self, method: str, X: Any = None, y: Any = None, sample_weight: ArrayLike | None = None, **parameters: Any) -> Self:
+        """Return a model whose tree is this one's, pruned; nothing is grown anew, and this model stays as it is.
+
+        Parameters
+        ----------
+        method : str
+            One of the values of the parameter `pruning`.
+        X : table of shape (n_samples, n_features), default=None
+            Samples with the columns of the fit, better not those of the fit: needed by "reduced_error", by
+            ``ccp_alpha="validation"`` and ``critical_value=None``.  With samples, in general those of the fit, "error_based"
+            also raises branches.
+        y : array-like of shape (n_samples,), default=None
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        **parameters
+            What the method is told, under the names that the estimator has; by default as the estimator has them.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class with the same parameters.  `tree_` is pruned, `tree_unpruned_` is as it was grown.
+
+        Raises
+        ------
+        ValueError
+            If the method, a parameter or the samples do not fit.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> model = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
+        >>> model.get_n_leaves(), model.prune("cost_complexity", ccp_alpha=0.1).get_n_leaves()
+        (4, 1)
+        """
+        check_is_fitted(self)
+        settings = self._checked_settings(method, parameters)
+        samples = self._pruning_samples(method, settings, X, y, sample_weight)
+
+        def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
+            assert samples is not None
+            return _sequence.by_samples(sequence, samples, settings["rule"])
+
+        model = self._with_tree(self.tree_)
+        model.tree_ = model._prune_by(method, self.tree_, settings, self.recipe_, samples, choose)
+        if samples is not None and self.tree_.lower is not None and model.tree_.lower is None:
+            model.tree_ = _soften.soften(model.tree_, samples.table, samples.target, samples.weight)
+        return model
+
+    def collapse(self, node: int) -> Self:
+        """Return a model in whose tree a node is a leaf; this model stays as it is.
+
+        Parameters
+        ----------
+        node : int
+            Id of an inner node of `tree_`.  What is below it goes, and the nodes that stay are numbered anew.
+
+        Returns
+        -------
+        estimator
+            A fitted model of the same class with the same parameters.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node, or it is a leaf already.
+        """
+        check_is_fitted(self)
+        tree = self.tree_
+        if not is_integer(node) or not 0 <= node < tree.node_count:
+            raise ValueError(f"node={node!r}: must be an integer in [0, {tree.node_count - 1}], the id of a node of tree_")
+        if tree.n_branches[node] == 0:
+            raise ValueError(f"node={node!r} is a leaf already: inner nodes are those with tree_.n_branches > 0")
+        return self._with_tree(tree.prune_at(np.arange(tree.node_count) == node))
+
+    def _with_tree(self, tree: Tree) -> Self:
+        model = copy.copy(self)
+        model.tree_unpruned_ = getattr(self, "tree_unpruned_", self.tree_)  # a loaded model has one tree
+        model.tree_ = tree
+        model.__dict__.pop("pruning_table_", None)
+        return model
+
+    def _checked_settings(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """What a method is told: the parameters given, and the estimator's own."""
+        if method not in self._prunings:
+            raise ValueError(f"method={method!r}: must be one of {', '.join(map(repr, self._prunings))}")
+        names = self._prunings[method]
+        for name in parameters:
+            if name not in names:
+                known = f"takes {', '.join(names)}" if names else "takes no parameters"
+                raise ValueError(f"{name}={parameters[name]!r}: {method!r} pruning {known}")
+        settings = {name: parameters.get(name, getattr(self, name)) for name in names}
+        for name, value in settings.items():
+            is_allowed, allowed = self._rules[name]
+            if not is_allowed(value):
+                raise ValueError(f"{name}={value!r}: must be {allowed}")
+        if settings.get("ccp_alpha") == "cv":
+            raise ValueError("ccp_alpha='cv' grows trees, which prune does not: use 'validation' with X and y, or a number")
+        return settings
+
+    def _pruning_samples(
+        self, method: str, settings: Mapping[str, Any], X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> Samples | None:
+        """The samples given to prune by, None if there are none; an error if they do not fit the method."""
+        needed = _needs_samples(method, settings)
+        if X is None or y is None:
+            if needed or X is not None or y is not None or sample_weight is not None:
+                raise ValueError(f"{method!r} pruning by samples needs both X and y")
+            return None
+        if not needed and method != "error_based":
+            raise ValueError(f"{method!r} pruning with these parameters looks at no samples: leave out X and y")
+        if method == "error_based" and (self.tree_.missing[self.tree_.n_branches > 0] == STOP).any():
+            raise ValueError(
+                "'error_based' pruning with samples raises branches, which cannot be where samples stop at inner nodes, as in "
+                "ID3: leave out X and y"
+            )
+        table, target = self._encode_table(X), self._encode_target(y)
+        check_same_length(table.n_samples, len(target))
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        return self._checked_total(Samples(table, target, self._weigh(target, weight)))
+
+    def _encode_target(self, y: Any) -> NDArray[Any]:
+        """Targets as the fit encoded them."""
+        raise NotImplementedError
+
+    def _weigh(
+        self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | None:
+        """Weights of samples with all that the parameters say of them; classes where they are not yet those of the model."""
+        return weight
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
+        """Grow the tree without pruning, and return its nested subtrees of least risk plus alpha times leaves.
+
+        The whole sequence of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3), in the unit of `pruning_risk`.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As for `fit`.
+        y : array-like of shape (n_samples,)
+            As for `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        sklearn.utils.Bunch
+            An entry for the tree as grown (alpha 0), then one per subtree: ``ccp_alphas``, from which on it is the best,
+            ascending; ``impurities`` and ``risks``, the sum over its leaves of impurity and of risk per unit weight;
+            ``n_leaves``; and ``collapsed``, a list with the ids of the nodes (of the tree as grown) that become leaves on the way
+            to it.
+
+        Notes
+        -----
+        Subtrees whose alphas differ by less than 1e-12 of the root's risk are one, where scikit-learn may list an alpha twice.
+        """
+        tree = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight).tree_unpruned_
+        risk = getattr(self, "pruning_risk", "impurity")
+        sequence = _sequence.weakest_links(tree, risk=risk)
+        first = sequence.steps if sequence.n_pruned(0.0) else sequence.steps[1:]
+        at = np.append(-np.inf, first)
+        collapsed = sequence.collapsed()
+        return Bunch(
+            ccp_alphas=np.maximum(at, 0.0),
+            impurities=sequence.sums(_prune.risk_per_weight(tree), at),
+            risks=sequence.sums(_prune.risk_per_weight(tree, risk), at),
+            n_leaves=sequence.n_leaves(at),
+            collapsed=[np.empty(0, np.intp), *collapsed[len(collapsed) - len(first) :]],
+        )
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the leaf that each sample reaches.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_samples,)
+            Index of the leaf in `tree_`; of the heaviest where a sample with missing values reaches several, and of an inner
+            node where a sample stops there.
+        """
+        table = self._encode_table(X)
+        return _grow.walk(self.tree_, table)
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Return the nodes that each sample passes, from the root to its leaf.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_samples, node_count)
+            Not zero where the sample passes the node.
+        """
+        table = self._encode_table(X)
+        return _grow.decision_path(self.tree_, table)
+
+    def get_depth(self) -> int:
+        """Return the depth of the tree: the largest number of tests between the root and a leaf."""
+        check_is_fitted(self)
+        return int(self.tree_.max_depth)
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves of the tree."""
+        check_is_fitted(self)
+        return int(self.tree_.n_leaves)
+
+    def export_text(
+        self,
+        *,
+        max_depth: int | None = None,
+        max_categories: int = 12,
+        decimals: int = 2,
+        show_weights: bool = False,
+        show_missing: bool | None = None,
+        ascii: bool = False,
+    ) -> str:
+        """Draw the tree in text, a line per branch.
+
+        A leaf reads ``yes (6)`` where all of weight 6 are of class yes, and ``no (6 of 9)`` where 6 of 9 are of class no; in
+        regression ``2.4 (9)`` is the mean and the weight.
+
+        Parameters
+        ----------
+        max_depth : int or None, default=None
+            Levels of branches to draw; what lies deeper is counted.
+        max_categories : int, default=12
+            Categories to name in one condition; the rest are counted.
+        decimals : int, default=2
+            Digits after the point of weights and means.
+        show_weights : bool, default=False
+            Whether every line says the weight of each class in its node.
+        show_missing : bool or None, default=None
+            Whether conditions say where a missing value goes; None: where it follows a branch that is not the heaviest.
+        ascii : bool, default=False
+            Whether to draw with ASCII characters alone.
+
+        Returns
+        -------
+        str
+            Lines, each ended by a newline.
+        """
+        check_is_fitted(self)
+        return _text.export_text(
+            self.tree_,
+            self.schema_,
+            getattr(self, "classes_", None),
+            max_depth=max_depth,
+            max_categories=max_categories,
+            decimals=decimals,
+            show_weights=show_weights,
+            show_missing=show_missing,
+            ascii=ascii,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tree to a JSON file, which appears whole or not at all; `load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in ``.gz`` is compressed.  An existing file is replaced.
+
+        Raises
+        ------
+        ValueError
+            If a category or class cannot be written, such as an infinite number.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self)
+        settings = self.get_params(deep=False)
+        if isinstance(settings["random_state"], np.random.RandomState):
+            settings["random_state"] = None  # a generator has moved on since the fit
+        if not is_integer(settings["cv"]):
+            settings["cv"] = 10  # a splitter or a list of rows belongs to the samples of the fit
+        classes = getattr(self, "classes_", None)
+        document = _document.to_document(self.tree_, self.schema_, classes, settings, self.recipe_.name, __version__)
+        _document.save(path, document)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a fitted estimator of this class from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            JSON file, or compressed JSON file.
+
+        Returns
+        -------
+        estimator
+            With parameters and tree as saved; its predictions are those of the saved one, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            If the file is not such a document, or holds another class; `fasttree.load` reads any.
+        OSError
+            If the file cannot be read.
+        """
+        from .estimators import load  # which knows the classes, and so comes after this file
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{os.fspath(path)} holds a {type(model).__name__}, not a {cls.__name__}: read it by fasttree.load")
+        return model
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in the decrease of weighted impurity, float64 of shape (n_features,); sums to 1.
+
+        Breiman et al. (1984), section 5.3, without surrogates: the decrease of risk (weight times impurity) at the nodes that
+        test the feature.  All zero for a tree without a test.
+        """
+        check_is_fitted(self)
+        tree = self.tree_
+        risk = tree.risk
+        children = np.bincount(tree.parent[1:], weights=risk[1:], minlength=tree.node_count)
+        inner = tree.feature >= 0
+        decrease = np.bincount(tree.feature[inner], weights=(risk - children)[inner], minlength=self.n_features_in_)
+        total = decrease.sum()
+        return decrease / total if total > 0 else np.zeros(self.n_features_in_)
+
+
+class TreeClassifier(ClassifierMixin, BaseTree):  # type: ignore[misc]
+    """Target and predictions of a classifier."""
+
+    classes_: NDArray[Any]
+    n_classes_: int
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            pandas or polars DataFrame, Arrow table, NumPy array, scipy.sparse matrix or list of rows.  Never modified.
+        y : array-like of shape (n_samples,)
+            Class of each sample: strings, integers, booleans, or a categorical column, whose declared categories are then
+            the classes, in their order.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, finite and not negative; None stands for ones.  A sample of weight 0 is as good as absent.
+
+        Returns
+        -------
+        self
+        """
+        recipe = self._checked_recipe()
+        table = self._learn_table(X, recipe)
+        classes, codes = encode_classes(y)
+        if len(classes) > _MAX_CLASSES:
+            raise ValueError(f"y has {len(classes)} classes; at most {_MAX_CLASSES} are supported: use CARTRegressor for numbers")
+        check_same_length(table.n_samples, len(codes))
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        self._grow(recipe, table, codes, self._weigh(codes, weight, classes), n_classes=len(classes))
+        self._keep_classes(classes)
+        return self
+
+    def _weigh(
+        self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | None:
+        if self.class_weight is None:
+            return weight
+        by_class: NDArray[np.float64]
+        by_class = weigh_classes(self.class_weight, self.classes_ if classes is None else classes, target)[target]
+        return by_class if weight is None else weight * by_class
+
+    def _encode_target(self, y: Any) -> NDArray[np.intp]:
+        classes, codes = encode_classes(y)
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        occurring = np.unique(codes)
+        strangers = [label for label in classes[occurring].tolist() if label not in known]
+        if strangers:
+            raise ValueError(f"y holds classes that the fit did not know: {strangers}; it knows {list(known)}")
+        code_of = np.zeros(len(classes), dtype=np.intp)
+        code_of[occurring] = [known[label] for label in classes[occurring].tolist()]
+        return code_of[codes]
+
+    def _keep_classes(self, classes: NDArray[Any]) -> None:
+        self.classes_ = classes
+        self.n_classes_ = len(classes)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+            Share of each class in the weight of the leaf, in the order of `classes_`; rows sum to 1.  A leaf that no sample
+            of the fit reached gives all to the largest class of its parent.
+        """
+        table = self._encode_table(X)
+        return _grow.predict_value(self.tree_, table)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class; of equally probable ones the first in `classes_`.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), of the dtype of `classes_`
+        """
+        probability = self.predict_proba(X)
+        predicted: NDArray[Any] = self.classes_[probability.argmax(axis=1)]
+        return predicted
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the natural logarithm of `predict_proba`; minus infinity for a class that does not occur.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
+        probability = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(probability)

@@ -1,0 +1,173 @@
+"""What the parameters of estimators may be, and checks of what `fit` is given besides the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Rule = tuple[Callable[[Any], bool], str]  # whether a parameter's value is allowed, and what is
+
+
+def is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_fraction(value: Any) -> bool:
+    """Whether `value` is a share in (0, 1], told from a count by its type, as scikit-learn does: 1.0 is a share, 1 a count."""
+    return is_number(value) and not is_integer(value) and 0 < value <= 1
+
+
+def is_amount(value: Any) -> bool:
+    return is_number(value) and 0 <= value < math.inf
+
+
+def one_of(*words: str | None) -> Rule:
+    listed = ", ".join(map(repr, words[:-1])) + f" or {words[-1]!r}"
+    return lambda value: (value is None or isinstance(value, str)) and value in words, listed
+
+
+AMOUNT: Rule = is_amount, "a finite number >= 0"
+COUNT_OR_NONE: Rule = lambda value: value is None or (is_integer(value) and value >= 1), "an integer >= 1, or None"
+FLAG: Rule = lambda value: isinstance(value, bool | np.bool_), "True or False"
+
+COMMON_RULES: dict[str, Rule] = {
+    "max_depth": (lambda value: value is None or (is_integer(value) and value >= 1), "an integer >= 1, or None for no limit"),
+    "max_leaf_nodes": (
+        lambda value: value is None or (is_integer(value) and value >= 2),
+        "an integer >= 2, or None for no limit",
+    ),
+    "min_samples_split": (
+        lambda value: (is_integer(value) and value >= 2) or is_fraction(value),
+        "an integer >= 2, or a float in (0, 1] as a share of the samples",
+    ),
+    "min_samples_leaf": (
+        lambda value: (is_integer(value) and value >= 1) or (is_fraction(value) and value < 1),
+        "an integer >= 1, or a float in (0, 1) as a share of the samples",
+    ),
+    "min_weight_fraction_leaf": (lambda value: is_amount(value) and value <= 0.5, "a number in [0, 0.5]"),
+    "min_impurity_decrease": AMOUNT,
+    "min_impurity": AMOUNT,
+    "max_features": (
+        lambda value: (
+            value is None
+            or (isinstance(value, str) and value in ("sqrt", "log2"))
+            or (is_integer(value) and value >= 1)
+            or is_fraction(value)
+        ),
+        "an integer >= 1, a float in (0, 1] as a share of the features, 'sqrt', 'log2', or None for all",
+    ),
+    "unseen": one_of("as_missing", "error"),
+    "random_state": (
+        lambda value: value is None or isinstance(value, np.random.RandomState) or (is_integer(value) and 0 <= value < 2**32),
+        "an integer in [0, 2**32 - 1], a numpy.random.RandomState, or None",
+    ),
+}
+CLASSIFIER_RULES: dict[str, Rule] = {
+    **COMMON_RULES,
+    "class_weight": (
+        lambda value: value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"),
+        "a dict {class: weight}, 'balanced' or None",
+    ),
+}
+# What each method of pruning is told; a method without an entry for regression is for classes alone.
+PRUNINGS: dict[str, tuple[str, ...]] = {
+    "cost_complexity": ("ccp_alpha", "pruning_risk", "rule"),
+    "c_alpha": ("alpha", "alpha_unit"),
+    "reduced_error": ("tolerance",),
+    "pessimistic": (),
+    "error_based": ("confidence",),
+    "minimum_error": ("m",),
+    "critical_value": ("critical_value", "rule"),
+    "chi_square": ("max_p_value",),
+}
+REGRESSION_PRUNINGS: dict[str, tuple[str, ...]] = {
+    "cost_complexity": ("ccp_alpha", "rule"),
+    "c_alpha": ("alpha",),
+    "reduced_error": ("tolerance",),
+}
+REGRESSION_PRUNING_RULES: dict[str, Rule] = {
+    "pruning": one_of(*REGRESSION_PRUNINGS, None),
+    "ccp_alpha": (
+        lambda value: is_amount(value) or (isinstance(value, str) and value in ("cv", "validation")),
+        "a finite number >= 0, 'cv' or 'validation'",
+    ),
+    "alpha": AMOUNT,
+    "tolerance": AMOUNT,
+    "validation_fraction": (lambda value: is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.3"),
+    "cv": (
+        lambda value: (is_integer(value) and value >= 2) or hasattr(value, "split") or isinstance(value, list | tuple),
+        "an integer >= 2, a splitter of scikit-learn, or a list of pairs of rows (train, test)",
+    ),
+    "rule": one_of("best", "1se"),
+}
+PRUNING_RULES: dict[str, Rule] = {
+    **REGRESSION_PRUNING_RULES,
+    "pruning": one_of(*PRUNINGS, None),
+    "pruning_risk": one_of("impurity", "error"),
+    "alpha_unit": one_of("bits", "nats"),
+    "confidence": (lambda value: is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
+    "m": (
+        lambda value: is_amount(value) or (isinstance(value, str) and value == "laplace"),
+        "a finite number >= 0, or 'laplace'",
+    ),
+    "critical_value": (
+        lambda value: value is None or is_amount(value),
+        "a finite number >= 0, or None to choose it on samples held out",
+    ),
+    "max_p_value": (lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1], such as 0.05"),
+}
+CART_RULES: dict[str, Rule] = {
+    "nominal": one_of("subset", "one_vs_rest"),
+    "missing": one_of("direction", "error"),
+}
+
+
+def check_sample_weight(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64]:
+    """Weights as a float64 array of shape (n_samples,), finite and not negative."""
+    given = np.asarray(sample_weight)
+    try:
+        weight = given.astype(np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from None
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight has shape {weight.shape}: must be ({n_samples},), one weight per sample")
+    if not (weight >= 0).all() or np.isinf(weight).any():
+        first = int(np.argmin((weight >= 0) & np.isfinite(weight)))
+        raise ValueError(f"sample_weight[{first}] is {weight[first]}: weights must be finite and not negative")
+    return weight
+
+
+def check_same_length(n_samples: int, n_targets: int) -> None:
+    if n_samples != n_targets:
+        raise ValueError(f"X has {n_samples} samples, but y has {n_targets}: give one target per sample")
+
+
+def weigh_classes(class_weight: Mapping[Any, float] | str, classes: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Weight of each class: as named, 1 where not named; or, "balanced", such that all classes weigh the same in all."""
+    if isinstance(class_weight, str):
+        counts = np.bincount(codes, minlength=len(classes))
+        balance = len(codes) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+        return np.asarray(balance, dtype=np.float64)
+    labels = classes.tolist()
+    # A name without its class is no error as such: a fold of the samples may lack a rare class.
+    strangers = [label for label in class_weight if label not in labels]
+    if strangers and any(label not in class_weight for label in labels):
+        raise ValueError(f"class_weight names {strangers}, but the classes are {labels}")
+    for label, weight in class_weight.items():
+        if not is_amount(weight):
+            raise ValueError(f"class_weight[{label!r}]={weight!r}: must be {AMOUNT[1]}")
+    return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+
+
+def count(number: int | float, n_samples: int) -> int:
+    """Return a number of samples given as such, or as a share of `n_samples`, rounded up as scikit-learn does."""
+    return int(number) if isinstance(number, Integral) else math.ceil(number * n_samples)
