@@ -43,7 +43,7 @@ def export_text(
     """Draw a tree in text.
 
     A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and
-    ``no (0)`` where no sample came and the parent's majority decides; in regression ``2.4 (9)`` is the mean and the weight.  A
+    ``no (0)`` where no sample came and the parent's majority decides (several such categories share a line); in regression ``2.4 (9)`` is the mean and the weight.  A
     soft threshold shows the interval in which values go both ways: ``width <= 0.6 [0.42, 0.71]``.
 
     Parameters
@@ -145,8 +145,9 @@ class _Writer:
             conditions[missing] += " or missing"
         note = self.note(node)
         result = []
-        for child, condition in enumerate(conditions, first):
-            last = child == first + len(conditions) - 1 and note is None
+        lines = self.with_empty_leaves_together(node, list(enumerate(conditions, first)))
+        for place, (child, condition) in enumerate(lines):
+            last = place == len(lines) - 1 and note is None
             line = indentation + drawing["last" if last else "branch"] + condition
             below = -1
             if tree.n_branches[child] == 0:
@@ -161,6 +162,19 @@ class _Writer:
         if note is not None:
             result.append(("", f"{indentation}{drawing['last']}{note}", -1, depth))
         return result
+
+    def with_empty_leaves_together(self, node: int, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+        """Put the categories that no sample has, which all answer alike, on one line at the end."""
+        if self.tree.kind[node] != CATEGORY:
+            return lines
+        first = int(self.tree.first_child[node])
+        empty = [child for child, _ in lines if self.tree.weight[child] == 0]
+        if len(empty) < 2:
+            return lines
+        feature = int(self.tree.feature[node])
+        names = self.set_of([self.categories[feature][child - first] for child in empty])
+        together = (empty[0], f"{self.names[feature]} in {names}")
+        return [line for line in lines if line[0] not in empty] + [together]
 
     def tells_missing(self, node: int) -> bool:
         if self.show_missing is not None:

@@ -1,11 +1,13 @@
 """A tree as text: what people read."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trees import SCHEMA, chain, flat, house_tree, leaf, play_tree, random_trees, split
 
+from fasttree import C45Classifier
 from fasttree._table import Feature, Kind, Schema
 from fasttree._text import export_text
 from fasttree._tree import KNOWN, NOMINAL, SHARES, THRESHOLD, Tree
@@ -274,3 +276,9 @@ def test_fractional_shares_are_shown_as_weights():
     assert (
         lines_of(export_text(tree, SCHEMA, CLASSES, show_missing=True))[-1] == "└── age is missing: every branch, as 1.25 : 2.5"
     )
+
+
+def test_categories_without_samples_share_a_line():
+    X = pd.DataFrame({"size": pd.Categorical(["s", "s", "s", "l", "l", "l"], ["xs", "s", "m", "l", "xl"])})
+    text = C45Classifier().fit(X, ["no", "no", "no", "yes", "yes", "yes"]).export_text()
+    assert text.splitlines() == ["├── size = s: no (3)", "├── size = l: yes (3)", "└── size in {xs, m, xl}: no (0)"]
