@@ -42,9 +42,10 @@ def export_text(
 ) -> str:
     """Draw a tree in text.
 
-    A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and
-    ``no (0)`` where no sample came and the parent's majority decides (several such categories share a line); in regression ``2.4 (9)`` is the mean and the weight.  A
-    soft threshold shows the interval in which values go both ways: ``width <= 0.6 [0.42, 0.71]``.
+    A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and ``no
+    (0)`` where no sample came and the parent's majority decides (several such categories share a line); in regression ``2.4
+    (9)`` is the mean and the weight. A soft threshold shows the interval in which values go both ways: ``width <= 0.6 [0.42,
+    0.71]``.
 
     Parameters
     ----------
