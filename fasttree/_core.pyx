@@ -27,9 +27,9 @@ from fasttree._merge cimport Merge, merge_groups
 from fasttree._partition cimport list_from_codes, partition_one, partition_parts, partition_two, spread_weight
 from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
 from fasttree._rules cimport (
-    BATCH, FEW_RULES, WORDS_OF_RANDOM, Conditions, Confidence, Cover, Draft, Edges, Field, Ordered, Random, Record, Refinement,
-    Samples, Verdict, anneal, climb_from_all_sides, connect, divide, draw, fill_failing, holds, judge, lg, list_samples,
-    put_in_order, simplify, try_all,
+    BATCH, FEW_RULES, WORDS_OF_RANDOM, Conditions, Confidence, Cover, Draft, Edges, Failures, Field, Ordered, Random, Record,
+    Refinement, Samples, Verdict, Without, anneal, climb_from_all_sides, connect, count_failing, digits_of, divide, draw,
+    fill_failing, holds, judge, lg, list_samples, put_in_order, simplify, try_all,
 )
 from fasttree._scan cimport cut_side, form_of, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
@@ -2306,22 +2306,25 @@ cdef int64_t measure_paths(const int32_t[::1] parent, const int32_t[::1] leaves,
 
 cdef int32_t follow_path(
     const Edges* edges, const Samples* samples, int32_t leaf, int32_t depth, int32_t* path, int32_t* scratch, uint64_t* failing,
+    const Failures* failures, uint64_t* carry,
 ) noexcept nogil:
-    """Go on from the last leaf's path (of `depth` conditions) to this one's: only what is new costs a look at the samples."""
+    """Go on from the last leaf's path (of `depth` conditions) to this one's: only what differs costs a look at the samples."""
     cdef int32_t n = 0
+    cdef int32_t known = 0
     cdef int32_t node = leaf
     cdef int32_t i
-    cdef bint known = True
     while edges.parent[node] >= 0:
         scratch[n] = node
         n += 1
         node = edges.parent[node]
-    for i in range(n):
-        node = scratch[n - 1 - i]
-        known = known and i < depth and path[i] == node
-        if not known:
-            path[i] = node
-            fill_failing(edges, node, samples, failing + i * samples.n_words)
+    while known < min(n, depth) and path[known] == scratch[n - 1 - known]:
+        known += 1
+    for i in range(depth - 1, known - 1, -1):
+        count_failing(failures, failing + i * samples.n_words, i, i + 1, ~<uint64_t> 0, samples.n_words, carry)
+    for i in range(known, n):
+        path[i] = scratch[n - 1 - i]
+        fill_failing(edges, path[i], samples, failing + i * samples.n_words)
+        count_failing(failures, failing + i * samples.n_words, i, i + 1, 0, samples.n_words, carry)
     return n
 
 
@@ -2348,6 +2351,7 @@ def simplify_rules(
     cdef Edges e
     cdef Samples samples
     cdef Draft rule
+    cdef Failures failures
     cdef Confidence level
     cdef Verdict verdict
     cdef Arena cover
@@ -2361,10 +2365,11 @@ def simplify_rules(
     cdef int64_t n_nodes = 0
     cdef int64_t n_covered = 0
     cdef int status = 0
+    cdef uint64_t[:, ::1] digits = np.zeros((4, max(digits_of(longest), 1) * n_words), dtype=np.uint64)
     cdef uint64_t[::1] failing = np.empty(max(longest, 1) * n_words, dtype=np.uint64)
     cdef uint64_t[:, ::1] planes = np.empty((2, BATCH), dtype=np.uint64)
-    cdef int64_t[:, ::1] counts = np.empty((2, longest + 1), dtype=np.int64)
-    cdef int32_t[:, ::1] paths = np.empty((3, longest + 1), dtype=np.int32)
+    cdef uint8_t[::1] without = np.empty((longest + 1) * sizeof(Without), dtype=np.uint8)
+    cdef int32_t[:, ::1] paths = np.empty((4, longest + 1), dtype=np.int32)
     cdef double[::1] log_factorial = np.zeros(1)
     node_array, start_array = np.empty(n_conditions, dtype=np.int32), np.zeros(leaves.shape[0] + 1, dtype=np.int64)
     label_array, errors_array = np.empty(leaves.shape[0], dtype=np.int32), np.empty(leaves.shape[0], dtype=np.int64)
@@ -2389,19 +2394,18 @@ def simplify_rules(
     level.coefficient = coefficient
     rule.failing = &failing[0]
     rule.once, rule.twice = &planes[0, 0], &planes[1, 0]
-    rule.n, rule.right = &counts[0, 0], &counts[1, 0]
-    rule.kept = &paths[2, 0]
+    rule.without = <Without*> &without[0]
+    rule.kept, rule.alone = &paths[2, 0], &paths[3, 0]
+    failures.times, failures.which, failures.n_digits = &digits[0, 0], &digits[1, 0], digits_of(longest)
+    rule.failures.times, rule.failures.which = &digits[2, 0], &digits[3, 0]
     cover.data = NULL
     cover.size = 0
     try:
         with nogil:
             for i in range(leaves.shape[0]):
                 label = labels[i]
-                depth = follow_path(&e, &samples, leaves[i], depth, &paths[0, 0], &paths[1, 0], &failing[0])
-                rule.n_kept = depth
-                for j in range(depth):
-                    rule.kept[j] = <int32_t> j
-                verdict = simplify(&rule, &samples, class_start[label], class_start[label + 1], &level,
+                depth = follow_path(&e, &samples, leaves[i], depth, &paths[0, 0], &paths[1, 0], &failing[0], &failures, rule.once)
+                verdict = simplify(&rule, &failures, depth, &samples, class_start[label], class_start[label + 1], &level,
                                    default_error[label], significance, &log_factorial[0])
                 if rule.n_kept == 0 or verdict.n == 0 or verdict.estimate >= default_error[label]:
                     continue

@@ -36,12 +36,24 @@ cdef extern from *:
         return total;
     }
 
-    static void fasttree_add_failing(const uint64_t *failing, uint64_t *once, uint64_t *twice, int64_t n) {
+    /* One step of adding bits to (flip 0), or taking them from (flip ~0), binary numbers: a digit of each, what is left to do. */
+    static void fasttree_carry(uint64_t *digit, uint64_t *carry, uint64_t flip, int64_t n) {
         int64_t i;
         for (i = 0; i < n; i++) {
-            twice[i] |= once[i] & failing[i];
-            once[i] |= failing[i];
+            uint64_t old = digit[i];
+            digit[i] = old ^ carry[i];
+            carry[i] &= old ^ flip;
         }
+    }
+
+    static void fasttree_flip(uint64_t *bits, const uint64_t *where, int64_t n) {
+        int64_t i;
+        for (i = 0; i < n; i++) bits[i] ^= where[i];
+    }
+
+    static void fasttree_join(uint64_t *bits, const uint64_t *others, int64_t n) {
+        int64_t i;
+        for (i = 0; i < n; i++) bits[i] |= others[i];
     }
 
     /* Bit i of a word: is code i outside low, ..., low + span? */
@@ -69,14 +81,15 @@ cdef extern from *:
     #endif
     """
     int64_t count_common "fasttree_count_common"(const uint64_t* a, const uint64_t* b, int64_t n) noexcept nogil
-    void add_failing "fasttree_add_failing"(
-        const uint64_t* failing, uint64_t* once, uint64_t* twice, int64_t n) noexcept nogil
+    void carry_on "fasttree_carry"(uint64_t* digit, uint64_t* carry, uint64_t flip, int64_t n) noexcept nogil
+    void flip_bits "fasttree_flip"(uint64_t* bits, const uint64_t* where, int64_t n) noexcept nogil
+    void join_bits "fasttree_join"(uint64_t* bits, const uint64_t* others, int64_t n) noexcept nogil
     uint64_t outside "fasttree_outside"(const uint32_t* codes, uint32_t low, uint32_t span) noexcept nogil
     int lowest_bit "fasttree_lowest_bit"(uint64_t word) noexcept nogil
 
 
 cdef enum:
-    BATCH = 256                # words of a set that are looked at together: all of a rule's then stay in the first-level cache
+    BATCH = 256                # words of a set that are looked at together
     FEW_RULES = 10             # up to so many rules of a class every selection is tried
     CLIMBS = 11
     WORDS_OF_RANDOM = 31
@@ -205,41 +218,62 @@ cdef inline double fisher_tail(const double* log_factorial, int64_t e0, int64_t 
 # Conditions that a rule can do without (section 5.2)
 # ---------------------------------------------------------------------------------------------------------------------
 
+# Every sample bears two numbers, each digit of them a row of bits: how many conditions of a path it fails, and the numbers of those
+# conditions added without carry, which is the number itself where it fails one.  A rule without one of its conditions gains the
+# samples that fail this one alone.  A sample that fails one alone does so until that one is dropped, so a leaf costs a pass over
+# the digits per condition, and one look at each sample at most.
+
+cdef struct Failures:
+    uint64_t* times            # n_digits rows of n_words: how many conditions a sample fails
+    uint64_t* which            # as many: which one, if it is one
+    int32_t n_digits
+
+
+cdef inline int32_t digits_of(int32_t n) noexcept nogil:
+    cdef int32_t digits = 0
+    while n >> digits:
+        digits += 1
+    return digits
+
+
+cdef inline void count_failing(
+    const Failures* f, const uint64_t* failing, int32_t number, int32_t most, uint64_t flip, int64_t n_words, uint64_t* carry,
+) noexcept nogil:
+    """Add condition `number` (flip 0), or take it away (flip ~0); no sample fails more than `most`, before or after."""
+    cdef int64_t first = 0
+    cdef int64_t size
+    cdef int32_t digit
+    while first < n_words:
+        size = min(BATCH, n_words - first)
+        memcpy(carry, failing + first, size * sizeof(uint64_t))
+        for digit in range(digits_of(most)):
+            carry_on(f.times + digit * n_words + first, carry, flip, size)
+        for digit in range(digits_of(number)):
+            if number >> digit & 1:
+                flip_bits(f.which + digit * n_words + first, failing + first, size)
+        first += size
+
+
+cdef struct Without:           # a rule without one of its conditions
+    int64_t right              # samples of the rule's class that fail this condition alone
+    int64_t wrong              # and those of other classes
+    int64_t n                  # samples that satisfy the others, when the estimate was made; -1 = never
+    int64_t errors
+    float estimate
+    bint dropped
+
+
 cdef struct Draft:             # a rule at work; the caller owns the room
     const uint64_t* failing    # a row of n_words per condition of the path
-    int32_t* kept              # the rows that still count
+    int32_t depth              # conditions of the path
+    Failures failures          # of the conditions that are left
+    Without* without           # per condition of the path
+    int32_t* alone             # conditions that a sample fails alone, in any order
+    int32_t n_alone
+    int32_t* kept              # the conditions that are left in the end
     int32_t n_kept
-    int64_t* n                 # samples that satisfy all kept conditions but perhaps the j-th; [n_kept]: all of them
-    int64_t* right             # those of the rule's class
     uint64_t* once             # BATCH words each
     uint64_t* twice
-
-
-cdef inline void tally(Draft* rule, const Samples* samples, int64_t start, int64_t stop, int64_t* counts) noexcept nogil:
-    """Add to counts[j] the samples in words start, ..., stop - 1 that satisfy all kept conditions but perhaps the j-th.
-
-    They are those that fail no condition, and those that fail only the j-th: two rows of bits, "fails one at least" and "fails
-    two at least", tell them for every j at once.
-    """
-    cdef int64_t first, size, w
-    cdef int64_t n_all = 0
-    cdef int32_t j
-    first = start
-    while first < stop:
-        size = min(BATCH, stop - first)
-        for w in range(size):
-            rule.once[w] = samples.padding[first + w]
-            rule.twice[w] = samples.padding[first + w]
-        for j in range(rule.n_kept):
-            add_failing(rule.failing + rule.kept[j] * samples.n_words + first, rule.once, rule.twice, size)
-        n_all += 64 * size - count_common(rule.once, rule.once, size)
-        for w in range(size):
-            rule.twice[w] = rule.once[w] & ~rule.twice[w]
-        for j in range(rule.n_kept):
-            counts[j] += count_common(rule.twice, rule.failing + rule.kept[j] * samples.n_words + first, size)
-        first += size
-    for j in range(rule.n_kept + 1):
-        counts[j] += n_all
 
 
 cdef struct Verdict:
@@ -248,9 +282,131 @@ cdef struct Verdict:
     float estimate             # pessimistic error rate
 
 
+cdef inline void split_failures(Draft* rule, const Samples* samples, int64_t first, int64_t size) noexcept nogil:
+    """Mark, in some words, what fails a condition at least, or is no sample, and what fails two at least."""
+    cdef const uint64_t* times = rule.failures.times + first
+    cdef int32_t digit
+    memset(rule.twice, 0, size * sizeof(uint64_t))
+    for digit in range(1, rule.failures.n_digits):
+        join_bits(rule.twice, times + digit * samples.n_words, size)
+    memcpy(rule.once, samples.padding + first, size * sizeof(uint64_t))
+    join_bits(rule.once, rule.twice, size)
+    if rule.failures.n_digits:
+        join_bits(rule.once, times, size)
+
+
+cdef inline void add_alone(Draft* rule, int32_t number, int64_t n, bint is_right) noexcept nogil:
+    cdef Without* without = &rule.without[number]
+    if without.right == 0 and without.wrong == 0:
+        rule.alone[rule.n_alone] = number
+        rule.n_alone += 1
+    if is_right:
+        without.right += n
+    else:
+        without.wrong += n
+
+
+cdef inline void note_alone(
+    Draft* rule, const Samples* samples, const uint64_t* among, int64_t first, int64_t size, bint is_right,
+) noexcept nogil:
+    """Count the samples of some words, after `split_failures`, that fail one condition alone and are `among` (NULL = all)."""
+    cdef const uint64_t* which = rule.failures.which + first
+    cdef uint64_t bits
+    cdef int64_t n, w
+    cdef int32_t digit, number
+    cdef int bit
+    for w in range(size):
+        rule.once[w] &= ~rule.twice[w] & ~samples.padding[first + w]
+        if among != NULL:
+            rule.once[w] &= among[first + w]
+    if 2 * count_common(rule.once, rule.once, size) > rule.n_kept * size:  # so many that it is cheaper to ask the conditions
+        for number in range(rule.depth):
+            if not rule.without[number].dropped:
+                n = count_common(rule.once, rule.failing + number * samples.n_words + first, size)
+                if n:
+                    add_alone(rule, number, n, is_right)
+        return
+    for w in range(size):
+        bits = rule.once[w]
+        while bits:
+            bit = lowest_bit(bits)
+            bits &= bits - 1
+            number = 0
+            for digit in range(rule.failures.n_digits):
+                number |= <int32_t> (which[digit * samples.n_words + w] >> bit & 1) << digit
+            add_alone(rule, number, 1, is_right)
+
+
+cdef inline int64_t next_words(const Samples* samples, int64_t first, int64_t start, int64_t stop) noexcept nogil:
+    """How many words to look at together from `first` on: all of them inside start, ..., stop - 1, or none."""
+    cdef int64_t end = start if first < start else stop if first < stop else samples.n_words
+    return min(BATCH, end - first)
+
+
+cdef inline Verdict take_path(
+    Draft* rule, const Failures* path, int32_t depth, const Samples* samples, int64_t start, int64_t stop,
+) noexcept nogil:
+    """Begin with all conditions of the path; returns what satisfies them, without the estimate."""
+    cdef Verdict v
+    cdef int64_t first = 0
+    cdef int64_t size, n
+    cdef int32_t number
+    cdef bint is_right
+    rule.depth = depth
+    rule.n_kept = depth
+    rule.n_alone = 0
+    rule.failures.n_digits = digits_of(depth)
+    memcpy(rule.failures.times, path.times, rule.failures.n_digits * samples.n_words * sizeof(uint64_t))
+    memcpy(rule.failures.which, path.which, rule.failures.n_digits * samples.n_words * sizeof(uint64_t))
+    for number in range(depth):
+        rule.without[number].right = 0
+        rule.without[number].wrong = 0
+        rule.without[number].n = -1
+        rule.without[number].dropped = False
+    v.n = 0
+    v.errors = 0
+    v.estimate = 0
+    while first < samples.n_words:
+        is_right = start <= first < stop
+        size = next_words(samples, first, start, stop)
+        split_failures(rule, samples, first, size)
+        n = 64 * size - count_common(rule.once, rule.once, size)
+        v.n += n
+        v.errors += 0 if is_right else n
+        note_alone(rule, samples, NULL, first, size, is_right)
+        first += size
+    return v
+
+
+cdef inline void drop_condition(
+    Draft* rule, int32_t number, Verdict* v, const Samples* samples, int64_t start, int64_t stop,
+) noexcept nogil:
+    """Go on without a condition: what failed it alone satisfies the rule, what failed it and one more fails one alone."""
+    cdef const uint64_t* failing = rule.failing + number * samples.n_words
+    cdef Without* without = &rule.without[number]
+    cdef int64_t first = 0
+    cdef int64_t size
+    cdef int32_t i
+    v.n += without.right + without.wrong
+    v.errors += without.wrong
+    for i in range(rule.n_alone):
+        if rule.alone[i] == number:
+            rule.n_alone -= 1
+            rule.alone[i] = rule.alone[rule.n_alone]
+            break
+    count_failing(&rule.failures, failing, number, rule.n_kept, ~<uint64_t> 0, samples.n_words, rule.once)
+    without.dropped = True
+    rule.n_kept -= 1
+    while first < samples.n_words:
+        size = next_words(samples, first, start, stop)
+        split_failures(rule, samples, first, size)
+        note_alone(rule, samples, failing, first, size, start <= first < stop)
+        first += size
+
+
 cdef inline Verdict simplify(
-    Draft* rule, const Samples* samples, int64_t start, int64_t stop, const Confidence* confidence, float default_error,
-    double significance, const double* log_factorial,
+    Draft* rule, const Failures* path, int32_t depth, const Samples* samples, int64_t start, int64_t stop,
+    const Confidence* confidence, float default_error, double significance, const double* log_factorial,
 ) noexcept nogil:
     """Drop conditions of a rule for the class in words start, ..., stop - 1 while one can be missed.
 
@@ -258,43 +414,49 @@ cdef inline Verdict simplify(
     difference is not significant.  It is then the condition without which the pessimistic error is least that goes, the last
     one on ties, whether or not it was this one that could be missed.
     """
-    cdef Verdict v
-    cdef float estimate, least, actual
+    cdef Verdict v = take_path(rule, path, depth, samples, start, stop)
+    cdef Without* without
+    cdef float least, actual
     cdef int64_t n, errors
-    cdef int32_t j, best
+    cdef int32_t i, number, best
+    cdef int32_t idle = depth - 1  # the last condition that no sample fails alone: without it nothing changes
     cdef bint superfluous
     while True:
-        memset(rule.n, 0, (rule.n_kept + 1) * sizeof(int64_t))
-        memset(rule.right, 0, (rule.n_kept + 1) * sizeof(int64_t))
-        tally(rule, samples, 0, start, rule.n)
-        tally(rule, samples, stop, samples.n_words, rule.n)
-        tally(rule, samples, start, stop, rule.right)
-        v.errors = rule.n[rule.n_kept]
-        v.n = v.errors + rule.right[rule.n_kept]
         v.estimate = pessimistic_error(confidence, v.n, v.errors, default_error)
         actual = actual_error(v.n, v.errors)
-        superfluous = False
-        best = -1
-        least = 0
-        for j in range(rule.n_kept):
-            errors = rule.n[j]
-            n = errors + rule.right[j]
-            estimate = pessimistic_error(confidence, n, errors, default_error)
-            if best < 0 or estimate <= least:
-                best = j
-                least = estimate
+        while idle >= 0 and (rule.without[idle].dropped or rule.without[idle].right or rule.without[idle].wrong):
+            idle -= 1
+        superfluous = idle >= 0
+        best = idle
+        least = v.estimate
+        for i in range(rule.n_alone):
+            number = rule.alone[i]
+            without = &rule.without[number]
+            errors = v.errors + without.wrong
+            n = v.n + without.wrong + without.right
+            if n != without.n or errors != without.errors:
+                without.n = n
+                without.errors = errors
+                without.estimate = pessimistic_error(confidence, n, errors, default_error)
+            if best < 0 or without.estimate < least or (without.estimate == least and number > best):
+                best = number
+                least = without.estimate
             if not superfluous:
-                superfluous = estimate <= v.estimate or actual_error(n, errors) <= actual or (
+                superfluous = without.estimate <= v.estimate or actual_error(n, errors) <= actual or (
                     significance >= 0
                     and fisher_tail(
                         log_factorial, v.errors, v.n - v.errors, errors - v.errors, (n - v.n) - (errors - v.errors)
                     ) > significance
                 )
         if not superfluous:
-            return v
-        for j in range(best + 1, rule.n_kept):
-            rule.kept[j - 1] = rule.kept[j]
-        rule.n_kept -= 1
+            break
+        drop_condition(rule, best, &v, samples, start, stop)
+    rule.n_kept = 0
+    for number in range(depth):
+        if not rule.without[number].dropped:
+            rule.kept[rule.n_kept] = number
+            rule.n_kept += 1
+    return v
 
 
 cdef inline int64_t list_samples(Draft* rule, const Samples* samples, uint32_t* out) noexcept nogil:

@@ -28,7 +28,7 @@ from test_engine_twin import EncodedTable, grow_compiled
 import fasttree
 from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, _core
 from fasttree._induction import Induction, PlacedSamples
-from fasttree._recipe import C45, Limits, Recipe
+from fasttree._recipe import C45, C45_TEXTBOOK, Limits, Recipe
 from fasttree._table import Kind, Table
 from fasttree._tree import CATEGORY, LEAF, SHARES, STOP, THRESHOLD, Tree
 from fasttree.rules import Condition, Rule
@@ -166,6 +166,27 @@ def test_larger_tables_have_the_rules_of_the_twin(seed):
     tree = grow_compiled(table, C45, Limits(min_branch_weight=1.0))
     labels = [rule.label for rule in naive_rules.rules_of(problem_of(table), tree)]
     assert max(np.bincount(labels)) > 10
+
+
+def test_long_paths_have_the_rules_of_the_twin():
+    n = 72
+    table = SmallTable((np.arange(n) / 2,), (CONTINUOUS,), (0,), (np.arange(n) % 2).astype(np.intp), 2)
+    tree = grow_compiled(table, C45_TEXTBOOK, Limits())
+    assert tree.max_depth > 64
+    rng = np.random.default_rng(0)
+    table = replace(table, y=rng.integers(0, 2, n))  # the rules of one class, judged on others
+    rules, default, n_dropped = naive_rules.induce(problem_of(table), [tree])
+    described, *rest = induce(table, [tree], False)
+    assert [(rule[0], rule[4]) for rule in described] == [(rule.nodes, rule.estimate) for rule in rules]
+    assert rest == [default, n_dropped]
+
+
+def test_many_samples_have_the_rules_of_the_twin():
+    rng, n = np.random.default_rng(0), 40_000
+    columns = [rng.integers(0, 3, n).astype(float) for _ in range(3)]
+    y = (columns[0] + columns[1] > 2).astype(np.intp) + (columns[2] > 1)
+    y[rng.random(n) < 0.1] = 0
+    assert assert_as_twin(SmallTable(tuple(columns), (CONTINUOUS,) * 3, (0,) * 3, y, 3), C45) > 3
 
 
 @pytest.mark.parametrize("seed", range(3))
