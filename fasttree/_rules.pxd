@@ -218,10 +218,10 @@ cdef inline double fisher_tail(const double* log_factorial, int64_t e0, int64_t 
 # Conditions that a rule can do without (section 5.2)
 # ---------------------------------------------------------------------------------------------------------------------
 
-# Every sample bears two numbers, each digit of them a row of bits: how many conditions of a path it fails, and the numbers of those
-# conditions added without carry, which is the number itself where it fails one.  A rule without one of its conditions gains the
-# samples that fail this one alone.  A sample that fails one alone does so until that one is dropped, so a leaf costs a pass over
-# the digits per condition, and one look at each sample at most.
+# Every sample bears two numbers, each digit a row of bits: how many conditions of a path it fails, and the numbers of those added
+# without carry, which is the number itself where it fails one.  A rule without one of its conditions gains the samples that fail
+# this one alone.  A sample that fails one alone does so until that one is dropped, so a leaf costs a pass over the digits per
+# condition, and one look at each sample at most.
 
 cdef struct Failures:
     uint64_t* times            # n_digits rows of n_words: how many conditions a sample fails
