@@ -351,7 +351,16 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
                 raise self._refuses_missing(*cell)
         return table
 
-    def prune(self, method: str, X: Any = None, y: Any = None, sample_weight: ArrayLike | None = None, **parameters: Any) -> Self:
+    def prune(
+        self,
+        method: str,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        from_grown: bool = False,
+        **parameters: Any,
+    ) -> Self:
         """Return a model whose tree is this one's, pruned; nothing is grown anew, and this model stays as it is.
 
         Parameters
@@ -366,6 +375,8 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
             Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
+        from_grown : bool, default=False
+            Whether to start from `tree_unpruned_`, as a fit does, and not from `tree_`, which may be pruned already.
         **parameters
             What the method is told, under the names that the estimator has; by default as the estimator has them.
 
@@ -377,7 +388,7 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
         Raises
         ------
         ValueError
-            If the method, a parameter or the samples do not fit.
+            If the method, a parameter or the samples do not fit, or there is no tree as grown (a loaded model has none).
 
         Examples
         --------
@@ -387,6 +398,9 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
         (4, 1)
         """
         check_is_fitted(self)
+        if from_grown and "tree_unpruned_" not in self.__dict__:
+            raise ValueError("from_grown=True: this model has no tree_unpruned_, which is not saved with a model; fit it again")
+        start = self.tree_unpruned_ if from_grown else self.tree_
         settings = self._checked_settings(method, parameters)
         samples = self._pruning_samples(method, settings, X, y, sample_weight)
 
@@ -395,7 +409,7 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
             return _sequence.by_samples(sequence, samples, settings["rule"])
 
         model = self._with_tree(self.tree_)
-        model.tree_ = model._prune_by(method, self.tree_, settings, self.recipe_, samples, choose)
+        model.tree_ = model._prune_by(method, start, settings, self.recipe_, samples, choose)
         if samples is not None and self.tree_.lower is not None and model.tree_.lower is None:
             model.tree_ = _soften.soften(model.tree_, samples.table, samples.target, samples.weight)
         return model

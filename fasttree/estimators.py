@@ -265,8 +265,8 @@ class C45Classifier(TreeClassifier):
         "critical_value" and "chi_square": tests of too little gain (Mingers 1987), or on which the classes do not depend
         significantly (Quinlan 1986), go unless one below them stays.  None: as grown.
     ccp_alpha : float, "cv" or "validation", default=0.0
-        What a leaf costs in cost-complexity pruning, in impurity per unit weight, as in scikit-learn; above 0 it asks for that
-        pruning.  "cv" chooses it by cross-validation, "validation" on samples held out.
+        What a leaf costs in cost-complexity pruning, in impurity per unit weight, as in scikit-learn; with
+        ``pruning="cost_complexity"`` or None.  "cv" chooses it by cross-validation, "validation" on samples held out.
     pruning_risk : {"impurity", "error"}, default="impurity"
         Cost-complexity: what a leaf costs besides: its impurity, or its share of wrong classes (Breiman et al. 1984, rpart).
     cv : int, splitter or list of (train, test), default=10

@@ -660,3 +660,14 @@ def test_prune_says_what_does_not_fit(example, method, samples, parameters, mess
 def test_a_single_sample_cannot_be_held_out():
     with pytest.raises(ValueError, match="there is only 1 sample"):
         CARTRegressor(pruning="reduced_error").fit([[1.0]], [2.0])
+
+
+def test_pruning_from_the_tree_as_grown_is_that_of_a_fit(tmp_path):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = C45Classifier(confidence=0.01).fit(X, y)
+    again = model.prune("error_based", X, y, from_grown=True, confidence=0.5)
+    assert again.tree_ == C45Classifier(confidence=0.5).fit(X, y).tree_
+    assert again.tree_.node_count > model.tree_.node_count
+    model.save(tmp_path / "model.json")
+    with pytest.raises(ValueError, match="this model has no tree_unpruned_"):
+        C45Classifier.load(tmp_path / "model.json").prune("pessimistic", from_grown=True)
