@@ -1125,7 +1125,7 @@ cdef int expand(
     """
     cdef Arena* arena = &w.arenas[1 - node.depth % 2]
     cdef const char* own = w.arenas[node.depth % 2].data
-    cdef const char* own_lists = NULL if loose else own
+    cdef const char* own_lists = own
     cdef char* lists
     cdef const uint32_t* rows = <const uint32_t*> (own + node.rows_at)
     cdef const Active* actives = <const Active*> (own + node.actives_at)
@@ -1137,6 +1137,8 @@ cdef int expand(
     cdef int used_up
     cdef double gain
     cdef Expansion x
+    if loose:
+        own_lists = NULL               # they stand by themselves
     for i in range(node.n_active):
         if actives[i].feature == f:
             active = &actives[i]
