@@ -220,7 +220,9 @@ cdef inline Candidate best_pair(
     cdef int64_t reasonable = 0
     cdef int64_t i, j
     best.i = -1
+    best.j = -1
     best.gain = -RELEASE8_TOLERANCE
+    best.info = 0
     best.worth = 0
     for i in range(m.n):
         info += s.block_info[i]
