@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
@@ -105,6 +106,9 @@ class TableFile:
         if self._is_parquet:
             with self._as_own_error("Parquet"):
                 return pl.read_parquet(self.path, glob=False, hive_partitioning=False)
+        with open(self.path, "rb") as raw, self._unpacked(raw) as file:
+            for _ in self._whole_records(file):
+                pass
         with self._as_own_error("CSV"):
             table = pl.read_csv(
                 self.path,
@@ -141,7 +145,7 @@ class TableFile:
     def _csv_blocks(self, types: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
         with open(self.path, "rb") as raw, self._unpacked(raw) as file:
             size = os.fstat(raw.fileno()).st_size or 1
-            records = self._records(file)
+            records = self._whole_records(file)
             header = next(records, b"")
             for block in records:
                 with self._as_own_error("CSV"):
@@ -173,6 +177,26 @@ class TableFile:
 
     def _unpacked(self, raw: BinaryIO) -> BinaryIO | gzip.GzipFile:
         return gzip.open(raw) if self._is_gzip else raw
+
+    def _whole_records(self, file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+        """`_records`, each with as many cells as the header has names: polars would fill a short one with missing cells.
+
+        Raises
+        ------
+        ValueError
+            Naming the line of the first other record.
+        """
+        line = 1
+        for text in self._records(file):
+            short = _first_other_width(text, self.separator, len(self.names)) if len(self.names) > 1 else None
+            if short is not None:
+                offset, found = short
+                where = line + text.count(b"\n", 0, offset)
+                raise ValueError(
+                    f"{self.path}:{where}: a row of {found} cell{'s' * (found != 1)}; the header has {len(self.names)}"
+                )
+            line += text.count(b"\n")
+            yield text
 
     def _records(self, file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
         """Give the header line, then blocks of whole records: a line end between quotes ends no record."""
@@ -311,6 +335,25 @@ def open_table(path: str, markers: tuple[str, ...], separator: str) -> TableFile
 def _require(file: TableFile | DeclaredFile, names: Iterable[str]) -> None:
     if absent := [name for name in names if name not in file.names]:
         raise ValueError(f"{file.path} has no column {_listing(absent)}; it has {_listing(file.names)}{file.hint}")
+
+
+def _first_other_width(text: bytes, separator: str, width: int) -> tuple[int, int] | None:
+    """Where the first record of another width starts, and its cells; None if there is none.  Empty lines are no records."""
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    if text and not text.endswith(b"\n"):
+        ends = np.append(ends, data.size)
+    separators = np.flatnonzero(data == ord(separator))
+    if b'"' in text:  # what stands between quotes ends no cell and no record
+        quotes = np.flatnonzero(data == ord('"'))
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        separators = separators[np.searchsorted(quotes, separators) % 2 == 0]
+    starts = np.append(0, ends[:-1] + 1) if ends.size else ends
+    cells = np.searchsorted(separators, ends) - np.searchsorted(separators, starts) + 1
+    for i in np.flatnonzero(cells != width).tolist():
+        if text[int(starts[i]) : int(ends[i])].strip():
+            return int(starts[i]), int(cells[i])
+    return None
 
 
 def _header_end(text: bytes) -> int:

@@ -832,3 +832,15 @@ def test_without_the_extra_it_says_what_to_install(library, monkeypatch):
 def test_importing_the_command_line_loads_none_of_its_libraries():
     code = "import sys, fasttree.cli; assert not {'click', 'rich', 'polars'} & sys.modules.keys()"
     subprocess.run([*PYTHON, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("row", ["1,x", '"a, b\nc",2', "1,2,3,4"])
+def test_a_row_of_another_width_than_the_header_is_refused(tmp_path, loan_model, row):
+    table = tmp_path / "rows.csv"
+    table.write_text(f'a,b,class\n1,"x, y",no\n\n{row}\n2,z,yes\n')
+    width = 4 if row.endswith("4") else 2
+    message = f"{table}:4: a row of {width} cells; the header has 3"
+    assert message in mistake("train", table, "--target", "class")
+    lines = Path(LOAN).read_text().splitlines()
+    table.write_text("\n".join([*lines[:3], lines[3].rpartition(",")[0], *lines[4:]]))
+    assert f"{table}:4: a row of" in mistake("predict", loan_model, table)
