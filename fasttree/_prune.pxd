@@ -50,6 +50,7 @@ cdef struct Frame:
     int64_t rows
     int64_t rows_stop
     int64_t segments       # where the list's division is written down: bounds of the parts, bounds of the rows, weights
+    int64_t known          # their sum
     int64_t parts_top      # parts in use before the branch in process
 
 
@@ -194,7 +195,8 @@ cdef inline int divide_list(Pruning* p, Frame* f) noexcept nogil:
     cdef const Cells* column = &p.columns[p.tree.feature[node]]
     cdef int64_t n_parts = f.parts_stop - f.parts
     cdef int64_t n_rows = f.rows_stop - f.rows
-    cdef int64_t need = p.segments_n + 3 * n_branches + 6
+    cdef int64_t size = 3 * n_branches + 4
+    cdef int64_t need = p.segments_n + size
     cdef int64_t* of_parts
     cdef int64_t* of_rows
     cdef int64_t* weights
@@ -213,7 +215,7 @@ cdef inline int divide_list(Pruning* p, Frame* f) noexcept nogil:
     of_rows = of_parts + n_branches + 2
     weights = of_rows + n_branches + 2
     p.segments_n = need
-    memset(of_parts, 0, (3 * n_branches + 6) * sizeof(int64_t))
+    memset(of_parts, 0, size * sizeof(int64_t))
     if f.mode == ADD:
         for b in range(n_branches):
             weights[b] = p.total[p.tree.first_child[node] + b]
@@ -247,6 +249,9 @@ cdef inline int divide_list(Pruning* p, Frame* f) noexcept nogil:
     memcpy(&p.rows[f.rows], p.spare_rows, n_rows * sizeof(uint32_t))
     bounds_of_segments(of_parts, n_branches + 1, f.parts)
     bounds_of_segments(of_rows, n_branches + 1, f.rows)
+    f.known = 0
+    for b in range(n_branches):
+        f.known += weights[b]
     return 0
 
 
@@ -297,7 +302,7 @@ cdef inline void bounds_of_segments(int64_t* ends, int64_t n, int64_t offset) no
     ends[0] = offset
 
 
-cdef inline int enter_branch(Pruning* p, Frame* f, int32_t b, double known, int32_t n_branches) noexcept nogil:
+cdef inline int enter_branch(Pruning* p, Frame* f, int32_t b, int32_t n_branches) noexcept nogil:
     """Process a branch with its samples: its segment, and a share of each one whose value is unknown.  -1: no memory."""
     cdef const int64_t* of_parts = p.segments + f.segments
     cdef const int64_t* of_rows = of_parts + n_branches + 2
@@ -314,7 +319,7 @@ cdef inline int enter_branch(Pruning* p, Frame* f, int32_t b, double known, int3
     bounds.rows_stop = of_rows[b + 2]
     f.parts_top = p.parts_n
     if lost_parts + lost_rows:
-        share = <double> weights[b] / known
+        share = <double> weights[b] / <double> f.known
         if reserve_parts(p, n_parts + lost_parts + lost_rows):
             return -1
         bounds.parts = p.parts_n
@@ -339,7 +344,6 @@ cdef inline int try_branch(Pruning* p, Frame* f, int32_t n_branches) noexcept no
     cdef const int64_t* weights = of_rows + n_branches + 2
     cdef int32_t b = f.heaviest
     cdef int32_t child = p.tree.first_child[p.source[f.node]] + b
-    cdef int64_t known = 0
     cdef double share
     cdef int64_t i, s, w
     cdef Frame bounds = f[0]
@@ -348,9 +352,7 @@ cdef inline int try_branch(Pruning* p, Frame* f, int32_t n_branches) noexcept no
         return push_frame(p, child, EVALUATE, &bounds)
     if reserve_parts(p, f.parts_stop - f.parts + f.rows_stop - f.rows):
         return -1
-    for i in range(n_branches):
-        known += weights[i]
-    share = <double> weights[b] / <double> known
+    share = <double> weights[b] / <double> f.known
     bounds.parts = p.parts_n
     for s in range(n_branches + 1):
         if s == b + 1:
@@ -385,7 +387,6 @@ cdef inline bint next_branch(Pruning* p, Frame* f, float result, int* status) no
     cdef const int64_t* of_parts = p.segments + f.segments
     cdef const int64_t* of_rows = of_parts + n_branches + 2
     cdef const int64_t* weights = of_rows + n_branches + 2
-    cdef int64_t known = 0
     cdef bint lost = of_parts[1] > of_parts[0] or of_rows[1] > of_rows[0]
     cdef bint comes
     cdef int32_t b, child
@@ -395,14 +396,12 @@ cdef inline bint next_branch(Pruning* p, Frame* f, float result, int* status) no
         f.clean = f.clean and p.clean[p.tree.first_child[node] + f.branch]
         f.entered = False
         f.branch += 1
-    for b in range(n_branches):
-        known += weights[b]
     while f.branch < n_branches:
         b = f.branch
         child = p.tree.first_child[node] + b
         comes = of_parts[b + 2] > of_parts[b + 1] or of_rows[b + 2] > of_rows[b + 1]
         if weights[b] > 0 and (comes or lost):
-            status[0] = enter_branch(p, f, b, <double> known, n_branches)
+            status[0] = enter_branch(p, f, b, n_branches)
             return True
         if weights[b] > 0:                 # ADD: nothing comes on top of it
             f.errors = f.errors + p.errors[child]
