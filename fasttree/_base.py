@@ -74,10 +74,118 @@ def _missing_cell(table: Table) -> tuple[Feature, int] | None:
     return None
 
 
-class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
+class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """What trees and rules share: a look at the parameters, the columns of the fit, files."""
 
     _rules: ClassVar[dict[str, Rule]]
+
+    schema_: Schema
+    n_features_in_: int
+
+    def _to_document(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        for name, (is_allowed, allowed) in self._rules.items():
+            value = getattr(self, name)
+            if not is_allowed(value):
+                raise ValueError(f"{name}={value!r}: must be {allowed}")
+
+    def _keep_schema(self, schema: Schema) -> None:
+        self.schema_ = schema
+        self.n_features_in_ = len(schema.features)
+        if schema.has_names:
+            self.feature_names_in_ = np.array([feature.name for feature in schema.features], dtype=object)
+        else:  # a fit to a table with names may have gone before
+            self.__dict__.pop("feature_names_in_", None)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True  # `string` stands for raw text, as of documents
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _settings(self) -> dict[str, Any]:
+        """The parameters as they are saved."""
+        settings: dict[str, Any] = self.get_params(deep=False)
+        if isinstance(settings["random_state"], np.random.RandomState):
+            settings["random_state"] = None  # a generator has moved on since the fit
+        return settings
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tree, or the rules, to a JSON file, which appears whole or not at all; `load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in ``.gz`` is compressed.  An existing file is replaced.
+
+        Raises
+        ------
+        ValueError
+            If a category or class cannot be written, such as an infinite number.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self)
+        _document.save(path, self._to_document())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a fitted estimator of this class from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            JSON file, or compressed JSON file.
+
+        Returns
+        -------
+        estimator
+            With parameters and tree or rules as saved; its predictions are those of the saved one, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            If the file is not such a document, or holds another class; `fasttree.load` reads any.
+        OSError
+            If the file cannot be read.
+        """
+        from .estimators import load  # which knows the classes, and so comes after this file
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{os.fspath(path)} holds a {type(model).__name__}, not a {cls.__name__}: read it by fasttree.load")
+        return model
+
+
+class LogProbability:
+    """The logarithm of the probabilities that a classifier gives."""
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the natural logarithm of `predict_proba`; minus infinity for a class that does not occur.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
+        probability = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(probability)
+
+
+class BaseTree(FittedModel):
+    """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
+
     _integers: ClassVar[str] = "continuous"  # what a column of integers is to the algorithm
     _raises_branches: ClassVar[bool] = False  # whether error-based pruning after growth may move a branch up
     _prunings: ClassVar[dict[str, tuple[str, ...]]] = PRUNINGS  # method to the parameters it is told
@@ -86,8 +194,6 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
     tree_unpruned_: Tree
     pruning_table_: Bunch
     recipe_: Recipe
-    schema_: Schema
-    n_features_in_: int
     max_features_: int
     n_outputs_ = 1
 
@@ -106,10 +212,7 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
 
     def _checked_recipe(self) -> Recipe:
         """Return the recipe that the parameters describe, after a look at each of them."""
-        for name, (is_allowed, allowed) in self._rules.items():
-            value = getattr(self, name)
-            if not is_allowed(value):
-                raise ValueError(f"{name}={value!r}: must be {allowed}")
+        self._check_parameters()
         self._pruning_method()
         return self._recipe()
 
@@ -127,9 +230,7 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True  # `string` stands for raw text, as of documents
         tags.input_tags.allow_nan = self._recipe().missing != "error"
-        tags.input_tags.sparse = True
         return tags
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
@@ -328,13 +429,8 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
     def _keep(self, tree: Tree, recipe: Recipe, schema: Schema) -> None:
         self.tree_ = tree
         self.recipe_ = recipe
-        self.schema_ = schema
-        self.n_features_in_ = len(schema.features)
+        self._keep_schema(schema)
         self.max_features_ = self._count_features(self.n_features_in_)
-        if schema.has_names:
-            self.feature_names_in_ = np.array([feature.name for feature in schema.features], dtype=object)
-        else:  # a fit to a table with names may have gone before
-            self.__dict__.pop("feature_names_in_", None)
 
     def _encode_table(self, X: Any) -> Table:
         """Encode a table as that of the fit was."""
@@ -627,58 +723,15 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
             ascii=ascii,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tree to a JSON file, which appears whole or not at all; `load` reads it.
-
-        Parameters
-        ----------
-        path : path
-            A name that ends in ``.gz`` is compressed.  An existing file is replaced.
-
-        Raises
-        ------
-        ValueError
-            If a category or class cannot be written, such as an infinite number.
-        OSError
-            If the file cannot be written.
-        """
-        check_is_fitted(self)
-        settings = self.get_params(deep=False)
-        if isinstance(settings["random_state"], np.random.RandomState):
-            settings["random_state"] = None  # a generator has moved on since the fit
+    def _settings(self) -> dict[str, Any]:
+        settings = super()._settings()
         if not is_integer(settings["cv"]):
             settings["cv"] = 10  # a splitter or a list of rows belongs to the samples of the fit
+        return settings
+
+    def _to_document(self) -> dict[str, Any]:
         classes = getattr(self, "classes_", None)
-        document = _document.to_document(self.tree_, self.schema_, classes, settings, self.recipe_.name, __version__)
-        _document.save(path, document)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a fitted estimator of this class from a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-            JSON file, or compressed JSON file.
-
-        Returns
-        -------
-        estimator
-            With parameters and tree as saved; its predictions are those of the saved one, bit for bit.
-
-        Raises
-        ------
-        ValueError
-            If the file is not such a document, or holds another class; `fasttree.load` reads any.
-        OSError
-            If the file cannot be read.
-        """
-        from .estimators import load  # which knows the classes, and so comes after this file
-
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{os.fspath(path)} holds a {type(model).__name__}, not a {cls.__name__}: read it by fasttree.load")
-        return model
+        return _document.to_document(self.tree_, self.schema_, classes, self._settings(), self.recipe_.name, __version__)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -697,7 +750,7 @@ class BaseTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no ty
         return decrease / total if total > 0 else np.zeros(self.n_features_in_)
 
 
-class TreeClassifier(ClassifierMixin, BaseTree):  # type: ignore[misc]
+class TreeClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore[misc]
     """Target and predictions of a classifier."""
 
     classes_: NDArray[Any]
@@ -787,19 +840,3 @@ class TreeClassifier(ClassifierMixin, BaseTree):  # type: ignore[misc]
         probability = self.predict_proba(X)
         predicted: NDArray[Any] = self.classes_[probability.argmax(axis=1)]
         return predicted
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the natural logarithm of `predict_proba`; minus infinity for a class that does not occur.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Table with the columns of the fit.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes)
-        """
-        probability = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return np.log(probability)

@@ -36,7 +36,7 @@ from sklearn.metrics import (
 from . import __version__, _document
 from ._files import DeclaredFile, TableFile, open_table
 from ._output import whole_file
-from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
+from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, from_document
 from .rules import C45Rules
 
 __all__ = ["fasttree"]
@@ -459,20 +459,16 @@ def _split(table: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, 
 
 def _save(model: Estimator, target: str, path: str) -> None:
     """Save a model as its `save` does, and the target's name with it."""
-    settings = model.get_params(deep=False)
-    if isinstance(model, C45Rules):
-        document = model._to_document(settings)
-    else:
-        classes = getattr(model, "classes_", None)
-        document = _document.to_document(model.tree_, model.schema_, classes, settings, model.recipe_.name, __version__)
+    document = model._to_document()
     document["targets"][0]["name"] = target
     _document.save(path, document)
 
 
 def _load(path: str) -> tuple[Estimator, str]:
     """Read a tree or rules, and the name of the target (y where it has none)."""
-    model = load(path)
-    return model, _document.load(path)["targets"][0].get("name", "y")
+    with _document.errors_in(path):
+        document = _document.load(path)
+    return from_document(document, path), document["targets"][0].get("name", "y")
 
 
 def _check_output(path: str, inputs: Sequence[str | None]) -> None:

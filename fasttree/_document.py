@@ -8,13 +8,14 @@ checked before it is used, and whatever is wrong ends in one `DocumentError`.  T
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import math
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
 
@@ -47,6 +48,15 @@ Scalar: TypeAlias = str | int | float | bool
 
 class DocumentError(ValueError):
     """A document that cannot be read or written: the message says where and why."""
+
+
+@contextlib.contextmanager
+def errors_in(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in the errors of its document."""
+    try:
+        yield
+    except DocumentError as error:
+        raise DocumentError(f"{os.fspath(path)}: {error}") from None
 
 
 class Model(NamedTuple):

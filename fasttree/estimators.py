@@ -961,16 +961,22 @@ def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTCl
     ...     fasttree.load(os.path.join(folder, "model.json")).predict([[3.0]])
     array(['yes'], dtype='<U3')
     """
+    with _document.errors_in(path):
+        document = _document.load(path)
+    return from_document(document, path)
+
+
+def from_document(
+    document: dict[str, Any], path: str | os.PathLike[str]
+) -> ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor | C45Rules:
+    """Make the estimator that the document of a file holds; raises as `load` does."""
     from . import rules  # which imports this file: rules are made of the trees that are grown here
 
-    try:
-        document = _document.load(path)
+    with _document.errors_in(path):
         versions = {_document.FORMAT: _document.VERSION, rules.FORMAT: rules.VERSION}
         if _document.check_format(document, versions) == rules.FORMAT:
             return rules.C45Rules._from_document(document)
         saved = _document.from_document(document)
-    except _document.DocumentError as error:
-        raise _document.DocumentError(f"{os.fspath(path)}: {error}") from None
     estimator = _ESTIMATORS.get((saved.algorithm, saved.tree.task))
     if estimator is None:
         known = ", ".join(f"{algorithm} ({task})" for algorithm, task in _ESTIMATORS)

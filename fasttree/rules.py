@@ -7,23 +7,22 @@ that happens in `_induction`; this file gives the result a face: rules that read
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, _core, _document, _grow, _text
-from ._base import TreeClassifier
+from ._base import FittedModel, LogProbability, TreeClassifier
 from ._induction import Conditions, Drafts, Induction, PlacedSamples
 from ._parameters import COMMON_RULES, FLAG, check_same_length, check_sample_weight, is_number
 from ._table import Category, Kind, Schema, encode_classes, encode_table
 from ._tree import KNOWN
-from .estimators import C45Classifier, load
+from .estimators import C45Classifier
 
 __all__ = ["C45Rules", "Condition", "Rule"]
 
@@ -125,7 +124,7 @@ def _thresholds(rules: Sequence[Rule]) -> set[tuple[int, float]]:
 # --- the estimator
 
 
-class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[misc]
     """Classification rules by C4.5: a tree is grown, and its leaves become a short list of rules.
 
     The list is that of Quinlan's program c4.5rules (Release 8).  Every leaf of the unpruned tree is a rule.  A rule loses the
@@ -251,10 +250,8 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     class_count_: NDArray[np.int64]
     classes_: NDArray[Any]
     n_classes_: int
-    schema_: Schema
-    n_features_in_: int
 
-    _allowed: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    _rules = {
         "confidence": (lambda value: is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
         "redundancy": (lambda value: is_number(value) and 1e-6 <= value <= 1e6, "a number in [1e-6, 1e6]"),
         "significance": (lambda value: value is None or (is_number(value) and 0 <= value <= 1), "a number in [0, 1], or None"),
@@ -316,13 +313,6 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.ordinal_features = ordinal_features
         self.unseen = unseen
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a tree and make rules of it.
@@ -397,12 +387,6 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         rules._check_parameters()
         return rules._learn(model, X, y, sample_weight)
 
-    def _check_parameters(self) -> None:
-        for name, (is_allowed, allowed) in self._allowed.items():
-            value = getattr(self, name)
-            if not is_allowed(value):
-                raise ValueError(f"{name}={value!r}: must be {allowed}")
-
     def _learn(self, model: TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         trees = getattr(model, "trees_unpruned_", None) or [getattr(model, "tree_unpruned_", model.tree_)]
         if any((tree.kind == KNOWN).any() for tree in trees):
@@ -441,18 +425,13 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         n_dropped: int,
     ) -> None:
         self.rules_ = rules
-        self.schema_ = schema
+        self._keep_schema(schema)
         self.classes_ = classes
         self.n_classes_ = len(classes)
         self.class_count_ = class_count
         self.default_class_ = classes[default]
         self.default_count_ = default_count
         self.n_dropped_ = n_dropped
-        self.n_features_in_ = len(schema.features)
-        if schema.has_names:
-            self.feature_names_in_ = np.array([feature.name for feature in schema.features], dtype=object)
-        else:  # a fit to a table with names may have gone before
-            self.__dict__.pop("feature_names_in_", None)
         self._compiled = _compile(rules, schema)
         label_of = {label: code for code, label in enumerate(classes.tolist())}
         self._labels = np.array([*(label_of[rule.label] for rule in rules), default], dtype=np.intp)
@@ -522,22 +501,6 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             rows[i, self._labels[i]] = 1 - rows[i].sum()
         return rows[first]
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the natural logarithm of `predict_proba`; minus infinity for a class that does not occur.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Table with the columns of the fit.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes)
-        """
-        probability = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return np.log(probability)
-
     def export_text(self) -> str:
         """Write the rules in text, a line per rule in order of use, then the default class.
 
@@ -551,28 +514,7 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         lines = [rule._write(thresholds) for rule in self.rules_]
         return "".join(f"{line}\n" for line in [*lines, f"else {_text.word(self.default_class_)}"])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rules to a JSON file, which appears whole or not at all; `load` reads it.
-
-        Parameters
-        ----------
-        path : path
-            A name that ends in ``.gz`` is compressed.  An existing file is replaced.
-
-        Raises
-        ------
-        ValueError
-            If a category or class cannot be written, such as an infinite number.
-        OSError
-            If the file cannot be written.
-        """
-        check_is_fitted(self)
-        settings = self.get_params(deep=False)
-        if isinstance(settings["random_state"], np.random.RandomState):
-            settings["random_state"] = None  # a generator has moved on since the fit
-        _document.save(path, self._to_document(settings))
-
-    def _to_document(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def _to_document(self) -> dict[str, Any]:
         rules = []
         for rule, label in zip(self.rules_, self._labels.tolist(), strict=False):
             conditions = [_written_condition(condition, self.schema_) for condition in rule.conditions]
@@ -584,39 +526,13 @@ class C45Rules(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             "format": FORMAT,
             "version": VERSION,
             "library": __version__,
-            **_document.written_table(self.schema_, {"name": "y", **classes}, settings),
+            **_document.written_table(self.schema_, {"name": "y", **classes}, self._settings()),
             "class_count": self.class_count_.tolist(),
             "default": int(self._labels[-1]),
             "default_count": self.default_count_.tolist(),
             "n_dropped": self.n_dropped_,
             "rules": rules,
         }
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read fitted rules from a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-            JSON file, or compressed JSON file.
-
-        Returns
-        -------
-        C45Rules
-            With parameters and rules as saved; its predictions are those of the saved one.
-
-        Raises
-        ------
-        ValueError
-            If the file is not such a document, or holds a tree; `fasttree.load` reads either.
-        OSError
-            If the file cannot be read.
-        """
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{os.fspath(path)} holds a {type(model).__name__}, not a {cls.__name__}: read it by fasttree.load")
-        return model
 
     @classmethod
     def _from_document(cls, document: dict[str, Any]) -> Self:
