@@ -750,7 +750,7 @@ class BaseTree(FittedModel):
         return decrease / total if total > 0 else np.zeros(self.n_features_in_)
 
 
-class TreeClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore[misc]
+class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore[misc]
     """Target and predictions of a classifier."""
 
     classes_: NDArray[Any]

@@ -17,7 +17,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
 from . import _document, _grow, _soften, _windowing
-from ._base import BaseTree, Grow, TreeClassifier
+from ._base import BaseClassifier, BaseTree, Grow
 from ._parameters import (
     AMOUNT,
     CART_RULES,
@@ -48,7 +48,7 @@ _LARGEST = 1e100  # of a target: squares and products of these stay finite
 _MOST_GROUPED = 1000  # categories whose groups are searched: the time grows with their third power
 
 
-class ID3Classifier(TreeClassifier):
+class ID3Classifier(BaseClassifier):
     """Classification tree by ID3: nominal and ordinal features, information gain, one branch per category.
 
     A node is split by the feature with the largest information gain in bits, into one branch per category that occurs in the
@@ -230,7 +230,7 @@ class ID3Classifier(TreeClassifier):
         return max(float(self.epsilon), 1e-12)
 
 
-class C45Classifier(TreeClassifier):
+class C45Classifier(BaseClassifier):
     """Classification tree by C4.5: gain ratio, thresholds, missing values shared out, pruned by predicted errors.
 
     The tree is that of Quinlan's C4.5 Release 8.  Of the splits whose gain is at least average the one with the largest gain
@@ -545,7 +545,7 @@ class C45Classifier(TreeClassifier):
         return _soften.soften(tree, table, target, weight) if self.soft_thresholds else tree
 
 
-class CARTClassifier(TreeClassifier):
+class CARTClassifier(BaseClassifier):
     """Classification tree by CART: binary splits, Gini impurity.
 
     Continuous and ordinal features are split at a threshold (midway between neighbouring values of the node), nominal ones

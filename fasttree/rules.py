@@ -17,7 +17,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, _core, _document, _grow, _text
-from ._base import FittedModel, LogProbability, TreeClassifier
+from ._base import BaseClassifier, FittedModel, LogProbability
 from ._induction import Conditions, Drafts, Induction, PlacedSamples
 from ._parameters import COMMON_RULES, FLAG, check_same_length, check_sample_weight, is_number
 from ._table import Category, Kind, Schema, encode_classes, encode_table
@@ -347,7 +347,7 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[mi
         return self._learn(grower, X, y, sample_weight)
 
     @classmethod
-    def from_tree(cls, model: TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None = None, **parameters: Any) -> Self:
+    def from_tree(cls, model: BaseClassifier, X: Any, y: Any, sample_weight: ArrayLike | None = None, **parameters: Any) -> Self:
         """Make rules of a fitted tree.
 
         Parameters
@@ -377,7 +377,7 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[mi
         TypeError
             If `model` is not such a classifier.
         """
-        if not isinstance(model, TreeClassifier):
+        if not isinstance(model, BaseClassifier):
             raise TypeError(
                 f"model is a {type(model).__name__}: rules are made of a fitted C45Classifier, ID3Classifier or CARTClassifier"
             )
@@ -387,7 +387,7 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[mi
         rules._check_parameters()
         return rules._learn(model, X, y, sample_weight)
 
-    def _learn(self, model: TreeClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _learn(self, model: BaseClassifier, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         trees = getattr(model, "trees_unpruned_", None) or [getattr(model, "tree_unpruned_", model.tree_)]
         if any((tree.kind == KNOWN).any() for tree in trees):
             raise ValueError(
