@@ -691,7 +691,7 @@ cdef double gain_of_children(const Problem* p, Work* w, int64_t n_children) noex
 cdef double count_children(
     const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
-    """Totals of every child; samples whose branch is SPREAD count in each, with a share of their weight.
+    """Totals of every child; samples whose branch is SPREAD count in each, with a share of their weight, those that STAY in none.
 
     Returns the gain of the split, which such samples have no part in.
     """
@@ -715,8 +715,8 @@ cdef double count_children(
     for i in range(n):
         row = rows[i]
         b = s.side[row] if two else s.branch[row]
-        if b == SPREAD:
-            n_spread += 1
+        if b >= STAY:
+            n_spread += b == SPREAD
             continue
         child = &w.children[b]
         weight = 1 if block.weight == NULL else block.weight[row]
@@ -764,6 +764,8 @@ cdef double count_children(
     for i in range(n):
         row = rows[i]
         b = s.side[row] if two else s.branch[row]
+        if b == STAY:
+            continue
         weight = 1 if block.weight == NULL else block.weight[row]
         mean = block.y[row] - t.value[w.children[b].id]
         exact_add(&w.sums[b], <double> weight * p.unit * mean * mean)
@@ -784,6 +786,8 @@ cdef void partition_rows(Work* w, const uint32_t* rows, int64_t n, int64_t n_chi
         w.children[b].filled = 0
     for i in range(n):
         b = s.side[rows[i]] if two else s.branch[rows[i]]
+        if b == STAY:
+            continue
         for c in range(0 if b == SPREAD else b, n_children if b == SPREAD else b + 1):
             child = &w.children[c]
             if child.open:
@@ -794,7 +798,7 @@ cdef void partition_rows(Work* w, const uint32_t* rows, int64_t n, int64_t n_chi
 cdef void partition_many(
     Work* w, const entry_t* entries, int64_t n, int64_t n_children, char* base,
 ) noexcept nogil:
-    """Any number of children; a SPREAD sample stands in each.  Every open child's list starts at its cursor."""
+    """Any number of children; a SPREAD sample stands in each, one that may STAY in none.  Every open child's list starts at its cursor."""
     cdef Scratch* s = w.scratch
     cdef Child* child
     cdef int64_t i, b, c
@@ -805,6 +809,8 @@ cdef void partition_many(
         w.children[b].filled = 0
     for i in range(n):
         b = s.branch[row_of(entries[i])]
+        if b == STAY:
+            continue
         for c in range(0 if b == SPREAD else b, n_children if b == SPREAD else b + 1):
             child = &w.children[c]
             if child.open:

@@ -29,7 +29,7 @@ from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, 
 __all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
 
 FORMAT = "fasttree.tree"
-VERSION = "1.1"  # 1.1: nodes.estimated_errors, soft_thresholds
+VERSION = "1.2"  # 1.1: nodes.estimated_errors, soft_thresholds; 1.2: threshold tests with a third branch
 MAX_BYTES = 2**31  # of text, after decompression: bounds what a hostile file can make us allocate
 MAX_NODES = 2**31 - 1  # node ids are int32
 MAX_NESTING = 32  # of settings

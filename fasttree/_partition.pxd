@@ -4,7 +4,7 @@ from libc.math cimport llrint
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-from fasttree._types cimport entry_t, row_of
+from fasttree._types cimport SPREAD, entry_t, row_of
 
 
 cdef inline int64_t spread_weight(int64_t weight, double share) noexcept nogil:
@@ -34,7 +34,7 @@ cdef inline int64_t partition_two(
 cdef inline int64_t partition_parts(
     const entry_t* entries, int64_t n, const uint32_t* branch, entry_t* left, entry_t* right,
 ) noexcept nogil:
-    """`partition_two` where a sample may also be in both children (any branch but 0 and 1)."""
+    """`partition_two` where a sample may also be in both children (SPREAD) or in neither (STAY)."""
     cdef int64_t i
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
@@ -45,8 +45,8 @@ cdef inline int64_t partition_parts(
         b = branch[row_of(entry)]
         left[n_left] = entry
         right[n_right] = entry
-        n_left += b != 1
-        n_right += b != 0
+        n_left += (b == 0) | (b == SPREAD)
+        n_right += (b == 1) | (b == SPREAD)
     return n_left
 
 

@@ -39,8 +39,11 @@ cdef enum NominalForm:
 
 cdef enum MissingPolicy:
     REFUSE
-    FRACTIONAL
-    DIRECTION
+    FRACTIONAL    # to every branch, with a share of the weight
+    DIRECTION     # to the side that gained most
+    MAJORITY      # to the branch of most known weight
+    OWN_BRANCH    # to a branch of their own
+    SURROGATE     # by the test of another feature that imitates this one
 
 # How the gain of a candidate is computed while a list is swept.
 cdef enum Sweep:
@@ -83,6 +86,7 @@ cdef enum:
     SQUARED = 16           # classes up to which the principal axis is found by squaring the covariance
     EXHAUSTIVE = 10        # categories up to which every partition of more than two classes is tried
     NARROW = 65535         # rows of a block with 16-bit entries
+    STAY = 2147483646      # branch of a sample that goes to no child
     SPREAD = 2147483647    # branch of a sample that goes to every child
 
 

@@ -41,7 +41,7 @@ def test_a_document_reads_as_the_format_says():
     document = document_of(house_tree())
     assert document == {
         "format": "fasttree.tree",
-        "version": "1.1",
+        "version": "1.2",
         "library": "1.2.3",
         "algorithm": "cart",
         "task": "regression",
@@ -100,8 +100,9 @@ def test_soft_thresholds_of_an_ordinal_feature_count_categories_from_0_too():
     assert from_document(document).tree == tree
 
 
-def test_a_document_of_version_1_0_is_read():
-    document = play_document(version="1.0")
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_document_of_an_older_version_is_read(version):
+    document = play_document(version=version)
     assert from_document(document).tree == play_tree()
 
 
