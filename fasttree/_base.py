@@ -15,21 +15,32 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, _document, _grow, _prune, _sequence, _soften, _text
-from ._parameters import PRUNINGS, Rule, check_same_length, check_sample_weight, count, is_integer, is_number, weigh_classes
+from ._parameters import (
+    PRUNINGS,
+    REGRESSION_PRUNINGS,
+    Rule,
+    check_same_length,
+    check_sample_weight,
+    count,
+    is_integer,
+    is_number,
+    weigh_classes,
+)
 from ._prune import Samples
 from ._recipe import Limits, Recipe
-from ._table import Feature, Schema, Table, encode_classes, encode_table, learn_table
+from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
 from ._tree import STOP, Tree
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
+_LARGEST = 1e100  # of a target: squares and products of these stay finite
 _HEAVIEST = 1e30  # of a sum of weights, which C4.5 counts in single precision
 
 
@@ -840,3 +851,56 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         probability = self.predict_proba(X)
         predicted: NDArray[Any] = self.classes_[probability.argmax(axis=1)]
         return predicted
+
+
+class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
+    """Target and predictions of a regressor."""
+
+    _prunings = REGRESSION_PRUNINGS
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            pandas or polars DataFrame, Arrow table, NumPy array, scipy.sparse matrix or list of rows.  Never modified.
+        y : array-like of shape (n_samples,)
+            Target values, finite numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, finite and not negative; None stands for ones.  A sample of weight 0 is as good as absent.
+
+        Returns
+        -------
+        self
+        """
+        recipe = self._checked_recipe()
+        table = self._learn_table(X, recipe)
+        target = self._encode_target(y)
+        check_same_length(table.n_samples, len(target))
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        self._grow(recipe, table, target, weight, n_classes=0)
+        return self
+
+    def _encode_target(self, y: Any) -> NDArray[np.float64]:
+        target = encode_values(y)
+        largest = float(np.abs(target).max())
+        if largest > _LARGEST:
+            raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
+        return target
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the predicted values.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            Mean of the leaf.
+        """
+        table = self._encode_table(X)
+        return _grow.predict_value(self.tree_, table)[:, 0]

@@ -9,15 +9,13 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
-from . import _document, _grow, _soften, _windowing
-from ._base import BaseClassifier, BaseTree, Grow
+from . import _document, _soften, _windowing
+from ._base import BaseClassifier, BaseRegressor, BaseTree, Grow
 from ._parameters import (
     AMOUNT,
     CART_RULES,
@@ -27,16 +25,13 @@ from ._parameters import (
     FLAG,
     PRUNING_RULES,
     REGRESSION_PRUNING_RULES,
-    REGRESSION_PRUNINGS,
-    check_same_length,
-    check_sample_weight,
     is_amount,
     is_integer,
     one_of,
 )
 from ._prune import Samples
 from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Recipe
-from ._table import Table, encode_values
+from ._table import Table
 from ._tree import Tree
 
 if TYPE_CHECKING:
@@ -44,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "load"]
 
-_LARGEST = 1e100  # of a target: squares and products of these stay finite
 _MOST_GROUPED = 1000  # categories whose groups are searched: the time grows with their third power
 
 
@@ -729,7 +723,7 @@ class CARTClassifier(BaseClassifier):
         return replace(CART_CLASSIFICATION, impurity=self.criterion, nominal=self.nominal, missing=self.missing)
 
 
-class CARTRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
+class CARTRegressor(BaseRegressor):
     """Regression tree by CART: binary splits, squared error.
 
     Continuous and ordinal features are split at a threshold (midway between neighbouring values of the node), nominal ones
@@ -819,7 +813,6 @@ class CARTRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
     array([10., 10., 20.])
     """
 
-    _prunings = REGRESSION_PRUNINGS
     _rules = {**COMMON_RULES, **CART_RULES, **REGRESSION_PRUNING_RULES, "criterion": one_of("squared_error")}
 
     def __init__(
@@ -873,53 +866,6 @@ class CARTRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
 
     def _recipe(self) -> Recipe:
         return replace(CART_REGRESSION, impurity=self.criterion, nominal=self.nominal, missing=self.missing)
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            pandas or polars DataFrame, Arrow table, NumPy array, scipy.sparse matrix or list of rows.  Never modified.
-        y : array-like of shape (n_samples,)
-            Target values, finite numbers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, finite and not negative; None stands for ones.  A sample of weight 0 is as good as absent.
-
-        Returns
-        -------
-        self
-        """
-        recipe = self._checked_recipe()
-        table = self._learn_table(X, recipe)
-        target = self._encode_target(y)
-        check_same_length(table.n_samples, len(target))
-        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
-        self._grow(recipe, table, target, weight, n_classes=0)
-        return self
-
-    def _encode_target(self, y: Any) -> NDArray[np.float64]:
-        target = encode_values(y)
-        largest = float(np.abs(target).max())
-        if largest > _LARGEST:
-            raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
-        return target
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the predicted values.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Table with the columns of the fit.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples,)
-            Mean of the leaf.
-        """
-        table = self._encode_table(X)
-        return _grow.predict_value(self.tree_, table)[:, 0]
 
 
 _ESTIMATORS: dict[tuple[str, str], type[BaseTree]] = {
