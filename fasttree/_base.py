@@ -213,6 +213,9 @@ class BaseTree(FittedModel):
 
     def _min_gain(self) -> float:
         # As scikit-learn: an impure node may be split by a test that gains nothing, because a later test may gain.
+        return -math.inf if self.min_gain is None else float(self.min_gain)
+
+    def _min_ratio(self) -> float:
         return -math.inf
 
     def _min_branch_weight(self) -> float:
@@ -341,6 +344,8 @@ class BaseTree(FittedModel):
             min_impurity_decrease=float(self.min_impurity_decrease),
             min_impurity=float(self.min_impurity),
             min_gain=self._min_gain(),
+            min_ratio=self._min_ratio(),
+            max_split_p_value=getattr(self, "max_split_p_value", None),  # regressors have none
             min_branch_weight=self._min_branch_weight(),
             min_part_weight=self._min_part_weight(),
             max_features=max_features if draws else None,

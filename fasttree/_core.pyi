@@ -46,6 +46,7 @@ def grow(
     min_impurity_decrease: float,
     min_impurity: float,
     min_gain: float,
+    min_ratio: float,
     min_branch_weight: float,
     min_part_weight: float,
     min_node_weight: float,

@@ -443,9 +443,10 @@ cdef void mark_drawn(const Problem* p, Work* w, uint64_t key) noexcept nogil:
         w.drawn[f] = w.draw_keys[f] <= limit
 
 
-cdef bint accepted(const Problem* p, const Cut* cut, double weight) noexcept nogil:
+cdef bint accepted(const Problem* p, const Cut* cut, double weight, double risk) noexcept nogil:
     return (
-        cut.first_gain / (cut.split_info if p.ratio == PLAIN_RATIO else weight) > p.min_gain
+        cut.first_gain - RISK_TIE * risk > p.min_gain * weight
+        and (p.ratio != PLAIN_RATIO or cut.first_gain / cut.split_info > p.min_ratio)
         and max(cut.first_gain, 0.0) / p.total_weight + 2.220446049250313e-16 >= p.min_impurity_decrease
     )
 
@@ -477,7 +478,7 @@ cdef Cut settle(
                 break
         if cut.form == NO_CUT:
             cut = cuts[winner]
-    if not accepted(p, &cut, weight):
+    if not accepted(p, &cut, weight, totals.risk):
         return no_cut(-1)
     return cut
 
@@ -1554,6 +1555,7 @@ def grow(
     double min_impurity_decrease,
     double min_impurity,
     double min_gain,
+    double min_ratio,
     double min_branch_weight,
     double min_part_weight,
     double min_node_weight,
@@ -1630,6 +1632,7 @@ def grow(
     p.min_impurity_decrease = min_impurity_decrease
     p.min_impurity = min_impurity
     p.min_gain = min_gain
+    p.min_ratio = min_ratio
     p.min_branch_weight = min_branch_weight
     p.min_part = <int64_t> ceil(min_part_weight / unit)
     p.min_node_weight = min_node_weight

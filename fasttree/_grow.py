@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree import _core
+from fasttree._independence import without_independent_splits
 from fasttree._recipe import Limits, Recipe
 from fasttree._table import Kind, Table
 from fasttree._tree import THRESHOLD, Tree
@@ -113,6 +114,7 @@ def grow(
         min_impurity_decrease=limits.min_impurity_decrease,
         min_impurity=limits.min_impurity,
         min_gain=limits.min_gain,
+        min_ratio=limits.min_ratio,
         min_branch_weight=limits.min_branch_weight if recipe.release8 else 0.0,
         min_part_weight=limits.min_part_weight,
         # parts of samples that do not even make up one are not split: a few samples could have any number of nodes
@@ -125,6 +127,8 @@ def grow(
     grown["threshold"] = _thresholds(grown, source, whole, recipe)
     del grown["row_low"], grown["row_high"]
     tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features)
+    if limits.max_split_p_value is not None:
+        tree = without_independent_splits(tree, limits.max_split_p_value)
     if recipe.release8:
         tree = _without_useless_splits(tree)
     return tree if limits.max_leaf_nodes is None else _best_first(tree, limits.max_leaf_nodes)

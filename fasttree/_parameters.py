@@ -71,8 +71,13 @@ COMMON_RULES: dict[str, Rule] = {
         "an integer in [0, 2**32 - 1], a numpy.random.RandomState, or None",
     ),
 }
+MIN_GAIN: dict[str, Rule] = {"min_gain": (lambda value: value is None or is_amount(value), "a finite number >= 0, or None")}
 CLASSIFIER_RULES: dict[str, Rule] = {
     **COMMON_RULES,
+    "max_split_p_value": (
+        lambda value: value is None or (is_number(value) and 0 < value <= 1),
+        "a number in (0, 1], such as 0.05, or None for no such test",
+    ),
     "class_weight": (
         lambda value: value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"),
         "a dict {class: weight}, 'balanced' or None",
@@ -126,6 +131,7 @@ PRUNING_RULES: dict[str, Rule] = {
     "max_p_value": (lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1], such as 0.05"),
 }
 CART_RULES: dict[str, Rule] = {
+    **MIN_GAIN,
     "nominal": one_of("subset", "one_vs_rest"),
     "missing": one_of("direction", "error"),
 }

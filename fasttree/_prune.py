@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._grow import blocks, fixed_point_parts
+from ._independence import P_VALUE_TOLERANCE, independence_probability
 from ._table import Table
 from ._tree import LEAF, NOMINAL, STOP, Tree
 
@@ -349,7 +350,7 @@ def critical_value(tree: Tree, value: float) -> Tree:
     return tree.prune_at(largest_below(tree, tree.gain) < value)
 
 
-def chi_square(tree: Tree, max_p_value: float, *, top_down: bool = False) -> Tree:
+def chi_square(tree: Tree, max_p_value: float) -> Tree:
     """Keep the tests on which the classes depend significantly by Pearson's chi-square test (Quinlan 1986), and those above them.
 
     Parameters
@@ -358,35 +359,9 @@ def chi_square(tree: Tree, max_p_value: float, *, top_down: bool = False) -> Tre
         A classification tree.
     max_p_value : float
         In (0, 1]: a test is significant if the probability of so large a statistic under independence is at most this.
-    top_down : bool, default False
-        Whether a test that is not significant goes with all that is below it, as if it stopped the growth.
     """
-    probability = chi_square_probability(tree)
-    limit = max_p_value * (1 + EQUAL_COSTS)
-    if top_down:
-        return tree.prune_at(probability > limit)
-    return tree.prune_at(largest_below(tree, -probability) < -limit)
-
-
-def chi_square_probability(tree: Tree) -> Floats:
-    """Probability of a chi-square statistic of branches x classes as large as each node's; 1 without a degree of freedom."""
-    from scipy.special import gammaincc
-
-    n_nodes, parent = tree.node_count, tree.parent[1:]
-    full = tree.weight[1:] > 0
-    child, parent = np.flatnonzero(full) + 1, parent[full]
-    observed = tree.value[child]
-    totals = np.zeros_like(tree.value)
-    np.add.at(totals, parent, observed)
-    expected = totals[parent] * (tree.weight[child] / totals.sum(axis=1)[parent])[:, None]
-    terms = np.divide((observed - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0).sum(axis=1)
-    statistic = np.bincount(parent, weights=terms, minlength=n_nodes)
-    branches = np.bincount(parent, minlength=n_nodes)
-    freedom = (branches - 1) * ((totals > 0).sum(axis=1) - 1)
-    tested = freedom > 0
-    probability = np.ones(n_nodes)
-    probability[tested] = gammaincc(freedom[tested] / 2, statistic[tested] / 2)
-    return probability
+    probability = independence_probability(tree)
+    return tree.prune_at(largest_below(tree, -probability) < -max_p_value * (1 + P_VALUE_TOLERANCE))
 
 
 def complexity(tree: Tree, risk: Floats) -> Floats:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -50,9 +51,11 @@ class Recipe:
 class Limits:
     """The numbers that stop growth.  Counts are samples; weights are in the unit of `sample_weight`.
 
-    `min_gain` is per unit weight of the node, exclusive: a split needs gain > min_gain; where the plain gain ratio competes it is
-    the ratio that must be larger.  `min_impurity_decrease` is scikit-learn's: weight(node) / weight(root) * gain per unit weight
-    must reach it.  With `max_leaf_nodes` the nodes of largest weight * gain are split first.
+    `min_gain` is per unit weight of the node, exclusive: a split needs gain > min_gain. `min_ratio` is the same for the gain
+    ratio, where the plain one competes. `max_split_p_value` is the largest probability that the classes are as far from being
+    independent of a split's branches by chance, by Pearson's chi-square test. `min_impurity_decrease` is scikit-learn's:
+    weight(node) / weight(root) * gain per unit weight must reach it. With `max_leaf_nodes` the nodes of largest weight * gain
+    are split first.
     """
 
     max_depth: int | None = None
@@ -63,6 +66,8 @@ class Limits:
     min_impurity_decrease: float = 0.0
     min_impurity: float = 0.0
     min_gain: float = 0.0
+    min_ratio: float = -math.inf
+    max_split_p_value: float | None = None
     min_branch_weight: float = 2.0  # C4.5's MINOBJS, used where the recipe is release8
     min_part_weight: float = 0.0  # lighter parts of a sample are not divided but follow the heaviest branch
     max_features: int | None = None

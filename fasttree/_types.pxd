@@ -166,7 +166,8 @@ cdef struct Problem:
     double min_weight_leaf
     double min_impurity_decrease
     double min_impurity
-    double min_gain
+    double min_gain        # a cut needs more, by more than rounding
+    double min_ratio       # likewise, of the gain ratio where it competes plainly
     double min_branch_weight
     double min_node_weight
     int64_t min_part       # lighter parts of a sample are not divided, fixed point

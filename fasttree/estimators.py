@@ -23,6 +23,7 @@ from ._parameters import (
     COMMON_RULES,
     COUNT_OR_NONE,
     FLAG,
+    MIN_GAIN,
     PRUNING_RULES,
     REGRESSION_PRUNING_RULES,
     is_amount,
@@ -101,6 +102,9 @@ class ID3Classifier(BaseClassifier):
         Least gain of a split times the node's share of the weight of all samples.
     min_impurity : float, default=0.0
         A node of smaller impurity is a leaf.
+    max_split_p_value : float or None, default=None
+        A node is split only if the probability, under independence, of classes that depend so much on its branches is at most
+        this, by Pearson's chi-square test (Quinlan 1986).  None: no test.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     class_weight : dict, "balanced" or None, default=None
@@ -181,6 +185,7 @@ class ID3Classifier(BaseClassifier):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         min_impurity: float = 0.0,
+        max_split_p_value: float | None = None,
         max_features: float | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         categorical_features: Sequence[str] | Sequence[int] | None = None,
@@ -209,6 +214,7 @@ class ID3Classifier(BaseClassifier):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.min_impurity = min_impurity
+        self.max_split_p_value = max_split_p_value
         self.max_features = max_features
         self.class_weight = class_weight
         self.categorical_features = categorical_features
@@ -315,6 +321,11 @@ class C45Classifier(BaseClassifier):
         Least gain of a split times the node's share of the weight of all samples.
     min_impurity : float, default=0.0
         A node of smaller impurity is a leaf.
+    min_gain : float or None, default=None
+        A node is split only by a gain per unit weight larger than this, in bits; None: as the variant has it.
+    max_split_p_value : float or None, default=None
+        A node is split only if the probability, under independence, of classes that depend so much on its branches is at most
+        this, by Pearson's chi-square test (Quinlan 1986).  None: no test.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     class_weight : dict, "balanced" or None, default=None
@@ -399,6 +410,7 @@ class C45Classifier(BaseClassifier):
         "window_size": COUNT_OR_NONE,
         "window_increment": COUNT_OR_NONE,
         "min_part_weight": AMOUNT,
+        **MIN_GAIN,
     }
 
     def __init__(
@@ -435,6 +447,8 @@ class C45Classifier(BaseClassifier):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         min_impurity: float = 0.0,
+        min_gain: float | None = None,
+        max_split_p_value: float | None = None,
         max_features: float | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         categorical_features: Sequence[str] | Sequence[int] | None = None,
@@ -473,6 +487,8 @@ class C45Classifier(BaseClassifier):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.min_impurity = min_impurity
+        self.min_gain = min_gain
+        self.max_split_p_value = max_split_p_value
         self.max_features = max_features
         self.class_weight = class_weight
         self.categorical_features = categorical_features
@@ -509,7 +525,13 @@ class C45Classifier(BaseClassifier):
 
     def _min_gain(self) -> float:
         # Rounding alone can leave a gain of some 1e-16 where there is none.
-        return max(float(self.epsilon), 1e-12) if self.variant == "textbook" else -math.inf
+        if self.variant == "release8":
+            return super()._min_gain()
+        of_gain = self.epsilon if self.criterion == "gain" else 0.0
+        return max(float(of_gain), super()._min_gain(), 1e-12)
+
+    def _min_ratio(self) -> float:
+        return float(self.epsilon) if self.variant == "textbook" and self.criterion == "gain_ratio" else -math.inf
 
     def _min_branch_weight(self) -> float:
         return float(self.min_samples_branch)
@@ -601,6 +623,11 @@ class CARTClassifier(BaseClassifier):
         Least gain of a split times the node's share of the weight of all samples.
     min_impurity : float, default=0.0
         A node of smaller impurity is a leaf.
+    min_gain : float or None, default=None
+        A node is split only by a gain per unit weight larger than this, in the unit of `criterion`; None: every split will do.
+    max_split_p_value : float or None, default=None
+        A node is split only if the probability, under independence, of classes that depend so much on its branches is at most
+        this, by Pearson's chi-square test (Quinlan 1986).  None: no test.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     class_weight : dict, "balanced" or None, default=None
@@ -682,6 +709,8 @@ class CARTClassifier(BaseClassifier):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         min_impurity: float = 0.0,
+        min_gain: float | None = None,
+        max_split_p_value: float | None = None,
         max_features: float | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         categorical_features: Sequence[str] | Sequence[int] | None = None,
@@ -712,6 +741,8 @@ class CARTClassifier(BaseClassifier):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.min_impurity = min_impurity
+        self.min_gain = min_gain
+        self.max_split_p_value = max_split_p_value
         self.max_features = max_features
         self.class_weight = class_weight
         self.categorical_features = categorical_features
@@ -768,6 +799,8 @@ class CARTRegressor(BaseRegressor):
         Least gain of a split times the node's share of the weight of all samples.
     min_impurity : float, default=0.0
         A node of smaller impurity is a leaf.
+    min_gain : float or None, default=None
+        A node is split only by a gain per unit weight larger than this, in squared error; None: every split will do.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     categorical_features : list of str or of int, or None, default=None
@@ -835,6 +868,7 @@ class CARTRegressor(BaseRegressor):
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         min_impurity: float = 0.0,
+        min_gain: float | None = None,
         max_features: float | str | None = None,
         categorical_features: Sequence[str] | Sequence[int] | None = None,
         ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
@@ -858,6 +892,7 @@ class CARTRegressor(BaseRegressor):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.min_impurity = min_impurity
+        self.min_gain = min_gain
         self.max_features = max_features
         self.categorical_features = categorical_features
         self.ordinal_features = ordinal_features

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2_contingency
 
 from fasttree._recipe import Limits, Recipe
 
@@ -147,7 +148,10 @@ def grow_node(problem: Problem, parts: list[Part], depth: int, used: frozenset[i
         return node
     if problem.form(split.feature) in ("category", "present"):
         used |= {split.feature}
-    children = [grow_node(problem, branch, depth + 1, used) if branch else empty_leaf(node) for branch in hand_down(split)]
+    branches = hand_down(split)
+    if independence_probability(problem, branches) > (problem.limits.max_split_p_value or 1.0):
+        return node
+    children = [grow_node(problem, branch, depth + 1, used) if branch else empty_leaf(node) for branch in branches]
     errors = math.fsum(map(training_errors, children))
     if problem.recipe.release8 and errors >= training_errors(node) - RELEASE8_EPSILON:
         # Quinlan's collapse: a split that does not reduce the training errors is undone, from the bottom up
@@ -210,6 +214,15 @@ def weight(parts: Iterable[Part]) -> float:
 def reaches(total: float, limit: float) -> bool:
     """total >= limit for sums of weights, where thirds may miss a whole by rounding."""
     return total >= limit * (1 - 1e-9)
+
+
+def independence_probability(problem: Problem, branches: list[list[Part]]) -> float:
+    """Of a chi-square statistic as large as that of branches x classes, if they are independent; 1 where nothing can depend."""
+    if problem.limits.max_split_p_value is None:
+        return 0.0
+    counts = np.array([class_weights(problem, branch) for branch in branches if branch])
+    counts = counts[:, counts.any(axis=0)]
+    return float(chi2_contingency(counts, correction=False).pvalue)
 
 
 def class_weights(problem: Problem, parts: list[Part]) -> list[float]:
@@ -284,7 +297,9 @@ def best_split(problem: Problem, parts: list[Part], used: frozenset[int]) -> Spl
             winner = first_best(finalists, gain_ratio, node_impurity)
     if winner is None:
         return None
-    if not (gain_ratio(winner) if problem.recipe.rank == "plain_gain_ratio" else winner.gain) > problem.limits.min_gain:
+    if not winner.gain > problem.limits.min_gain:
+        return None
+    if problem.recipe.rank == "plain_gain_ratio" and not gain_ratio(winner) > problem.limits.min_ratio:
         return None
     decrease = weight(parts) / weight(problem.root) * winner.gain
     return winner if decrease + np.finfo(float).eps >= problem.limits.min_impurity_decrease else None

@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from trees import Node, chain, flat, nested, random_nodes
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _prune, _sequence
+from fasttree._independence import independence_probability, without_independent_splits
 from fasttree._prune import Samples
 from fasttree._table import learn_table
 from fasttree._tree import Tree
@@ -122,8 +123,8 @@ def test_reduced_error_keeps_the_nodes_of_the_worked_example(example, tolerance,
 @pytest.mark.parametrize(
     ("level", "inner"), [(0.01, [0, 9]), (0.05, [0, 1, 9, 10]), (0.1, [0, 1, 9, 10, 15, 16]), (0.2, [0, 1, 2, 9, 10, 15, 16])]
 )
-def test_a_chi_square_test_from_the_root_down_does_not_see_what_is_below(example, level, inner):
-    assert inner_nodes(_prune.chi_square(example.tree_, level, top_down=True), example.tree_) == inner
+def test_a_chi_square_test_that_stops_growth_does_not_see_what_is_below(example, level, inner):
+    assert inner_nodes(without_independent_splits(example.tree_, level), example.tree_) == inner
 
 
 def by_number(tree: Tree, of_nodes: np.ndarray) -> dict[int, float]:
@@ -135,7 +136,7 @@ def test_the_numbers_of_the_worked_example(example):
     predicted = by_number(tree, _prune.predicted_errors(tree, 0.25))
     expected = {0: 19.8629820242, 1: 8.8200846704, 3: 1.0, 4: 2.0568639530, 8: 1.1715728753, 16: 3.4707319709, 19: 1.3092153823}
     assert {i: predicted[i] for i in expected} == pytest.approx(expected, abs=1e-9)
-    probability = by_number(tree, _prune.chi_square_probability(tree))
+    probability = by_number(tree, independence_probability(tree))
     expected = {0: 0.005637, 1: 0.032871, 2: 0.136037, 5: 0.273322, 9: 0.002078, 10: 0.049787, 15: 0.067889, 16: 0.035015, 3: 1}
     assert {i: probability[i] for i in expected} == pytest.approx(expected, abs=1e-6)
     assert example.prune("error_based").tree_.estimated_errors[0] == pytest.approx(13.8419646792)
