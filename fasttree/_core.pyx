@@ -1760,6 +1760,7 @@ cdef Flat flat_of(
     const int32_t[::1] table_branch, const double[::1] weight, const double[::1] lower, const double[::1] upper,
 ):
     cdef Flat t
+    memset(&t, 0, sizeof(Flat))
     t.first_child = &first_child[0]
     t.n_branches = &n_branches[0]
     t.feature = &feature[0]
@@ -1770,16 +1771,35 @@ cdef Flat flat_of(
     t.table_code = &table_code[0] if table_code.shape[0] else NULL
     t.table_branch = &table_branch[0] if table_branch.shape[0] else NULL
     t.weight = &weight[0]
-    t.lower = t.upper = NULL
     if lower is not None:
         t.lower = &lower[0]
         t.upper = &upper[0]
     return t
 
 
+cdef void add_surrogates(
+    Flat* t, const int64_t[::1] start, const int32_t[::1] feature, const uint8_t[::1] kind, const double[::1] threshold,
+    const int32_t[::1] low_branch, const int64_t[::1] table_start, const uint32_t[::1] table_code, const int32_t[::1] table_branch,
+) noexcept:
+    if feature.shape[0] == 0:
+        return
+    t.surrogate_start = &start[0]
+    t.surrogate_feature = &feature[0]
+    t.surrogate_kind = &kind[0]
+    t.surrogate_threshold = &threshold[0]
+    t.low_branch = &low_branch[0]
+    t.surrogate_table_start = &table_start[0]
+    t.surrogate_code = &table_code[0] if table_code.shape[0] else NULL
+    t.surrogate_branch = &table_branch[0] if table_branch.shape[0] else NULL
+
+
 cdef Flat flat_tree(object tree):
-    return flat_of(tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing,
-                   tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper)
+    cdef Flat t = flat_of(tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing,
+                          tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper)
+    s = tree.surrogates
+    if s is not None:
+        add_surrogates(&t, s.start, s.feature, s.kind, s.threshold, s.low_branch, s.table_start, s.table_code, s.table_branch)
+    return t
 
 
 cdef int32_t walk_row(const Flat* t, const real_t[:, :] X, Py_ssize_t row) noexcept nogil:
@@ -1787,7 +1807,7 @@ cdef int32_t walk_row(const Flat* t, const real_t[:, :] X, Py_ssize_t row) noexc
     cdef int32_t node = 0
     cdef int32_t branch
     while t.first_child[node] >= 0:
-        branch = branch_of(t, node, X[row, t.feature[node]])
+        branch = branch_of(t, node, X, row)
         if branch < 0:
             break
         node = t.first_child[node] + branch
@@ -1815,7 +1835,7 @@ cdef void walk_together(
             if x != x or not steps[node].plain:
                 following = node
                 if t.first_child[node] >= 0:
-                    branch = branch_of(t, node, x)
+                    branch = branch_of(t, node, X, start + i)
                     if branch >= 0:
                         following = t.first_child[node] + branch
             moved |= following ^ node
@@ -1915,7 +1935,7 @@ cdef int32_t class_from(
     cdef int64_t i, n
     cdef Py_ssize_t k
     while t.first_child[node] >= 0:
-        branch = branch_of(t, node, X[row, t.feature[node]])
+        branch = branch_of(t, node, X, row)
         if branch < 0:
             break
         node = t.first_child[node] + branch
@@ -1963,7 +1983,7 @@ def threshold_tests(
             node = 0
             while t.first_child[node] >= 0:
                 x = X[row, t.feature[node]]
-                branch = branch_of(&t, node, x)
+                branch = branch_of(&t, node, X, row)
                 if branch < 0:
                     break
                 if t.kind[node] == NODE_THRESHOLD and x == x:

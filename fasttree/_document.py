@@ -23,13 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ._output import whole_file
+from ._surrogates import DTYPES, Surrogates
 from ._table import Feature, Kind, Schema
 from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree
 
 __all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
 
 FORMAT = "fasttree.tree"
-VERSION = "1.2"  # 1.1: nodes.estimated_errors, soft_thresholds; 1.2: threshold tests with a third branch
+VERSION = "1.2"  # 1.1: nodes.estimated_errors, soft_thresholds; 1.2: threshold tests with a third branch, surrogates
 MAX_BYTES = 2**31  # of text, after decompression: bounds what a hostile file can make us allocate
 MAX_NODES = 2**31 - 1  # node ids are int32
 MAX_NESTING = 32  # of settings
@@ -84,7 +85,9 @@ def to_document(
 
     A test is of kind "threshold", "nominal" (categories per branch), "category" (a branch for each declared category, in their
     order) or "known" (known values to child 0, missing ones to child 1).  Where "soft_thresholds" is true every threshold has its
-    "lower" and "upper" beside it.  The column "estimated_errors" stands among the nodes of a tree that has it.
+    "lower" and "upper" beside it.  Where "surrogates" is true every test has a list of them: tests of other features, to be
+    asked in their order where its own is missing, before what it says of missing values; values up to the threshold go to child
+    "low_child", others to the other child.  The column "estimated_errors" stands among the nodes of a tree that has it.
 
     Parameters
     ----------
@@ -138,6 +141,7 @@ def to_document(
         "nodes": nodes,
         "values": tree.value.tolist(),
         **({} if tree.lower is None else {"soft_thresholds": True}),
+        **({} if tree.surrogates is None else {"surrogates": True}),
         "tests": _written_tests(tree, schema),
     }
 
@@ -298,8 +302,31 @@ def _written_tests(tree: Tree, schema: Schema) -> list[dict[str, Any]]:
         if kind[node] in (NOMINAL, CATEGORY):
             test["unseen"] = "as_missing"
         test["gain"] = gain[node]
+        if tree.surrogates is not None:
+            test["surrogates"] = []
         tests.append(test)
+    if tree.surrogates is not None:
+        _write_surrogates(tests, tree, tree.surrogates, ordinal)
     return tests
+
+
+def _write_surrogates(tests: list[dict[str, Any]], tree: Tree, surrogates: Surrogates, ordinal: list[bool]) -> None:
+    """Put the surrogates into the lists of their tests."""
+    test_of = np.cumsum(tree.n_branches > 0) - 1
+    columns = (getattr(surrogates, name).tolist() for name in ("feature", "kind", "threshold", "low_branch"))
+    figures = (surrogates.agreement.tolist(), surrogates.adjusted.tolist())
+    start, codes, branches = (getattr(surrogates, name).tolist() for name in ("table_start", "table_code", "table_branch"))
+    rows = zip(test_of[surrogates.node].tolist(), *columns, *figures, strict=True)
+    for i, (test, feature, kind, threshold, low_branch, agreement, adjusted) in enumerate(rows):
+        written: dict[str, Any] = {"kind": KIND_NAMES[kind], "feature": feature}
+        if kind == THRESHOLD:
+            written |= {"threshold": threshold - (1.0 if ordinal[feature] else 0.0), "low_child": low_branch}
+        else:
+            sides: list[list[int]] = [[], []]
+            for entry in range(start[i], start[i + 1]):
+                sides[branches[entry]].append(codes[entry] - 1)
+            written["branches"] = sides
+        tests[test]["surrogates"].append(written | {"agreement": agreement, "adjusted": adjusted})
 
 
 def _shares(weights: list[float]) -> list[float]:
@@ -321,12 +348,29 @@ def _check_fit(tree: Tree, schema: Schema) -> None:
         raise ValueError(f"the tree knows {tree.n_features} features, the schema {len(schema.features)}")
     inner = np.flatnonzero(tree.n_branches)
     feature, kind, threshold, n_branches = (getattr(tree, name)[inner] for name in ("feature", "kind", "threshold", "n_branches"))
+    _check_tests_fit(schema, inner, feature, kind, threshold, n_branches, np.diff(tree.table_start)[inner], tree.table_code)
+    if (stand_ins := tree.surrogates) is not None:
+        sizes, two = np.diff(stand_ins.table_start), np.full(len(stand_ins), 2)
+        _check_tests_fit(
+            schema, stand_ins.node, stand_ins.feature, stand_ins.kind, stand_ins.threshold, two, sizes, stand_ins.table_code
+        )
+
+
+def _check_tests_fit(
+    schema: Schema,
+    node: npt.NDArray[np.intp],
+    feature: npt.NDArray[np.int32],
+    kind: npt.NDArray[np.uint8],
+    threshold: npt.NDArray[np.float64],
+    n_branches: npt.NDArray[Any],
+    table_size: npt.NDArray[np.int64],
+    table_code: npt.NDArray[np.uint32],
+) -> None:
+    """Verify that tests, given as columns, suit their features."""
     all_n_categories = np.array([len(feature.categories or ()) for feature in schema.features])
     feature_kind, n_categories = np.array([feature.kind for feature in schema.features])[feature], all_n_categories[feature]
     by_category = (kind == NOMINAL) | (kind == CATEGORY)
     on_ordinal = (kind == THRESHOLD) & (feature_kind == Kind.ORDINAL)
-    table_nodes = np.repeat(np.arange(tree.node_count), np.diff(tree.table_start))
-    undeclared = tree.table_code > all_n_categories[tree.feature[table_nodes]]
     rules = [
         ((kind == THRESHOLD) & (feature_kind == Kind.NOMINAL), "a threshold test needs a continuous or ordinal feature"),
         (by_category & (feature_kind == Kind.CONTINUOUS), "a test of categories needs a nominal or ordinal feature"),
@@ -338,9 +382,11 @@ def _check_fit(tree: Tree, schema: Schema) -> None:
     ]
     for broken, rule in rules:
         if broken.any():
-            raise ValueError(f"node {inner[broken.argmax()]}: {rule}")
+            raise ValueError(f"node {node[broken.argmax()]}: {rule}")
+    undeclared = table_code > np.repeat(n_categories, table_size)
     if undeclared.any():
-        raise ValueError(f"node {table_nodes[undeclared.argmax()]}: the table has a category that the feature has not")
+        owner = np.repeat(node, table_size)[undeclared.argmax()]
+        raise ValueError(f"node {owner}: the table has a category that the feature has not")
 
 
 # Reading
@@ -584,7 +630,10 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
     value = _read_values(values, n_columns)
     _check_numbering(**{name: integers[name] for name in ("parent", "first_child", "n_branches")})
     soft = as_type(document.get("soft_thresholds", False), bool, "soft_thresholds")
-    tests = _read_tests(entry_of(document, "tests", list), integers, floats["weight"], schema, soft=soft)
+    given = entry_of(document, "tests", list)
+    tests = _read_tests(given, integers, floats["weight"], schema, soft=soft)
+    with_surrogates = as_type(document.get("surrogates", False), bool, "surrogates")
+    surrogates = _read_surrogates(given, integers, schema) if with_surrogates else None
     if task == "classification" and not np.array_equal(integers["label"], value.argmax(axis=1)):
         node = int((integers["label"] != value.argmax(axis=1)).argmax())
         raise DocumentError(f"nodes.label: node {node} must have the heaviest class, the first on ties: others are not supported")
@@ -599,6 +648,7 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
             weight=floats["weight"],
             impurity=floats["impurity"],
             estimated_errors=floats.get("estimated_errors"),
+            surrogates=None if surrogates is None else Surrogates(**surrogates),
             **tests,
         )
         tree.check()
@@ -687,6 +737,50 @@ def _read_tests(
         "table_size": table_size,
         "table_code": _integers(codes, "tests: branches") + 1,
         "table_branch": np.array(branch_of, np.int32),
+    }
+
+
+def _read_surrogates(
+    tests: list[dict[str, Any]], nodes: dict[str, npt.NDArray[np.int64]], schema: Schema
+) -> dict[str, npt.NDArray[Any]]:
+    """Read the surrogates of tests that have been read, as the columns of `Surrogates` in the order of the nodes."""
+    of_node = np.zeros(nodes["test"].size, np.int64)
+    sizes: list[int] = []
+    codes: list[int] = []
+    branches: list[int] = []
+    columns: dict[str, list[float]] = {
+        name: [] for name in ("feature", "kind", "threshold", "low_branch", "agreement", "adjusted")
+    }
+    for node in np.flatnonzero(nodes["n_branches"]).tolist():
+        test = f"tests[{nodes['test'][node]}]"
+        given = entry_of(tests[nodes["test"][node]], "surrogates", list, test)
+        of_node[node] = len(given)
+        for i, entry in enumerate(given):
+            where = f"{test}.surrogates[{i}]"
+            entry = as_type(entry, dict, where)
+            j = as_index(entry.get("feature"), len(schema.features), f"{where}.feature")
+            kind = KINDS.get(entry_of(entry, "kind", str, where), LEAF)
+            if kind not in (THRESHOLD, NOMINAL):
+                raise DocumentError(f"{where}.kind: must be threshold or nominal; got {_short(entry['kind'])}")
+            by_threshold = kind == THRESHOLD
+            columns["feature"].append(j)
+            columns["kind"].append(kind)
+            columns["threshold"].append(
+                _read_threshold(entry, "threshold", schema.features[j], where) if by_threshold else math.nan
+            )
+            columns["low_branch"].append(as_index(entry.get("low_child"), 2, f"{where}.low_child") if by_threshold else -1)
+            for name in ("agreement", "adjusted"):
+                columns[name].append(as_number(entry.get(name), f"{where}.{name}"))
+            table = [] if by_threshold else _read_branches(entry, 2, where)
+            sizes.append(len(table))
+            codes.extend(code for code, _ in table)
+            branches.extend(branch for _, branch in table)
+    return {
+        "start": np.append(0, np.cumsum(of_node)),
+        "table_start": np.append(0, np.cumsum(np.array(sizes, np.int64))),
+        "table_code": _integers(codes, "surrogates: branches") + 1,
+        "table_branch": np.array(branches, np.int32),
+        **{name: np.array(column, DTYPES[name]) for name, column in columns.items()},
     }
 
 

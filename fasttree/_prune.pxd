@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 from fasttree._cells cimport Cells, cell
 from fasttree._memory cimport resize
 from fasttree._partition cimport spread_weight
-from fasttree._walk cimport Flat, branch_of
+from fasttree._walk cimport UNDECIDED, Flat, known_branch, surrogate_says
 
 
 cdef enum Mode:
@@ -184,6 +184,20 @@ cdef inline void count_list(Pruning* p, Frame* f) noexcept nogil:
         p.n_samples[f.node] = f.parts_stop - f.parts + f.rows_stop - f.rows
 
 
+cdef inline int32_t branch_of_cell(const Pruning* p, int32_t node, const Cells* column, uint32_t row) noexcept nogil:
+    """`branch_of` for a sample of the table; `column` holds the node's feature."""
+    cdef int32_t branch = known_branch(&p.tree, node, cell(column, row))
+    cdef int64_t s
+    if branch != UNDECIDED:
+        return branch
+    if p.tree.surrogate_start != NULL:
+        for s in range(p.tree.surrogate_start[node], p.tree.surrogate_start[node + 1]):
+            branch = surrogate_says(&p.tree, s, cell(&p.columns[p.tree.surrogate_feature[s]], row))
+            if branch != UNDECIDED:
+                return branch
+    return p.tree.missing[node]
+
+
 cdef inline int divide_list(Pruning* p, Frame* f) noexcept nogil:
     """Sort the list by branch, unknown values first.  -1 if memory runs out.
 
@@ -221,13 +235,13 @@ cdef inline int divide_list(Pruning* p, Frame* f) noexcept nogil:
             weights[b] = p.total[p.tree.first_child[node] + b]
     # sizes, one place late; they become starts, and after the scattering ends
     for i in range(n_parts):
-        b = branch_of(&p.tree, node, cell(column, p.parts[f.parts + i].row))
+        b = branch_of_cell(p, node, column, p.parts[f.parts + i].row)
         p.part_branch[i] = b
         if b >= 0:
             weights[b] += p.parts[f.parts + i].weight
         of_parts[max(b, -1) + 1] += 1
     for i in range(n_rows):
-        b = branch_of(&p.tree, node, cell(column, p.rows[f.rows + i]))
+        b = branch_of_cell(p, node, column, p.rows[f.rows + i])
         p.branch[i] = b
         if b >= 0:
             weights[b] += whole_weight(p, p.rows[f.rows + i])

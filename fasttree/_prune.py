@@ -165,6 +165,7 @@ def error_based(
         value=value,
         impurity=np.where(unchanged, tree.impurity, class_impurity(value, impurity)),
         estimated_errors=found["errors"].astype(np.float64),
+        surrogates=None if tree.surrogates is None else tree.surrogates.of_nodes(source, leaf),
     )
 
 
@@ -421,9 +422,10 @@ def _sums_over_leaves(tree: Tree, of_leaves: Floats) -> Floats:
 
 
 def tested_columns(tree: Tree, table: Table) -> _core.Columns:
-    """The columns that the tree's tests look at, for the engine to read cell by cell."""
+    """The columns that the tree's tests and their surrogates look at, for the engine to read cell by cell."""
     columns = _core.Columns(table.n_features)
-    for feature in np.unique(tree.feature[tree.feature >= 0]).tolist():
+    features = tree.feature if tree.surrogates is None else np.append(tree.feature, tree.surrogates.feature)
+    for feature in np.unique(features[features >= 0]).tolist():
         columns.add(feature, table.column(feature))
     return columns
 

@@ -7,12 +7,15 @@ recursion.  This file knows codes, weights and counts; names, categories and rec
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree._core import breadth_first
+
+if TYPE_CHECKING:
+    from fasttree._surrogates import Surrogates
 
 __all__ = ["CATEGORY", "KNOWN", "LEAF", "NOMINAL", "SHARES", "STOP", "THRESHOLD", "Tree"]
 
@@ -90,6 +93,9 @@ class Tree:
     lower, upper : array of float64, shape (n,), or None, default None
         Soft thresholds: a value between the two goes to both branches in part (Quinlan 1993, chapter 8).  NaN unless
         `THRESHOLD`, where ``lower <= threshold <= upper``.  Both or neither.
+    surrogates : Surrogates or None, default None
+        Tests of other features, asked in their order where the tested value is missing; `missing` is for samples on which none
+        of them decides.
 
     Raises
     ------
@@ -117,6 +123,7 @@ class Tree:
     estimated_errors: npt.NDArray[np.float64] | None
     lower: npt.NDArray[np.float64] | None
     upper: npt.NDArray[np.float64] | None
+    surrogates: Surrogates | None
 
     def __init__(
         self,
@@ -126,6 +133,7 @@ class Tree:
         estimated_errors: npt.ArrayLike | None = None,
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
+        surrogates: Surrogates | None = None,
         **arrays: npt.ArrayLike,
     ) -> None:
         if task not in TASKS:
@@ -139,6 +147,7 @@ class Tree:
             setattr(self, name, _read_only(name, arrays[name], dtype, n_dimensions))
         for name, array in zip(OPTIONAL_ARRAYS, (estimated_errors, lower, upper), strict=True):
             setattr(self, name, None if array is None else _read_only(name, array, np.float64, 1))
+        self.surrogates = surrogates
 
     @classmethod
     def from_growth(
@@ -152,6 +161,7 @@ class Tree:
         table_size: npt.NDArray[np.int64],
         table_code: npt.NDArray[np.uint32],
         table_branch: npt.NDArray[np.int32],
+        surrogates: Surrogates | None = None,
         **fields: npt.NDArray[Any] | None,
     ) -> Tree:
         """Build a tree from nodes in the order of their growth: number them breadth first.
@@ -167,6 +177,8 @@ class Tree:
             unless the node is `NOMINAL`.
         table_code, table_branch : array, shape (m,)
             As for `Tree`.
+        surrogates : Surrogates or None, default None
+            Of the nodes in the order of their growth.
         **fields : array, shape (n,) or (n, k)
             The other arrays of `Tree` except `parent`, which follows from the rest; optional ones may be None.
 
@@ -193,6 +205,7 @@ class Tree:
             table_start=new_table_start,
             table_code=table_code[entries],
             table_branch=table_branch[entries],
+            surrogates=None if surrogates is None else surrogates.of_nodes(order),
             **{name: array[order] for name, array in fields.items() if array is not None},
         )
 
@@ -327,6 +340,7 @@ class Tree:
             gain=field("gain", 0.0),
             lower=field("lower", np.nan),
             upper=field("upper", np.nan),
+            surrogates=None if self.surrogates is None else self.surrogates.of_nodes(kept, leaf),
         )
 
     def check(self) -> None:
@@ -341,6 +355,8 @@ class Tree:
         self._check_numbering()
         self._check_tests()
         self._check_tables()
+        if self.surrogates is not None:
+            self.surrogates.check(self)
         # a sum of finite weights may still overflow: it then fails its comparison
         with np.errstate(over="ignore", invalid="ignore"):
             self._check_samples()
@@ -476,14 +492,15 @@ class Tree:
         """Whether the two trees are equal bit for bit."""
         if not isinstance(other, Tree):
             return NotImplemented
-        return (self.task, self.n_features) == (other.task, other.n_features) and all(
+        plain = ("task", "n_features", "surrogates")
+        return all(getattr(self, name) == getattr(other, name) for name in plain) and all(
             _same_bits(getattr(self, name), getattr(other, name)) for name in (*ARRAYS, *OPTIONAL_ARRAYS)
         )
 
     __hash__ = None  # type: ignore[assignment]  # equal by content, and the content may be large
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS)}
+        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS, "surrogates")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]  # unpickled arrays are writeable until the constructor has seen them

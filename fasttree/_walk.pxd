@@ -19,9 +19,18 @@ cdef struct Flat:                  # the arrays of a finished tree
     const double* weight
     const double* lower        # soft thresholds; NULL: all are hard
     const double* upper
+    const int64_t* surrogate_start     # tests to ask where the tested value is missing; NULL: there are none
+    const int32_t* surrogate_feature
+    const uint8_t* surrogate_kind
+    const double* surrogate_threshold
+    const int32_t* low_branch
+    const int64_t* surrogate_table_start
+    const uint32_t* surrogate_code
+    const int32_t* surrogate_branch
 
 
 cdef enum:
+    UNDECIDED = -3             # a test says nothing on this value
     TOGETHER = 8               # rows that walk side by side
 
 
@@ -32,32 +41,63 @@ cdef struct Step:              # of a walk: what a threshold node needs, in one 
     bint plain                 # a threshold or a leaf
 
 
-cdef inline int32_t branch_of(const Flat* t, int32_t node, double x) noexcept nogil:
-    """Branch of a value at an inner node; a missing or unknown one as `missing` says (SHARES and STOP are negative)."""
-    cdef int64_t low, high, middle
-    cdef uint32_t code
-    cdef uint8_t kind = t.kind[node]
-    if kind == NODE_THRESHOLD:
-        if isnan(x):
-            return t.missing[node]
-        return x > t.threshold[node]
-    if kind == NODE_KNOWN:
-        return 1 if isnan(x) else 0
-    if not x >= 1:
-        return t.missing[node]
-    if kind == NODE_CATEGORY:
-        return <int32_t> x - 1 if x <= t.n_branches[node] else t.missing[node]
-    code = <uint32_t> x
-    low = t.table_start[node]
-    high = t.table_start[node + 1]
+cdef inline int32_t branch_in_table(
+    const uint32_t* codes, const int32_t* branches, int64_t start, int64_t stop, uint32_t code,
+) noexcept nogil:
+    """Branch of a category in a part of a table that is sorted by code; UNDECIDED if it is not there."""
+    cdef int64_t low = start
+    cdef int64_t high = stop
+    cdef int64_t middle
     while low < high:
         middle = (low + high) // 2
-        if t.table_code[middle] < code:
+        if codes[middle] < code:
             low = middle + 1
         else:
             high = middle
-    if low < t.table_start[node + 1] and t.table_code[low] == code:
-        return t.table_branch[low]
+    return branches[low] if low < stop and codes[low] == code else UNDECIDED
+
+
+cdef inline int32_t known_branch(const Flat* t, int32_t node, double x) noexcept nogil:
+    """Branch of a value at an inner node; UNDECIDED if it is missing or unknown there."""
+    cdef uint8_t kind = t.kind[node]
+    if kind == NODE_THRESHOLD:
+        return UNDECIDED if isnan(x) else x > t.threshold[node]
+    if kind == NODE_KNOWN:
+        return 1 if isnan(x) else 0
+    if not x >= 1:
+        return UNDECIDED
+    if kind == NODE_CATEGORY:
+        return <int32_t> x - 1 if x <= t.n_branches[node] else UNDECIDED
+    return branch_in_table(t.table_code, t.table_branch, t.table_start[node], t.table_start[node + 1], <uint32_t> x)
+
+
+cdef inline int32_t surrogate_says(const Flat* t, int64_t s, double x) noexcept nogil:
+    """Branch of a value of a surrogate's feature; UNDECIDED if it is missing or unknown there."""
+    if t.surrogate_kind[s] == NODE_THRESHOLD:
+        if isnan(x):
+            return UNDECIDED
+        return t.low_branch[s] ^ (x > t.surrogate_threshold[s])
+    if not x >= 1:
+        return UNDECIDED
+    return branch_in_table(
+        t.surrogate_code, t.surrogate_branch, t.surrogate_table_start[s], t.surrogate_table_start[s + 1], <uint32_t> x
+    )
+
+
+cdef inline int32_t branch_of(const Flat* t, int32_t node, const real_t[:, :] X, Py_ssize_t row) noexcept nogil:
+    """Branch of a row at an inner node: as its value says, else its first surrogate that decides, else as `missing` says.
+
+    SHARES and STOP are negative.
+    """
+    cdef int32_t branch = known_branch(t, node, X[row, t.feature[node]])
+    cdef int64_t s
+    if branch != UNDECIDED:
+        return branch
+    if t.surrogate_start != NULL:
+        for s in range(t.surrogate_start[node], t.surrogate_start[node + 1]):
+            branch = surrogate_says(t, s, X[row, t.surrogate_feature[s]])
+            if branch != UNDECIDED:
+                return branch
     return t.missing[node]
 
 
@@ -112,7 +152,7 @@ cdef inline int64_t visit(
                 parts[waiting] = part * left
                 waiting += 1
             continue
-        branch = branch_of(t, node, x)
+        branch = branch_of(t, node, X, row)
         if branch >= 0:
             stack[waiting] = t.first_child[node] + branch
             parts[waiting] = part
@@ -132,7 +172,7 @@ cdef inline int64_t visit(
 
 cdef inline bint stops(const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t node) noexcept nogil:
     """Does a row that reached this node end here?"""
-    return t.first_child[node] < 0 or branch_of(t, node, X[row, t.feature[node]]) == TO_STOP
+    return t.first_child[node] < 0 or branch_of(t, node, X, row) == TO_STOP
 
 
 cdef inline void add_shares(
