@@ -32,6 +32,7 @@ from ._parameters import (
     weigh_classes,
 )
 from ._prune import Samples
+from ._constraints import Constraints, constraints
 from ._recipe import Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
 from ._tree import STOP, Tree
@@ -230,6 +231,9 @@ class BaseTree(FittedModel):
         self._pruning_method()
         return self._recipe()
 
+    def _constraints(self, schema: Schema) -> Constraints:
+        return constraints(getattr(self, "monotonic_cst", None), getattr(self, "interaction_cst", None), schema)
+
     def _pruning_method(self) -> str | None:
         """The pruning that the parameters ask for: a `ccp_alpha` alone asks for cost-complexity."""
         asked: str | None = self.pruning
@@ -302,11 +306,14 @@ class BaseTree(FittedModel):
             samples, held_out = self._hold_out(samples, n_classes)
             n_samples = _weighted_rows(samples).size
         limits = self._limits(n_samples, table.n_features, _total(samples))
+        kept = self._constraints(table.schema)
 
         def grow(chosen: Samples = samples, rows: NDArray[np.intp] | None = None) -> Tree:
             scale = 1.0 if chosen is samples else _total(chosen) / _total(samples)
             scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
-            return _grow.grow(table, target, chosen.weight, recipe, scaled, n_classes=n_classes, rows=rows)
+            return _grow.grow(
+                table, target, chosen.weight, recipe, scaled, n_classes=n_classes, rows=rows, constraints=kept
+            )
 
         def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
             if held_out is not None:

@@ -53,6 +53,12 @@ def grow(
     n_cases: float,
     max_features: int,
     seed: int,
+    monotone: npt.NDArray[np.int8] | None,
+    sets_start: npt.NDArray[np.int64] | None,
+    sets_of: npt.NDArray[np.int32] | None,
+    members_start: npt.NDArray[np.int64] | None,
+    members: npt.NDArray[np.int32] | None,
+    pairwise: bool,
 ) -> dict[str, npt.NDArray[Any]]: ...
 def walk(tree: Tree, X: npt.NDArray[Any], out: npt.NDArray[np.int32]) -> None: ...
 def walk_shares(
@@ -88,6 +94,15 @@ def threshold_tests(
     own_wrong: npt.NDArray[np.uint8],
     out: npt.NDArray[np.int32] | None,
     other_wrong: npt.NDArray[np.uint8],
+) -> None: ...
+def clip_values(
+    first_child: npt.NDArray[np.int32],
+    n_branches: npt.NDArray[np.int32],
+    feature: npt.NDArray[np.int32],
+    kind: npt.NDArray[np.uint8],
+    monotone: npt.NDArray[np.int8],
+    classes: bool,
+    value: npt.NDArray[np.float64],
 ) -> None: ...
 def useless_splits(
     parent: npt.NDArray[np.int32],

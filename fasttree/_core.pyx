@@ -9,7 +9,7 @@ _cells, _walk, _prune.
 """
 
 from libc.math cimport INFINITY, ceil, llrint
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
+from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
 from fasttree._count cimport count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
 from fasttree._impurity cimport class_risk, exact_add, exact_value, exact_zero, risk_of, tie_limit, xlogx
@@ -299,6 +300,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     int64_t* root_counts
     uint64_t* draw_keys
     uint8_t* drawn
+    uint8_t* allowed               # features that constraints leave to the nodes in hand
 
 
 cdef int reserve_nodes(Nodes* t, int64_t extra) noexcept nogil:
@@ -431,16 +433,19 @@ cdef uint64_t nth_smallest(uint64_t* keys, int32_t n, int32_t wanted) noexcept n
 
 
 cdef void mark_drawn(const Problem* p, Work* w, uint64_t key) noexcept nogil:
-    """drawn[f] = 1 for the max_features features of smallest hash; draw_keys holds the hashes."""
+    """drawn[f] = 1 for the max_features features of smallest hash, of those allowed; draw_keys holds the hashes."""
     cdef uint64_t* spare = w.draw_keys + p.n_features
     cdef uint64_t limit
     cdef int32_t f
+    cdef int32_t n = 0
     for f in range(p.n_features):
         w.draw_keys[f] = mix(key ^ mix(<uint64_t> f + 1))
-        spare[f] = w.draw_keys[f]
-    limit = nth_smallest(spare, p.n_features, p.max_features - 1)
+        if p.sets == NULL or w.allowed[f]:
+            spare[n] = w.draw_keys[f]
+            n += 1
+    limit = nth_smallest(spare, n, min(p.max_features, n) - 1)
     for f in range(p.n_features):
-        w.drawn[f] = w.draw_keys[f] <= limit
+        w.drawn[f] = w.draw_keys[f] <= limit and (p.sets == NULL or w.allowed[f])
 
 
 cdef bint accepted(const Problem* p, const Cut* cut, double weight, double risk) noexcept nogil:
@@ -914,6 +919,24 @@ cdef int32_t missing_branch(const Problem* p, const Work* w, const Cut* cut, int
     return <int32_t> best
 
 
+cdef void bound_children(const Problem* p, Work* w, const Pending* node, const Cut* cut, int64_t n_children) noexcept nogil:
+    """Bounds of the children's values: the node's, and halfway between the two where the feature asks for an order."""
+    cdef Totals* totals
+    cdef double middle = 0
+    cdef int64_t b, rising
+    for b in range(n_children):
+        w.children[b].totals.low = node.low
+        w.children[b].totals.high = node.high
+    if cut.form != THRESHOLD_CUT or p.monotone[cut.feature] == 0:
+        return
+    for b in range(2):
+        totals = &w.children[b].totals
+        middle += 0.5 * mean_value(p, totals.counts, totals.sum, totals.weight)
+    rising = p.monotone[cut.feature] > 0
+    w.children[1 - rising].totals.high = middle
+    w.children[rising].totals.low = middle
+
+
 cdef int open_children(
     const Problem* p, const Block* block, Work* w, const Pending* node, Expansion* x, Arena* arena, const uint32_t* rows,
     uint32_t narrow, bint loose, size_t entry_size,
@@ -1102,6 +1125,8 @@ cdef int push_children(
         pushed.below = node.region
         pushed.actives_at = child.actives_at
         pushed.n_active = child.n_active
+        pushed.low = child.totals.low
+        pushed.high = child.totals.high
         pushed.spread_at = x.spread_at
         pushed.n_spread = x.n_spread
         pushed.share = child.share
@@ -1171,12 +1196,16 @@ cdef int expand(
     gain = count_children(p, block, w, rows, node.n, x.n_children, x.two) - cut.penalty
     w.nodes.gain[node.id] = max(gain, 0.0) / w.nodes.weight[node.id]
     w.nodes.missing[node.id] = missing_branch(p, w, &cut, x.n_children)
+    if p.monotone != NULL:
+        bound_children(p, w, node, &cut, x.n_children)
+    if p.sets != NULL:
+        mark_allowed(p.sets, p.n_features, w.nodes.parent, w.nodes.feature, node.id, w.allowed)
     if open_children(p, block, w, node, &x, arena, rows, narrow, loose, sizeof(entry_t)):
         return -1
     lists = NULL if loose else arena.data
     for i in range(node.n_active):
-        if cut.form == BRANCH_CUT and actives[i].feature == f:
-            # every child holds one category: it leaves the path
+        if (cut.form == BRANCH_CUT and actives[i].feature == f) or (p.sets != NULL and not w.allowed[actives[i].feature]):
+            # it leaves the path: every child holds one category, or the feature must not meet those above
             if loose and actives[i].listed:
                 free_list(actives[i].at, node.n, sizeof(entry_t))
             continue
@@ -1315,6 +1344,10 @@ cdef int run(
             totals.risk = w.nodes.impurity[node.id] * w.nodes.weight[node.id]
             if p.n_classes:
                 totals.risk = risk_of(p, totals.counts)
+            totals.low = node.low
+            totals.high = node.high
+            if p.sets != NULL:
+                mark_allowed(p.sets, p.n_features, w.nodes.parent, w.nodes.feature, w.nodes.parent[node.id], w.allowed)
             node.cut = search(
                 p, block, w, &totals, node.key, <Active*> (data + node.actives_at), &node.n_active,
                 NULL if loose else data, <const uint32_t*> (data + node.rows_at), typed,
@@ -1562,6 +1595,12 @@ def grow(
     double n_cases,
     int32_t max_features,
     uint64_t seed,
+    const int8_t[::1] monotone,
+    const int64_t[::1] sets_start,
+    const int32_t[::1] sets_of,
+    const int64_t[::1] members_start,
+    const int32_t[::1] members,
+    bint pairwise,
 ):
     """Grow a tree; uses up `encoding` and overwrites `weight`.
 
@@ -1571,6 +1610,10 @@ def grow(
     y, ysum : (n,) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
     n_cases : weight of the whole training set, of which these samples may be some
+    monotone : (n_features,) whether values rise (1) or fall (-1) with a feature, or None
+    sets_start, sets_of, members_start, members : sets of features that may stand on one path, each by its members, and the sets
+        of each feature, as starts and entries; or None
+    pairwise : any two features may stand on one path, and no more
     y_bound, square_bound : no weight x |target|, and no weight x squared deviation from a mean, is larger
 
     Returns
@@ -1598,6 +1641,9 @@ def grow(
     cdef int64_t* root_counts
     cdef uint64_t* draw_keys
     cdef uint8_t* drawn
+    cdef uint8_t* allowed
+    cdef FeatureSets sets
+    cdef int64_t n_sets = 0
     cdef uint32_t* place
     cdef size_t* small_lists
     cdef int status = -1
@@ -1611,6 +1657,7 @@ def grow(
     memset(&small, 0, sizeof(Block))
     memset(&root, 0, sizeof(Pending))
     memset(&p, 0, sizeof(Problem))
+    memset(&sets, 0, sizeof(FeatureSets))
     memset(&block, 0, sizeof(Block))
     p.n_features = d
     p.n_classes = n_classes
@@ -1654,6 +1701,19 @@ def grow(
         p.sweep = TABLE
     else:
         p.sweep = GENERIC
+    if monotone is not None:
+        p.monotone = &monotone[0]
+    sets.pairwise = pairwise
+    if sets_start is not None:
+        sets.sets_start = &sets_start[0]
+        sets.sets_of = &sets_of[0]
+        sets.members_start = &members_start[0]
+        sets.members = &members[0]
+        n_sets = members_start.shape[0] - 1
+    if pairwise or sets_start is not None:
+        p.sets = &sets
+    root.low = -INFINITY
+    root.high = INFINITY
     p.zero = exact_zero(y_bound, n)
     p.zero_square = exact_zero(square_bound, n)
     nodes.width = p.width
@@ -1684,6 +1744,9 @@ def grow(
             root_counts = <int64_t*> carve(&cursor, p.width * 8, i == 0)
             draw_keys = <uint64_t*> carve(&cursor, 2 * d * 8 if p.draws else 0, i == 0)
             drawn = <uint8_t*> carve(&cursor, d, i == 0)
+            allowed = <uint8_t*> carve(&cursor, d if p.sets != NULL else 0, i == 0)
+            sets.path = <int32_t*> carve(&cursor, d * 4 if p.sets != NULL else 0, i == 0)
+            sets.hits = <int32_t*> carve(&cursor, n_sets * 4, i == 0)
             table = <int64_t*> carve(&cursor, (n + 1) * 8 if p.sweep == TABLE else 0, i == 0)
             place = <uint32_t*> carve(&cursor, n * 4 if wide else 0, i == 0)
             small_lists = <size_t*> carve(&cursor, d * sizeof(size_t), i == 0)
@@ -1701,6 +1764,7 @@ def grow(
         if not p.weighted:
             small.weight = NULL
         memset(small_lists, 0, d * sizeof(size_t))
+        memset(sets.hits, 0, n_sets * sizeof(int32_t))
         p.list_below = list_below
         p.xlogx = table
         for f in range(d):
@@ -1713,11 +1777,13 @@ def grow(
         work.root_counts = root_counts
         work.draw_keys = draw_keys
         work.drawn = drawn
+        work.allowed = allowed
         inner.scratch = &scratch
         inner.nodes = &nodes
         inner.root_counts = root_counts
         inner.draw_keys = draw_keys
         inner.drawn = drawn
+        inner.allowed = allowed
         totals.counts = root_counts
         work.arenas[0] = encoding.arena
         encoding.arena.data = NULL
@@ -2144,6 +2210,41 @@ def error_based(
 # ---------------------------------------------------------------------------------------------------------------------
 # Passes over a finished tree
 # ---------------------------------------------------------------------------------------------------------------------
+
+def clip_values(
+    const int32_t[::1] first_child, const int32_t[::1] n_branches, const int32_t[::1] feature, const uint8_t[::1] kind,
+    const int8_t[::1] monotone, bint classes, double[:, ::1] value,
+):
+    """Move values of nodes that splits on other features have led out of their bounds to the bounds; numbered breadth first.
+
+    The bounds are those of `bound_children`.  Afterwards no two predictions are out of order.
+    """
+    cdef Py_ssize_t n_nodes = value.shape[0]
+    cdef Py_ssize_t width = value.shape[1]
+    cdef double[::1] low = np.full(n_nodes, -INFINITY)
+    cdef double[::1] high = np.full(n_nodes, INFINITY)
+    cdef Py_ssize_t node
+    cdef int32_t first, b
+    cdef double middle
+    with nogil:
+        for node in range(n_nodes):
+            first = first_child[node]
+            for b in range(n_branches[node]):
+                low[first + b] = low[node]
+                high[first + b] = high[node]
+            if kind[node] == NODE_THRESHOLD and monotone[feature[node]] != 0:
+                if classes:
+                    middle = 0.5 * mean_index(&value[first, 0], width) + 0.5 * mean_index(&value[first + 1, 0], width)
+                else:
+                    middle = 0.5 * value[first, 0] + 0.5 * value[first + 1, 0]
+                b = monotone[feature[node]] > 0
+                high[first + 1 - b] = min(high[node], middle)
+                low[first + b] = max(low[node], middle)
+            if classes:
+                clip_classes(&value[node, 0], width, low[node], high[node])
+            else:
+                value[node, 0] = min(max(value[node, 0], low[node]), high[node])
+
 
 def useless_splits(
     const int32_t[::1] parent, const int32_t[::1] first_child, const double[::1] cost, const double[::1] tolerance,

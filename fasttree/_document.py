@@ -255,6 +255,8 @@ def _written_setting(value: Any, where: str, nesting: int = 0) -> Any:
         raise DocumentError(f"{where}: nested more than {MAX_NESTING} deep")
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, Mapping):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree import _core
+from fasttree._constraints import FREE, Constraints
 from fasttree._independence import without_independent_splits
 from fasttree._recipe import Limits, Recipe
 from fasttree._table import Kind, Table
@@ -43,6 +45,7 @@ def grow(
     *,
     n_classes: int,
     rows: npt.NDArray[np.intp] | None = None,
+    constraints: Constraints = FREE,
     block_rows: int = BLOCK_ROWS,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
@@ -61,6 +64,8 @@ def grow(
     rows : intp array or None
         Samples to grow on, of positive weight; None: all.  Release 8 still looks at the whole table where it says so: thresholds
         are values that occur in it, and "very many" categories are many for all its samples.
+    constraints : Constraints
+        What predictions and paths must keep.
     block_rows : int
         Samples up to which the engine works on private blocks; the tree does not depend on it.
 
@@ -69,7 +74,7 @@ def grow(
     ValueError
         If two choices of the recipe exclude each other.
     """
-    check_recipe(recipe, n_classes)
+    check_recipe(recipe, n_classes, constraints)
     kept = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
     whole = table if kept is None else _Rows(table, kept)
     source = whole if rows is None else _Rows(table, rows)
@@ -122,6 +127,7 @@ def grow(
         n_cases=n_cases,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
+        **constraints.for_engine(table.n_features),
     )
     del encoding
     grown["threshold"] = _thresholds(grown, source, whole, recipe)
@@ -131,10 +137,12 @@ def grow(
         tree = without_independent_splits(tree, limits.max_split_p_value)
     if recipe.release8:
         tree = _without_useless_splits(tree)
-    return tree if limits.max_leaf_nodes is None else _best_first(tree, limits.max_leaf_nodes)
+    if limits.max_leaf_nodes is not None:
+        tree = _best_first(tree, limits.max_leaf_nodes)
+    return tree if constraints.monotone is None else _in_bounds(tree, constraints.monotone)
 
 
-def check_recipe(recipe: Recipe, n_classes: int) -> None:
+def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE) -> None:
     """Refuse choices that exclude each other.
 
     Raises
@@ -153,6 +161,11 @@ def check_recipe(recipe: Recipe, n_classes: int) -> None:
         )
     if n_classes == 0 and recipe.missing == "fractional":
         raise ValueError("missing='fractional' and a numeric target exclude each other; use missing='direction'")
+    if constraints.monotone is not None and recipe.missing not in ("error", "direction"):
+        raise ValueError(
+            f"missing={recipe.missing!r} and monotonic_cst exclude each other: a missing value must belong to one branch; use"
+            " missing='direction' or 'error'"
+        )
     if recipe.missing == "direction" and forms & {"category", "present"}:
         raise ValueError(
             "missing='direction' and a branch per category exclude each other: it needs two branches; use missing='fractional'"
@@ -362,6 +375,16 @@ def _best_first(tree: Tree, max_leaf_nodes: int) -> Tree:
             if tree.n_branches[child]:
                 heapq.heappush(waiting, (-float(worth[child]), child))
     return tree.prune_at(~kept)
+
+
+def _in_bounds(tree: Tree, monotone: tuple[int, ...]) -> Tree:
+    """The tree with no two predictions out of order: as in scikit-learn, values beyond a node's bounds become the bounds."""
+    value = tree.value.copy()
+    directions = np.array(monotone, dtype=np.int8)
+    _core.clip_values(
+        tree.first_child, tree.n_branches, tree.feature, tree.kind, directions, tree.task == "classification", value
+    )
+    return replace(tree, value=value)
 
 
 def _without_useless_splits(tree: Tree) -> Tree:

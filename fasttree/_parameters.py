@@ -26,6 +26,10 @@ def is_fraction(value: Any) -> bool:
     return is_number(value) and not is_integer(value) and 0 < value <= 1
 
 
+def is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
 def is_amount(value: Any) -> bool:
     return is_number(value) and 0 <= value < math.inf
 
@@ -134,6 +138,14 @@ CART_RULES: dict[str, Rule] = {
     **MIN_GAIN,
     "nominal": one_of("subset", "one_vs_rest"),
     "missing": one_of("direction", "error"),
+    "monotonic_cst": (
+        lambda value: value is None or isinstance(value, Mapping) or is_list(value),
+        "a list of -1, 0 or 1 per feature, a dict {feature: -1, 0 or 1}, or None",
+    ),
+    "interaction_cst": (
+        lambda value: value is None or is_list(value) or (isinstance(value, str) and value in ("pairwise", "no_interactions")),
+        "a list of groups of column names or indices, such as [[0, 1], [2]], 'pairwise', 'no_interactions', or None",
+    ),
 }
 
 

@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
+from fasttree._constraints cimport Side, drop_disordered, in_order, start_side
 from fasttree._count cimport count_codes, groups_from_counts, groups_from_list
 from fasttree._impurity cimport (
     linear_gain, linear_gains, risk_of, single_branches, single_information, single_slack, threshold_base, threshold_gain,
@@ -521,14 +522,18 @@ cdef inline Cut sweep_list(
     cdef Cut cut = no_cut(f)
     cdef Bounds limits = bounds_of(p, total.n, total.weight, False)
     cdef Left at
+    cdef Side side
     cdef int64_t low, high, i, m, stop
     cdef double largest
     cdef bint found = False
+    cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
     tries[0] = 0
     if block.weight == NULL:
         limits.n_min = max(limits.n_min, limits.w_min)
         limits.n_max = min(limits.n_max, limits.w_max)
     at = start_sweep(p, block, s, total, lost, lost_left)
+    if ordered:
+        side = start_side(p, s, lost, lost_left)
     # a cut at position i puts i + 1 - first + before samples on the left
     low = max(limits.n_min + at.first - at.before - 1, at.first)
     high = min(limits.n_max + at.first - at.before - 1, n - 2)
@@ -546,6 +551,8 @@ cdef inline Cut sweep_list(
         m = sweep(p, block, s, &at, &limits, total.n, entries, i, stop)
         if m and p.exact[f].data != NULL:
             m = drop_close(p, block, s, entries, f, m)
+        if m and ordered:
+            m = drop_disordered(p, block, s, total, &side, entries, f, m)
         if m:
             tries[0] += m
             largest = gains_of_chunk(p, block, s, &at, total, m)
@@ -619,11 +626,14 @@ cdef inline Cut sweep_groups(
     cdef double gain
     cdef float base_single = threshold_base(p, total) if p.release8 else 0
     cdef float single
+    cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
     tries[0] = 0
     start_left(p, s, lost, lost_left, &n_left, &w_left, &s_left)
     for g in range(q - 1):
         add_group(p, s, g, 1, &n_left, &w_left, &s_left)
         if not within(&limits, n_left, w_left):
+            continue
+        if ordered and not in_order(p, total, p.monotone[f], s.left, s_left, w_left):
             continue
         if p.exact[f].data != NULL and not apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0):
             continue
@@ -1013,6 +1023,8 @@ cdef inline void known_totals(const Problem* p, const Totals* node, const Totals
     known.weight = node.weight - lost.weight
     known.sum = node.sum - lost.sum
     known.risk = node.risk
+    known.low = node.low
+    known.high = node.high
     if lost.n == 0:
         if p.n_classes:
             memcpy(known.counts, node.counts, p.n_classes * sizeof(int64_t))

@@ -1,6 +1,6 @@
 """What the chapters of the engine share: enums, records, list entries.  Header only, no module stands behind it."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 # A presorted list holds, for every sample of a node, code << half | row in ascending order of the feature's value:
@@ -127,6 +127,8 @@ cdef struct Totals:
     int64_t sum            # of the target, fixed point (regression)
     int64_t* counts        # weight per class, fixed point (classification)
     double risk
+    double low             # monotone constraints: what the values below must not leave
+    double high
 
 
 cdef struct Exact:                 # a sum of doubles bounded by `bound`, in two fixed-point halves
@@ -140,6 +142,16 @@ cdef struct Column:                # values at regular distances
     const char* data
     Py_ssize_t stride
     bint is_double                 # else float
+
+
+cdef struct FeatureSets:           # sets of features that may stand on one path
+    const int64_t* sets_start      # by feature: the sets it is in
+    const int32_t* sets_of
+    const int64_t* members_start   # by set: its features
+    const int32_t* members
+    bint pairwise                  # any two features, instead of these sets
+    int32_t* path                  # scratch: features
+    int32_t* hits                  # scratch: sets, all 0
 
 
 cdef struct Problem:
@@ -183,6 +195,8 @@ cdef struct Problem:
     Exact zero_square              # and of its squared deviations
     const int64_t* xlogx           # TABLE: x log2 x in fixed point
     double xlogx_unit
+    const int8_t* monotone         # by feature: whether values rise (1) or fall (-1) with it; NULL: nothing is asked
+    const FeatureSets* sets        # NULL: any features may stand on a path
 
 
 cdef struct Block:
@@ -217,6 +231,8 @@ cdef struct Pending:               # a node that waits to be expanded
     size_t below                   # where its children's lists may start, in the other arena
     size_t actives_at
     int32_t n_active
+    double low             # as in Totals
+    double high
     size_t spread_at               # fractional: saved samples of the parent that went to every child
     int64_t n_spread
     double share

@@ -632,6 +632,14 @@ class CARTClassifier(BaseClassifier):
         Number of features that each node draws to choose from; a float is a share of all features.
     class_weight : dict, "balanced" or None, default=None
         Weight by class, times the sample weights.
+    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
+        Per feature, or `{name or index: ...}` for some: 1, the prediction does not fall as the feature rises, all others being
+        equal; -1, it does not rise; 0, free.  The prediction is the
+        probability of the second of two classes; of more, the mean class index in the order of `classes_`.  For continuous and
+        ordinal features; missing values have no place in the order.
+    interaction_cst : list of lists of str or of int, "pairwise", "no_interactions" or None, default=None
+        Groups of features, by name or index: a node tests only features that share a group with all features tested above it.
+        Features in no group make up one more group.  "pairwise": at most two features on a path; "no_interactions": one.
     categorical_features : list of str or of int, or None, default=None
         Columns to be taken as nominal, by name or index.
     ordinal_features : dict or None, default=None
@@ -713,6 +721,8 @@ class CARTClassifier(BaseClassifier):
         max_split_p_value: float | None = None,
         max_features: float | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
+        monotonic_cst: ArrayLike | Mapping[Any, int] | None = None,
+        interaction_cst: Sequence[Any] | str | None = None,
         categorical_features: Sequence[str] | Sequence[int] | None = None,
         ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
         unseen: str = "as_missing",
@@ -745,6 +755,8 @@ class CARTClassifier(BaseClassifier):
         self.max_split_p_value = max_split_p_value
         self.max_features = max_features
         self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.categorical_features = categorical_features
         self.ordinal_features = ordinal_features
         self.unseen = unseen
@@ -803,6 +815,13 @@ class CARTRegressor(BaseRegressor):
         A node is split only by a gain per unit weight larger than this, in squared error; None: every split will do.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
+    monotonic_cst : array-like of shape (n_features,), dict or None, default=None
+        Per feature, or `{name or index: ...}` for some: 1, the prediction does not fall as the feature rises, all others being
+        equal; -1, it does not rise; 0, free.  The prediction is the mean of the leaf.  For continuous and
+        ordinal features; missing values have no place in the order.
+    interaction_cst : list of lists of str or of int, "pairwise", "no_interactions" or None, default=None
+        Groups of features, by name or index: a node tests only features that share a group with all features tested above it.
+        Features in no group make up one more group.  "pairwise": at most two features on a path; "no_interactions": one.
     categorical_features : list of str or of int, or None, default=None
         Columns to be taken as nominal, by name or index.
     ordinal_features : dict or None, default=None
@@ -870,6 +889,8 @@ class CARTRegressor(BaseRegressor):
         min_impurity: float = 0.0,
         min_gain: float | None = None,
         max_features: float | str | None = None,
+        monotonic_cst: ArrayLike | Mapping[Any, int] | None = None,
+        interaction_cst: Sequence[Any] | str | None = None,
         categorical_features: Sequence[str] | Sequence[int] | None = None,
         ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
         unseen: str = "as_missing",
@@ -894,6 +915,8 @@ class CARTRegressor(BaseRegressor):
         self.min_impurity = min_impurity
         self.min_gain = min_gain
         self.max_features = max_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.categorical_features = categorical_features
         self.ordinal_features = ordinal_features
         self.unseen = unseen

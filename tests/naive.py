@@ -20,12 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
+from fasttree._constraints import FREE, Constraints
 from fasttree._recipe import Limits, Recipe
 
 CONTINUOUS, ORDINAL, NOMINAL = 0, 1, 2
 
 Part = tuple[int, float]
 """A sample in a node: its row number and the weight of the part of it that is here."""
+
+Bounds = tuple[float, float]
+"""What the ordered values of the nodes below must not leave."""
 
 Missing = int | Literal["shares", "stop"]
 """Where a missing value goes: a branch, every branch by its weight, or nowhere (the sample stays)."""
@@ -64,6 +68,13 @@ class Problem:
     recipe: Recipe
     limits: Limits
     root: tuple[Part, ...]
+    constraints: Constraints = FREE
+
+    @cached_property
+    def middle(self) -> float:
+        """Of the range of the targets, from which the engine counts; so that both round alike."""
+        targets = [self.y[row] for row, _ in self.root]
+        return float(0.5 * min(targets) + 0.5 * max(targets))
 
     @cached_property
     def divides(self) -> bool:
@@ -112,6 +123,7 @@ def grow(
     sample_weight: NDArray[np.float64] | None,
     recipe: Recipe,
     limits: Limits,
+    constraints: Constraints = FREE,
 ) -> Node:
     """Grow the tree of `recipe` and return its root.
 
@@ -131,19 +143,23 @@ def grow(
         None counts every sample once.  Samples of weight 0 take no part.
     recipe, limits : Recipe, Limits
         `limits.max_features` is not supported: the twin looks at every feature.
+    constraints : Constraints
+        What predictions and paths must keep.
     """
     weights = [1.0] * len(y) if sample_weight is None else [float(w) for w in sample_weight]
     root = tuple((row, w) for row, w in enumerate(weights) if w > 0)
-    problem = Problem(columns, kinds, n_categories, y, n_classes, recipe, limits, root)
-    return grow_node(problem, list(root), depth=0, used=frozenset())
+    problem = Problem(columns, kinds, n_categories, y, n_classes, recipe, limits, root, constraints)
+    return grow_node(problem, list(root), depth=0, used=frozenset(), path=frozenset(), bounds=(-math.inf, math.inf))
 
 
-def grow_node(problem: Problem, parts: list[Part], depth: int, used: frozenset[int]) -> Node:
-    """`used`: features that a branch-per-category split above has used up."""
-    node = describe(problem, parts)
+def grow_node(
+    problem: Problem, parts: list[Part], depth: int, used: frozenset[int], path: frozenset[int], bounds: Bounds
+) -> Node:
+    """`used`: features that a branch-per-category split above has used up; `path`: all that are tested above."""
+    node = within(problem, describe(problem, parts), bounds)
     if must_be_leaf(problem, node, parts, depth):
         return node
-    split = best_split(problem, parts, used)
+    split = best_split(problem, parts, used, path, bounds)
     if split is None:
         return node
     if problem.form(split.feature) in ("category", "present"):
@@ -151,7 +167,10 @@ def grow_node(problem: Problem, parts: list[Part], depth: int, used: frozenset[i
     branches = hand_down(split)
     if independence_probability(problem, branches) > (problem.limits.max_split_p_value or 1.0):
         return node
-    children = [grow_node(problem, branch, depth + 1, used) if branch else empty_leaf(node) for branch in branches]
+    children = [
+        grow_node(problem, branch, depth + 1, used, path | {split.feature}, narrower) if branch else empty_leaf(node)
+        for branch, narrower in zip(branches, bounds_below(problem, split, bounds), strict=True)
+    ]
     errors = math.fsum(map(training_errors, children))
     if problem.recipe.release8 and errors >= training_errors(node) - RELEASE8_EPSILON:
         # Quinlan's collapse: a split that does not reduce the training errors is undone, from the bottom up
@@ -278,15 +297,23 @@ def hand_down(split: Split) -> list[list[Part]]:
 # Choice of the split
 
 
-def best_split(problem: Problem, parts: list[Part], used: frozenset[int]) -> Split | None:
+def best_split(
+    problem: Problem, parts: list[Part], used: frozenset[int], path: frozenset[int], bounds: Bounds
+) -> Split | None:
     """The winner among all features, or None if there is no admissible split."""
     node_impurity = impurity(problem, parts)
-    by_feature = [candidates(problem, parts, f, used) for f in range(len(problem.columns))]
+    by_feature = [
+        candidates(problem, parts, feature, used) if may_follow(problem, feature, path) else []
+        for feature in range(len(problem.columns))
+    ]
     if problem.recipe.release8:
         usable = [release8_best(problem, splits, parts) for splits in by_feature]
         winner = release8_winner(problem, [split for split in usable if split is not None], node_impurity)
     else:
-        allowed = [[split for split in splits if leaves_are_large_enough(problem, split)] for splits in by_feature]
+        allowed = [
+            [split for split in splits if leaves_are_large_enough(problem, split) and is_in_order(problem, split, bounds)]
+            for splits in by_feature
+        ]
         if problem.recipe.rank == "gain":
             winner = first_best(itertools.chain(*allowed), lambda split: split.gain, node_impurity)
         else:
@@ -336,6 +363,59 @@ def at_least_average(finalists: list[Split], node_impurity: float) -> list[Split
     """The splits whose gain is not below the average (Quinlan 1986)."""
     average = math.fsum(split.gain for split in finalists) / max(len(finalists), 1)
     return [split for split in finalists if split.gain >= average - tolerance(average, node_impurity)]
+
+
+# Constraints
+
+
+def may_follow(problem: Problem, feature: int, path: frozenset[int]) -> bool:
+    """May a feature be tested below the features of a path?"""
+    together = path | {feature}
+    if problem.constraints.pairwise:
+        return len(together) <= 2
+    return problem.constraints.sets is None or any(together <= set(group) for group in problem.constraints.sets)
+
+
+def ordered_value(problem: Problem, parts: list[Part]) -> float:
+    """What a monotone constraint puts in order: the mean class index, or the mean target."""
+    shift = 0.0 if problem.recipe.impurity != "squared_error" else problem.middle
+    return math.fsum(w * (problem.y[row] - shift) for row, w in parts) / weight(parts)
+
+
+def direction(problem: Problem, split: Split) -> int:
+    """Whether values must rise (1) or fall (-1) from the first branch to the second; 0: neither."""
+    monotone = problem.constraints.monotone
+    return monotone[split.feature] if monotone is not None and split.kind == "threshold" else 0
+
+
+def is_in_order(problem: Problem, split: Split, bounds: Bounds) -> bool:
+    """scikit-learn's rule: values within the bounds and in order, asked of the features that have a direction."""
+    if not direction(problem, split):
+        return True
+    first, second = (ordered_value(problem, branch) for branch in split.branches)
+    return all(bounds[0] <= value <= bounds[1] for value in (first, second)) and (second - first) * direction(problem, split) >= 0
+
+
+def bounds_below(problem: Problem, split: Split, bounds: Bounds) -> list[Bounds]:
+    if not direction(problem, split):
+        return [bounds] * len(split.branches)
+    middle = math.fsum(0.5 * ordered_value(problem, branch) for branch in split.branches)
+    below, above = (bounds[0], middle), (middle, bounds[1])
+    return [below, above] if direction(problem, split) > 0 else [above, below]
+
+
+def within(problem: Problem, node: Node, bounds: Bounds) -> Node:
+    """The node with a value within bounds: a class at the end takes weight from all classes."""
+    if problem.recipe.impurity == "squared_error":
+        low, high = (bound + problem.middle for bound in bounds)
+        return replace(node, value=[min(max(node.value[0], low), high)])
+    index = math.fsum(k * w for k, w in enumerate(node.value)) / node.weight
+    bound = min(max(index, bounds[0]), bounds[1])
+    if bound == index:
+        return node
+    last = len(node.value) - 1 if bound > index else 0
+    part = (bound - index) / (last - index)
+    return replace(node, value=[w * (1 - part) + part * node.weight * (k == last) for k, w in enumerate(node.value)])
 
 
 # Candidates of one feature
