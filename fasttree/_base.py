@@ -20,6 +20,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, _document, _grow, _prune, _sequence, _soften, _text
+from ._constraints import Constraints, constraints
 from ._parameters import (
     PRUNINGS,
     REGRESSION_PRUNINGS,
@@ -32,7 +33,6 @@ from ._parameters import (
     weigh_classes,
 )
 from ._prune import Samples
-from ._constraints import Constraints, constraints
 from ._recipe import Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
 from ._tree import STOP, Tree
@@ -311,9 +311,7 @@ class BaseTree(FittedModel):
         def grow(chosen: Samples = samples, rows: NDArray[np.intp] | None = None) -> Tree:
             scale = 1.0 if chosen is samples else _total(chosen) / _total(samples)
             scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
-            return _grow.grow(
-                table, target, chosen.weight, recipe, scaled, n_classes=n_classes, rows=rows, constraints=kept
-            )
+            return _grow.grow(table, target, chosen.weight, recipe, scaled, n_classes=n_classes, rows=rows, constraints=kept)
 
         def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
             if held_out is not None:

@@ -26,7 +26,7 @@ cdef inline double mean_value(const Problem* p, const int64_t* counts, int64_t s
 cdef inline bint in_order(
     const Problem* p, const Totals* node, int32_t direction, const int64_t* left, int64_t sum, int64_t weight,
 ) noexcept nogil:
-    """May a node be divided into `left` (class weights, or weight and sum) and the rest by a feature along which values are ordered?
+    """May a node be divided into `left` (class weights, or weight and sum) and the rest by a feature that asks for an order?
 
     Both values must lie within the node's bounds, and not fall (`direction` 1) or rise (-1) from left to right.
     """
@@ -103,7 +103,8 @@ cdef inline Side start_side(const Problem* p, Scratch* s, const Totals* lost, bi
 
 
 cdef inline int64_t drop_disordered(
-    const Problem* p, const Block* block, Scratch* s, const Totals* node, Side* side, const entry_t* entries, int32_t f, int64_t m,
+    const Problem* p, const Block* block, Scratch* s, const Totals* node, Side* side, const entry_t* entries, int32_t f,
+    int64_t m,
 ) noexcept nogil:
     """Keep the candidates of a chunk that the constraints allow; `side` goes along with them."""
     cdef int64_t kept = 0

@@ -79,8 +79,8 @@ def _directions(given: Any, schema: Schema) -> tuple[int, ...] | None:
         entries = list(given)
         if len(entries) != n_features:
             raise ValueError(
-                f"monotonic_cst has {len(entries)} entries, but X has {n_features} features: give one of -1, 0 and 1 for each, or "
-                f"a dict {{feature: -1, 0 or 1}}"
+                f"monotonic_cst has {len(entries)} entries, but X has {n_features} features: give one of -1, 0 and 1 for each, "
+                f"or a dict {{feature: -1, 0 or 1}}"
             )
     for feature, entry in zip(schema.features, entries, strict=True):
         if entry not in (-1, 0, 1):
@@ -122,7 +122,7 @@ def _feature(parameter: str, given: Any, schema: Schema) -> int:
     names = [feature.name for feature in schema.features]
     if isinstance(given, str) and schema.has_names and given in names:
         return names.index(given)
-    if isinstance(given, Integral) and not isinstance(given, bool) and 0 <= given < len(names):
+    if isinstance(given, Integral) and not isinstance(given, bool) and 0 <= int(given) < len(names):
         return int(given)
     known = f"the columns are {', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}"
     if not schema.has_names:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -384,7 +383,7 @@ def _in_bounds(tree: Tree, monotone: tuple[int, ...]) -> Tree:
     _core.clip_values(
         tree.first_child, tree.n_branches, tree.feature, tree.kind, directions, tree.task == "classification", value
     )
-    return replace(tree, value=value)
+    return tree.replace(value=value)
 
 
 def _without_useless_splits(tree: Tree) -> Tree:

@@ -297,9 +297,7 @@ def hand_down(split: Split) -> list[list[Part]]:
 # Choice of the split
 
 
-def best_split(
-    problem: Problem, parts: list[Part], used: frozenset[int], path: frozenset[int], bounds: Bounds
-) -> Split | None:
+def best_split(problem: Problem, parts: list[Part], used: frozenset[int], path: frozenset[int], bounds: Bounds) -> Split | None:
     """The winner among all features, or None if there is no admissible split."""
     node_impurity = impurity(problem, parts)
     by_feature = [
