@@ -804,6 +804,16 @@ cdef inline bint earlier_set(const uint8_t* a, const uint8_t* b, int64_t q) noex
     return a[first] != 0
 
 
+cdef inline bint earlier_single(const Cut* a, const Cut* b, int64_t q) noexcept nogil:
+    """`earlier_set` for one group against the rest, without a look at the sets; of equal sets the one with `missing` right.
+
+    {0} comes first.  All but g come before all but h if g > h: they go on with h where the others lack it.
+    """
+    cdef int64_t rank_a = q - a.at if a.at > 0 and q > 2 else 0
+    cdef int64_t rank_b = q - b.at if b.at > 0 and q > 2 else 0
+    return rank_a < rank_b or (rank_a == rank_b and a.missing > b.missing)
+
+
 cdef inline void canonical_side(uint8_t* side, int64_t q) noexcept nogil:
     """Side 0 is the one that contains the lowest code."""
     cdef int64_t g
@@ -932,10 +942,17 @@ cdef inline Cut best_groups(
                         s.order_gain[o] = max(s.order_gain[o], candidate.gain)
                         continue
                     candidate.missing = 1 - lost_left
+                    if single:
+                        # the side of group 0 is branch 0
+                        if g > 0:
+                            candidate.missing = lost_left
+                        if candidate.gain >= limit and (cut.form == NO_CUT or earlier_single(&candidate, &cut, q)):
+                            cut = candidate
+                        continue
                     if candidate.gain >= limit:
                         cut_side(p, s, q, &candidate, s.group_side)
                         # the side that the missing values joined may have become branch 1
-                        if s.group_side[g if single else ranked[g].group] == 1:
+                        if s.group_side[ranked[g].group] == 1:
                             candidate.missing = lost_left
                         if cut.form == NO_CUT or earlier_set(s.group_side, s.best_side, q) or (
                             candidate.missing > cut.missing and not earlier_set(s.best_side, s.group_side, q)

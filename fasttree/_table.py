@@ -32,6 +32,7 @@ Category: TypeAlias = str | int | float | bool
 
 MAX_SAMPLES = 2**31 - 1  # the tree counts samples in 32 bits where it can
 SMALL_TABLE = 2**22  # bytes: of a smaller table every column is read once
+MANY_CATEGORIES = 2**12  # a longer dictionary is looked up once, not for every block of rows
 EXACT_FLOAT32 = 2**24  # integers up to here are exact in float32
 
 
@@ -535,6 +536,8 @@ class Table:
             return block
         block = np.empty((stop - start, self.n_features))
         for j, feature in enumerate(self.schema.features):
+            if feature.categories is not None and len(feature.categories) > MANY_CATEGORIES and j not in self._kept:
+                self._kept[j] = self._read(j, 0, self.n_samples)
             column = self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop)
             block[:, j] = column
             if feature.kind is not Kind.CONTINUOUS:
