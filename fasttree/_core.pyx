@@ -18,9 +18,9 @@ import numpy as np
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
-from fasttree._count cimport count_codes, groups_from_counts, groups_from_list
+from fasttree._count cimport add_outputs, add_sample, count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
-from fasttree._impurity cimport class_risk, exact_add, exact_value, exact_zero, risk_of, tie_limit, xlogx
+from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._memory cimport (
     allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
@@ -32,7 +32,7 @@ from fasttree._rules cimport (
     Refinement, Samples, Verdict, Without, anneal, climb_from_all_sides, connect, count_failing, digits_of, divide, draw,
     fill_failing, holds, judge, lg, list_samples, put_in_order, simplify, try_all,
 )
-from fasttree._scan cimport cut_side, form_of, no_cut, order_groups, scan_feature
+from fasttree._scan cimport cut_side, form_of, gain_of_part, no_cut, order_groups, scan_feature
 from fasttree._types cimport *
 from fasttree._walk cimport TOGETHER, Flat, Step, add_shares, branch_of, stops, visit
 
@@ -295,7 +295,9 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     int64_t stack_capacity
     Child* children
     int64_t* child_counts
-    Exact* sums                    # per child: weight x target, then its squared deviations
+    Exact* sums                    # per child and target: weight x target, then weight x deviation
+    double* any_target             # per child and target: that of some sample
+    uint8_t* varies                # per child and target: whether another sample has another
     int64_t children_capacity
     int64_t* root_counts
     uint64_t* draw_keys
@@ -371,7 +373,7 @@ cdef void write_class_node(const Problem* p, Nodes* t, int64_t i, Totals* totals
     totals.risk = risk_of(p, totals.counts)
     t.n_samples[i] = totals.n
     t.weight[i] = weight
-    t.impurity[i] = class_risk(p.impurity, totals.counts, p.n_classes, p.unit) / weight if weight > 0 else 0
+    t.impurity[i] = plain_risk(p, totals.counts) / weight if weight > 0 else 0
     for k in range(p.n_classes):
         t.value[i * t.width + k] = <double> totals.counts[k] * p.unit
 
@@ -379,6 +381,7 @@ cdef void write_class_node(const Problem* p, Nodes* t, int64_t i, Totals* totals
 cdef bint is_leaf(const Problem* p, const Totals* totals, double impurity, int64_t depth) noexcept nogil:
     """Is the node too deep, too small or too pure to be split?"""
     cdef int32_t k
+    cdef int32_t n_pure = 0
     if p.max_depth >= 0 and depth >= p.max_depth:
         return True
     if totals.n < p.min_samples_split or totals.n < 2 * p.min_samples_leaf:
@@ -392,9 +395,8 @@ cdef bint is_leaf(const Problem* p, const Totals* totals, double impurity, int64
     if p.release8 and <double> totals.weight * p.unit < 2 * p.min_branch_weight * (1 - 1e-12):
         return True
     for k in range(p.n_classes):
-        if totals.counts[k] == totals.weight:
-            return True
-    return False
+        n_pure += totals.counts[k] == totals.weight
+    return p.n_classes > 0 and n_pure == p.n_outputs
 
 
 cdef inline uint32_t category_of(const Problem* p, const Block* block, int32_t f, uint32_t code, uint32_t row) noexcept nogil:
@@ -649,7 +651,8 @@ cdef int reserve_children(const Problem* p, Work* w, int64_t n) noexcept nogil:
         return 0
     n = max(n, 2 * w.children_capacity)
     if (resize(<void**> &w.children, n * sizeof(Child)) or resize(<void**> &w.child_counts, n * p.width * sizeof(int64_t))
-            or resize(<void**> &w.sums, n * sizeof(Exact))):
+            or resize(<void**> &w.sums, n * p.n_outputs * sizeof(Exact))
+            or resize(<void**> &w.any_target, n * p.n_outputs * sizeof(double)) or resize(<void**> &w.varies, n * p.n_outputs)):
         return -1
     w.children_capacity = n
     return 0
@@ -660,38 +663,83 @@ cdef double gain_of_children(const Problem* p, Work* w, int64_t n_children) noex
 
     From exact sums, so that it does not depend on how the cut was found, which may round otherwise in the last bit.
     """
-    cdef int64_t* together = w.scratch.left
-    cdef double weight = 0
-    cdef double sum = 0
-    cdef double gain = 0
-    cdef double part
+    cdef Totals whole
     cdef Totals* totals
-    cdef int64_t b, mean
+    cdef double gain = 0
+    cdef int64_t b
     cdef int32_t k
-    if p.n_classes:
-        memset(together, 0, p.n_classes * sizeof(int64_t))
-        for b in range(n_children):
-            totals = &w.children[b].totals
-            gain -= risk_of(p, totals.counts)
-            for k in range(p.n_classes):
-                together[k] += totals.counts[k]
-        return max(gain + risk_of(p, together), 0.0)
-    # sum of squares between the children: of their sums around a common mean
-    mean = 0
-    for b in range(n_children):
-        weight += <double> w.children[b].totals.weight
-        sum += <double> w.children[b].totals.sum
-    if not p.weighted:
-        mean = <int64_t> (sum / weight)
-        sum = 0
-        for b in range(n_children):
-            totals = &w.children[b].totals
-            sum += <double> (totals.sum - mean * totals.weight)
+    whole.counts = w.scratch.left
+    whole.weight = 0
+    whole.sum = 0
+    memset(whole.counts, 0, p.n_counts * sizeof(int64_t))
     for b in range(n_children):
         totals = &w.children[b].totals
-        part = <double> (totals.sum - mean * totals.weight) - sum * (<double> totals.weight / weight)
-        gain += part * part / <double> totals.weight
-    return gain * p.y_unit * p.y_unit / p.unit
+        whole.weight += totals.weight
+        whole.sum += totals.sum
+        for k in range(p.n_counts):
+            whole.counts[k] += totals.counts[k]
+    for b in range(n_children):
+        totals = &w.children[b].totals
+        if p.n_classes:
+            gain -= risk_of(p, totals.counts)
+        else:
+            gain += gain_of_part(p, &whole, totals.counts if p.n_counts else &totals.sum, totals.weight)
+    return max(gain + risk_of(p, whole.counts) if p.n_classes else gain, 0.0)
+
+
+cdef void describe_children(
+    const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
+) noexcept nogil:
+    """Store the means of numeric targets in the children, and the impurity around them.
+
+    Exact sums: w.sums holds weight x target.  Where all targets are equal the mean is that, and not what rounding makes of it.
+    """
+    cdef Scratch* s = w.scratch
+    cdef Nodes* t = w.nodes
+    cdef Child* child
+    cdef int32_t n_outputs = p.n_outputs
+    cdef int64_t i, b, weight
+    cdef int32_t o
+    cdef uint32_t row
+    cdef double y, risk
+    cdef size_t at, place
+    for b in range(n_children):
+        child = &w.children[b]
+        for o in range(n_outputs):
+            at = b * n_outputs + o
+            t.value[child.id * n_outputs + o] = exact_value(&w.sums[at]) / (<double> child.totals.weight * p.unit)
+            w.sums[at] = p.zero_deviation[o]
+            w.varies[at] = False
+    for i in range(n):
+        row = rows[i]
+        b = s.side[row] if two else s.branch[row]
+        if b == STAY:
+            continue
+        weight = 1 if block.weight == NULL else block.weight[row]
+        if n_outputs == 1:
+            w.varies[b] |= block.y[row] != w.any_target[b]
+            risk = deviation(p.impurity, block.y[row], t.value[w.children[b].id])
+            exact_add(&w.sums[b], <double> weight * p.unit * risk)
+            continue
+        at = b * n_outputs
+        place = w.children[b].id * n_outputs
+        for o in range(n_outputs):
+            y = block.y[<size_t> row * n_outputs + o]
+            w.varies[at + o] |= y != w.any_target[at + o]
+            exact_add(&w.sums[at + o], <double> weight * p.unit * deviation(p.impurity, y, t.value[place + o]))
+    for b in range(n_children):
+        child = &w.children[b]
+        risk = 0
+        for o in range(n_outputs):
+            at = b * n_outputs + o
+            if w.varies[at]:
+                risk += max(exact_value(&w.sums[at]), 0.0) / n_outputs
+            else:
+                t.value[child.id * n_outputs + o] = w.any_target[at]
+        child.totals.risk = risk
+        t.n_samples[child.id] = child.totals.n
+        t.weight[child.id] = <double> child.totals.weight * p.unit
+        t.impurity[child.id] = risk / t.weight[child.id]
 
 
 cdef double count_children(
@@ -708,8 +756,10 @@ cdef double count_children(
     cdef int64_t n_spread = 0
     cdef int64_t known = 0
     cdef int64_t heaviest
+    cdef int32_t n_outputs = p.n_outputs
+    cdef int32_t o
     cdef uint32_t row
-    cdef double mean, gain
+    cdef double gain
     memset(w.child_counts, 0, n_children * p.width * sizeof(int64_t))
     for b in range(n_children):
         child = &w.children[b]
@@ -717,7 +767,8 @@ cdef double count_children(
         child.totals.weight = 0
         child.totals.sum = 0
         child.totals.counts = w.child_counts + b * p.width
-        w.sums[b] = p.zero
+        for o in range(0 if p.n_classes else n_outputs):
+            w.sums[b * n_outputs + o] = p.zero[o]
     for i in range(n):
         row = rows[i]
         b = s.side[row] if two else s.branch[row]
@@ -726,13 +777,16 @@ cdef double count_children(
             continue
         child = &w.children[b]
         weight = 1 if block.weight == NULL else block.weight[row]
-        child.totals.n += 1
-        child.totals.weight += weight
+        add_sample(p, block, &child.totals, row, weight)
         if p.n_classes:
-            child.totals.counts[block.label[row]] += weight
-        else:
-            child.totals.sum += block.ysum[row]
+            continue
+        if n_outputs == 1:
+            w.any_target[b] = block.y[row]
             exact_add(&w.sums[b], <double> weight * p.unit * block.y[row])
+            continue
+        for o in range(n_outputs):
+            w.any_target[b * n_outputs + o] = block.y[<size_t> row * n_outputs + o]
+            exact_add(&w.sums[b * n_outputs + o], <double> weight * p.unit * block.y[<size_t> row * n_outputs + o])
     gain = gain_of_children(p, w, n_children)
     for b in range(n_children):
         known += w.children[b].totals.weight
@@ -748,39 +802,16 @@ cdef double count_children(
             if s.branch[row] == SPREAD:
                 if block.weight[row] < p.min_part:
                     s.branch[row] = <uint32_t> heaviest
-                    child = &w.children[heaviest]
-                    child.totals.n += 1
-                    child.totals.weight += block.weight[row]
-                    child.totals.counts[block.label[row]] += block.weight[row]
+                    add_sample(p, block, &w.children[heaviest].totals, row, block.weight[row])
                     continue
                 for b in range(n_children):
                     child = &w.children[b]
-                    weight = spread_weight(block.weight[row], child.share)
-                    child.totals.n += 1
-                    child.totals.weight += weight
-                    child.totals.counts[block.label[row]] += weight
+                    add_sample(p, block, &child.totals, row, spread_weight(block.weight[row], child.share))
     if p.n_classes:
         for b in range(n_children):
             write_class_node(p, t, w.children[b].id, &w.children[b].totals)
-        return gain
-    for b in range(n_children):
-        mean = exact_value(&w.sums[b]) / (<double> w.children[b].totals.weight * p.unit)
-        t.value[w.children[b].id] = mean
-        w.sums[b] = p.zero_square
-    for i in range(n):
-        row = rows[i]
-        b = s.side[row] if two else s.branch[row]
-        if b == STAY:
-            continue
-        weight = 1 if block.weight == NULL else block.weight[row]
-        mean = block.y[row] - t.value[w.children[b].id]
-        exact_add(&w.sums[b], <double> weight * p.unit * mean * mean)
-    for b in range(n_children):
-        child = &w.children[b]
-        child.totals.risk = max(exact_value(&w.sums[b]), 0.0)
-        t.n_samples[child.id] = child.totals.n
-        t.weight[child.id] = <double> child.totals.weight * p.unit
-        t.impurity[child.id] = child.totals.risk / t.weight[child.id]
+    else:
+        describe_children(p, block, w, rows, n, n_children, two)
     return gain
 
 
@@ -1269,25 +1300,23 @@ cdef int start(
 cdef void totals_of(const Problem* p, const Block* block, Totals* totals) noexcept nogil:
     """Totals of all rows of a block, but for the risk."""
     cdef uint32_t i
-    cdef int64_t weight
-    totals.n = block.n
+    totals.n = 0
     totals.weight = 0
     totals.sum = 0
     memset(totals.counts, 0, p.width * sizeof(int64_t))
     for i in range(block.n):
-        weight = 1 if block.weight == NULL else block.weight[i]
-        totals.weight += weight
-        if p.n_classes:
-            totals.counts[block.label[i]] += weight
-        else:
-            totals.sum += block.ysum[i]
+        add_sample(p, block, totals, i, 1 if block.weight == NULL else block.weight[i])
 
 
 cdef void write_root(Problem* p, const Block* block, Nodes* t, Totals* totals) noexcept nogil:
     """Write node 0, which holds all rows, and complete the problem with their weight."""
-    cdef Exact sum = p.zero
-    cdef double mean, deviation
+    cdef Exact sum
+    cdef double risk = 0
+    cdef double mean, weight
+    cdef size_t at
     cdef uint32_t i
+    cdef int32_t o
+    cdef bint varies
     t.n = 1
     blank_node(t, 0, -1)
     totals_of(p, block, totals)
@@ -1295,17 +1324,23 @@ cdef void write_root(Problem* p, const Block* block, Nodes* t, Totals* totals) n
     if p.n_classes:
         write_class_node(p, t, 0, totals)
         return
-    for i in range(block.n):
-        exact_add(&sum, (p.unit if block.weight == NULL else block.weight[i] * p.unit) * block.y[i])
-    mean = exact_value(&sum) / p.total_weight
-    sum = p.zero_square
-    for i in range(block.n):
-        deviation = block.y[i] - mean
-        exact_add(&sum, (p.unit if block.weight == NULL else block.weight[i] * p.unit) * deviation * deviation)
-    t.value[0] = mean
+    for o in range(p.n_outputs):
+        sum = p.zero[o]
+        varies = False
+        for i in range(block.n):
+            at = <size_t> i * p.n_outputs + o
+            varies = varies or block.y[at] != block.y[o]
+            exact_add(&sum, (p.unit if block.weight == NULL else block.weight[i] * p.unit) * block.y[at])
+        mean = exact_value(&sum) / p.total_weight if varies else block.y[o]
+        sum = p.zero_deviation[o]
+        for i in range(block.n):
+            weight = p.unit if block.weight == NULL else block.weight[i] * p.unit
+            exact_add(&sum, weight * deviation(p.impurity, block.y[<size_t> i * p.n_outputs + o], mean))
+        t.value[o] = mean
+        risk += max(exact_value(&sum), 0.0) / p.n_outputs
     t.n_samples[0] = block.n
     t.weight[0] = p.total_weight
-    t.impurity[0] = max(exact_value(&sum), 0.0) / p.total_weight
+    t.impurity[0] = risk / p.total_weight
 
 
 cdef int run(
@@ -1371,6 +1406,7 @@ cdef int shrink(
     """
     cdef uint32_t n = node.n
     cdef uint32_t i, row, code, dense
+    cdef size_t here, there
     cdef int32_t a, f
     cdef const entry_t* entries
     cdef uint32_t* out
@@ -1381,11 +1417,12 @@ cdef int shrink(
         row = rows[i]
         place[row] = i
         (<uint32_t*> small.origin)[i] = row if block.origin == NULL else block.origin[row]
+        here, there = <size_t> i * p.n_outputs, <size_t> row * p.n_outputs
         if p.n_classes:
-            (<uint16_t*> small.label)[i] = block.label[row]
+            memcpy(<uint16_t*> small.label + here, block.label + there, p.n_outputs * sizeof(uint16_t))
         else:
-            (<double*> small.y)[i] = block.y[row]
-            (<int64_t*> small.ysum)[i] = block.ysum[row]
+            memcpy(<double*> small.y + here, block.y + there, p.n_outputs * sizeof(double))
+            memcpy(<int64_t*> small.ysum + here, block.ysum + there, p.n_outputs * sizeof(int64_t))
         if block.weight != NULL:
             small.weight[i] = block.weight[row]
     for f in range(p.n_features):
@@ -1469,6 +1506,7 @@ cdef void carve_scratch(
     s.side = <uint8_t*> carve(cursor, n, measuring)
     s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
     s.pca = <double*> carve(cursor, (2 * SQUARED * SQUARED + 4 * width) * 8 if principal else 0, measuring)
+    s.pca_scale = <double*> carve(cursor, width * 8 if principal else 0, measuring)
     s.order_gain = <double*> carve(cursor, (width + 1) * 8, measuring)
 
 
@@ -1494,6 +1532,8 @@ cdef void free_work(Work* w, bint loose) noexcept nogil:
     free(w.children)
     free(w.child_counts)
     free(w.sums)
+    free(w.any_target)
+    free(w.varies)
     memset(w, 0, sizeof(Work))
 
 
@@ -1556,7 +1596,8 @@ cdef dict take_nodes(Nodes* t):
     return out
 
 
-IMPURITY = {"gini": GINI, "entropy": ENTROPY, "misclassification": MISCLASSIFICATION, "squared_error": SQUARED_ERROR}
+IMPURITY = {"gini": GINI, "entropy": ENTROPY, "misclassification": MISCLASSIFICATION, "squared_error": SQUARED_ERROR,
+            "poisson": POISSON, "absolute_error": ABSOLUTE_ERROR}
 FORM = {"category": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED,
         "groups": MERGED}
 RANK = {"gain": GAIN, "gain_ratio": GAIN_RATIO, "plain_gain_ratio": PLAIN_RATIO}
@@ -1565,16 +1606,16 @@ MISSING = {"error": REFUSE, "fractional": FRACTIONAL, "direction": DIRECTION}
 
 def grow(
     Encoding encoding,
-    const uint16_t[::1] label,
-    const double[::1] y,
-    const int64_t[::1] ysum,
+    const uint16_t[:, ::1] label,
+    const double[:, ::1] y,
+    const int64_t[:, ::1] ysum,
     int64_t[::1] weight,
     *,
-    int32_t n_classes,
+    const int32_t[::1] first_class,
     double unit,
-    double y_unit,
-    double y_bound,
-    double square_bound,
+    const double[::1] y_unit,
+    const double[::1] y_bound,
+    const double[::1] deviation_bound,
     int32_t impurity,
     int32_t nominal,
     int32_t ordinal,
@@ -1606,15 +1647,17 @@ def grow(
 
     Parameters
     ----------
-    label : (n,) class codes, or None for regression
-    y, ysum : (n,) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
+    label : (n, n_outputs) class of each target as a column of the class weights, or None for regression
+    y, ysum : (n, n_outputs) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
+    first_class : (n_outputs + 1,) column of the first class of each target, and their number; None for regression
+    y_unit : (n_outputs,), or None for classification; so are the bounds
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
     n_cases : weight of the whole training set, of which these samples may be some
     monotone : (n_features,) whether values rise (1) or fall (-1) with a feature, or None
     sets_start, sets_of, members_start, members : sets of features that may stand on one path, each by its members, and the sets
         of each feature, as starts and entries; or None
     pairwise : any two features may stand on one path, and no more
-    y_bound, square_bound : no weight x |target|, and no weight x squared deviation from a mean, is larger
+    y_bound, deviation_bound : no weight x |target|, and no weight x deviation from what a node answers, is larger
 
     Returns
     -------
@@ -1646,6 +1689,8 @@ def grow(
     cdef int64_t n_sets = 0
     cdef uint32_t* place
     cdef size_t* small_lists
+    cdef Exact* zeros
+    cdef int32_t n_outputs, n_classes
     cdef int status = -1
     cdef bint wide = encoding.wide
     cdef bint branches, principal
@@ -1660,8 +1705,14 @@ def grow(
     memset(&sets, 0, sizeof(FeatureSets))
     memset(&block, 0, sizeof(Block))
     p.n_features = d
+    n_outputs = <int32_t> (y.shape[1] if label is None else label.shape[1])
+    n_classes = 0 if label is None else first_class[n_outputs]
     p.n_classes = n_classes
-    p.width = n_classes if n_classes else 1
+    p.n_outputs = n_outputs
+    p.n_counts = n_outputs if label is None and n_outputs > 1 else n_classes
+    p.width = max(p.n_counts, 1)
+    if label is not None:
+        p.first_class = &first_class[0]
     p.impurity = impurity
     p.nominal = nominal
     p.ordinal = ordinal
@@ -1670,7 +1721,6 @@ def grow(
     p.release8 = release8
     p.weighted = weight is not None
     p.unit = unit
-    p.y_unit = y_unit
     p.n_cases = n_cases
     p.max_depth = max_depth
     p.min_samples_split = min_samples_split
@@ -1693,7 +1743,11 @@ def grow(
     p.category = encoding.category
     branches = missing == FRACTIONAL or nominal == DECLARED or nominal == PRESENT or ordinal == DECLARED or ordinal == PRESENT
     p.lazy = not branches and not p.draws and not rank and not release8
-    if n_classes == 0 or (n_classes == 2 and impurity == GINI):
+    if n_outputs > 1:
+        p.sweep = OUTPUTS
+    elif impurity == POISSON:
+        p.sweep = DEVIANCE
+    elif n_classes == 0 or (n_classes == 2 and impurity == GINI):
         p.sweep = LINEAR
     elif weight is None and impurity == GINI:
         p.sweep = SQUARES
@@ -1714,16 +1768,15 @@ def grow(
         p.sets = &sets
     root.low = -INFINITY
     root.high = INFINITY
-    p.zero = exact_zero(y_bound, n)
-    p.zero_square = exact_zero(square_bound, n)
     nodes.width = p.width
 
     block.n = <uint32_t> n
     if label is not None:
-        block.label = &label[0]
+        block.label = &label[0, 0]
     if y is not None:
-        block.y = &y[0]
-        block.ysum = &ysum[0]
+        block.y = &y[0, 0]
+        block.ysum = &ysum[0, 0]
+        p.y_unit = &y_unit[0]
     if weight is not None:
         block.weight = &weight[0]
     block.codes = encoding.codes
@@ -1733,7 +1786,7 @@ def grow(
     for f in range(d):
         if not encoding.counted[f] and encoding.kind[f] != CONTINUOUS:
             n_groups = max(n_groups, min(<int64_t> encoding.n_codes[f], n))
-        principal = principal or (encoding.kind[f] == NOMINAL and nominal == SUBSET and n_classes > 2)
+        principal = principal or (encoding.kind[f] == NOMINAL and nominal == SUBSET and (p.n_counts > 2 or n_outputs > 1))
 
     try:
         # one buffer for everything whose size is known now: measured first, then carved
@@ -1751,9 +1804,10 @@ def grow(
             place = <uint32_t*> carve(&cursor, n * 4 if wide else 0, i == 0)
             small_lists = <size_t*> carve(&cursor, d * sizeof(size_t), i == 0)
             small.origin = <uint32_t*> carve(&cursor, rows * 4, i == 0)
-            small.label = <uint16_t*> carve(&cursor, rows * 2 if n_classes else 0, i == 0)
-            small.y = <double*> carve(&cursor, 0 if n_classes else rows * 8, i == 0)
-            small.ysum = <int64_t*> carve(&cursor, 0 if n_classes else rows * 8, i == 0)
+            small.label = <uint16_t*> carve(&cursor, rows * n_outputs * 2 if n_classes else 0, i == 0)
+            small.y = <double*> carve(&cursor, 0 if n_classes else rows * n_outputs * 8, i == 0)
+            small.ysum = <int64_t*> carve(&cursor, 0 if n_classes else rows * n_outputs * 8, i == 0)
+            zeros = <Exact*> carve(&cursor, 0 if n_classes else 2 * n_outputs * sizeof(Exact), i == 0)
             small.weight = <int64_t*> carve(&cursor, rows * 8 if p.weighted else 0, i == 0)
             small.codes = <uint8_t*> carve(&cursor, rows * encoding.n_counted, i == 0)
             if buffer == NULL:
@@ -1765,6 +1819,11 @@ def grow(
             small.weight = NULL
         memset(small_lists, 0, d * sizeof(size_t))
         memset(sets.hits, 0, n_sets * sizeof(int32_t))
+        if n_classes == 0:
+            for f in range(n_outputs):
+                zeros[f] = exact_zero(y_bound[f], n)
+                zeros[n_outputs + f] = exact_zero(deviation_bound[f], n)
+            p.zero, p.zero_deviation = zeros, zeros + n_outputs
         p.list_below = list_below
         p.xlogx = table
         for f in range(d):

@@ -9,6 +9,32 @@ from libc.string cimport memcpy, memset
 from fasttree._types cimport Block, Problem, Scratch, Totals, code_of, entry_t, row_of
 
 
+cdef inline void add_outputs(
+    const Problem* p, const Block* block, int64_t* counts, uint32_t row, int64_t weight,
+) noexcept nogil:
+    """Several targets: add a sample to the class weights, or its targets to the sums."""
+    cdef size_t at = <size_t> row * p.n_outputs
+    cdef int32_t o
+    if p.n_classes:
+        for o in range(p.n_outputs):
+            counts[block.label[at + o]] += weight
+    else:
+        for o in range(p.n_outputs):
+            counts[o] += block.ysum[at + o]
+
+
+cdef inline void add_sample(const Problem* p, const Block* block, Totals* totals, uint32_t row, int64_t weight) noexcept nogil:
+    """Add a sample to totals, but for the risk."""
+    totals.n += 1
+    totals.weight += weight
+    if p.n_outputs > 1:
+        add_outputs(p, block, totals.counts, row, weight)
+    elif p.n_classes:
+        totals.counts[block.label[row]] += weight
+    else:
+        totals.sum += block.ysum[row]
+
+
 cdef inline void count_codes(
     const Problem* p, const Block* block, const uint8_t* codes, uint32_t n_codes,
     const uint32_t* rows, int64_t n, Scratch* s,
@@ -20,6 +46,15 @@ cdef inline void count_codes(
     cdef uint32_t row, code
     memset(hist, 0, <size_t> n_codes * width * sizeof(int64_t))
     memset(s.hist_n, 0, n_codes * sizeof(int64_t))
+    if p.n_outputs > 1:
+        memset(s.hist_w, 0, n_codes * sizeof(int64_t))
+        for i in range(n):
+            row = rows[i]
+            code = codes[row]
+            s.hist_n[code] += 1
+            s.hist_w[code] += 1 if block.weight == NULL else block.weight[row]
+            add_outputs(p, block, &hist[<size_t> code * width], row, 1 if block.weight == NULL else block.weight[row])
+        return
     if block.weight == NULL:
         if p.n_classes:
             for i in range(n):
@@ -55,7 +90,7 @@ cdef inline int64_t groups_from_counts(const Problem* p, uint32_t n_codes, Scrat
     cdef uint32_t code
     lost.n = s.hist_n[0]
     lost.weight = s.hist_w[0]
-    if p.n_classes:
+    if p.n_counts:
         memcpy(lost.counts, s.hist, width * sizeof(int64_t))
     else:
         lost.sum = s.hist[0]
@@ -82,18 +117,13 @@ cdef inline int64_t groups_from_list(
     lost.n = 0
     lost.weight = 0
     lost.sum = 0
-    if p.n_classes:
+    if p.n_counts:
         memset(lost.counts, 0, width * sizeof(int64_t))
     for i in range(n):
         row = row_of(entries[i])
         w = 1 if block.weight == NULL else block.weight[row]
         if code_of(entries[i]) == 0:
-            lost.n += 1
-            lost.weight += w
-            if p.n_classes:
-                lost.counts[block.label[row]] += w
-            else:
-                lost.sum += block.ysum[row]
+            add_sample(p, block, lost, row, w)
             continue
         if code_of(entries[i]) != code:
             code = code_of(entries[i])
@@ -105,7 +135,9 @@ cdef inline int64_t groups_from_list(
             memset(&s.group_stat[q * width], 0, width * sizeof(int64_t))
         s.group_n[q] += 1
         s.group_w[q] += w
-        if p.n_classes:
+        if p.n_outputs > 1:
+            add_outputs(p, block, &s.group_stat[q * width], row, w)
+        elif p.n_classes:
             s.group_stat[q * width + block.label[row]] += w
         else:
             s.group_stat[q] += block.ysum[row]

@@ -32,6 +32,8 @@ FIXED_POINT_BITS = 61  # sums of weights stay below 2**62
 NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: look at all near that
 RELEASE8_TOLERANCE = 1e-3
 
+OF_NUMBERS = ("squared_error", "absolute_error", "poisson")  # impurities of numeric targets
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -87,24 +89,24 @@ def grow(
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
-    labels = values = sums = None
-    y_unit = y_bound = square_bound = 0.0
+    labels = values = sums = first_class = y_unit = y_bound = deviation_bound = None
     if n_classes:
-        labels = np.ascontiguousarray(target, dtype=np.uint16)
+        labels = np.ascontiguousarray(target, dtype=np.uint16)[:, None]
+        first_class = np.array([0, n_classes], dtype=np.int32)
     else:
-        values = np.ascontiguousarray(target, dtype=np.float64)
-        sums, y_unit, y_bound, square_bound = _fixed_point_targets(values, weight, unit)
+        values = np.ascontiguousarray(target, dtype=np.float64)[:, None]
+        sums, y_unit, y_bound, deviation_bound = _fixed_point_targets(values, weight, unit, recipe.impurity)
     grown = _core.grow(
         encoding,
         labels,
         values,
         sums,
         weight,
-        n_classes=n_classes,
+        first_class=first_class,
         unit=unit,
         y_unit=y_unit,
         y_bound=y_bound,
-        square_bound=square_bound,
+        deviation_bound=deviation_bound,
         impurity=_core.IMPURITY[recipe.impurity],
         nominal=_core.FORM[recipe.nominal],
         ordinal=_core.FORM[recipe.ordinal],
@@ -150,10 +152,10 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         Naming the two choices.
     """
     forms = {recipe.nominal, recipe.ordinal}
-    if n_classes == 0 and recipe.impurity != "squared_error":
+    if n_classes == 0 and recipe.impurity not in OF_NUMBERS:
         raise ValueError(f"impurity={recipe.impurity!r} needs classes; use impurity='squared_error' for numeric targets")
-    if n_classes and recipe.impurity == "squared_error":
-        raise ValueError("impurity='squared_error' needs a numeric target; use 'gini', 'entropy' or 'misclassification'")
+    if n_classes and recipe.impurity in OF_NUMBERS:
+        raise ValueError(f"impurity={recipe.impurity!r} needs a numeric target; use 'gini', 'entropy' or 'misclassification'")
     if "groups" in forms and not (recipe.release8 and recipe.missing == "fractional"):
         raise ValueError(
             "groups of categories are a search of C4.5 Release 8: nominal='groups' needs release8=True and missing='fractional'"
@@ -277,19 +279,35 @@ def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt
 
 
 def _fixed_point_targets(
-    values: Floats, weight: npt.NDArray[np.int64] | None, unit: float
-) -> tuple[npt.NDArray[np.int64], float, float, float]:
-    """weight x target as multiples of a power of two; that unit; bounds of weight x |target| and weight x deviation squared."""
-    low, high = float(values.min()), float(values.max())
-    products = values - (0.5 * low + 0.5 * high)
-    largest = 1.0
-    if weight is not None:
-        products *= weight * unit
-        largest = float(weight.max()) * unit
-    total = float(np.abs(products).sum())
-    y_unit = _power_of_two_quantum(total) if total > 0 else 1.0
-    bound, square_bound = largest * max(abs(low), abs(high)), largest * (high - low) ** 2
-    return np.rint(products / y_unit).astype(np.int64), y_unit, bound, square_bound
+    values: Floats, weight: npt.NDArray[np.int64] | None, unit: float, impurity: str
+) -> tuple[npt.NDArray[np.int64], Floats, Floats, Floats]:
+    """weight x target as multiples of a power of two, per target; those units; bounds of weight x |target| and x deviation.
+
+    Targets are taken from the middle of their range, but for Poisson, where the sums themselves are compared.
+    """
+    n_outputs = values.shape[1]
+    sums = np.empty(values.shape, dtype=np.int64)
+    y_unit, y_bound, deviation_bound = np.empty(n_outputs), np.empty(n_outputs), np.empty(n_outputs)
+    weights = None if weight is None else weight * unit
+    largest = 1.0 if weights is None else float(weights.max())
+    for output in range(n_outputs):
+        column = values[:, output]
+        low, high = float(column.min()), float(column.max())
+        products = column - (0.0 if impurity == "poisson" else 0.5 * low + 0.5 * high)
+        if weights is not None:
+            products *= weights
+        total = float(np.abs(products).sum())
+        y_unit[output] = _power_of_two_quantum(total) if total > 0 else 1.0
+        sums[:, output] = np.rint(products / y_unit[output])
+        y_bound[output] = largest * max(abs(low), abs(high))
+        if impurity == "poisson":
+            # what is not 0 stays so; and no mean is smaller than the lightest sample's share of the largest target
+            sums[:, output] = np.maximum(sums[:, output], column > 0)
+            lightest = 1 / len(column) if weights is None else float(weights.min() / weights.sum())
+            deviation_bound[output] = y_bound[output] * (1 - np.log(lightest))
+        else:
+            deviation_bound[output] = largest * (high - low) ** (1 if impurity == "absolute_error" else 2)
+    return sums, y_unit, y_bound, deviation_bound
 
 
 # --- out of the engine

@@ -3,10 +3,12 @@
 Also the sums that must not depend on the order of their terms, and the rule for ties.
 """
 
-from libc.math cimport INFINITY, fabs, llrint, log, log2
+from libc.math cimport INFINITY, fabs, llrint, log, log1p, log2
 from libc.stdint cimport int32_t, int64_t
 
-from fasttree._types cimport ENTROPY, GINI, RELATIVE_TIE, RISK_TIE, TABLE, Exact, Problem, Scratch, Totals
+from fasttree._types cimport (
+    ABSOLUTE_ERROR, ENTROPY, GINI, POISSON, RELATIVE_TIE, RISK_TIE, TABLE, Exact, Problem, Scratch, Totals,
+)
 
 
 cdef inline Exact exact_zero(double bound, int64_t n) noexcept nogil:
@@ -86,10 +88,19 @@ cdef inline double table_risk(const Problem* p, const int64_t* counts) noexcept 
     return <double> (p.xlogx[total] - part) * p.xlogx_unit
 
 
+cdef inline double plain_risk(const Problem* p, const int64_t* counts) noexcept nogil:
+    """weight x impurity from the class weights; of several targets the mean."""
+    cdef double total = 0
+    cdef int32_t o
+    if p.n_outputs == 1:
+        return class_risk(p.impurity, counts, p.n_classes, p.unit)
+    for o in range(p.n_outputs):
+        total += class_risk(p.impurity, counts + p.first_class[o], p.first_class[o + 1] - p.first_class[o], p.unit)
+    return total / p.n_outputs
+
+
 cdef inline double risk_of(const Problem* p, const int64_t* counts) noexcept nogil:
-    if p.sweep == TABLE:
-        return table_risk(p, counts)
-    return class_risk(p.impurity, counts, p.n_classes, p.unit)
+    return table_risk(p, counts) if p.sweep == TABLE else plain_risk(p, counts)
 
 
 cdef inline double linear_gain(double n, double total, double n_left, double left, double scale) noexcept nogil:
@@ -134,6 +145,61 @@ cdef extern from *:
     double linear_gains "fasttree_linear_gains"(
         const double* left, const double* weights, const int32_t* positions, double* gains, int64_t m,
         double offset, double n, double total, double scale) noexcept nogil
+
+
+cdef inline double surplus(double d) noexcept nogil:
+    """(1 + d) log(1 + d) - d for d >= -1, also where that cancels."""
+    if d <= -1:
+        return 1
+    if fabs(d) < 0.02:
+        return d * d * (1 / 2.0 - d * (1 / 6.0 - d * (1 / 12.0 - d * (1 / 20.0 - d * (1 / 30.0 - d * (
+            1 / 42.0 - d * (1 / 56.0 - d / 72)))))))
+    return (1 + d) * log1p(d) - d
+
+
+cdef inline double deviation(int32_t impurity, double y, double centre) noexcept nogil:
+    """What a target adds to the impurity of a node that answers with `centre`, per unit weight."""
+    if impurity == POISSON:             # y log(y / centre) - y + centre
+        return centre * surplus((y - centre) / centre) if centre > 0 else 0
+    if impurity == ABSOLUTE_ERROR:
+        return fabs(y - centre)
+    return (y - centre) * (y - centre)
+
+
+cdef inline double deviance_of_part(int64_t n, int64_t total, int64_t n_part, int64_t part) noexcept nogil:
+    """Poisson: by how much the mean of a part beats that of the whole on that part, in quanta of the sums.
+
+    part log(mean of part / mean) - part + mean x n_part.  Both means are taken less a whole number, so that little cancels.
+    """
+    cdef int64_t base = total // n
+    cdef double rest = <double> (total - base * n)
+    cdef double mean = <double> base + rest / <double> n
+    cdef double above = <double> n * <double> (part - base * n_part) - rest * <double> n_part
+    return mean * <double> n_part * surplus(above / (<double> n * mean * <double> n_part))
+
+
+cdef inline double deviance_gain(int64_t n, int64_t total, int64_t n_left, int64_t left) noexcept nogil:
+    """Poisson gain of a cut, in quanta of the sums; minus infinity where a side has no events, which is no split."""
+    if left <= 0 or left >= total:
+        return -INFINITY
+    return deviance_of_part(n, total, n_left, left) + deviance_of_part(n, total, n - n_left, total - left)
+
+
+cdef inline double outputs_gain(
+    const Problem* p, int64_t n, const int64_t* total, int64_t n_left, const int64_t* left,
+) noexcept nogil:
+    """Gain of a cut from the sums of several numeric targets: the mean of their gains."""
+    cdef double gain = 0
+    cdef int64_t base
+    cdef int32_t o
+    for o in range(p.n_outputs):
+        if p.impurity == POISSON:
+            gain += deviance_gain(n, total[o], n_left, left[o]) * p.y_unit[o]
+        else:
+            base = 0 if p.weighted else total[o] // n
+            gain += linear_gain(<double> n, <double> (total[o] - base * n), <double> n_left, <double> (left[o] - base * n_left),
+                                p.y_unit[o] * p.y_unit[o] / <double> n / p.unit)
+    return gain / p.n_outputs
 
 
 cdef inline double tie_limit(double gain, double risk) noexcept nogil:

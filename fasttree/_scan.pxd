@@ -4,16 +4,16 @@ A continuous or ordinal feature is swept along its sorted list, or along its non
 groups, or get a branch each.  All return the same `Cut` and obey one rule for ties.
 """
 
-from libc.math cimport INFINITY, ceil, fabs, floor, log2
+from libc.math cimport INFINITY, ceil, fabs, floor, log2, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
 from fasttree._constraints cimport Side, drop_disordered, in_order, start_side
-from fasttree._count cimport count_codes, groups_from_counts, groups_from_list
+from fasttree._count cimport add_outputs, add_sample, count_codes, groups_from_counts, groups_from_list
 from fasttree._impurity cimport (
-    linear_gain, linear_gains, risk_of, single_branches, single_information, single_slack, threshold_base, threshold_gain,
-    tie_limit, xlogx,
+    deviance_gain, deviance_of_part, linear_gain, linear_gains, outputs_gain, risk_of, single_branches, single_information,
+    single_slack, threshold_base, threshold_gain, tie_limit, xlogx,
 )
 from fasttree._merge cimport Merge, branches_admitted, merge_groups
 from fasttree._types cimport *
@@ -122,6 +122,31 @@ cdef inline bint apart(
     return exact_of(p, block, f, code, row) < exact_of(p, block, f, next_code, next_row) - RELEASE8_GAP
 
 
+cdef inline double group_gain(
+    const Problem* p, const Totals* total, int64_t w_left, int64_t s_left, const int64_t* left, int64_t* right,
+) noexcept nogil:
+    """Gain of dividing `total` into `left` (class weights or sums of several targets, or weight and sum) and the rest."""
+    cdef int32_t k
+    cdef int64_t mean = 0
+    cdef double n_all = <double> total.weight
+    if w_left <= 0 or w_left >= total.weight:
+        return 0
+    if p.sweep == LINEAR:
+        if p.n_classes:
+            return linear_gain(n_all, <double> total.counts[1], <double> w_left, <double> left[1], 2.0 / n_all * p.unit)
+        if not p.weighted:
+            mean = total.sum // total.weight
+        return linear_gain(n_all, <double> (total.sum - mean * total.weight), <double> w_left,
+                           <double> (s_left - mean * w_left), p.y_unit[0] * p.y_unit[0] / n_all / p.unit)
+    if p.sweep == DEVIANCE:
+        return deviance_gain(total.weight, total.sum, w_left, s_left) * p.y_unit[0]
+    if p.n_classes == 0:
+        return outputs_gain(p, total.weight, total.counts, w_left, left)
+    for k in range(p.n_classes):
+        right[k] = total.counts[k] - left[k]
+    return max(total.risk - risk_of(p, left) - risk_of(p, right), 0.0)
+
+
 cdef struct Left:              # what stands on the left of the current position of a sweep, and what stays on the right
     int64_t weight
     int64_t sum                # class 1's weight, or the sum of the targets less `mean`
@@ -150,13 +175,13 @@ cdef inline Left start_sweep(
     at.table_right = 0
     at.mean = 0
     at.n_moved = 0
-    if p.sweep == LINEAR and p.n_classes == 0:
-        if block.weight == NULL:
+    if p.n_counts == 0:
+        if p.sweep == LINEAR and block.weight == NULL:
             at.mean = total.sum // total.n
         if lost_left:
             at.sum = lost.sum - at.mean * lost.n
         return at
-    for k in range(p.n_classes):
+    for k in range(p.n_counts):
         s.left[k] = lost.counts[k] if lost_left else 0
         s.right[k] = total.counts[k] - s.left[k]
         if p.sweep == SQUARES:
@@ -346,8 +371,53 @@ cdef inline int64_t sweep_weights(
     return m
 
 
+cdef inline int64_t sweep_deviance(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits, const Totals* all,
+    const entry_t* entries, int64_t start, int64_t stop,
+) noexcept nogil:
+    """a = the gain, from the sum of the targets and the weight on the left."""
+    cdef int64_t m = 0
+    cdef int64_t j
+    cdef uint32_t row
+    for j in range(start, stop):
+        row = row_of(entries[j])
+        at.weight += 1 if block.weight == NULL else block.weight[row]
+        at.sum += block.ysum[row]
+        if code_of(entries[j]) == code_of(entries[j + 1]):
+            continue
+        if block.weight != NULL and not limits.w_min <= at.weight <= limits.w_max:
+            continue
+        s.positions[m] = <int32_t> j
+        s.a[m] = deviance_gain(all.weight, all.sum, at.weight, at.sum) * p.y_unit[0]
+        m += 1
+    return m
+
+
+cdef inline int64_t sweep_outputs(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits, const Totals* all,
+    const entry_t* entries, int64_t start, int64_t stop,
+) noexcept nogil:
+    """a = the gain, from the class weights or the sums of several targets."""
+    cdef int64_t m = 0
+    cdef int64_t j, weight
+    cdef uint32_t row
+    for j in range(start, stop):
+        row = row_of(entries[j])
+        weight = 1 if block.weight == NULL else block.weight[row]
+        at.weight += weight
+        add_outputs(p, block, s.left, row, weight)
+        if code_of(entries[j]) == code_of(entries[j + 1]):
+            continue
+        if block.weight != NULL and not limits.w_min <= at.weight <= limits.w_max:
+            continue
+        s.positions[m] = <int32_t> j
+        s.a[m] = group_gain(p, all, at.weight, 0, s.left, s.right)
+        m += 1
+    return m
+
+
 cdef inline int64_t sweep(
-    const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits, int64_t n_all,
+    const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits, const Totals* all,
     const entry_t* entries, int64_t start, int64_t stop,
 ) noexcept nogil:
     if p.sweep == LINEAR:
@@ -355,7 +425,11 @@ cdef inline int64_t sweep(
     if p.sweep == SQUARES:
         return sweep_squares(block, s, at, entries, start, stop)
     if p.sweep == TABLE:
-        return sweep_table(p, block, s, at, n_all, entries, start, stop)
+        return sweep_table(p, block, s, at, all.n, entries, start, stop)
+    if p.sweep == DEVIANCE:
+        return sweep_deviance(p, block, s, at, limits, all, entries, start, stop)
+    if p.sweep == OUTPUTS:
+        return sweep_outputs(p, block, s, at, limits, all, entries, start, stop)
     return sweep_weights(p, block, s, at, limits, entries, start, stop)
 
 
@@ -375,7 +449,7 @@ cdef inline double gains_of_chunk(
             scale = 2.0 / n_all * p.unit
         else:
             stat = <double> (total.sum - at.mean * total.n)
-            scale = p.y_unit * p.y_unit / n_all / p.unit
+            scale = p.y_unit[0] * p.y_unit[0] / n_all / p.unit
         return linear_gains(
             s.a, NULL if block.weight == NULL else s.b, s.positions, s.gains, m, <double> offset, n_all, stat, scale
         )
@@ -387,6 +461,10 @@ cdef inline double gains_of_chunk(
         for j in range(m):
             n_left = <double> (s.positions[j] + offset)
             s.gains[j] = max(s.a[j] / n_left + s.b[j] / (n_all - n_left) - base, 0.0)
+            largest = max(largest, s.gains[j])
+    elif p.sweep == DEVIANCE or p.sweep == OUTPUTS:
+        for j in range(m):
+            s.gains[j] = s.a[j]
             largest = max(largest, s.gains[j])
     elif p.sweep == TABLE:
         for j in range(m):
@@ -542,13 +620,13 @@ cdef inline Cut sweep_list(
     i = at.first
     while i < low:                     # too few on the left: moved, but no candidates
         stop = min(i + CHUNK, low)
-        sweep(p, block, s, &at, &limits, total.n, entries, i, stop)
+        sweep(p, block, s, &at, &limits, total, entries, i, stop)
         i = stop
     while i <= high and not found:
         stop = min(i + CHUNK, high + 1)
         if p.release8:
             memcpy(s.mark, s.left, p.n_classes * sizeof(int64_t))
-        m = sweep(p, block, s, &at, &limits, total.n, entries, i, stop)
+        m = sweep(p, block, s, &at, &limits, total, entries, i, stop)
         if m and p.exact[f].data != NULL:
             m = drop_close(p, block, s, entries, f, m)
         if m and ordered:
@@ -568,25 +646,22 @@ cdef inline Cut sweep_list(
     return cut
 
 
-cdef inline double group_gain(
-    const Problem* p, const Totals* total, int64_t w_left, int64_t s_left, const int64_t* left, int64_t* right,
-) noexcept nogil:
-    """Gain of dividing `total` into `left` (class weights, or weight and sum) and the rest."""
-    cdef int32_t k
-    cdef int64_t mean = 0
-    cdef double n_all = <double> total.weight
-    if w_left <= 0 or w_left >= total.weight:
-        return 0
-    if p.sweep == LINEAR:
-        if p.n_classes:
-            return linear_gain(n_all, <double> total.counts[1], <double> w_left, <double> left[1], 2.0 / n_all * p.unit)
-        if not p.weighted:
-            mean = total.sum // total.weight
-        return linear_gain(n_all, <double> (total.sum - mean * total.weight), <double> w_left,
-                           <double> (s_left - mean * w_left), p.y_unit * p.y_unit / n_all / p.unit)
-    for k in range(p.n_classes):
-        right[k] = total.counts[k] - left[k]
-    return max(total.risk - risk_of(p, left) - risk_of(p, right), 0.0)
+cdef inline double gain_of_part(const Problem* p, const Totals* total, const int64_t* part, int64_t weight) noexcept nogil:
+    """Numeric targets: what one of any number of branches adds to the gain."""
+    cdef double gain = 0
+    cdef double above
+    cdef int64_t all, base
+    cdef int32_t o
+    for o in range(p.n_outputs):
+        all = total.counts[o] if p.n_counts else total.sum
+        if p.impurity == POISSON:
+            gain += deviance_of_part(total.weight, all, weight, part[o]) * p.y_unit[o]
+        else:
+            base = 0 if p.weighted else all // total.weight
+            above = <double> (part[o] - base * weight) - <double> (all - base * total.weight) * (
+                <double> weight / <double> total.weight)
+            gain += above * above / <double> weight * p.y_unit[o] * p.y_unit[o] / p.unit
+    return gain / p.n_outputs
 
 
 cdef inline void add_group(
@@ -595,8 +670,8 @@ cdef inline void add_group(
     cdef int32_t k
     n_left[0] += sign * s.group_n[g]
     w_left[0] += sign * s.group_w[g]
-    if p.n_classes:
-        for k in range(p.n_classes):
+    if p.n_counts:
+        for k in range(p.n_counts):
             s.left[k] += sign * s.group_stat[g * p.width + k]
     else:
         s_left[0] += sign * s.group_stat[g]
@@ -608,11 +683,11 @@ cdef inline void start_left(
     n_left[0] = lost.n if lost_left else 0
     w_left[0] = lost.weight if lost_left else 0
     s_left[0] = lost.sum if lost_left else 0
-    if p.n_classes:
+    if p.n_counts:
         if lost_left:
-            memcpy(s.left, lost.counts, p.n_classes * sizeof(int64_t))
+            memcpy(s.left, lost.counts, p.n_counts * sizeof(int64_t))
         else:
-            memset(s.left, 0, p.n_classes * sizeof(int64_t))
+            memset(s.left, 0, p.n_counts * sizeof(int64_t))
 
 
 cdef inline Cut sweep_groups(
@@ -666,7 +741,8 @@ cdef inline int compare_ranked(const void* a, const void* b) noexcept nogil:
 
 cdef inline void squared_axis(const Problem* p, const Scratch* s, int64_t q, const double* mean, double* axis) noexcept nogil:
     """The leading eigenvector of a small covariance matrix, by squaring it again and again."""
-    cdef int32_t k_n = p.n_classes
+    cdef int32_t k_n = p.n_counts
+    cdef const double* scale_of = s.pca_scale
     cdef double* cov = s.pca
     cdef double* squared = s.pca + SQUARED * SQUARED
     cdef double w, x, scale
@@ -676,7 +752,7 @@ cdef inline void squared_axis(const Problem* p, const Scratch* s, int64_t q, con
     for g in range(q):
         w = <double> s.group_w[g]
         for k in range(k_n):
-            axis[k] = <double> s.group_stat[g * k_n + k] / w - mean[k]
+            axis[k] = <double> s.group_stat[g * k_n + k] / w * scale_of[k] - mean[k]
         for i in range(k_n):
             for j in range(k_n):
                 cov[i * k_n + j] += w * axis[i] * axis[j]
@@ -705,13 +781,14 @@ cdef inline void squared_axis(const Problem* p, const Scratch* s, int64_t q, con
 
 cdef inline void iterated_axis(const Problem* p, const Scratch* s, int64_t q, const double* mean, double* axis) noexcept nogil:
     """The same for many classes: power iteration that never forms the matrix, q x K a step."""
-    cdef int32_t k_n = p.n_classes
+    cdef int32_t k_n = p.n_counts
+    cdef const double* scale_of = s.pca_scale
     cdef double* following = axis + k_n
     cdef double w, x, scale, change
     cdef int64_t g
     cdef int32_t k, _step
     for k in range(k_n):
-        axis[k] = mean[k] * (1 - mean[k]) * (1 if k % 2 else -1)
+        axis[k] = (mean[k] * (1 - mean[k]) if p.n_classes else 1.0 + k) * (1 if k % 2 else -1)
     for _step in range(100):
         for k in range(k_n):
             following[k] = 0
@@ -719,9 +796,9 @@ cdef inline void iterated_axis(const Problem* p, const Scratch* s, int64_t q, co
             w = <double> s.group_w[g]
             x = 0
             for k in range(k_n):
-                x += axis[k] * (<double> s.group_stat[g * k_n + k] / w - mean[k])
+                x += axis[k] * (<double> s.group_stat[g * k_n + k] / w * scale_of[k] - mean[k])
             for k in range(k_n):
-                following[k] += x * (<double> s.group_stat[g * k_n + k] - w * mean[k])
+                following[k] += x * (<double> s.group_stat[g * k_n + k] * scale_of[k] - w * mean[k])
         scale = 0
         for k in range(k_n):
             scale = max(scale, fabs(following[k]))
@@ -738,11 +815,13 @@ cdef inline void iterated_axis(const Problem* p, const Scratch* s, int64_t q, co
 cdef inline void principal_scores(const Problem* p, const Scratch* s, int64_t q) noexcept nogil:
     """group_key = p_i . v, v the first principal component of the class shares (Coppersmith, Hong, Hosking 1999).
 
-    v is the leading eigenvector of S = sum_i n_i (p_i - p)(p_i - p)^T, with its largest component positive.
+    v is the leading eigenvector of S = sum_i n_i (p_i - p)(p_i - p)^T, with its largest component positive.  Of several numeric
+    targets the means take the place of the shares, for Poisson over the root of the mean, as their impurity near it has it.
     """
-    cdef int32_t k_n = p.n_classes
+    cdef int32_t k_n = p.n_counts
     cdef double* mean = s.pca + 2 * SQUARED * SQUARED
     cdef double* axis = mean + k_n
+    cdef double* scale_of = s.pca_scale
     cdef double total = 0
     cdef double x
     cdef int64_t g
@@ -754,7 +833,10 @@ cdef inline void principal_scores(const Problem* p, const Scratch* s, int64_t q)
         for k in range(k_n):
             mean[k] += <double> s.group_stat[g * k_n + k]
     for k in range(k_n):
-        mean[k] /= total
+        scale_of[k] = 1 if p.n_classes else p.y_unit[k]
+        if p.impurity == POISSON and mean[k] > 0:
+            scale_of[k] = sqrt(p.y_unit[k] * total / mean[k])
+        mean[k] = mean[k] / total * scale_of[k]
     if k_n <= SQUARED:
         squared_axis(p, s, q, mean, axis)
     else:
@@ -766,7 +848,7 @@ cdef inline void principal_scores(const Problem* p, const Scratch* s, int64_t q)
     for g in range(q):
         x = 0
         for k in range(k_n):
-            x += axis[k] * (<double> s.group_stat[g * k_n + k] / <double> s.group_w[g])
+            x += axis[k] * (<double> s.group_stat[g * k_n + k] / <double> s.group_w[g] * scale_of[k])
         s.group_key[g] = -x if axis[best] < 0 else x
 
 
@@ -855,8 +937,8 @@ cdef inline Cut best_groups(
 ) noexcept nogil:
     """Best division of the categories into two groups.
 
-    Two classes or regression: one of the q - 1 cuts of the order by class share or mean (Breiman et al. 1984, theorem 4.5).
-    More classes: every partition up to ten categories, the principal and the class orders above.
+    Two classes or a numeric target: one of the q - 1 cuts of the order by class share or mean (Breiman et al. 1984, theorem 4.5).
+    More classes, several targets: every partition up to ten categories, above the principal order and those by class or target.
     """
     cdef Cut cut = no_cut(f)
     cdef Cut candidate = no_cut(f)
@@ -867,14 +949,15 @@ cdef inline Cut best_groups(
     cdef int32_t sides = 2 if lost.n > 0 and p.missing == DIRECTION else 1
     cdef int32_t lost_left, turn
     cdef uint64_t code, gray, previous, changed
-    cdef bint exhaustive = p.n_classes > 2 and q <= EXHAUSTIVE
+    cdef bint many = p.n_counts > 2 or p.n_outputs > 1
+    cdef bint exhaustive = many and q <= EXHAUSTIVE
     cdef bint single = p.nominal == ONE_VS_REST
     cdef double largest = -INFINITY
     cdef double limit = at_least
     if q < 2:
         return cut
     candidate.form = GROUP_CUT
-    n_orders = 1 if exhaustive or single or p.n_classes <= 2 else p.n_classes + 1
+    n_orders = p.n_counts + 1 if many and not exhaustive and not single else 1
     for turn in range(2):                 # first the largest gain, then the first set that reaches it
         if turn == 0 and at_least > -INFINITY:
             continue
@@ -894,12 +977,10 @@ cdef inline Cut best_groups(
                 candidate.order = BY_SINGLE
             elif exhaustive:
                 candidate.order = BY_PARTITION
-            elif p.n_classes == 2:
-                candidate.order = 1
-            elif p.n_classes == 0:
-                candidate.order = BY_MEAN
+            elif many:
+                candidate.order = o if o < p.n_counts else BY_PRINCIPAL
             else:
-                candidate.order = o if o < p.n_classes else BY_PRINCIPAL
+                candidate.order = 1 if p.n_classes else BY_MEAN
             if candidate.order > BY_PARTITION:
                 order_groups(p, s, q, candidate.order)
             for lost_left in range(sides):
@@ -991,16 +1072,10 @@ cdef inline Cut branch_per_group(
             if not p.release8 or p.min_impurity_decrease > 0 or p.min_gain > -INFINITY:  # else nobody asks for the gain
                 remaining += risk_of(p, &s.group_stat[g * p.width])
         else:
-            # sum of squares around the means = -sum(s^2 / w), up to what the node's own term cancels
-            remaining -= (<double> s.group_stat[g] * p.y_unit) * (<double> s.group_stat[g] * p.y_unit) / w
+            remaining -= gain_of_part(p, total, &s.group_stat[g * p.width], s.group_w[g])
     if p.release8 and reasonable < 2:
         return cut
-    if p.n_classes == 0:
-        w = <double> total.weight * p.unit
-        remaining += (<double> total.sum * p.y_unit) * (<double> total.sum * p.y_unit) / w
-        cut.gain = max(-remaining, 0.0)
-    else:
-        cut.gain = max(total.risk - remaining, 0.0)
+    cut.gain = max(total.risk - remaining if p.n_classes else -remaining, 0.0)
     cut.first_gain = cut.gain
     cut.form = BRANCH_CUT
     cut.at = q
@@ -1012,25 +1087,18 @@ cdef inline void lost_of_list(
 ) noexcept nogil:
     """Totals of the missing values, which lead the list."""
     cdef int64_t i = 0
-    cdef int64_t w
     cdef uint32_t row
     lost.n = 0
     lost.weight = 0
     lost.sum = 0
     if code_of(entries[0]) != 0:
         return
-    if p.n_classes:
-        memset(lost.counts, 0, p.n_classes * sizeof(int64_t))
+    if p.n_counts:
+        memset(lost.counts, 0, p.n_counts * sizeof(int64_t))
     while i < n and code_of(entries[i]) == 0:
         row = row_of(entries[i])
-        w = 1 if block.weight == NULL else block.weight[row]
-        lost.weight += w
-        if p.n_classes:
-            lost.counts[block.label[row]] += w
-        else:
-            lost.sum += block.ysum[row]
+        add_sample(p, block, lost, row, 1 if block.weight == NULL else block.weight[row])
         i += 1
-    lost.n = i
 
 
 cdef inline void known_totals(const Problem* p, const Totals* node, const Totals* lost, Totals* known) noexcept nogil:
@@ -1043,12 +1111,12 @@ cdef inline void known_totals(const Problem* p, const Totals* node, const Totals
     known.low = node.low
     known.high = node.high
     if lost.n == 0:
-        if p.n_classes:
-            memcpy(known.counts, node.counts, p.n_classes * sizeof(int64_t))
+        if p.n_counts:
+            memcpy(known.counts, node.counts, p.n_counts * sizeof(int64_t))
         return
+    for k in range(p.n_counts):
+        known.counts[k] = node.counts[k] - lost.counts[k]
     if p.n_classes:
-        for k in range(p.n_classes):
-            known.counts[k] = node.counts[k] - lost.counts[k]
         known.risk = risk_of(p, known.counts)
 
 

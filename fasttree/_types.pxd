@@ -28,6 +28,8 @@ cdef enum Impurity:
     ENTROPY
     MISCLASSIFICATION
     SQUARED_ERROR
+    POISSON           # half the deviance, nats
+    ABSOLUTE_ERROR    # around the median
 
 cdef enum NominalForm:
     DECLARED      # a branch per declared category
@@ -51,6 +53,8 @@ cdef enum Sweep:
     SQUARES       # Gini of many classes, unweighted: running sums of squares
     TABLE         # entropy, unweighted: running sums of a fixed-point table of x log2 x
     GENERIC       # from the class weights, at every candidate
+    DEVIANCE      # Poisson: from the sum of the targets
+    OUTPUTS       # several targets: from the class weights or the sums of each, at every candidate
 
 cdef enum CutForm:
     NO_CUT
@@ -125,7 +129,7 @@ cdef struct Totals:
     int64_t n              # samples
     int64_t weight         # fixed point
     int64_t sum            # of the target, fixed point (regression)
-    int64_t* counts        # weight per class, fixed point (classification)
+    int64_t* counts        # weight per class, or of several targets the sum of each, fixed point
     double risk
     double low             # monotone constraints: what the values below must not leave
     double high
@@ -156,8 +160,11 @@ cdef struct FeatureSets:           # sets of features that may stand on one path
 
 cdef struct Problem:
     int32_t n_features
-    int32_t n_classes      # 0: regression
-    int32_t width          # statistics per group: n_classes, or 1
+    int32_t n_classes      # of all targets together; 0: regression
+    int32_t n_outputs      # targets
+    int32_t n_counts       # numbers in Totals.counts: n_classes, or n_outputs if those are several
+    int32_t width          # statistics per group: n_counts, or 1
+    const int32_t* first_class     # of each target, and the end: columns of the counts
     int32_t impurity
     int32_t sweep
     int32_t nominal
@@ -169,7 +176,7 @@ cdef struct Problem:
     bint lazy              # a child's search may stop at a perfect split
     bint draws             # max_features < n_features
     double unit            # weight of one fixed-point quantum
-    double y_unit
+    const double* y_unit   # of the fixed-point sums of each target
     double total_weight
     double n_cases         # weight of the whole training set, of which these samples may be some
     int64_t max_depth
@@ -191,8 +198,8 @@ cdef struct Problem:
     const Column* exact            # C4.5's gap rule: values by code (counted) or by row (listed); data NULL where not needed
     const uint32_t** category      # listed nominal features: category code by row
     const int64_t* list_below      # nodes smaller than this get a list for a counted feature
-    Exact zero                     # an empty sum of weight x target, scaled for the table
-    Exact zero_square              # and of its squared deviations
+    const Exact* zero              # of each target an empty sum of weight x target, scaled for the table
+    const Exact* zero_deviation    # and of weight x deviation
     const int64_t* xlogx           # TABLE: x log2 x in fixed point
     double xlogx_unit
     const int8_t* monotone         # by feature: whether values rise (1) or fall (-1) with it; NULL: nothing is asked
@@ -201,8 +208,8 @@ cdef struct Problem:
 
 cdef struct Block:
     uint32_t n
-    const uint16_t* label
-    const double* y
+    const uint16_t* label          # sample x target: column of its class in the counts
+    const double* y                # sample x target
     const int64_t* ysum            # weight x target, fixed point
     int64_t* weight                # NULL: every sample counts 1
     const uint32_t* origin         # sample of the table; NULL: the same
@@ -276,6 +283,7 @@ cdef struct Scratch:
     uint8_t* side
     uint32_t* branch
     double* pca
+    double* pca_scale              # per class or target: its unit along the principal axis
     double* order_gain             # largest gain along each order of the categories
     int64_t* block_stat            # merged groups: block x width
     int64_t* block_weight
