@@ -25,6 +25,7 @@ from ._parameters import (
     PRUNINGS,
     REGRESSION_PRUNINGS,
     Rule,
+    check_counts,
     check_same_length,
     check_sample_weight,
     count,
@@ -889,6 +890,8 @@ class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
         target = self._encode_target(y)
         check_same_length(table.n_samples, len(target))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        if recipe.impurity == "poisson":
+            check_counts(target, weight)
         self._grow(recipe, table, target, weight, n_classes=0)
         return self
 

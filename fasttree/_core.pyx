@@ -18,7 +18,7 @@ import numpy as np
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
-from fasttree._count cimport add_outputs, add_sample, count_codes, groups_from_counts, groups_from_list
+from fasttree._count cimport add_sample, count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._memory cimport (

@@ -164,6 +164,21 @@ def check_sample_weight(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.
     return weight
 
 
+def check_counts(target: NDArray[np.float64], weight: NDArray[np.float64] | None) -> None:
+    """Targets whose Poisson deviance exists: none negative, and not all 0 among the samples with weight."""
+    if (target < 0).any():
+        first = np.argwhere(target < 0)[0]
+        raise ValueError(
+            f"y[{', '.join(map(str, first))}] is {target[tuple(first)]:g}: criterion='poisson' needs targets >= 0; use "
+            f"criterion='squared_error'"
+        )
+    counted = target if weight is None else target[weight > 0]
+    if len(counted) and not counted.any(axis=0).all():
+        raise ValueError(
+            "y holds nothing but zeros: criterion='poisson' needs targets with a positive sum; use criterion='squared_error'"
+        )
+
+
 def check_same_length(n_samples: int, n_targets: int) -> None:
     if n_samples != n_targets:
         raise ValueError(f"X has {n_samples} samples, but y has {n_targets}: give one target per sample")

@@ -18,8 +18,9 @@ class Recipe:
     ----------
     name : str
         Short name of the algorithm, kept with the tree ("id3", "c45", "cart").
-    impurity : {"gini", "entropy", "misclassification", "squared_error"}
-        Impurity of a node; entropy in bits.
+    impurity : {"gini", "entropy", "misclassification", "squared_error", "absolute_error", "poisson"}
+        Impurity of a node; entropy in bits.  The last three are for numeric targets: mean squared deviation from the mean, mean
+        absolute deviation from the median, half the mean Poisson deviance from the mean in nats.
     rank : {"gain", "gain_ratio", "plain_gain_ratio"}
         How the splits of different features compete; by gain ratio among those whose gain is at least average, or among all.
     nominal : {"category", "present", "subset", "one_vs_rest", "groups"}

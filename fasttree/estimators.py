@@ -775,8 +775,9 @@ class CARTRegressor(BaseRegressor):
 
     Parameters
     ----------
-    criterion : {"squared_error"}, default="squared_error"
-        Impurity of a node: the variance of its targets.
+    criterion : {"squared_error", "poisson"}, default="squared_error"
+        Impurity of a node: the variance of its targets; or half their mean Poisson deviance, for targets such as counts, which
+        are not negative and not all 0 (then no leaf predicts 0).
     nominal : {"subset", "one_vs_rest"}, default="subset"
         A nominal feature splits the categories into two groups, or one category from the rest.
     missing : {"direction", "error"}, default="direction"
@@ -866,7 +867,7 @@ class CARTRegressor(BaseRegressor):
     array([10., 10., 20.])
     """
 
-    _rules = {**COMMON_RULES, **CART_RULES, **REGRESSION_PRUNING_RULES, "criterion": one_of("squared_error")}
+    _rules = {**COMMON_RULES, **CART_RULES, **REGRESSION_PRUNING_RULES, "criterion": one_of("squared_error", "poisson")}
 
     def __init__(
         self,

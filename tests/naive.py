@@ -34,6 +34,7 @@ Bounds = tuple[float, float]
 Missing = int | Literal["shares", "stop"]
 """Where a missing value goes: a branch, every branch by its weight, or nowhere (the sample stays)."""
 
+OF_NUMBERS = ("squared_error", "absolute_error", "poisson")
 RELEASE8_EPSILON = 0.001
 RELEASE8_GAP = 0.00001
 EXHAUSTIVE_CATEGORIES = 10
@@ -136,7 +137,7 @@ def grow(
     n_categories : sequence of int
         Declared categories of each feature (0 for a continuous one).
     y : array (n_samples,)
-        Class codes 0 to `n_classes` - 1, or targets when the impurity is "squared_error".
+        Class codes 0 to `n_classes` - 1, or targets when the impurity is one `OF_NUMBERS`.
     n_classes : int
         Declared classes; 1 for regression.
     sample_weight : float64 array (n_samples,) or None
@@ -190,8 +191,8 @@ def grow_node(
 def describe(problem: Problem, parts: list[Part]) -> Node:
     """The node of these samples, as a leaf."""
     total = weight(parts)
-    if problem.recipe.impurity == "squared_error":
-        value = [math.fsum(w * problem.y[row] for row, w in parts) / total]
+    if problem.recipe.impurity in OF_NUMBERS:
+        value = [centre(problem, parts)]
     else:
         value = class_weights(problem, parts)
     return Node(len(parts), total, value, impurity(problem, parts))
@@ -260,9 +261,9 @@ def impurity(problem: Problem, parts: list[Part]) -> float:
     if len({problem.y[row] for row, _ in parts}) == 1:
         return 0.0
     total = weight(parts)
-    if problem.recipe.impurity == "squared_error":
-        mean = math.fsum(w * problem.y[row] for row, w in parts) / total
-        return math.fsum(w * (problem.y[row] - mean) ** 2 for row, w in parts) / total
+    if problem.recipe.impurity in OF_NUMBERS:
+        answer = centre(problem, parts)
+        return math.fsum(w * deviation(problem.recipe.impurity, float(problem.y[row]), answer) for row, w in parts) / total
     counts = class_weights(problem, parts)
     if problem.recipe.impurity == "entropy":
         return entropy(counts)
@@ -270,6 +271,29 @@ def impurity(problem: Problem, parts: list[Part]) -> float:
     if problem.recipe.impurity == "gini":
         return 1 - math.fsum(p * p for p in shares)
     return 1 - max(shares)
+
+
+def centre(problem: Problem, parts: list[Part]) -> float:
+    """What a leaf answers: the mean of the targets, or their median."""
+    if problem.recipe.impurity == "absolute_error":
+        return median([(float(problem.y[row]), w) for row, w in parts])
+    return math.fsum(w * problem.y[row] for row, w in parts) / weight(parts)
+
+
+def median(values: list[tuple[float, float]]) -> float:
+    """The middle of the numbers with half of the weight on either side."""
+    half = sum(Fraction(w) for _, w in values) / 2
+    lower = min(v for v, _ in values if sum(Fraction(w) for u, w in values if u <= v) >= half)
+    upper = max(v for v, _ in values if sum(Fraction(w) for u, w in values if u >= v) >= half)
+    return lower / 2 + upper / 2
+
+
+def deviation(impurity: str, y: float, answer: float) -> float:
+    if impurity == "squared_error":
+        return (y - answer) ** 2
+    if impurity == "absolute_error":
+        return abs(y - answer)
+    return (y * math.log(y / answer) if y > 0 else 0.0) - y + answer
 
 
 def score(problem: Problem, split: Split) -> Split:
@@ -336,7 +360,7 @@ def leaves_are_large_enough(problem: Problem, split: Split) -> bool:
         len(branch) >= problem.limits.min_samples_leaf and reaches(weight(branch), problem.limits.min_weight_leaf)
         for branch in split.branches
         if branch
-    )
+    ) and (problem.recipe.impurity != "poisson" or all(any(problem.y[row] for row, _ in branch) for branch in split.branches))
 
 
 def tolerance(top: float, node_impurity: float) -> float:
@@ -516,8 +540,11 @@ def category_orders(problem: Problem, by_value: dict[Any, list[Part]]) -> list[l
 
         return sorted(codes, key=lambda code: (mean(code), code))
 
-    if problem.recipe.impurity == "squared_error":
-        return [by_mean(lambda row: float(problem.y[row]))]
+    if problem.recipe.impurity in OF_NUMBERS:
+        order = by_mean(lambda row: float(problem.y[row]))
+        if problem.recipe.impurity == "absolute_error":
+            order.sort(key=lambda code: centre(problem, by_value[code]))  # stable: the means, then the codes, settle ties
+        return [order]
     if problem.n_classes == 2:
         return [by_mean(lambda row: int(problem.y[row] == 1))]
     orders = [by_mean(lambda row, k=k: int(problem.y[row] == k)) for k in range(problem.n_classes)]  # type: ignore[misc]

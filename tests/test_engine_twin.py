@@ -65,7 +65,7 @@ def grow_compiled(table: SmallTable, recipe: Recipe, bounds: Limits, **choices: 
     if table.sample_weight is not None:
         # estimators leave samples of weight 0 out before they call the engine
         table = table.take(np.flatnonzero(table.sample_weight))
-    n_classes = 0 if recipe.impurity == "squared_error" else table.n_classes
+    n_classes = 0 if recipe.impurity in naive.OF_NUMBERS else table.n_classes
     tree = _grow.grow(
         cast(Table, EncodedTable(table)), table.y, table.sample_weight, recipe, bounds, n_classes=n_classes, **choices
     )

@@ -1,0 +1,160 @@
+"""Criteria of numeric targets: Poisson deviance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeRegressor
+from strategies import NOMINAL, SmallTable, limits, tables
+from test_engine_twin import EncodedTable, as_nodes, assert_same_tree
+from test_oracle_sklearn import assert_same_tree as assert_same_as_scikit_learn
+
+from fasttree import CARTRegressor, _grow
+from fasttree._recipe import CART_REGRESSION, Limits, Recipe
+from fasttree._table import Table
+
+ANY_GAIN = -math.inf
+POISSON = replace(CART_REGRESSION, impurity="poisson")
+RECIPES = {
+    "poisson": POISSON,
+    "poisson, one against the rest": replace(POISSON, nominal="one_vs_rest"),
+    "poisson, no missing values": replace(POISSON, missing="error"),
+}
+
+
+def with_counts(table: SmallTable) -> SmallTable:
+    """Targets that are not negative, and not all 0 among the samples with weight."""
+    y = np.abs(table.y)
+    first = 0 if table.sample_weight is None else int(np.argmax(table.sample_weight > 0))
+    y[first] = max(y[first], 0.25)
+    return replace(table, y=y)
+
+
+def table_for(data: st.DataObject, recipe: Recipe, **parameters: Any) -> SmallTable:
+    table = data.draw(tables(task="regression", missing=recipe.missing != "error", **parameters))
+    return with_counts(table) if recipe.impurity == "poisson" else table
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@given(data=st.data(), bounds=limits(min_gain=ANY_GAIN))
+def test_trees_agree_with_the_twin(name: str, data: st.DataObject, bounds: Limits) -> None:
+    assert_same_tree(table_for(data, RECIPES[name]), RECIPES[name], bounds)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@given(data=st.data())
+def test_many_categories_agree_with_the_twin(name: str, data: st.DataObject) -> None:
+    table = table_for(data, RECIPES[name], kinds=[NOMINAL], max_samples=60, max_categories=20, max_features=2)
+    assert_same_tree(table, RECIPES[name], Limits(min_gain=ANY_GAIN, max_depth=2))
+
+
+@pytest.mark.parametrize("block_rows", [1, 7, 40])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", RECIPES)
+def test_trees_depend_neither_on_the_order_of_samples_nor_on_blocks(name: str, weighted: bool, block_rows: int) -> None:
+    rng = np.random.default_rng(5)
+    n_samples = 400
+    columns = [rng.normal(size=n_samples), rng.integers(0, 40, n_samples) / 4.0]
+    columns += [rng.integers(1, 300, n_samples).astype(np.uint16), rng.integers(1, 6, n_samples).astype(np.uint8)]
+    if RECIPES[name].missing != "error":
+        columns[0][rng.random(n_samples) < 0.1] = np.nan
+        columns[3][rng.random(n_samples) < 0.1] = 0
+    y = rng.poisson(np.exp(np.nan_to_num(columns[0]) + (columns[3] == 2))) / 3.0
+    weight = rng.uniform(0.1, 2, n_samples) if weighted else None
+    table = SmallTable(tuple(columns), (0, 0, 2, 2), (0, 0, 299, 5), y, 1, weight)
+
+    def grown(rows: Any, block_rows: int) -> Any:
+        part = table.take(rows)
+        small = cast(Table, EncodedTable(part))
+        bounds = Limits(min_gain=ANY_GAIN)
+        return _grow.grow(small, part.y, part.sample_weight, RECIPES[name], bounds, n_classes=0, block_rows=block_rows)
+
+    expected = grown(np.arange(n_samples), 32_768)
+    expected.check()
+    assert expected.node_count > 100
+    assert grown(np.arange(n_samples), block_rows) == expected
+    assert grown(rng.permutation(n_samples), block_rows) == expected
+
+
+def signal(criterion: str, n_samples: int = 500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 4)).astype(np.float32).astype(np.float64)
+    rate = X[:, 0] + np.sin(3 * X[:, 1]) * X[:, 2] / 2
+    return X, rng.poisson(np.exp(rate)) * rng.uniform(0.5, 1.5, n_samples) if criterion == "poisson" else rate
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"max_depth": 4}, {"min_samples_leaf": 12}, {"max_leaf_nodes": 9}, {"min_impurity_decrease": 0.02}, {"ccp_alpha": 0.03}],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["poisson"])
+def test_trees_are_scikit_learns_where_the_best_split_is_unique(
+    criterion: str, weighted: bool, parameters: dict[str, Any]
+) -> None:
+    X, y = signal(criterion)
+    weight = np.random.default_rng(1).uniform(0.1, 2, len(y)) if weighted else None
+    theirs = DecisionTreeRegressor(criterion=criterion, **parameters, random_state=0).fit(X, y, sample_weight=weight)
+    ours = CARTRegressor(criterion=criterion, **parameters).fit(X, y, sample_weight=weight)
+    assert ours.tree_.node_count > 5
+    assert_same_as_scikit_learn(ours, theirs)
+
+
+def test_missing_values_go_where_scikit_learn_sends_them() -> None:
+    X, y = signal("poisson")
+    X[np.random.default_rng(2).random(X.shape) < 0.1] = np.nan
+    theirs = DecisionTreeRegressor(criterion="poisson", max_depth=3, random_state=0).fit(X, y)
+    ours = CARTRegressor(criterion="poisson", max_depth=3).fit(X, y)
+    assert_same_as_scikit_learn(ours, theirs)
+    assert ours.predict(X) == pytest.approx(theirs.predict(X))
+
+
+def test_no_leaf_of_a_poisson_tree_predicts_zero() -> None:
+    X = np.arange(8.0)[:, None]
+    model = CARTRegressor(criterion="poisson").fit(X, [0, 0, 0, 0, 1, 0, 0, 3])
+    assert model.predict(X).min() > 0
+    assert model.get_n_leaves() == 2
+
+
+def test_a_tiny_share_of_the_events_is_a_share() -> None:
+    # 1e-17 is nothing beside the largest target in floating point, and yet no zero
+    model = CARTRegressor(criterion="poisson").fit([[0.0], [1.0], [2.0]], [0.0, 1e-17, 1.0])
+    assert model.get_n_leaves() == 2
+    assert model.predict([[1.0]])[0] == pytest.approx(5e-18)
+
+
+@pytest.mark.parametrize("y", [[1.0, -2.0], [0.0, 0.0]])
+def test_targets_without_a_poisson_deviance_are_refused(y: list[float]) -> None:
+    with pytest.raises(ValueError, match="criterion='poisson' needs targets"):
+        CARTRegressor(criterion="poisson").fit([[1.0], [2.0]], y)
+
+
+def test_samples_without_weight_may_not_make_up_the_events() -> None:
+    with pytest.raises(ValueError, match="positive sum"):
+        CARTRegressor(criterion="poisson").fit([[1.0], [2.0]], [0.0, 3.0], sample_weight=[1.0, 0.0])
+
+
+@pytest.mark.parametrize("value", [0.7, 1 / 3, 1e-9, 123456.789])
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
+def test_equal_targets_are_a_leaf_that_says_them_exactly(criterion: str, value: float) -> None:
+    X = np.arange(8.0)[:, None]
+    tree = CARTRegressor(criterion=criterion).fit(X, [value] * 7 + [2 * value]).tree_
+    assert tree.node_count == 3
+    assert sorted(tree.value[1:, 0]) == [value, 2 * value]
+    assert CARTRegressor(criterion=criterion).fit(X, [value] * 8).tree_.impurity.tolist() == [0.0]
+
+
+def test_the_gain_of_targets_that_hardly_differ_is_exact() -> None:
+    # half the squared deviations over the mean, which cancels in S log S
+    y = 1e8 + np.array([0.0, 0.0, 1.0, 1.0, 1.0, 0.0])
+    tree = CARTRegressor(criterion="poisson", max_depth=1).fit(np.arange(6.0)[:, None], y).tree_
+    assert tree.impurity[0] == pytest.approx(0.125e-8, rel=1e-6)
+    assert tree.gain[0] == pytest.approx(0.0625e-8, rel=1e-6)
+    assert as_nodes(tree).threshold == 1.5
