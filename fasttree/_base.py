@@ -22,13 +22,17 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__, _document, _grow, _prune, _sequence, _soften, _text
 from ._constraints import Constraints, constraints
 from ._parameters import (
+    COUNTS_ERRORS,
     PRUNINGS,
     REGRESSION_PRUNINGS,
     Rule,
     check_counts,
+    check_loss_matrix,
+    check_priors,
     check_same_length,
     check_sample_weight,
     count,
+    factors_by_priors,
     is_integer,
     is_number,
     weigh_classes,
@@ -36,7 +40,7 @@ from ._parameters import (
 from ._prune import Samples
 from ._recipe import Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
-from ._tree import STOP, Tree
+from ._tree import STOP, Tree, best_classes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -54,6 +58,11 @@ class Grow(Protocol):
 
 def _total(samples: Samples) -> float:
     return float(samples.table.n_samples if samples.weight is None else samples.weight.sum())
+
+
+def _costs(samples: Samples, loss: NDArray[np.float64]) -> _grow.Costs:
+    weight = np.bincount(samples.target, weights=samples.counts, minlength=len(loss))
+    return _grow.Costs(loss, float(weight @ loss.sum(axis=1) / weight.sum()))
 
 
 def _weighted_rows(samples: Samples) -> NDArray[np.intp]:
@@ -235,9 +244,17 @@ class BaseTree(FittedModel):
     def _constraints(self, schema: Schema) -> Constraints:
         return constraints(getattr(self, "monotonic_cst", None), getattr(self, "interaction_cst", None), schema)
 
+    def _check_costs(self, method: str | None) -> None:
+        if method in COUNTS_ERRORS and getattr(self, "loss_matrix", None) is not None:
+            raise ValueError(
+                f"loss_matrix and pruning={method!r} exclude each other, as it takes its errors for those of a binomial: "
+                f"use pruning='cost_complexity' with pruning_risk='error', or 'reduced_error'"
+            )
+
     def _pruning_method(self) -> str | None:
         """The pruning that the parameters ask for: a `ccp_alpha` alone asks for cost-complexity."""
         asked: str | None = self.pruning
+        self._check_costs(asked)
         if (isinstance(self.ccp_alpha, str) or self.ccp_alpha > 0) and asked != "cost_complexity":
             if asked is not None:
                 raise ValueError(
@@ -297,9 +314,18 @@ class BaseTree(FittedModel):
         return max(1, int(asked * n_features))
 
     def _grow(
-        self, recipe: Recipe, table: Table, target: NDArray[Any], weight: NDArray[np.float64] | None, n_classes: int
+        self,
+        recipe: Recipe,
+        table: Table,
+        target: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        n_classes: int,
+        *,
+        class_factor: NDArray[np.float64] | None = None,
+        loss: NDArray[np.float64] | None = None,
     ) -> None:
-        samples = self._checked_total(Samples(table, target, weight))
+        samples = self._checked_total(Samples(table, target, weight, class_factor))
+        costs = None if loss is None else _costs(samples, loss)
         n_samples, held_out = table.n_samples, None
         method = self._pruning_method()
         settings = {} if method is None else {name: getattr(self, name) for name in self._prunings[method]}
@@ -312,13 +338,19 @@ class BaseTree(FittedModel):
         def grow(chosen: Samples = samples, rows: NDArray[np.intp] | None = None) -> Tree:
             scale = 1.0 if chosen is samples else _total(chosen) / _total(samples)
             scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
-            return _grow.grow(table, target, chosen.weight, recipe, scaled, n_classes=n_classes, rows=rows, constraints=kept)
+            return _grow.grow(
+                table, target, chosen.counts, recipe, scaled, n_classes=n_classes, costs=costs, rows=rows, constraints=kept
+            )
 
         def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
             if held_out is not None:
                 return _sequence.by_samples(sequence, held_out, settings["rule"])
             risk = settings.get("pruning_risk", "impurity")
-            folds = ((_sequence.weakest_links(grow(rest), risk=risk), fold) for rest, fold in self._folds(samples, n_classes))
+
+            def without(rest: Samples) -> _sequence.Sequence:
+                return _sequence.weakest_links(grow(rest), risk=risk, weight=_total(rest))
+
+            folds = ((without(rest), fold) for rest, fold in self._folds(samples, n_classes))
             return _sequence.by_folds(sequence, samples, folds, settings["rule"])
 
         def prune(tree: Tree) -> Tree:
@@ -426,7 +458,7 @@ class BaseTree(FittedModel):
             tree,
             samples.table,
             samples.target,
-            samples.weight,
+            samples.counts,
             float(settings["confidence"]),
             min_part_weight=self._min_part_weight(),
             impurity=recipe.impurity,
@@ -529,7 +561,7 @@ class BaseTree(FittedModel):
         model = self._with_tree(self.tree_)
         model.tree_ = model._prune_by(method, start, settings, self.recipe_, samples, choose)
         if samples is not None and self.tree_.lower is not None and model.tree_.lower is None:
-            model.tree_ = _soften.soften(model.tree_, samples.table, samples.target, samples.weight)
+            model.tree_ = _soften.soften(model.tree_, samples.table, samples.target, samples.counts)
         return model
 
     def collapse(self, node: int) -> Self:
@@ -569,6 +601,7 @@ class BaseTree(FittedModel):
         """What a method is told: the parameters given, and the estimator's own."""
         if method not in self._prunings:
             raise ValueError(f"method={method!r}: must be one of {', '.join(map(repr, self._prunings))}")
+        self._check_costs(method)
         names = self._prunings[method]
         for name in parameters:
             if name not in names:
@@ -602,7 +635,8 @@ class BaseTree(FittedModel):
         table, target = self._encode_table(X), self._encode_target(y)
         check_same_length(table.n_samples, len(target))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
-        return self._checked_total(Samples(table, target, self._weigh(target, weight)))
+        weight = self._weigh(target, weight)
+        return self._checked_total(Samples(table, target, weight, self._class_factor(target, weight)))
 
     def _encode_target(self, y: Any) -> NDArray[Any]:
         """Targets as the fit encoded them."""
@@ -613,6 +647,12 @@ class BaseTree(FittedModel):
     ) -> NDArray[np.float64] | None:
         """Weights of samples with all that the parameters say of them; classes where they are not yet those of the model."""
         return weight
+
+    def _class_factor(
+        self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | None:
+        """What a sample of each class counts besides its weight, as the parameters say."""
+        return None
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
         """Grow the tree without pruning, and return its nested subtrees of least risk plus alpha times leaves.
@@ -802,7 +842,9 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
             raise ValueError(f"y has {len(classes)} classes; at most {_MAX_CLASSES} are supported: use CARTRegressor for numbers")
         check_same_length(table.n_samples, len(codes))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
-        self._grow(recipe, table, codes, self._weigh(codes, weight, classes), n_classes=len(classes))
+        weight = self._weigh(codes, weight, classes)
+        factor, loss = self._class_factor(codes, weight, classes), self._loss(classes)
+        self._grow(recipe, table, codes, weight, n_classes=len(classes), class_factor=factor, loss=loss)
         self._keep_classes(classes)
         return self
 
@@ -814,6 +856,25 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         by_class: NDArray[np.float64]
         by_class = weigh_classes(self.class_weight, self.classes_ if classes is None else classes, target)[target]
         return by_class if weight is None else weight * by_class
+
+    def _class_factor(
+        self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | None:
+        priors = getattr(self, "priors", None)
+        if priors is None:
+            return None
+        if self.class_weight is not None:
+            raise ValueError(
+                f"priors={priors!r} and class_weight={self.class_weight!r} exclude each other: both say what the classes weigh"
+            )
+        of_fit = classes is not None
+        known = self.classes_ if classes is None else classes
+        totals = np.bincount(target, weights=weight, minlength=len(known)).astype(np.float64)
+        return factors_by_priors(check_priors(priors, known), totals, known, all_occur=of_fit)
+
+    def _loss(self, classes: NDArray[Any]) -> NDArray[np.float64] | None:
+        given = getattr(self, "loss_matrix", None)
+        return None if given is None or len(classes) == 1 else check_loss_matrix(given, classes)
 
     def _encode_target(self, y: Any) -> NDArray[np.intp]:
         classes, codes = encode_classes(y)
@@ -848,7 +909,7 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         return _grow.predict_value(self.tree_, table)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class; of equally probable ones the first in `classes_`.
+        """Return the most probable class, or with a loss matrix that of least expected loss; of equal ones the first.
 
         Parameters
         ----------
@@ -860,7 +921,7 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         ndarray of shape (n_samples,), of the dtype of `classes_`
         """
         probability = self.predict_proba(X)
-        predicted: NDArray[Any] = self.classes_[probability.argmax(axis=1)]
+        predicted: NDArray[Any] = self.classes_[best_classes(probability, self.tree_.loss)]
         return predicted
 
 

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 import click
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from rich.cells import cell_len
 from rich.console import Console
@@ -34,8 +35,10 @@ from sklearn.metrics import (
 )
 
 from . import __version__, _document
+from ._base import BaseTree
 from ._files import DeclaredFile, TableFile, open_table
 from ._output import whole_file
+from ._tree import best_classes
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, from_document
 from .rules import C45Rules
 
@@ -534,10 +537,15 @@ def _predictions(model: Estimator, blocks: Iterable[pl.DataFrame], proba: bool) 
     columns = [f"probability of {label}" for label in model.classes_.tolist()]
     shares = np.empty((0, len(labels)))
     for probability in itertools.chain([shares], _answers(model, blocks, model.predict_proba)):
-        block = pl.DataFrame([labels.gather(probability.argmax(axis=1).astype(np.uint32))])
+        block = pl.DataFrame([labels.gather(_predicted(model, probability).astype(np.uint32))])
         if proba:
             block = block.with_columns(pl.Series(name, probability[:, k]) for k, name in enumerate(columns))
         yield block
+
+
+def _predicted(model: Estimator, probability: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """Index of the class that a classifier answers for each row of probabilities."""
+    return best_classes(probability, model.tree_.loss if isinstance(model, BaseTree) else None)
 
 
 def _answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any], Any]) -> Iterator[Any]:
@@ -648,7 +656,7 @@ def _evaluate(model: Estimator, blocks: Iterable[pl.DataFrame], target: str) -> 
     if isinstance(model, CARTRegressor):
         answers = list(_answers(model, with_truth(), model.predict))
     else:
-        answers = [shares.argmax(axis=1) for shares in _answers(model, with_truth(), model.predict_proba)]
+        answers = [_predicted(model, shares) for shares in _answers(model, with_truth(), model.predict_proba)]
     if not answers:
         raise ValueError("the table to measure on has no rows")
     truth, predicted = pl.concat(truths), np.concatenate(answers)

@@ -126,6 +126,7 @@ def arrivals(
     weight: npt.NDArray[np.float64],
     answer: npt.NDArray[np.float64],
     squared: bool,
+    loss_matrix: npt.NDArray[np.float64] | None,
     out: npt.NDArray[np.float64],
 ) -> None: ...
 def raise_thresholds(column: npt.NDArray[Any], thresholds: npt.NDArray[np.float32], out: npt.NDArray[np.float64]) -> None: ...

@@ -2395,12 +2395,12 @@ def weakest_links(
 
 def arrivals(
     object tree, const real_t[:, :] X, const double[::1] target, const double[::1] weight, const double[::1] answer, bint squared,
-    double[:, ::1] out,
+    const double[:, ::1] loss_matrix, double[:, ::1] out,
 ):
     """Add to out[i] what arrives at node i: weight, loss by its answer, squared loss; the losses again of what ends there.
 
-    The loss is the squared difference of target and answer, or 1 where they differ.  The last two columns are of inner nodes,
-    where a sample may stop.
+    The loss is the squared difference of target and answer; or for classes loss_matrix[target, answer], and without a matrix 1
+    where they differ.  The last two columns are of inner nodes, where a sample may stop.
     """
     cdef Flat t = flat_tree(tree)
     cdef Py_ssize_t n_nodes = answer.shape[0]
@@ -2412,6 +2412,7 @@ def arrivals(
     cdef int64_t i, n
     cdef int32_t node
     cdef double part, loss
+    cdef bint by_matrix = loss_matrix is not None
     with nogil:
         for row in range(X.shape[0]):
             if weight[row] == 0:
@@ -2422,6 +2423,8 @@ def arrivals(
                 part = weight[row] * weights[i]
                 if squared:
                     loss = (target[row] - answer[node]) * (target[row] - answer[node])
+                elif by_matrix:
+                    loss = loss_matrix[<Py_ssize_t> target[row], <Py_ssize_t> answer[node]]
                 else:
                     loss = target[row] != answer[node]
                 out[node, 0] += part

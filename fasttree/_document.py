@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ._output import whole_file
 from ._surrogates import DTYPES, Surrogates
 from ._table import Feature, Kind, Schema
-from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree
+from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree, best_classes
 
 __all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
 
@@ -87,7 +87,8 @@ def to_document(
     order) or "known" (known values to child 0, missing ones to child 1).  Where "soft_thresholds" is true every threshold has its
     "lower" and "upper" beside it.  Where "surrogates" is true every test has a list of them: tests of other features, to be
     asked in their order where its own is missing, before what it says of missing values; values up to the threshold go to child
-    "low_child", others to the other child.  The column "estimated_errors" stands among the nodes of a tree that has it.
+    "low_child", others to the other child.  The column "estimated_errors" stands among the nodes of a tree that has it.  A target whose wrong classes do
+    not all cost 1 has a "loss", a row per true class.
 
     Parameters
     ----------
@@ -129,6 +130,8 @@ def to_document(
     if tree.task == "classification":
         target |= written_classes(classes, tree.n_outputs_or_classes)
         nodes["label"] = tree.label.tolist()
+        if tree.loss is not None:
+            target["loss"] = tree.loss.tolist()
     elif classes is not None:
         raise DocumentError("classes: must be None for a regression tree")
     return {
@@ -423,7 +426,8 @@ def from_document(document: Any) -> Model:
     algorithm = entry_of(document, "algorithm", str)
     schema, target, settings = read_table(document)
     classes = read_classes(target) if task == "classification" else None
-    tree = _read_tree(document, task, schema, 1 if classes is None else len(classes))
+    loss = None if classes is None else _read_loss(target, len(classes))
+    tree = _read_tree(document, task, schema, 1 if classes is None else len(classes), loss)
     return Model(tree, schema, classes, settings, algorithm)
 
 
@@ -613,7 +617,16 @@ def _read_setting(value: Any, where: str, nesting: int = 0) -> Any:
     return entries
 
 
-def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: int) -> Tree:
+def _read_loss(target: dict[str, Any], n_classes: int) -> npt.NDArray[np.float64] | None:
+    if "loss" not in target:
+        return None
+    rows = entry_of(target, "loss", list, "targets[0]")
+    if len(rows) != n_classes:
+        raise DocumentError(f"targets[0].loss: must have a row per class, {n_classes}; got {len(rows)}")
+    return _read_rows(rows, n_classes, "targets[0].loss")
+
+
+def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: int, loss: npt.NDArray[np.float64] | None) -> Tree:
     nodes = entry_of(document, "nodes", dict)
     integer_names = ["parent", "first_child", "n_branches", "test", "n_samples"]
     integer_names += ["label"] if task == "classification" else []
@@ -629,16 +642,18 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
             raise DocumentError(f"{name}: has {len(column)} entries; nodes.parent has {n_nodes}")
     integers = {name: _integers(columns[name], f"nodes.{name}") for name in integer_names}
     floats = {name: _floats(columns[name], f"nodes.{name}") for name in ("weight", "impurity", *optional)}
-    value = _read_values(values, n_columns)
+    value = _read_rows(values, n_columns, "values")
     _check_numbering(**{name: integers[name] for name in ("parent", "first_child", "n_branches")})
     soft = as_type(document.get("soft_thresholds", False), bool, "soft_thresholds")
     given = entry_of(document, "tests", list)
     tests = _read_tests(given, integers, floats["weight"], schema, soft=soft)
     with_surrogates = as_type(document.get("surrogates", False), bool, "surrogates")
     surrogates = _read_surrogates(given, integers, schema) if with_surrogates else None
-    if task == "classification" and not np.array_equal(integers["label"], value.argmax(axis=1)):
-        node = int((integers["label"] != value.argmax(axis=1)).argmax())
-        raise DocumentError(f"nodes.label: node {node} must have the heaviest class, the first on ties: others are not supported")
+    if task == "classification" and (wrong := integers["label"] != best_classes(value, loss)).any():
+        best = "heaviest class" if loss is None else "class of least expected loss"
+        raise DocumentError(
+            f"nodes.label: node {wrong.argmax()} must have the {best}, the first on ties: others are not supported"
+        )
     try:
         tree = Tree.from_growth(
             task=task,
@@ -651,6 +666,7 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
             impurity=floats["impurity"],
             estimated_errors=floats.get("estimated_errors"),
             surrogates=None if surrogates is None else Surrogates(**surrogates),
+            loss=loss,
             **tests,
         )
         tree.check()
@@ -660,11 +676,11 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
     return tree
 
 
-def _read_values(rows: list[Any], n_columns: int) -> npt.NDArray[np.float64]:
-    for node, row in enumerate(rows):
+def _read_rows(rows: list[Any], n_columns: int, where: str) -> npt.NDArray[np.float64]:
+    for i, row in enumerate(rows):
         if type(row) is not list or len(row) != n_columns:
-            raise DocumentError(f"values[{node}]: must be a list of {n_columns} number(s); got {_short(row)}")
-    return _floats(list(chain.from_iterable(rows)), "values").reshape(len(rows), n_columns)
+            raise DocumentError(f"{where}[{i}]: must be a list of {n_columns} number(s); got {_short(row)}")
+    return _floats(list(chain.from_iterable(rows)), where).reshape(len(rows), n_columns)
 
 
 def _check_numbering(

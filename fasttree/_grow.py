@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from fasttree._constraints import FREE, Constraints
 from fasttree._independence import without_independent_splits
 from fasttree._recipe import Limits, Recipe
 from fasttree._table import Kind, Table
-from fasttree._tree import THRESHOLD, Tree
+from fasttree._tree import THRESHOLD, Tree, best_classes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -37,6 +37,13 @@ OF_NUMBERS = ("squared_error", "absolute_error", "poisson")  # impurities of num
 Floats = npt.NDArray[np.float64]
 
 
+class Costs(NamedTuple):
+    """What wrong classes cost: the trees of folds share `mean`, so that their risks have one unit."""
+
+    loss: Floats  # (n_classes, n_classes): of answering the class of the column where that of the row is true
+    mean: float  # over all samples, of the sum of the row of their class
+
+
 def grow(
     table: Table,
     target: npt.NDArray[Any],
@@ -45,6 +52,7 @@ def grow(
     limits: Limits,
     *,
     n_classes: int,
+    costs: Costs | None = None,
     rows: npt.NDArray[np.intp] | None = None,
     constraints: Constraints = FREE,
     block_rows: int = BLOCK_ROWS,
@@ -62,6 +70,10 @@ def grow(
     limits : Limits
     n_classes : int
         0 for regression.
+    costs : Costs or None
+        Splits are then chosen with altered priors (Breiman et al. 1984, section 4.4): a sample counts as often as it would cost
+        to miss its class.  The tree holds the weights as given, and impurities and gains such that weight times impurity is the
+        risk by altered priors.  None: every wrong class costs 1.
     rows : intp array or None
         Samples to grow on, of positive weight; None: all.  Release 8 still looks at the whole table where it says so: thresholds
         are values that occur in it, and "very many" categories are many for all its samples.
@@ -76,6 +88,15 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     check_recipe(recipe, n_classes, constraints)
+    case = 1.0  # what a sample of weight 1 weighs on average
+    if costs is not None:
+        if constraints.monotone is not None and n_classes > 2:
+            raise ValueError(
+                "monotonic_cst and a loss matrix of more than two classes exclude each other: growth goes by altered priors, and "
+                "the mean class index may rise by these and fall by the others"
+            )
+        case, per_class = costs.mean, costs.loss.sum(axis=1)[target]
+        sample_weight = per_class if sample_weight is None else sample_weight * per_class
     kept = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
     whole = table if kept is None else _Rows(table, kept)
     source = whole if rows is None else _Rows(table, rows)
@@ -116,15 +137,15 @@ def grow(
         max_depth=_deepest(limits, n_samples),
         min_samples_split=min(limits.min_samples_split, n_samples + 1),
         min_samples_leaf=min(limits.min_samples_leaf, n_samples + 1),
-        min_weight_leaf=limits.min_weight_leaf,
+        min_weight_leaf=limits.min_weight_leaf * case,
         min_impurity_decrease=limits.min_impurity_decrease,
         min_impurity=limits.min_impurity,
         min_gain=limits.min_gain,
         min_ratio=limits.min_ratio,
-        min_branch_weight=limits.min_branch_weight if recipe.release8 else 0.0,
-        min_part_weight=limits.min_part_weight,
+        min_branch_weight=limits.min_branch_weight * case if recipe.release8 else 0.0,
+        min_part_weight=limits.min_part_weight * case,
         # parts of samples that do not even make up one are not split: a few samples could have any number of nodes
-        min_node_weight=1.0 if has_missing and not recipe.release8 else 0.0,
+        min_node_weight=case if has_missing and not recipe.release8 else 0.0,
         n_cases=n_cases,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
@@ -133,6 +154,8 @@ def grow(
     del encoding
     grown["threshold"] = _thresholds(grown, source, whole, recipe)
     del grown["row_low"], grown["row_high"]
+    if costs is not None:
+        grown |= _with_weights_as_given(grown, costs)
     tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features)
     if limits.max_split_p_value is not None:
         tree = without_independent_splits(tree, limits.max_split_p_value)
@@ -354,6 +377,21 @@ def midpoints(low: Floats, high: Floats) -> Floats:
     return np.where((middle >= high) | (middle < low), low, middle)
 
 
+def _with_weights_as_given(grown: dict[str, Any], costs: Costs) -> dict[str, Any]:
+    """What nodes hold, from altered priors back to the weights of the samples; risks stay."""
+    value = grown["value"] / costs.loss.sum(axis=1)
+    weight = np.where(grown["weight"] > 0, value.sum(axis=1), 0.0)
+    risk_per_impurity = grown["weight"] / costs.mean
+    per_weight = np.divide(risk_per_impurity, weight, out=np.ones_like(weight), where=weight > 0)
+    return {
+        "value": value,
+        "weight": weight,
+        "impurity": grown["impurity"] * per_weight,
+        "gain": grown["gain"] * per_weight,
+        "loss": costs.loss,
+    }
+
+
 def _as_tree(grown: dict[str, Any], task: str, n_features: int) -> Tree:
     owner = grown.pop("table_node")
     by_node = np.argsort(owner, kind="stable")
@@ -406,10 +444,9 @@ def _in_bounds(tree: Tree, monotone: tuple[int, ...]) -> Tree:
 
 def _without_useless_splits(tree: Tree) -> Tree:
     """C4.5's collapse: a split that does not reduce the training errors becomes a leaf (Quinlan 1993)."""
-    error = np.where(tree.weight > 0, tree.weight - tree.value.max(axis=1), 0.0)
     useless = np.empty(tree.node_count, dtype=np.uint8)
     tolerance = np.full(tree.node_count, RELEASE8_TOLERANCE)
-    _core.useless_splits(tree.parent, tree.first_child, error, tolerance, np.zeros(tree.node_count), useless)
+    _core.useless_splits(tree.parent, tree.first_child, tree.errors, tolerance, np.zeros(tree.node_count), useless)
     return tree.prune_at(useless.astype(bool)) if useless.any() else tree
 
 
@@ -447,19 +484,22 @@ def predict_value(tree: Tree, table: Table) -> Floats:
         return node_values(tree)[ends]
     shares = np.empty((table.n_samples, tree.n_outputs_or_classes))
     leaves = np.empty(table.n_samples, dtype=np.int32)
+    value = tree.value
+    if tree.loss is not None:  # the walk takes the largest class of a node without weight for its answer
+        value = np.where((tree.weight > 0)[:, None], value, np.eye(value.shape[1])[tree.label])
     for rows, block in blocks(table):
-        _core.walk_shares(tree, block, tree.value, shares[rows], leaves[rows])
+        _core.walk_shares(tree, block, value, shares[rows], leaves[rows])
     return shares
 
 
 def node_values(tree: Tree, nodes: npt.NDArray[np.int32] | slice = slice(None)) -> Floats:
-    """What nodes predict: class shares, or the mean; an empty leaf's first largest class gets all."""
+    """What nodes predict: class shares, or the mean; the answer of an empty leaf gets all."""
     values: Floats = tree.value[nodes]
     if tree.task == "regression":
         return values
     shares: Floats = values / values.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(tree.weight[nodes] == 0)
-    shares[empty] = np.eye(values.shape[1])[values[empty].argmax(axis=1)]
+    shares[empty] = np.eye(values.shape[1])[best_classes(values[empty], tree.loss)]
     return shares
 
 

@@ -98,6 +98,7 @@ PRUNINGS: dict[str, tuple[str, ...]] = {
     "critical_value": ("critical_value", "rule"),
     "chi_square": ("max_p_value",),
 }
+COUNTS_ERRORS = ("pessimistic", "error_based", "minimum_error")  # and take them for those of a binomial
 REGRESSION_PRUNINGS: dict[str, tuple[str, ...]] = {
     "cost_complexity": ("ccp_alpha", "rule"),
     "c_alpha": ("alpha",),
@@ -145,6 +146,18 @@ CART_RULES: dict[str, Rule] = {
     "interaction_cst": (
         lambda value: value is None or is_list(value) or (isinstance(value, str) and value in ("pairwise", "no_interactions")),
         "a list of groups of column names or indices, such as [[0, 1], [2]], 'pairwise', 'no_interactions', or None",
+    ),
+}
+
+
+COST_RULES: dict[str, Rule] = {
+    "priors": (
+        lambda value: value is None or isinstance(value, Mapping | list | tuple | np.ndarray),
+        "a dict {class: share}, an array with a share per class in their order, or None",
+    ),
+    "loss_matrix": (
+        lambda value: value is None or isinstance(value, Mapping | list | tuple | np.ndarray),
+        "a dict {true class: {predicted class: cost}}, an array with a row per true class, or None",
     ),
 }
 
@@ -199,6 +212,76 @@ def weigh_classes(class_weight: Mapping[Any, float] | str, classes: NDArray[Any]
         if not is_amount(weight):
             raise ValueError(f"class_weight[{label!r}]={weight!r}: must be {AMOUNT[1]}")
     return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+
+
+def check_priors(priors: Mapping[Any, float] | ArrayLike, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Share of each class, in their order: all positive, and 1 in all."""
+    labels = classes.tolist()
+    if isinstance(priors, Mapping):
+        _check_classes("priors", priors, labels)
+        if lacking := [label for label in labels if label not in priors]:
+            raise ValueError(f"priors names no share of {lacking}: give one for each of the classes {labels}")
+        priors = [priors[label] for label in labels]
+    shares = _numbers("priors", priors, (len(labels),), f"a share for each of the classes {labels}")
+    if not (shares > 0).all():
+        raise ValueError(f"priors={shares.tolist()}: must be positive; leave out the samples of a class that should not count")
+    if abs(shares.sum() - 1) > 1e-6:
+        raise ValueError(f"priors={shares.tolist()}: must sum to 1, and sum to {shares.sum():.10g}")
+    return shares
+
+
+def factors_by_priors(
+    priors: NDArray[np.float64], totals: NDArray[np.float64], classes: NDArray[Any], *, all_occur: bool
+) -> NDArray[np.float64]:
+    """What a sample of each class counts, so that classes of these weights have these shares of the sum of all weights."""
+    if all_occur and not totals.all():
+        raise ValueError(
+            f"priors gives a share to {classes[totals == 0].tolist()}, of which there are no samples: give them samples"
+        )
+    factors: NDArray[np.float64] = np.divide(priors * totals.sum(), totals, out=np.ones(len(totals)), where=totals > 0)
+    return factors
+
+
+def check_loss_matrix(loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Costs of each true class (row) and predicted class (column), in the order of the classes."""
+    labels = classes.tolist()
+    if isinstance(loss_matrix, Mapping):
+        _check_classes("loss_matrix", loss_matrix, labels)
+        rows = (1.0 - np.eye(len(labels))).tolist()
+        for true, costs in loss_matrix.items():
+            if not isinstance(costs, Mapping):
+                raise ValueError(f"loss_matrix[{true!r}]={costs!r}: must be a dict {{predicted class: cost}}")
+            _check_classes(f"loss_matrix[{true!r}]", costs, labels)
+            for predicted, cost in costs.items():
+                rows[labels.index(true)][labels.index(predicted)] = cost
+        loss_matrix = rows
+    shape = (len(labels), len(labels))
+    loss = _numbers("loss_matrix", loss_matrix, shape, f"a row and a column for each of the classes {labels}")
+    if not (np.isfinite(loss) & (loss >= 0)).all():
+        i, j = np.argwhere(~(np.isfinite(loss) & (loss >= 0)))[0]
+        raise ValueError(f"loss_matrix: answering {labels[j]!r} for {labels[i]!r} costs {loss[i, j]}; must be {AMOUNT[1]}")
+    if loss.diagonal().any():
+        i = int(np.flatnonzero(loss.diagonal())[0])
+        raise ValueError(f"loss_matrix: the right answer {labels[i]!r} costs {loss[i, i]}; must be 0")
+    if not loss.any(axis=1).all():
+        i = int(np.flatnonzero(~loss.any(axis=1))[0])
+        raise ValueError(f"loss_matrix: no answer for {labels[i]!r} costs anything; one must, or leave out its samples")
+    return loss
+
+
+def _check_classes(name: str, given: Mapping[Any, Any], labels: list[Any]) -> None:
+    if strangers := [label for label in given if label not in labels]:
+        raise ValueError(f"{name} names {strangers}, but the classes are {labels}")
+
+
+def _numbers(name: str, given: Any, shape: tuple[int, ...], meaning: str) -> NDArray[np.float64]:
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, {meaning}: {error}") from None
+    if numbers.shape != shape:
+        raise ValueError(f"{name} has shape {numbers.shape}: must be {shape}, {meaning}")
+    return numbers
 
 
 def count(number: int | float, n_samples: int) -> int:

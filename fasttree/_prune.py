@@ -59,15 +59,26 @@ class Samples:
         Class codes, or float64 targets.
     weight : float64 array, shape (n_samples,), or None
         Not negative; a sample of weight 0 is left out.
+    class_factor : float64 array, shape (n_classes,), or None
+        What a sample of each class counts, besides its weight, so that the classes have their priors.
     """
 
     table: Table
     target: npt.NDArray[Any]
     weight: Floats | None = None
+    class_factor: Floats | None = None
+
+    @property
+    def counts(self) -> Floats | None:
+        """What each sample counts: its weight times the factor of its class; None: each counts 1."""
+        if self.class_factor is None:
+            return self.weight
+        by_class: Floats = self.class_factor[self.target]
+        return by_class if self.weight is None else self.weight * by_class
 
 
 class Losses(NamedTuple):
-    """What samples lose at each node of a tree if it answers: wrong classes, or squared differences from its mean.
+    """What samples lose at each node of a tree if it answers: wrong classes or their cost, or squared differences from its mean.
 
     All float64, shape (n,).  What stops at an inner node, because its value has no branch there, is lost whether the node is a
     leaf or not.
@@ -229,7 +240,7 @@ def error_based_without_samples(tree: Tree, confidence: float) -> Tree:
 
 def predicted_errors(tree: Tree, confidence: float) -> Floats:
     """Errors predicted of each node as a leaf: the upper limit of a binomial, as Release 8 approximates it; 0 if it is empty."""
-    n, wrong = np.maximum(tree.weight, np.finfo(float).tiny), errors(tree)
+    n, wrong = np.maximum(tree.weight, np.finfo(float).tiny), tree.errors
     q = float(np.interp(confidence, LEVELS, QUANTILES)) ** 2
 
     def many(e: Floats | float) -> Floats:
@@ -255,16 +266,17 @@ def cost_complexity(tree: Tree, alpha: float, *, risk: str = "impurity") -> Tree
     alpha : float
         Not negative, in units of the risk.
     risk : {"impurity", "error"}, default "impurity"
-        Impurity of the leaves, as in scikit-learn's `ccp_alpha`; or, for classes, the share of wrong ones, as in Breiman et al.
+        Impurity of the leaves, as in scikit-learn's `ccp_alpha`; or, for classes, the share of wrong ones, or what they cost, as
+        in Breiman et al.
     """
     cost = risk_per_weight(tree, risk)
     return tree.prune_at(complexity(tree, cost) <= alpha + EQUAL_COSTS * cost.max())
 
 
-def risk_per_weight(tree: Tree, risk: str = "impurity") -> Floats:
-    """Risk of each node, impurity or wrong classes, per unit of the root's weight."""
-    of_nodes = errors(tree) if risk == "error" else tree.risk
-    return np.asarray(of_nodes / tree.weight[0])
+def risk_per_weight(tree: Tree, risk: str = "impurity", weight: float | None = None) -> Floats:
+    """Risk of each node, impurity or wrong classes, per unit of a weight, by default the root's."""
+    of_nodes = tree.errors if risk == "error" else tree.risk
+    return np.asarray(of_nodes / (tree.weight[0] if weight is None else weight))
 
 
 def c_alpha(tree: Tree, alpha: float, *, unit: str = "bits") -> Tree:
@@ -312,7 +324,7 @@ def pessimistic(tree: Tree) -> Tree:
     From the root down, a node becomes a leaf if its errors so corrected are at most those of its whole subtree plus their
     standard error.
     """
-    as_leaf = errors(tree) + 0.5
+    as_leaf = tree.errors + 0.5
     below = _sums_over_leaves(tree, as_leaf)
     n = np.maximum(tree.weight, np.finfo(float).tiny)
     standard_error = np.sqrt(np.maximum(below * (n - below), 0) / n)
@@ -375,11 +387,6 @@ def complexity(tree: Tree, risk: Floats) -> Floats:
     return level
 
 
-def errors(tree: Tree) -> Floats:
-    """Training weight outside the largest class of each node of a classification tree; shape (n,)."""
-    return np.where(tree.weight > 0, tree.weight - tree.value.max(axis=1), 0.0)
-
-
 def losses(tree: Tree, samples: Samples) -> Losses:
     """Send samples down a tree, and add up at every node what they would lose there."""
     n_samples = samples.table.n_samples
@@ -387,10 +394,22 @@ def losses(tree: Tree, samples: Samples) -> Losses:
     squared = tree.task == "regression"
     answer = np.ascontiguousarray(tree.value[:, 0] if squared else tree.label, dtype=np.float64)
     target = samples.target.astype(np.float64)
+    matrix = _loss_matrix(tree, samples.class_factor)
     found = np.zeros((tree.node_count, 5))
     for rows, block in blocks(samples.table):
-        _core.arrivals(tree, block, target[rows], weight[rows], answer, squared, found)
+        _core.arrivals(tree, block, target[rows], weight[rows], answer, squared, matrix, found)
     return Losses(*np.ascontiguousarray(found.T))
+
+
+def _loss_matrix(tree: Tree, class_factor: Floats | None) -> Floats | None:
+    """What a sample of unit weight loses, by its class and the answer; None: 1 where they differ.
+
+    Priors are part of the loss, not of the weight, as in rpart: so the spread of the losses knows how many samples there are.
+    """
+    if tree.task == "regression" or (tree.loss is None and class_factor is None):
+        return None
+    loss = 1.0 - np.eye(tree.n_outputs_or_classes) if tree.loss is None else tree.loss
+    return np.ascontiguousarray(loss if class_factor is None else class_factor[:, None] * loss)
 
 
 def largest_below(tree: Tree, of_nodes: Floats) -> Floats:

@@ -88,9 +88,12 @@ class Sequence:
         return np.split(tops, np.searchsorted(step[tops], np.arange(1, self.steps.size)))
 
 
-def weakest_links(tree: Tree, *, risk: str = "impurity") -> Sequence:
-    """The subtrees of minimal cost-complexity (Breiman et al. 1984, chapter 3); risk as in `_prune.cost_complexity`."""
-    cost = _prune.risk_per_weight(tree, risk)
+def weakest_links(tree: Tree, *, risk: str = "impurity", weight: float | None = None) -> Sequence:
+    """The subtrees of minimal cost-complexity (Breiman et al. 1984, chapter 3); risk as in `_prune.cost_complexity`.
+
+    It is per unit of `weight`, by default that of the root.
+    """
+    cost = _prune.risk_per_weight(tree, risk, weight)
     return Sequence(tree, _prune.complexity(tree, cost), lowest=0.0, tolerance=EQUAL_COSTS * float(cost.max()))
 
 

@@ -43,9 +43,9 @@ def export_text(
     """Draw a tree in text.
 
     A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and ``no
-    (0)`` where no sample came and the parent's majority decides (several such categories share a line); in regression ``2.4
-    (9)`` is the mean and the weight. A soft threshold shows the interval in which values go both ways: ``width <= 0.6 [0.42,
-    0.71]``.
+    (0)`` where no sample came and the parent's majority decides (several such categories share a line); with a loss matrix ``no
+    (6 of 9, cost 12)`` says what the others cost; in regression ``2.4 (9)`` is the mean and the weight. A soft threshold shows
+    the interval in which values go both ways: ``width <= 0.6 [0.42, 0.71]``.
 
     Parameters
     ----------
@@ -119,6 +119,7 @@ class _Writer:
         pairs = zip(tree.feature[tested].tolist(), tree.threshold[tested].tolist(), strict=True)
         self.thresholds = threshold_texts(set(pairs))
         self.child_start = tree.child_start()
+        self.answers: list[int] = tree.label.tolist() if labels else []
 
     def lines(self, max_depth: float) -> Iterator[str]:
         if self.tree.n_branches[0] == 0:
@@ -240,13 +241,14 @@ class _Writer:
         if not self.labels:
             return f"{_mean(float(self.tree.value[node, 0]), self.decimals)} ({self.number(total)})"
         row = self.tree.value[node]
-        label = int(row.argmax())
+        label = self.answers[node]
         if self.show_weights:
             return f"{self.labels[label]} {self.counts(node)}"
         share, whole = self.number(float(row[label])), self.number(total)
-        if total == 0 or np.count_nonzero(row) <= 1:
+        if total == 0 or not np.delete(row, label).any():
             return f"{self.labels[label]} ({whole})"
-        return f"{self.labels[label]} ({share} of {whole})"
+        cost = "" if self.tree.loss is None else f", cost {self.number(float(row @ self.tree.loss[:, label]))}"
+        return f"{self.labels[label]} ({share} of {whole}{cost})"
 
     def counts(self, node: int) -> str:
         """Write the weight of each class, or of the node in regression."""

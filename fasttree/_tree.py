@@ -44,6 +44,7 @@ ARRAYS: dict[str, tuple[type[np.generic], int]] = {
     "impurity": (np.float64, 1),
     "gain": (np.float64, 1),
 }
+EQUAL_LOSSES = 1e-12  # relative: of classes whose expected losses are so close the first is the answer
 # float64 (n,), or None where a tree does not have them
 OPTIONAL_ARRAYS = ("estimated_errors", "lower", "upper")
 
@@ -96,6 +97,9 @@ class Tree:
     surrogates : Surrogates or None, default None
         Tests of other features, asked in their order where the tested value is missing; `missing` is for samples on which none
         of them decides.
+    loss : array of float64, shape (k, k), or None, default None
+        What it costs to answer class ``j`` where ``i`` is true: ``loss[i, j]``, 0 on the diagonal; the answer of a node is the
+        class of least expected loss (Breiman et al. 1984, section 4.4).  None: every wrong class costs 1.
 
     Raises
     ------
@@ -124,6 +128,7 @@ class Tree:
     lower: npt.NDArray[np.float64] | None
     upper: npt.NDArray[np.float64] | None
     surrogates: Surrogates | None
+    loss: npt.NDArray[np.float64] | None
 
     def __init__(
         self,
@@ -134,6 +139,7 @@ class Tree:
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
         surrogates: Surrogates | None = None,
+        loss: npt.ArrayLike | None = None,
         **arrays: npt.ArrayLike,
     ) -> None:
         if task not in TASKS:
@@ -148,6 +154,7 @@ class Tree:
         for name, array in zip(OPTIONAL_ARRAYS, (estimated_errors, lower, upper), strict=True):
             setattr(self, name, None if array is None else _read_only(name, array, np.float64, 1))
         self.surrogates = surrogates
+        self.loss = None if loss is None else _read_only("loss", loss, np.float64, 2)
 
     @classmethod
     def from_growth(
@@ -162,6 +169,7 @@ class Tree:
         table_code: npt.NDArray[np.uint32],
         table_branch: npt.NDArray[np.int32],
         surrogates: Surrogates | None = None,
+        loss: npt.NDArray[np.float64] | None = None,
         **fields: npt.NDArray[Any] | None,
     ) -> Tree:
         """Build a tree from nodes in the order of their growth: number them breadth first.
@@ -179,6 +187,8 @@ class Tree:
             As for `Tree`.
         surrogates : Surrogates or None, default None
             Of the nodes in the order of their growth.
+        loss : array, shape (k, k), or None
+            As for `Tree`.
         **fields : array, shape (n,) or (n, k)
             The other arrays of `Tree` except `parent`, which follows from the rest; optional ones may be None.
 
@@ -206,6 +216,7 @@ class Tree:
             table_code=table_code[entries],
             table_branch=table_branch[entries],
             surrogates=None if surrogates is None else surrogates.of_nodes(order),
+            loss=loss,
             **{name: array[order] for name, array in fields.items() if array is not None},
         )
 
@@ -231,10 +242,16 @@ class Tree:
 
     @property
     def label(self) -> npt.NDArray[np.intp]:
-        """Index of the heaviest class in each node, the first on ties; shape (n,)."""
+        """Index of the class that each node answers: the heaviest, or that of least loss; the first on ties; shape (n,)."""
         if self.task != "classification":
             raise AttributeError("a regression tree has no labels; its means are in `value`")
-        return np.asarray(self.value.argmax(axis=1), np.intp)
+        return best_classes(self.value, self.loss)
+
+    @property
+    def errors(self) -> npt.NDArray[np.float64]:
+        """Weight of the classes that each node's answer is wrong for, times their loss where there is one; shape (n,)."""
+        wrong = self.weight - self.value.max(axis=1) if self.loss is None else (self.value @ self.loss).min(axis=1)
+        return np.where(self.weight > 0, wrong, 0.0)
 
     @property
     def risk(self) -> npt.NDArray[np.float64]:
@@ -341,6 +358,7 @@ class Tree:
             lower=field("lower", np.nan),
             upper=field("upper", np.nan),
             surrogates=None if self.surrogates is None else self.surrogates.of_nodes(kept, leaf),
+            loss=self.loss,
         )
 
     def check(self) -> None:
@@ -382,6 +400,17 @@ class Tree:
             raise ValueError("lower, upper: a tree must have both or neither")
         if present and self.task == "regression":
             raise ValueError(f"{', '.join(present)}: a regression tree must not have them")
+        if self.loss is not None:
+            self._check_loss(self.loss)
+
+    def _check_loss(self, loss: npt.NDArray[np.float64]) -> None:
+        if self.task == "regression":
+            raise ValueError("loss: a regression tree must not have one")
+        n_classes = self.value.shape[1]
+        if loss.shape != (n_classes, n_classes):
+            raise ValueError(f"loss: has shape {loss.shape}; must have a row and a column per class, {n_classes} each")
+        if not np.isfinite(loss).all() or (loss < 0).any() or loss.diagonal().any() or not loss.any(axis=1).all():
+            raise ValueError("loss: must be finite and not negative, 0 on the diagonal and not 0 in all of a row")
 
     def _check_numbering(self) -> None:
         n_nodes = self.node_count
@@ -494,13 +523,13 @@ class Tree:
             return NotImplemented
         plain = ("task", "n_features", "surrogates")
         return all(getattr(self, name) == getattr(other, name) for name in plain) and all(
-            _same_bits(getattr(self, name), getattr(other, name)) for name in (*ARRAYS, *OPTIONAL_ARRAYS)
+            _same_bits(getattr(self, name), getattr(other, name)) for name in (*ARRAYS, *OPTIONAL_ARRAYS, "loss")
         )
 
     __hash__ = None  # type: ignore[assignment]  # equal by content, and the content may be large
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS, "surrogates")}
+        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS, "surrogates", "loss")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]  # unpickled arrays are writeable until the constructor has seen them
@@ -510,6 +539,18 @@ class Tree:
             f"<Tree: {self.task}, {self.n_features} features, {self.node_count} nodes, {self.n_leaves} leaves, "
             f"depth {self.max_depth}>"
         )
+
+
+def best_classes(value: npt.NDArray[np.float64], loss: npt.NDArray[np.float64] | None) -> npt.NDArray[np.intp]:
+    """Index of the class to answer for each row of class weights or shares: the largest, or that of least expected loss.
+
+    Of equal ones the first; losses that differ by rounding are equal.
+    """
+    if loss is None:
+        return np.asarray(value.argmax(axis=1), np.intp)
+    expected = value @ loss
+    least = expected.min(axis=1, keepdims=True)
+    return np.asarray((expected <= least * (1 + EQUAL_LOSSES)).argmax(axis=1), np.intp)
 
 
 def _read_only(name: str, given: npt.ArrayLike, dtype: type[np.generic], n_dimensions: int) -> npt.NDArray[Any]:

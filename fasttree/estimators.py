@@ -22,6 +22,7 @@ from ._parameters import (
     CART_RULES,
     CLASSIFIER_RULES,
     COMMON_RULES,
+    COST_RULES,
     COUNT_OR_NONE,
     FLAG,
     MIN_GAIN,
@@ -641,6 +642,16 @@ class CARTClassifier(BaseClassifier):
     interaction_cst : list of lists of str or of int, "pairwise", "no_interactions" or None, default=None
         Groups of features, by name or index: a node tests only features that share a group with all features tested above it.
         Features in no group make up one more group.  "pairwise": at most two features on a path; "no_interactions": one.
+    priors : dict, array-like of shape (n_classes,) or None, default=None
+        Share of each class where the tree will be used, `{class: share}` or in the order of `classes_`: positive, and 1 in all
+        (Breiman et al. 1984, section 4.4).  Growth, probabilities, pruning and its folds count the samples of a class such that
+        they make up its share.  None: as the classes occur.
+    loss_matrix : dict, array-like of shape (n_classes, n_classes) or None, default=None
+        What a wrong answer costs: `{true class: {predicted class: cost}}`, costs that are not named being 1; or an array with a
+        row per true class.  Finite, not negative, 0 on the diagonal, not 0 in all of a row.  A node answers the class of least
+        expected cost; ``pruning_risk="error"``, reduced-error pruning, "cv" and "validation" go by costs; and splits are chosen
+        as if the share of a class were its prior times the sum of its row ("altered priors", Breiman et al. 1984, section 4.4).
+        None: 1 each.
     categorical_features : list of str or of int, or None, default=None
         Columns to be taken as nominal, by name or index.
     ordinal_features : dict or None, default=None
@@ -690,7 +701,13 @@ class CARTClassifier(BaseClassifier):
     array([0, 1, 2])
     """
 
-    _rules = {**CLASSIFIER_RULES, **CART_RULES, **PRUNING_RULES, "criterion": one_of("gini", "entropy", "misclassification")}
+    _rules = {
+        **CLASSIFIER_RULES,
+        **CART_RULES,
+        **COST_RULES,
+        **PRUNING_RULES,
+        "criterion": one_of("gini", "entropy", "misclassification"),
+    }
 
     def __init__(
         self,
@@ -724,6 +741,8 @@ class CARTClassifier(BaseClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         monotonic_cst: ArrayLike | Mapping[Any, int] | None = None,
         interaction_cst: Sequence[Any] | str | None = None,
+        priors: Mapping[Any, float] | ArrayLike | None = None,
+        loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = None,
         categorical_features: Sequence[str] | Sequence[int] | None = None,
         ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
         unseen: str = "as_missing",
@@ -758,6 +777,8 @@ class CARTClassifier(BaseClassifier):
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
+        self.priors = priors
+        self.loss_matrix = loss_matrix
         self.categorical_features = categorical_features
         self.ordinal_features = ordinal_features
         self.unseen = unseen
