@@ -87,8 +87,8 @@ def to_document(
     order) or "known" (known values to child 0, missing ones to child 1).  Where "soft_thresholds" is true every threshold has its
     "lower" and "upper" beside it.  Where "surrogates" is true every test has a list of them: tests of other features, to be
     asked in their order where its own is missing, before what it says of missing values; values up to the threshold go to child
-    "low_child", others to the other child.  The column "estimated_errors" stands among the nodes of a tree that has it.  A target whose wrong classes do
-    not all cost 1 has a "loss", a row per true class.
+    "low_child", others to the other child.  The column "estimated_errors" stands among the nodes of a tree that has it.
+    A target whose wrong classes do not all cost 1 has a "loss", a row per true class.
 
     Parameters
     ----------
