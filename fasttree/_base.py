@@ -19,12 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _document, _grow, _prune, _sequence, _soften, _text
+from . import __version__, _document, _grow, _prune, _sequence, _soften, _surrogates, _text
 from ._constraints import Constraints, constraints
 from ._parameters import (
     COUNTS_ERRORS,
     PRUNINGS,
     REGRESSION_PRUNINGS,
+    SURROGATE_DEFAULTS,
     Rule,
     check_counts,
     check_loss_matrix,
@@ -239,7 +240,14 @@ class BaseTree(FittedModel):
         """Return the recipe that the parameters describe, after a look at each of them."""
         self._check_parameters()
         self._pruning_method()
-        return self._recipe()
+        recipe = self._recipe()
+        for name, default in SURROGATE_DEFAULTS.items() if recipe.missing != "surrogate" else ():
+            if getattr(self, name, default) != default:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} speaks of surrogates, which missing={recipe.missing!r} does not look for: use "
+                    f"missing='surrogate', or {name}={default!r}"
+                )
+        return recipe
 
     def _constraints(self, schema: Schema) -> Constraints:
         return constraints(getattr(self, "monotonic_cst", None), getattr(self, "interaction_cst", None), schema)
@@ -386,6 +394,7 @@ class BaseTree(FittedModel):
             max_split_p_value=getattr(self, "max_split_p_value", None),  # regressors have none
             min_branch_weight=self._min_branch_weight(),
             min_part_weight=self._min_part_weight(),
+            **{name: getattr(self, name) for name in SURROGATE_DEFAULTS if hasattr(self, name)},
             max_features=max_features if draws else None,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else 0,
         )
@@ -810,6 +819,27 @@ class BaseTree(FittedModel):
         decrease = np.bincount(tree.feature[inner], weights=(risk - children)[inner], minlength=self.n_features_in_)
         total = decrease.sum()
         return decrease / total if total > 0 else np.zeros(self.n_features_in_)
+
+    def surrogate_importances(self) -> NDArray[np.float64]:
+        """Importance of each feature as a test or in place of one (Breiman et al. 1984, section 5.3).
+
+        The gain of each test, in units of weight times impurity, counts for the tested feature; and for the feature of each of its
+        surrogates as much of it as the surrogate's adjusted agreement says.  As rpart reports it: not normalised, and of each node
+        the samples whose tested value is known.  Without surrogates in the tree, of its tests alone.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> X = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0], [5.0, 5.0]]
+        >>> CARTClassifier(missing="surrogate").fit(X, ["a", "a", "b", "b", "b"]).surrogate_importances()
+        array([2.4, 1.2])
+        """
+        check_is_fitted(self)
+        return _surrogates.importances(self.tree_)
 
 
 class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore[misc]

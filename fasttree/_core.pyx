@@ -18,7 +18,7 @@ import numpy as np
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
-from fasttree._count cimport add_sample, count_codes, groups_from_counts, groups_from_list
+from fasttree._count cimport add_sample, category_of, count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._memory cimport (
@@ -33,6 +33,7 @@ from fasttree._rules cimport (
     fill_failing, holds, judge, lg, list_samples, put_in_order, simplify, try_all,
 )
 from fasttree._scan cimport cut_side, form_of, gain_of_part, no_cut, order_groups, scan_feature
+from fasttree._surrogate cimport Kept, Surrogates, Target, add_surrogates_of, free_surrogates, heavier_branch
 from fasttree._types cimport *
 from fasttree._walk cimport TOGETHER, Flat, Step, add_shares, branch_of, stops, visit
 
@@ -267,6 +268,7 @@ cdef struct Nodes:                 # the tree under construction, in order of cr
     int64_t* table_node
     uint32_t* table_code
     int32_t* table_branch
+    Surrogates surrogates
 
 
 cdef struct Child:
@@ -397,13 +399,6 @@ cdef bint is_leaf(const Problem* p, const Totals* totals, double impurity, int64
     for k in range(p.n_classes):
         n_pure += totals.counts[k] == totals.weight
     return p.n_classes > 0 and n_pure == p.n_outputs
-
-
-cdef inline uint32_t category_of(const Problem* p, const Block* block, int32_t f, uint32_t code, uint32_t row) noexcept nogil:
-    """Category code of a nominal entry: a counted feature's own code, else the column's."""
-    if p.counted[f]:
-        return code
-    return p.category[f][row if block.origin == NULL else block.origin[row]]
 
 
 cdef uint64_t nth_smallest(uint64_t* keys, int32_t n, int32_t wanted) noexcept nogil:
@@ -1196,16 +1191,19 @@ cdef int expand(
     cdef Cut cut = node.cut
     cdef int32_t f = cut.feature
     cdef uint32_t lost_branch = SPREAD if p.missing == FRACTIONAL else (cut.missing if cut.missing >= 0 else 1)
+    cdef Target target
     cdef int64_t n_groups, i, b
     cdef int used_up
     cdef double gain
     cdef Expansion x
     if loose:
         own_lists = NULL               # they stand by themselves
+    if p.missing == SURROGATE:
+        lost_branch = STAY
     for i in range(node.n_active):
         if actives[i].feature == f:
             active = &actives[i]
-    x.two = cut.form != BRANCH_CUT and p.missing != FRACTIONAL
+    x.two = cut.form != BRANCH_CUT and p.missing != FRACTIONAL and p.missing != SURROGATE
     x.declared = cut.form == BRANCH_CUT and form_of(p, f) == DECLARED
     x.low = 0
     x.high = 0
@@ -1231,6 +1229,15 @@ cdef int expand(
         bound_children(p, w, node, &cut, x.n_children)
     if p.sets != NULL:
         mark_allowed(p.sets, p.n_features, w.nodes.parent, w.nodes.feature, node.id, w.allowed)
+    if p.missing == SURROGATE:
+        if add_surrogates_of(
+            p, block, node.id, f, actives, node.n_active, w.allowed if p.sets != NULL else NULL, own_lists, rows, node.n, typed,
+            w.scratch.side, w.scratch.branch, &target, w.scratch.imitations, &w.nodes.surrogates,
+        ):
+            return -1
+        w.nodes.missing[node.id] = heavier_branch(p, &target)
+        if target.n_lost:
+            count_children(p, block, w, rows, node.n, x.n_children, x.two)
     if open_children(p, block, w, node, &x, arena, rows, narrow, loose, sizeof(entry_t)):
         return -1
     lists = NULL if loose else arena.data
@@ -1508,6 +1515,7 @@ cdef void carve_scratch(
     s.pca = <double*> carve(cursor, (2 * SQUARED * SQUARED + 4 * width) * 8 if principal else 0, measuring)
     s.pca_scale = <double*> carve(cursor, width * 8 if principal else 0, measuring)
     s.order_gain = <double*> carve(cursor, (width + 1) * 8, measuring)
+    s.imitations = <Imitation*> carve(cursor, d * sizeof(Imitation) if p.missing == SURROGATE else 0, measuring)
 
 
 cdef void free_nodes(Nodes* t) noexcept nogil:
@@ -1517,6 +1525,7 @@ cdef void free_nodes(Nodes* t) noexcept nogil:
     free(t.table_node)
     free(t.table_code)
     free(t.table_branch)
+    free_surrogates(&t.surrogates)
 
 
 cdef void free_work(Work* w, bint loose) noexcept nogil:
@@ -1549,7 +1558,7 @@ cdef double fill_table(int64_t* table, int64_t n) noexcept nogil:
     return 1.0 / scale
 
 
-cdef object in_order(const void* items, const int64_t[::1] order, size_t size, str dtype):
+cdef object in_order(const void* items, const int64_t[::1] order, size_t size, object dtype):
     """Items of `size` bytes, in this order, as a NumPy array."""
     out = np.empty(order.shape[0] * size, dtype=np.uint8)
     cdef uint8_t[::1] view = out
@@ -1559,7 +1568,11 @@ cdef object in_order(const void* items, const int64_t[::1] order, size_t size, s
     return out.view(dtype)
 
 
-cdef dict take_nodes(Nodes* t):
+SURROGATE_DTYPE = [("node", "i8"), ("agreement", "f8"), ("adjusted", "f8"), ("table_stop", "i8"), ("feature", "i4"),
+                   ("low_branch", "i4"), ("row_low", "u4"), ("row_high", "u4")]    # of Kept
+
+
+cdef dict take_nodes(Nodes* t, bint with_surrogates):
     """The grown tree as arrays, numbered breadth first.  Each array is freed once it is copied: a tree may be large."""
     cdef int64_t n = t.n
     cdef int64_t i
@@ -1582,6 +1595,8 @@ cdef dict take_nodes(Nodes* t):
                 t.parent[i] = place[t.parent[i]]
         for i in range(t.table_n):
             t.table_node[i] = place[t.table_node[i]]
+        for i in range(t.surrogates.n):
+            t.surrogates.kept[i].node = place[t.surrogates.kept[i].node]
     names = ("parent", "first_child", "n_branches", "feature", "missing", "row_low", "row_high", "kind", "n_samples", "weight",
              "impurity", "gain", "value")
     sizes = (4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 8, 8, 8 * t.width)
@@ -1593,6 +1608,11 @@ cdef dict take_nodes(Nodes* t):
     out["table_node"] = in_order(t.table_node, entry, 8, "i8")
     out["table_code"] = in_order(t.table_code, entry, 4, "u4")
     out["table_branch"] = in_order(t.table_branch, entry, 4, "i4")
+    if with_surrogates:
+        out["surrogates"] = in_order(t.surrogates.kept, np.arange(t.surrogates.n), sizeof(Kept), SURROGATE_DTYPE)
+        entry = np.arange(t.surrogates.table_n)
+        out["surrogate_code"] = in_order(t.surrogates.table_code, entry, 4, "u4")
+        out["surrogate_branch"] = in_order(t.surrogates.table_branch, entry, 4, "i4")
     return out
 
 
@@ -1601,7 +1621,7 @@ IMPURITY = {"gini": GINI, "entropy": ENTROPY, "misclassification": MISCLASSIFICA
 FORM = {"category": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED,
         "groups": MERGED}
 RANK = {"gain": GAIN, "gain_ratio": GAIN_RATIO, "plain_gain_ratio": PLAIN_RATIO}
-MISSING = {"error": REFUSE, "fractional": FRACTIONAL, "direction": DIRECTION}
+MISSING = {"error": REFUSE, "fractional": FRACTIONAL, "direction": DIRECTION, "surrogate": SURROGATE}
 
 
 def grow(
@@ -1634,6 +1654,9 @@ def grow(
     double min_part_weight,
     double min_node_weight,
     double n_cases,
+    int32_t max_surrogates,
+    bint known_agreement,
+    bint to_heavier,
     int32_t max_features,
     uint64_t seed,
     const int8_t[::1] monotone,
@@ -1733,6 +1756,9 @@ def grow(
     p.min_branch_weight = min_branch_weight
     p.min_part = <int64_t> ceil(min_part_weight / unit)
     p.min_node_weight = min_node_weight
+    p.max_surrogates = max_surrogates
+    p.known_agreement = known_agreement
+    p.to_heavier = to_heavier
     p.max_features = max_features
     p.draws = max_features < d
     p.kind = encoding.kind
@@ -1741,7 +1767,7 @@ def grow(
     p.slot = encoding.slot
     p.exact = encoding.exact
     p.category = encoding.category
-    branches = missing == FRACTIONAL or nominal == DECLARED or nominal == PRESENT or ordinal == DECLARED or ordinal == PRESENT
+    branches = missing == FRACTIONAL or missing == SURROGATE or nominal == DECLARED or nominal == PRESENT or ordinal == DECLARED or ordinal == PRESENT
     p.lazy = not branches and not p.draws and not rank and not release8
     if n_outputs > 1:
         p.sweep = OUTPUTS
@@ -1865,7 +1891,7 @@ def grow(
             raise MemoryError
         free_work(&work, wide)
         free_work(&inner, False)
-        return take_nodes(&nodes)
+        return take_nodes(&nodes, p.missing == SURROGATE)
     finally:
         if buffer != NULL:
             allow(buffer, buffer_size)

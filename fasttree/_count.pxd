@@ -35,6 +35,13 @@ cdef inline void add_sample(const Problem* p, const Block* block, Totals* totals
         totals.sum += block.ysum[row]
 
 
+cdef inline uint32_t category_of(const Problem* p, const Block* block, int32_t f, uint32_t code, uint32_t row) noexcept nogil:
+    """Category code of a nominal entry: a counted feature's own code, else the column's."""
+    if p.counted[f]:
+        return code
+    return p.category[f][row if block.origin == NULL else block.origin[row]]
+
+
 cdef inline void count_codes(
     const Problem* p, const Block* block, const uint8_t* codes, uint32_t n_codes,
     const uint32_t* rows, int64_t n, Scratch* s,

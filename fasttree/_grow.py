@@ -7,7 +7,8 @@ frames nor estimators.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from fasttree import _core
 from fasttree._constraints import FREE, Constraints
 from fasttree._independence import without_independent_splits
 from fasttree._recipe import Limits, Recipe
+from fasttree._surrogates import Surrogates
 from fasttree._table import Kind, Table
-from fasttree._tree import THRESHOLD, Tree, best_classes
+from fasttree._tree import NOMINAL, THRESHOLD, Tree, best_classes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -147,12 +149,18 @@ def grow(
         # parts of samples that do not even make up one are not split: a few samples could have any number of nodes
         min_node_weight=case if has_missing and not recipe.release8 else 0.0,
         n_cases=n_cases,
+        max_surrogates=min(limits.max_surrogates, table.n_features),
+        known_agreement=limits.surrogate_agreement == "known",
+        to_heavier=limits.no_surrogate == "majority",
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
         **constraints.for_engine(table.n_features),
     )
     del encoding
-    grown["threshold"] = _thresholds(grown, source, whole, recipe)
+    by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
+    grown["threshold"] = _thresholds(grown, by_threshold, source, whole, recipe)
+    if recipe.missing == "surrogate":
+        grown["surrogates"] = _surrogates(grown, source, whole, recipe)
     del grown["row_low"], grown["row_high"]
     if costs is not None:
         grown |= _with_weights_as_given(grown, costs)
@@ -195,6 +203,13 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
             "missing='direction' and a branch per category exclude each other: it needs two branches; use missing='fractional'"
             " or nominal='subset', ordinal='threshold'"
         )
+    if recipe.missing == "surrogate" and forms & {"category", "present", "groups"}:
+        raise ValueError(
+            "missing='surrogate' and a branch per category exclude each other: a surrogate imitates a split into two; use"
+            " nominal='subset', ordinal='threshold' or missing='fractional'"
+        )
+    if recipe.missing == "surrogate" and recipe.release8:
+        raise ValueError("missing='surrogate' and release8=True exclude each other: C4.5 divides samples; use missing='fractional'")
     if recipe.rank != "gain" and forms & {"subset", "one_vs_rest"}:
         raise ValueError(
             f"rank={recipe.rank!r} and two groups of categories exclude each other; use rank='gain' or nominal='category'"
@@ -336,10 +351,39 @@ def _fixed_point_targets(
 # --- out of the engine
 
 
-def _thresholds(grown: dict[str, Any], table: Table | _Rows, whole: Table | _Rows, recipe: Recipe) -> Floats:
-    """Midpoints of the two values that each cut separates; C4.5: the largest value of the whole table up to the midpoint."""
-    thresholds = np.full(len(grown["kind"]), np.nan)
-    by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
+def _surrogates(grown: dict[str, Any], table: Table | _Rows, whole: Table | _Rows, recipe: Recipe) -> Surrogates:
+    """The surrogates of all nodes, which the engine lists in the order of its growth."""
+    found, codes, branches = (grown.pop(name) for name in ("surrogates", "surrogate_code", "surrogate_branch"))
+    by_threshold = np.flatnonzero(found["low_branch"] >= 0)
+    in_order_of_growth = Surrogates(
+        start=np.arange(len(found) + 1),
+        feature=found["feature"],
+        kind=np.where(found["low_branch"] >= 0, THRESHOLD, NOMINAL),
+        threshold=_thresholds(found, by_threshold, table, whole, recipe),
+        low_branch=found["low_branch"],
+        table_start=np.append(0, found["table_stop"]),
+        table_code=codes,
+        table_branch=branches,
+        agreement=found["agreement"],
+        adjusted=found["adjusted"],
+    )
+    by_node = in_order_of_growth.of_nodes(np.argsort(found["node"], kind="stable"))
+    sizes = np.bincount(found["node"], minlength=len(grown["kind"]))
+    return replace(by_node, start=np.append(0, np.cumsum(sizes)))
+
+
+def _thresholds(
+    grown: Mapping[str, Any] | npt.NDArray[Any],
+    by_threshold: npt.NDArray[np.intp],
+    table: Table | _Rows,
+    whole: Table | _Rows,
+    recipe: Recipe,
+) -> Floats:
+    """Midpoints of the two values that each cut separates; C4.5: the largest value of the whole table up to the midpoint.
+
+    `by_threshold`: the tests that have one; the others' is NaN.
+    """
+    thresholds = np.full(len(grown["feature"]), np.nan)
     if not by_threshold.size:
         return thresholds
     by_feature = by_threshold[np.argsort(grown["feature"][by_threshold], kind="stable")]

@@ -138,7 +138,10 @@ PRUNING_RULES: dict[str, Rule] = {
 CART_RULES: dict[str, Rule] = {
     **MIN_GAIN,
     "nominal": one_of("subset", "one_vs_rest"),
-    "missing": one_of("direction", "error"),
+    "missing": one_of("direction", "surrogate", "error"),
+    "max_surrogates": (lambda value: is_integer(value) and value >= 0, "an integer >= 0"),
+    "surrogate_agreement": one_of("all", "known"),
+    "no_surrogate": one_of("majority", "stop"),
     "monotonic_cst": (
         lambda value: value is None or isinstance(value, Mapping) or is_list(value),
         "a list of -1, 0 or 1 per feature, a dict {feature: -1, 0 or 1}, or None",

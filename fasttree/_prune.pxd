@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 from fasttree._cells cimport Cells, cell
 from fasttree._memory cimport resize
 from fasttree._partition cimport spread_weight
-from fasttree._walk cimport UNDECIDED, Flat, known_branch, surrogate_says
+from fasttree._walk cimport NO_BRANCH, Flat, known_branch, surrogate_says
 
 
 cdef enum Mode:
@@ -188,12 +188,12 @@ cdef inline int32_t branch_of_cell(const Pruning* p, int32_t node, const Cells* 
     """`branch_of` for a sample of the table; `column` holds the node's feature."""
     cdef int32_t branch = known_branch(&p.tree, node, cell(column, row))
     cdef int64_t s
-    if branch != UNDECIDED:
+    if branch != NO_BRANCH:
         return branch
     if p.tree.surrogate_start != NULL:
         for s in range(p.tree.surrogate_start[node], p.tree.surrogate_start[node + 1]):
             branch = surrogate_says(&p.tree, s, cell(&p.columns[p.tree.surrogate_feature[s]], row))
-            if branch != UNDECIDED:
+            if branch != NO_BRANCH:
                 return branch
     return p.tree.missing[node]
 

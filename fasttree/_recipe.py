@@ -30,9 +30,9 @@ class Recipe:
         Form of a split on an ordinal feature.
     continuous : {"refuse", "threshold"}
         Whether continuous features are admitted.
-    missing : {"error", "fractional", "direction"}
-        What happens to a sample whose tested value is missing: refused, sent down every branch with a share of its weight, or
-        sent to the side that gained most in training.
+    missing : {"error", "fractional", "direction", "surrogate"}
+        What happens to a sample whose tested value is missing: refused, sent down every branch with a share of its weight, sent
+        to the side that gained most in training, or sent as a test of another feature says that imitates this one.
     release8 : bool
         Quinlan's C4.5 Release 8 details: reasonable-split test, average-gain filter with its tolerance, penalty of a threshold,
         thresholds that occur in the data, collapse of splits that do not reduce the training errors.
@@ -71,6 +71,9 @@ class Limits:
     max_split_p_value: float | None = None
     min_branch_weight: float = 2.0  # C4.5's MINOBJS, used where the recipe is release8
     min_part_weight: float = 0.0  # lighter parts of a sample are not divided but follow the heaviest branch
+    max_surrogates: int = 5
+    surrogate_agreement: str = "all"  # rpart's surrogatestyle: 0 = "all" samples that know the node's value, 1 = "known"
+    no_surrogate: str = "majority"  # or "stop": rpart's usesurrogate, 2 or 1
     max_features: int | None = None
     seed: int = 0
 

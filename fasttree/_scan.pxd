@@ -1260,7 +1260,7 @@ cdef inline Cut scan_feature(
         if q == 0 or (q == 1 and lost.n == 0):
             constant[0] = True
             return cut
-    if p.missing == FRACTIONAL and (lost.n > 0 or p.release8):
+    if (p.missing == FRACTIONAL or p.missing == SURROGATE) and (lost.n > 0 or p.release8):
         known_totals(p, node, &lost, &known)
         total = &known
         if known.weight <= 0:

@@ -189,6 +189,9 @@ cdef struct Problem:
     double min_ratio       # likewise, of the gain ratio where it competes plainly
     double min_branch_weight
     double min_node_weight
+    int32_t max_surrogates
+    bint known_agreement   # of a surrogate: among samples that know both values, not all that know the node's own
+    bint to_heavier        # samples on which no surrogate decides follow the heavier branch, else they stay
     int64_t min_part       # lighter parts of a sample are not divided, fixed point
     int32_t max_features
     const uint8_t* kind
@@ -251,6 +254,14 @@ cdef struct Ranked:                # a group and what it is ordered by
     int64_t group
 
 
+cdef struct Imitation:             # a test of another feature, in place of a node's own
+    double agreement
+    double adjusted            # what it gains on the heavier branch for all, as a share of what can be gained
+    int64_t at                 # threshold: last list position (listed) or code (counted) of its lower side
+    int32_t active             # place among the node's features
+    int32_t low_branch         # threshold: branch of its lower side; -1: by category
+
+
 cdef struct Scratch:
     double* a
     double* b
@@ -285,6 +296,7 @@ cdef struct Scratch:
     double* pca
     double* pca_scale              # per class or target: its unit along the principal axis
     double* order_gain             # largest gain along each order of the categories
+    Imitation* imitations          # a feature each
     int64_t* block_stat            # merged groups: block x width
     int64_t* block_weight
     float* block_info

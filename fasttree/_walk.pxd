@@ -30,7 +30,7 @@ cdef struct Flat:                  # the arrays of a finished tree
 
 
 cdef enum:
-    UNDECIDED = -3             # a test says nothing on this value
+    NO_BRANCH = -3             # a test says nothing on this value
     TOGETHER = 8               # rows that walk side by side
 
 
@@ -44,7 +44,7 @@ cdef struct Step:              # of a walk: what a threshold node needs, in one 
 cdef inline int32_t branch_in_table(
     const uint32_t* codes, const int32_t* branches, int64_t start, int64_t stop, uint32_t code,
 ) noexcept nogil:
-    """Branch of a category in a part of a table that is sorted by code; UNDECIDED if it is not there."""
+    """Branch of a category in a part of a table that is sorted by code; NO_BRANCH if it is not there."""
     cdef int64_t low = start
     cdef int64_t high = stop
     cdef int64_t middle
@@ -54,31 +54,31 @@ cdef inline int32_t branch_in_table(
             low = middle + 1
         else:
             high = middle
-    return branches[low] if low < stop and codes[low] == code else UNDECIDED
+    return branches[low] if low < stop and codes[low] == code else NO_BRANCH
 
 
 cdef inline int32_t known_branch(const Flat* t, int32_t node, double x) noexcept nogil:
-    """Branch of a value at an inner node; UNDECIDED if it is missing or unknown there."""
+    """Branch of a value at an inner node; NO_BRANCH if it is missing or unknown there."""
     cdef uint8_t kind = t.kind[node]
     if kind == NODE_THRESHOLD:
-        return UNDECIDED if isnan(x) else x > t.threshold[node]
+        return NO_BRANCH if isnan(x) else x > t.threshold[node]
     if kind == NODE_KNOWN:
         return 1 if isnan(x) else 0
     if not x >= 1:
-        return UNDECIDED
+        return NO_BRANCH
     if kind == NODE_CATEGORY:
-        return <int32_t> x - 1 if x <= t.n_branches[node] else UNDECIDED
+        return <int32_t> x - 1 if x <= t.n_branches[node] else NO_BRANCH
     return branch_in_table(t.table_code, t.table_branch, t.table_start[node], t.table_start[node + 1], <uint32_t> x)
 
 
 cdef inline int32_t surrogate_says(const Flat* t, int64_t s, double x) noexcept nogil:
-    """Branch of a value of a surrogate's feature; UNDECIDED if it is missing or unknown there."""
+    """Branch of a value of a surrogate's feature; NO_BRANCH if it is missing or unknown there."""
     if t.surrogate_kind[s] == NODE_THRESHOLD:
         if isnan(x):
-            return UNDECIDED
+            return NO_BRANCH
         return t.low_branch[s] ^ (x > t.surrogate_threshold[s])
     if not x >= 1:
-        return UNDECIDED
+        return NO_BRANCH
     return branch_in_table(
         t.surrogate_code, t.surrogate_branch, t.surrogate_table_start[s], t.surrogate_table_start[s + 1], <uint32_t> x
     )
@@ -91,12 +91,12 @@ cdef inline int32_t branch_of(const Flat* t, int32_t node, const real_t[:, :] X,
     """
     cdef int32_t branch = known_branch(t, node, X[row, t.feature[node]])
     cdef int64_t s
-    if branch != UNDECIDED:
+    if branch != NO_BRANCH:
         return branch
     if t.surrogate_start != NULL:
         for s in range(t.surrogate_start[node], t.surrogate_start[node + 1]):
             branch = surrogate_says(t, s, X[row, t.surrogate_feature[s]])
-            if branch != UNDECIDED:
+            if branch != NO_BRANCH:
                 return branch
     return t.missing[node]
 

@@ -575,8 +575,17 @@ class CARTClassifier(BaseClassifier):
         Impurity of a node; entropy in bits.
     nominal : {"subset", "one_vs_rest"}, default="subset"
         A nominal feature splits the categories into two groups, or one category from the rest.
-    missing : {"direction", "error"}, default="direction"
-        A sample whose value is missing goes to the side that gained most in training, or is refused.
+    missing : {"direction", "surrogate", "error"}, default="direction"
+        A sample whose value is missing goes to the side that gained most in training; or as the surrogates of the test say: tests
+        of other features that imitate it best (Breiman et al. 1984, section 5.3); or is refused.
+    max_surrogates : int, default=5
+        With `missing="surrogate"`: how many of them a node keeps, the most agreeing first; 0: none.
+    surrogate_agreement : {"all", "known"}, default="all"
+        What part of the weight a surrogate sends the test's way: of all samples that know the test's value, or of those that know
+        the surrogate's too.
+    no_surrogate : {"majority", "stop"}, default="majority"
+        A sample on which no surrogate decides goes to the side of more known weight (and stays in the node where both weigh the
+        same), or stays in the node: it counts in neither branch, and at prediction gets the node's own answer.
     pruning : str or None, default=None
         "cost_complexity": the subtree of least `risk + ccp_alpha x leaves` (Breiman et al. 1984, chapter 3).  "c_alpha": of least
         `weight x entropy, summed over leaves, + alpha x leaves` (Li Hang 2012, section 5.4).  "reduced_error": of least error on
@@ -715,6 +724,9 @@ class CARTClassifier(BaseClassifier):
         criterion: str = "gini",
         nominal: str = "subset",
         missing: str = "direction",
+        max_surrogates: int = 5,
+        surrogate_agreement: str = "all",
+        no_surrogate: str = "majority",
         pruning: str | None = None,
         ccp_alpha: float | str = 0.0,
         pruning_risk: str = "impurity",
@@ -751,6 +763,9 @@ class CARTClassifier(BaseClassifier):
         self.criterion = criterion
         self.nominal = nominal
         self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.surrogate_agreement = surrogate_agreement
+        self.no_surrogate = no_surrogate
         self.pruning = pruning
         self.ccp_alpha = ccp_alpha
         self.pruning_risk = pruning_risk
@@ -801,8 +816,17 @@ class CARTRegressor(BaseRegressor):
         are not negative and not all 0 (then no leaf predicts 0).
     nominal : {"subset", "one_vs_rest"}, default="subset"
         A nominal feature splits the categories into two groups, or one category from the rest.
-    missing : {"direction", "error"}, default="direction"
-        A sample whose value is missing goes to the side that gained most in training, or is refused.
+    missing : {"direction", "surrogate", "error"}, default="direction"
+        A sample whose value is missing goes to the side that gained most in training; or as the surrogates of the test say: tests
+        of other features that imitate it best (Breiman et al. 1984, section 5.3); or is refused.
+    max_surrogates : int, default=5
+        With `missing="surrogate"`: how many of them a node keeps, the most agreeing first; 0: none.
+    surrogate_agreement : {"all", "known"}, default="all"
+        What part of the weight a surrogate sends the test's way: of all samples that know the test's value, or of those that know
+        the surrogate's too.
+    no_surrogate : {"majority", "stop"}, default="majority"
+        A sample on which no surrogate decides goes to the side of more known weight (and stays in the node where both weigh the
+        same), or stays in the node: it counts in neither branch, and at prediction gets the node's own answer.
     pruning : {"cost_complexity", "c_alpha", "reduced_error"} or None, default=None
         "cost_complexity": the subtree of least `variance plus ccp_alpha times its leaves` (Breiman et al. 1984, chapter 3).
         "c_alpha": of least `sum of squared errors plus alpha times its leaves` (Li Hang 2012, section 5.4).  "reduced_error": of
@@ -896,6 +920,9 @@ class CARTRegressor(BaseRegressor):
         criterion: str = "squared_error",
         nominal: str = "subset",
         missing: str = "direction",
+        max_surrogates: int = 5,
+        surrogate_agreement: str = "all",
+        no_surrogate: str = "majority",
         pruning: str | None = None,
         ccp_alpha: float | str = 0.0,
         cv: Any = 10,
@@ -922,6 +949,9 @@ class CARTRegressor(BaseRegressor):
         self.criterion = criterion
         self.nominal = nominal
         self.missing = missing
+        self.max_surrogates = max_surrogates
+        self.surrogate_agreement = surrogate_agreement
+        self.no_surrogate = no_surrogate
         self.pruning = pruning
         self.ccp_alpha = ccp_alpha
         self.cv = cv
