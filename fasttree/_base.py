@@ -244,8 +244,8 @@ class BaseTree(FittedModel):
         for name, default in SURROGATE_DEFAULTS.items() if recipe.missing != "surrogate" else ():
             if getattr(self, name, default) != default:
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} speaks of surrogates, which missing={recipe.missing!r} does not look for: use "
-                    f"missing='surrogate', or {name}={default!r}"
+                    f"{name}={getattr(self, name)!r} speaks of surrogates, which missing={recipe.missing!r} does not have: "
+                    f"use missing='surrogate', or {name}={default!r}"
                 )
         return recipe
 
@@ -823,9 +823,9 @@ class BaseTree(FittedModel):
     def surrogate_importances(self) -> NDArray[np.float64]:
         """Importance of each feature as a test or in place of one (Breiman et al. 1984, section 5.3).
 
-        The gain of each test, in units of weight times impurity, counts for the tested feature; and for the feature of each of its
-        surrogates as much of it as the surrogate's adjusted agreement says.  As rpart reports it: not normalised, and of each node
-        the samples whose tested value is known.  Without surrogates in the tree, of its tests alone.
+        The gain of each test, in units of weight times impurity, counts for the tested feature; and for the feature of each of
+        its surrogates as much of it as the surrogate's adjusted agreement says.  As rpart reports it: not normalised, and of the
+        samples whose tested value is known.  In a tree without surrogates the tests count alone.
 
         Returns
         -------

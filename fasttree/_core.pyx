@@ -1767,7 +1767,10 @@ def grow(
     p.slot = encoding.slot
     p.exact = encoding.exact
     p.category = encoding.category
-    branches = missing == FRACTIONAL or missing == SURROGATE or nominal == DECLARED or nominal == PRESENT or ordinal == DECLARED or ordinal == PRESENT
+    branches = (
+        missing == FRACTIONAL or missing == SURROGATE or nominal == DECLARED or nominal == PRESENT or ordinal == DECLARED
+        or ordinal == PRESENT
+    )
     p.lazy = not branches and not p.draws and not rank and not release8
     if n_outputs > 1:
         p.sweep = OUTPUTS

@@ -159,12 +159,11 @@ def grow(
     del encoding
     by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
     grown["threshold"] = _thresholds(grown, by_threshold, source, whole, recipe)
-    if recipe.missing == "surrogate":
-        grown["surrogates"] = _surrogates(grown, source, whole, recipe)
+    surrogates = _surrogates(grown, source, whole, recipe) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
     if costs is not None:
         grown |= _with_weights_as_given(grown, costs)
-    tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features)
+    tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features, surrogates)
     if limits.max_split_p_value is not None:
         tree = without_independent_splits(tree, limits.max_split_p_value)
     if recipe.release8:
@@ -209,7 +208,7 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
             " nominal='subset', ordinal='threshold' or missing='fractional'"
         )
     if recipe.missing == "surrogate" and recipe.release8:
-        raise ValueError("missing='surrogate' and release8=True exclude each other: C4.5 divides samples; use missing='fractional'")
+        raise ValueError("missing='surrogate' and release8=True exclude each other: C4.5 shares samples out; use 'fractional'")
     if recipe.rank != "gain" and forms & {"subset", "one_vs_rest"}:
         raise ValueError(
             f"rank={recipe.rank!r} and two groups of categories exclude each other; use rank='gain' or nominal='category'"
@@ -436,13 +435,13 @@ def _with_weights_as_given(grown: dict[str, Any], costs: Costs) -> dict[str, Any
     }
 
 
-def _as_tree(grown: dict[str, Any], task: str, n_features: int) -> Tree:
+def _as_tree(grown: dict[str, Any], task: str, n_features: int, surrogates: Surrogates | None) -> Tree:
     owner = grown.pop("table_node")
     by_node = np.argsort(owner, kind="stable")
     start = np.zeros(len(grown["kind"]) + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
     grown["table_code"], grown["table_branch"] = grown["table_code"][by_node], grown["table_branch"][by_node]
-    return Tree(task=task, n_features=n_features, table_start=start, **grown)
+    return Tree(task=task, n_features=n_features, table_start=start, surrogates=surrogates, **grown)
 
 
 def _deepest(limits: Limits, n_samples: int) -> int:

@@ -135,6 +135,8 @@ PRUNING_RULES: dict[str, Rule] = {
     ),
     "max_p_value": (lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1], such as 0.05"),
 }
+# Parameters that speak of surrogates alone, and what they are where nobody has.
+SURROGATE_DEFAULTS: dict[str, Any] = {"max_surrogates": 5, "surrogate_agreement": "all", "no_surrogate": "majority"}
 CART_RULES: dict[str, Rule] = {
     **MIN_GAIN,
     "nominal": one_of("subset", "one_vs_rest"),

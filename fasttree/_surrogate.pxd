@@ -340,6 +340,7 @@ cdef inline int keep_categories(
     cdef int64_t first = 0
     cdef int64_t i
     cdef uint32_t code, row
+    cdef int32_t branch
     if not active.listed:
         count_sides(block, side, block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], rows, n, &h)
         known = target_of_codes(target, &h)
@@ -356,7 +357,8 @@ cdef inline int keep_categories(
         row = row_of(entries[i])
         i = run_of_list(block, side, entries, i, n, &run)
         if run.n:
-            if add_category(all, category_of(p, block, f, code, row), side_of_category(&known, run.weight[0], run.weight[1])):
+            branch = side_of_category(&known, run.weight[0], run.weight[1])
+            if add_category(all, category_of(p, block, f, code, row), branch):
                 return -1
     return 0
 
@@ -464,8 +466,8 @@ cdef inline int64_t send_by_codes(
 
 cdef inline int add_surrogates_of(
     const Problem* p, const Block* block, int64_t node, int32_t tested, const Active* actives, int32_t n_active,
-    const uint8_t* allowed, const char* base, const uint32_t* rows, int64_t n, entry_t typed, uint8_t* side, uint32_t* branch, Target* target,
-    Imitation* best, Surrogates* all,
+    const uint8_t* allowed, const char* base, const uint32_t* rows, int64_t n, entry_t typed, uint8_t* side, uint32_t* branch,
+    Target* target, Imitation* best, Surrogates* all,
 ) noexcept nogil:
     """Find a node's surrogates, and send the samples that STAY, in `branch`, by the first that knows their value.
 
