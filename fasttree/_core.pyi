@@ -26,6 +26,7 @@ def grow(
     label: npt.NDArray[np.uint16] | None,
     y: npt.NDArray[np.float64] | None,
     ysum: npt.NDArray[np.int64] | None,
+    target_rank: npt.NDArray[np.uint32] | None,
     weight: npt.NDArray[np.int64] | None,
     *,
     first_class: npt.NDArray[np.int32] | None,

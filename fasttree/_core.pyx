@@ -21,6 +21,9 @@ from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_
 from fasttree._count cimport add_sample, category_of, count_codes, groups_from_counts, groups_from_list
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
+from fasttree._median cimport (
+    NO_PART, find_medians, gain_of_parts, lay_out_codes, lay_out_list, median_of_part, rank_targets,
+)
 from fasttree._memory cimport (
     allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
@@ -497,6 +500,8 @@ cdef Cut search(
     cdef Cut cut
     cdef uint64_t least
     kept = 0
+    if p.sweep == MEDIANS:
+        rank_targets(p, block, rows, totals.n)
     if p.draws:
         mark_drawn(p, w, key)
     for i in range(n_active[0]):
@@ -602,7 +607,12 @@ cdef int64_t assign_branches(
         s.branch_of_group[g] = <uint32_t> g
     if cut.form == GROUP_CUT:
         if cut.order > BY_PARTITION:
-            order_groups(p, s, q, cut.order)
+            if p.sweep == MEDIANS:
+                if active.listed:
+                    lay_out_list(p, entries, n, lost.n, q, s.group_n)
+                else:
+                    lay_out_codes(p, codes, rows, n, lost.n, q, s.group_n, s.group_code, s.branch_of_code)
+            order_groups(p, s, q, cut.order, n)
         cut_side(p, s, q, cut, s.best_side)
         for g in range(q):
             s.branch_of_group[g] = s.best_side[g]
@@ -682,10 +692,28 @@ cdef double gain_of_children(const Problem* p, Work* w, int64_t n_children) noex
     return max(gain + risk_of(p, whole.counts) if p.n_classes else gain, 0.0)
 
 
+cdef double gain_of_medians(
+    const Problem* p, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
+) noexcept nogil:
+    """The same for absolute error.  Stores the medians of the children too."""
+    cdef Scratch* s = w.scratch
+    cdef int64_t i, b
+    cdef uint32_t branch
+    cdef int32_t o
+    for i in range(n):
+        branch = s.side[rows[i]] if two else s.branch[rows[i]]
+        p.parts.part_of[rows[i]] = branch if branch < STAY else NO_PART
+    for o in range(p.n_outputs):
+        find_medians(p, o, n, n_children, False)
+        for b in range(n_children):
+            w.nodes.value[w.children[b].id * p.n_outputs + o] = median_of_part(p, o, b)
+    return gain_of_parts(p, n, n_children)
+
+
 cdef void describe_children(
     const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
-    """Store the means of numeric targets in the children, and the impurity around them.
+    """Store the means of numeric targets in the children (medians stand there), and the impurity around them.
 
     Exact sums: w.sums holds weight x target.  Where all targets are equal the mean is that, and not what rounding makes of it.
     """
@@ -702,7 +730,8 @@ cdef void describe_children(
         child = &w.children[b]
         for o in range(n_outputs):
             at = b * n_outputs + o
-            t.value[child.id * n_outputs + o] = exact_value(&w.sums[at]) / (<double> child.totals.weight * p.unit)
+            if p.sweep != MEDIANS:
+                t.value[child.id * n_outputs + o] = exact_value(&w.sums[at]) / (<double> child.totals.weight * p.unit)
             w.sums[at] = p.zero_deviation[o]
             w.varies[at] = False
     for i in range(n):
@@ -782,7 +811,7 @@ cdef double count_children(
         for o in range(n_outputs):
             w.any_target[b * n_outputs + o] = block.y[<size_t> row * n_outputs + o]
             exact_add(&w.sums[b * n_outputs + o], <double> weight * p.unit * block.y[<size_t> row * n_outputs + o])
-    gain = gain_of_children(p, w, n_children)
+    gain = gain_of_medians(p, w, rows, n, n_children, two) if p.sweep == MEDIANS else gain_of_children(p, w, n_children)
     for b in range(n_children):
         known += w.children[b].totals.weight
     for b in range(n_children):
@@ -1207,6 +1236,8 @@ cdef int expand(
     x.declared = cut.form == BRANCH_CUT and form_of(p, f) == DECLARED
     x.low = 0
     x.high = 0
+    if p.sweep == MEDIANS:
+        rank_targets(p, block, rows, node.n)
     n_groups = assign_branches(
         p, block, w.scratch, &cut, active, own_lists, rows, node.n, lost_branch, x.two, typed, &x.low, &x.high
     )
@@ -1331,6 +1362,9 @@ cdef void write_root(Problem* p, const Block* block, Nodes* t, Totals* totals) n
     if p.n_classes:
         write_class_node(p, t, 0, totals)
         return
+    if p.sweep == MEDIANS:
+        rank_targets(p, block, NULL, block.n)
+        memset(p.parts.part_of, 0, block.n * sizeof(uint32_t))
     for o in range(p.n_outputs):
         sum = p.zero[o]
         varies = False
@@ -1339,6 +1373,9 @@ cdef void write_root(Problem* p, const Block* block, Nodes* t, Totals* totals) n
             varies = varies or block.y[at] != block.y[o]
             exact_add(&sum, (p.unit if block.weight == NULL else block.weight[i] * p.unit) * block.y[at])
         mean = exact_value(&sum) / p.total_weight if varies else block.y[o]
+        if p.sweep == MEDIANS:
+            find_medians(p, o, block.n, 1, True)
+            mean = median_of_part(p, o, 0)
         sum = p.zero_deviation[o]
         for i in range(block.n):
             weight = p.unit if block.weight == NULL else block.weight[i] * p.unit
@@ -1430,6 +1467,8 @@ cdef int shrink(
         else:
             memcpy(<double*> small.y + here, block.y + there, p.n_outputs * sizeof(double))
             memcpy(<int64_t*> small.ysum + here, block.ysum + there, p.n_outputs * sizeof(int64_t))
+            if p.sweep == MEDIANS:
+                memcpy(<uint32_t*> small.target_rank + here, block.target_rank + there, p.n_outputs * sizeof(uint32_t))
         if block.weight != NULL:
             small.weight[i] = block.weight[row]
     for f in range(p.n_features):
@@ -1516,6 +1555,34 @@ cdef void carve_scratch(
     s.pca_scale = <double*> carve(cursor, width * 8 if principal else 0, measuring)
     s.order_gain = <double*> carve(cursor, (width + 1) * 8, measuring)
     s.imitations = <Imitation*> carve(cursor, d * sizeof(Imitation) if p.missing == SURROGATE else 0, measuring)
+
+
+cdef void carve_medians(const Problem* p, char** cursor, size_t n, bint measuring) noexcept nogil:
+    cdef Medians m
+    cdef Parts parts
+    cdef int32_t o
+    memset(&m, 0, sizeof(Medians))
+    memset(&parts, 0, sizeof(Parts))
+    for o in range(p.n_outputs):
+        m.records = <uint64_t*> carve(cursor, n * 8, measuring)
+        m.rank = <uint32_t*> carve(cursor, n * 4, measuring)
+        m.part = <int64_t*> carve(cursor, n * 8, measuring)
+        m.value = <double*> carve(cursor, (n + 1) * 8, measuring)
+        m.whole = <Weighed*> carve(cursor, (n + 1) * sizeof(Weighed), measuring)
+        m.left = <Weighed*> carve(cursor, (n + 1) * sizeof(Weighed), measuring)
+        m.right = <Weighed*> carve(cursor, (n + 1) * sizeof(Weighed), measuring)
+        if not measuring:
+            p.medians[o] = m
+    parts.spare = <uint64_t*> carve(cursor, n * 8, measuring)
+    parts.rows = <uint32_t*> carve(cursor, n * 4, measuring)
+    parts.start = <int64_t*> carve(cursor, (n + 1) * 8, measuring)
+    parts.part_of = <uint32_t*> carve(cursor, n * 4, measuring)
+    parts.weight = <int64_t*> carve(cursor, (n + 1) * 8, measuring)
+    parts.passed = <int64_t*> carve(cursor, (n + 1) * 8, measuring)
+    parts.lower = <uint32_t*> carve(cursor, (n + 1) * 4, measuring)
+    parts.upper = <uint32_t*> carve(cursor, (n + 1) * 4, measuring)
+    if not measuring:
+        p.parts[0] = parts
 
 
 cdef void free_nodes(Nodes* t) noexcept nogil:
@@ -1629,6 +1696,7 @@ def grow(
     const uint16_t[:, ::1] label,
     const double[:, ::1] y,
     const int64_t[:, ::1] ysum,
+    const uint32_t[:, ::1] target_rank,
     int64_t[::1] weight,
     *,
     const int32_t[::1] first_class,
@@ -1672,6 +1740,7 @@ def grow(
     ----------
     label : (n, n_outputs) class of each target as a column of the class weights, or None for regression
     y, ysum : (n, n_outputs) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
+    target_rank : (n, n_outputs) rank of each target among all, equal ones alike; None but for absolute error
     first_class : (n_outputs + 1,) column of the first class of each target, and their number; None for regression
     y_unit : (n_outputs,), or None for classification; so are the bounds
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
@@ -1772,7 +1841,11 @@ def grow(
         or ordinal == PRESENT
     )
     p.lazy = not branches and not p.draws and not rank and not release8
-    if n_outputs > 1:
+    if impurity == ABSOLUTE_ERROR:
+        p.sweep = MEDIANS
+        block.target_rank = &target_rank[0, 0]
+        p.lazy = False                 # a node's targets are ranked once for all features
+    elif n_outputs > 1:
         p.sweep = OUTPUTS
     elif impurity == POISSON:
         p.sweep = DEVIANCE
@@ -1838,6 +1911,11 @@ def grow(
             small.ysum = <int64_t*> carve(&cursor, 0 if n_classes else rows * n_outputs * 8, i == 0)
             zeros = <Exact*> carve(&cursor, 0 if n_classes else 2 * n_outputs * sizeof(Exact), i == 0)
             small.weight = <int64_t*> carve(&cursor, rows * 8 if p.weighted else 0, i == 0)
+            small.target_rank = <uint32_t*> carve(&cursor, rows * n_outputs * 4 if p.sweep == MEDIANS else 0, i == 0)
+            p.medians = <Medians*> carve(&cursor, n_outputs * sizeof(Medians) if p.sweep == MEDIANS else 0, i == 0)
+            p.parts = <Parts*> carve(&cursor, sizeof(Parts) if p.sweep == MEDIANS else 0, i == 0)
+            if p.sweep == MEDIANS:
+                carve_medians(&p, &cursor, n, i == 0)
             small.codes = <uint8_t*> carve(&cursor, rows * encoding.n_counted, i == 0)
             if buffer == NULL:
                 buffer_size = <size_t> cursor + 16

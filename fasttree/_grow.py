@@ -112,18 +112,20 @@ def grow(
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
-    labels = values = sums = first_class = y_unit = y_bound = deviation_bound = None
+    labels = values = sums = ranks = first_class = y_unit = y_bound = deviation_bound = None
     if n_classes:
         labels = np.ascontiguousarray(target, dtype=np.uint16)[:, None]
         first_class = np.array([0, n_classes], dtype=np.int32)
     else:
         values = np.ascontiguousarray(target, dtype=np.float64)[:, None]
+        ranks = _ranks(values) if recipe.impurity == "absolute_error" else None
         sums, y_unit, y_bound, deviation_bound = _fixed_point_targets(values, weight, unit, recipe.impurity)
     grown = _core.grow(
         encoding,
         labels,
         values,
         sums,
+        ranks,
         weight,
         first_class=first_class,
         unit=unit,
@@ -190,6 +192,8 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         raise ValueError(
             "groups of categories are a search of C4.5 Release 8: nominal='groups' needs release8=True and missing='fractional'"
         )
+    if recipe.impurity == "absolute_error" and recipe.missing == "fractional":
+        raise ValueError("impurity='absolute_error' and missing='fractional' exclude each other; use missing='direction'")
     if n_classes == 0 and recipe.missing == "fractional":
         raise ValueError("missing='fractional' and a numeric target exclude each other; use missing='direction'")
     if constraints.monotone is not None and recipe.missing not in ("error", "direction"):
@@ -345,6 +349,14 @@ def _fixed_point_targets(
         else:
             deviation_bound[output] = largest * (high - low) ** (1 if impurity == "absolute_error" else 2)
     return sums, y_unit, y_bound, deviation_bound
+
+
+def _ranks(values: Floats) -> npt.NDArray[np.uint32]:
+    """Rank of every target among all of its column, equal ones alike."""
+    ranks = np.empty(values.shape, dtype=np.uint32)
+    for output in range(values.shape[1]):
+        ranks[:, output] = np.unique(values[:, output], return_inverse=True)[1]
+    return ranks
 
 
 # --- out of the engine

@@ -15,6 +15,9 @@ from fasttree._impurity cimport (
     deviance_gain, deviance_of_part, linear_gain, linear_gains, outputs_gain, risk_of, single_branches, single_information,
     single_slack, threshold_base, threshold_gain, tie_limit, xlogx,
 )
+from fasttree._median cimport (
+    find_medians, gain_of_parts, gain_of_sides, lay_out_codes, lay_out_list, median_of_part, move_group, move_sample, start_sides,
+)
 from fasttree._merge cimport Merge, branches_admitted, merge_groups
 from fasttree._types cimport *
 
@@ -138,6 +141,8 @@ cdef inline double group_gain(
             mean = total.sum // total.weight
         return linear_gain(n_all, <double> (total.sum - mean * total.weight), <double> w_left,
                            <double> (s_left - mean * w_left), p.y_unit[0] * p.y_unit[0] / n_all / p.unit)
+    if p.sweep == MEDIANS:
+        return gain_of_sides(p)
     if p.sweep == DEVIANCE:
         return deviance_gain(total.weight, total.sum, w_left, s_left) * p.y_unit[0]
     if p.n_classes == 0:
@@ -393,6 +398,28 @@ cdef inline int64_t sweep_deviance(
     return m
 
 
+cdef inline int64_t sweep_medians(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits,
+    const entry_t* entries, int64_t start, int64_t stop,
+) noexcept nogil:
+    """a = the gain, from the deviations around the medians of the two sides."""
+    cdef int64_t m = 0
+    cdef int64_t j
+    cdef uint32_t row
+    for j in range(start, stop):
+        row = row_of(entries[j])
+        at.weight += 1 if block.weight == NULL else block.weight[row]
+        move_sample(p, row, 1)
+        if code_of(entries[j]) == code_of(entries[j + 1]):
+            continue
+        if block.weight != NULL and not limits.w_min <= at.weight <= limits.w_max:
+            continue
+        s.positions[m] = <int32_t> j
+        s.a[m] = gain_of_sides(p)
+        m += 1
+    return m
+
+
 cdef inline int64_t sweep_outputs(
     const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits, const Totals* all,
     const entry_t* entries, int64_t start, int64_t stop,
@@ -428,6 +455,8 @@ cdef inline int64_t sweep(
         return sweep_table(p, block, s, at, all.n, entries, start, stop)
     if p.sweep == DEVIANCE:
         return sweep_deviance(p, block, s, at, limits, all, entries, start, stop)
+    if p.sweep == MEDIANS:
+        return sweep_medians(p, block, s, at, limits, entries, start, stop)
     if p.sweep == OUTPUTS:
         return sweep_outputs(p, block, s, at, limits, all, entries, start, stop)
     return sweep_weights(p, block, s, at, limits, entries, start, stop)
@@ -462,7 +491,7 @@ cdef inline double gains_of_chunk(
             n_left = <double> (s.positions[j] + offset)
             s.gains[j] = max(s.a[j] / n_left + s.b[j] / (n_all - n_left) - base, 0.0)
             largest = max(largest, s.gains[j])
-    elif p.sweep == DEVIANCE or p.sweep == OUTPUTS:
+    elif p.sweep == DEVIANCE or p.sweep == MEDIANS or p.sweep == OUTPUTS:
         for j in range(m):
             s.gains[j] = s.a[j]
             largest = max(largest, s.gains[j])
@@ -610,6 +639,8 @@ cdef inline Cut sweep_list(
         limits.n_min = max(limits.n_min, limits.w_min)
         limits.n_max = min(limits.n_max, limits.w_max)
     at = start_sweep(p, block, s, total, lost, lost_left)
+    if p.sweep == MEDIANS:
+        start_sides(p, lost_left)
     if ordered:
         side = start_side(p, s, lost, lost_left)
     # a cut at position i puts i + 1 - first + before samples on the left
@@ -670,6 +701,9 @@ cdef inline void add_group(
     cdef int32_t k
     n_left[0] += sign * s.group_n[g]
     w_left[0] += sign * s.group_w[g]
+    if p.sweep == MEDIANS:
+        move_group(p, g, sign)
+        return
     if p.n_counts:
         for k in range(p.n_counts):
             s.left[k] += sign * s.group_stat[g * p.width + k]
@@ -683,6 +717,9 @@ cdef inline void start_left(
     n_left[0] = lost.n if lost_left else 0
     w_left[0] = lost.weight if lost_left else 0
     s_left[0] = lost.sum if lost_left else 0
+    if p.sweep == MEDIANS:
+        start_sides(p, lost_left)
+        return
     if p.n_counts:
         if lost_left:
             memcpy(s.left, lost.counts, p.n_counts * sizeof(int64_t))
@@ -852,8 +889,21 @@ cdef inline void principal_scores(const Problem* p, const Scratch* s, int64_t q)
         s.group_key[g] = -x if axis[best] < 0 else x
 
 
-cdef inline void order_groups(const Problem* p, Scratch* s, int64_t q, int32_t order) noexcept nogil:
-    """ranked[0..q) = the groups in the order that `order` names: see GroupOrder."""
+cdef inline void order_by_medians(const Problem* p, Ranked* ranked, int64_t q, int32_t o, int64_t n) noexcept nogil:
+    """Sort groups, which come in the order of their means, by the medians of a target; what ties stays as it is."""
+    cdef int64_t g
+    find_medians(p, o, n, q, False)
+    for g in range(q):
+        p.parts.weight[g] = ranked[g].group
+        ranked[g].key = median_of_part(p, o, ranked[g].group)
+        ranked[g].group = g
+    qsort(ranked, q, sizeof(Ranked), compare_ranked)
+    for g in range(q):
+        ranked[g].group = p.parts.weight[ranked[g].group]
+
+
+cdef inline void order_groups(const Problem* p, Scratch* s, int64_t q, int32_t order, int64_t n) noexcept nogil:
+    """ranked[0..q) = the groups of a node of n samples in the order that `order` names: see GroupOrder."""
     cdef Ranked* ranked = s.ranked
     cdef int64_t g
     if order == BY_PRINCIPAL:
@@ -865,6 +915,8 @@ cdef inline void order_groups(const Problem* p, Scratch* s, int64_t q, int32_t o
         ranked[g].key = s.group_key[g]
         ranked[g].group = g
     qsort(ranked, q, sizeof(Ranked), compare_ranked)
+    if p.sweep == MEDIANS:
+        order_by_medians(p, ranked, q, max(order, 0), n)
 
 
 cdef inline bint earlier_set(const uint8_t* a, const uint8_t* b, int64_t q) noexcept nogil:
@@ -939,6 +991,7 @@ cdef inline Cut best_groups(
 
     Two classes or a numeric target: one of the q - 1 cuts of the order by class share or mean (Breiman et al. 1984, theorem 4.5).
     More classes, several targets: every partition up to ten categories, above the principal order and those by class or target.
+    Absolute error: the cuts of the order by median of each target, which are good ones and need not hold the best.
     """
     cdef Cut cut = no_cut(f)
     cdef Cut candidate = no_cut(f)
@@ -950,14 +1003,14 @@ cdef inline Cut best_groups(
     cdef int32_t lost_left, turn
     cdef uint64_t code, gray, previous, changed
     cdef bint many = p.n_counts > 2 or p.n_outputs > 1
-    cdef bint exhaustive = many and q <= EXHAUSTIVE
+    cdef bint exhaustive = many and q <= EXHAUSTIVE and p.sweep != MEDIANS
     cdef bint single = p.nominal == ONE_VS_REST
     cdef double largest = -INFINITY
     cdef double limit = at_least
     if q < 2:
         return cut
     candidate.form = GROUP_CUT
-    n_orders = p.n_counts + 1 if many and not exhaustive and not single else 1
+    n_orders = p.n_counts + (p.sweep != MEDIANS) if many and not exhaustive and not single else 1
     for turn in range(2):                 # first the largest gain, then the first set that reaches it
         if turn == 0 and at_least > -INFINITY:
             continue
@@ -982,7 +1035,7 @@ cdef inline Cut best_groups(
             else:
                 candidate.order = 1 if p.n_classes else BY_MEAN
             if candidate.order > BY_PARTITION:
-                order_groups(p, s, q, candidate.order)
+                order_groups(p, s, q, candidate.order, total.n if p.sweep != MEDIANS or p.parts.with_lost else total.n + lost.n)
             for lost_left in range(sides):
                 # the missing values join the first-ranked side here; canonical_side may exchange the two
                 start_left(p, s, lost, lost_left, &n_left, &w_left, &s_left)
@@ -1076,6 +1129,8 @@ cdef inline Cut branch_per_group(
     if p.release8 and reasonable < 2:
         return cut
     cut.gain = max(total.risk - remaining if p.n_classes else -remaining, 0.0)
+    if p.sweep == MEDIANS:
+        cut.gain = gain_of_parts(p, total.n if p.parts.with_lost else total.n + p.parts.n_lost, q)
     cut.first_gain = cut.gain
     cut.form = BRANCH_CUT
     cut.at = q
@@ -1267,6 +1322,13 @@ cdef inline Cut scan_feature(
             return cut
         if p.release8 and form == ORDERED and <double> known.weight * p.unit < 2 * p.min_branch_weight * (1 - 1e-12):
             return cut
+    if p.sweep == MEDIANS:
+        p.parts.with_lost = total == node
+        if active.listed:
+            lay_out_list(p, entries, n, lost.n, q, s.group_n)
+        else:
+            lay_out_codes(p, block.codes + <size_t> p.slot[f] * block.n, rows, n, lost.n, q, s.group_n, s.group_code,
+                          s.branch_of_code)
     if form == DECLARED or form == PRESENT:
         cut = branch_per_group(p, s, total, q, f)
     elif form == MERGED:
@@ -1291,6 +1353,8 @@ cdef inline Cut scan_feature(
         other = no_cut(f)
         other.form = KNOWN_CUT
         other.missing = 1
+        if p.sweep == MEDIANS:
+            start_sides(p, True)
         other.gain = group_gain(p, node, lost.weight, lost.sum, lost.counts, s.right)
         other.first_gain = other.gain
         if at_least > -INFINITY:

@@ -54,6 +54,7 @@ cdef enum Sweep:
     TABLE         # entropy, unweighted: running sums of a fixed-point table of x log2 x
     GENERIC       # from the class weights, at every candidate
     DEVIANCE      # Poisson: from the sum of the targets
+    MEDIANS       # absolute error: from trees of prefix sums over the ranked targets
     OUTPUTS       # several targets: from the class weights or the sums of each, at every candidate
 
 cdef enum CutForm:
@@ -158,6 +159,52 @@ cdef struct FeatureSets:           # sets of features that may stand on one path
     int32_t* hits                  # scratch: sets, all 0
 
 
+cdef struct Block:
+    uint32_t n
+    const uint16_t* label          # sample x target: column of its class in the counts
+    const double* y                # sample x target
+    const int64_t* ysum            # weight x target, fixed point
+    const uint32_t* target_rank    # absolute error: rank of the target in the table
+    int64_t* weight                # NULL: every sample counts 1
+    const uint32_t* origin         # sample of the table; NULL: the same
+    const uint8_t* codes           # counted features, one column of n after the other
+
+
+cdef struct Weighed:               # some samples: weight, and weight x target in quanta of a node, less its median
+    int64_t weight
+    int64_t sum
+
+
+cdef struct Medians:               # absolute error: one target of a node's samples
+    uint64_t* records              # rank of the target in the table << 32 | row, ascending
+    uint32_t* rank                 # by row: rank among the targets of the node, from 1
+    int64_t* part                  # by row: weight x target
+    double* value                  # by rank: target
+    int64_t n_ranks
+    int64_t top                    # the largest power of two up to n_ranks
+    Weighed* whole                 # by rank, as a tree of prefix sums: all samples,
+    Weighed* left                  # those on one side of a cut
+    Weighed* right                 # and on the other
+    Weighed left_total
+    Weighed right_total
+    double risk                    # of what is divided, in quanta
+    double unit                    # weight x target of a quantum
+
+
+cdef struct Parts:                 # absolute error: how a node's samples are divided; the targets share it
+    const Block* block
+    uint64_t* spare                # for sorting
+    uint32_t* rows                 # those whose value is missing, then group by group
+    int64_t* start                 # first of each group in rows
+    int64_t n_lost
+    bint with_lost                 # whether what is divided holds those whose value is missing
+    uint32_t* part_of              # by row
+    int64_t* weight                # by part
+    int64_t* passed
+    uint32_t* lower                # by part: the row of its lower median, and of its upper one
+    uint32_t* upper
+
+
 cdef struct Problem:
     int32_t n_features
     int32_t n_classes      # of all targets together; 0: regression
@@ -201,22 +248,14 @@ cdef struct Problem:
     const Column* exact            # C4.5's gap rule: values by code (counted) or by row (listed); data NULL where not needed
     const uint32_t** category      # listed nominal features: category code by row
     const int64_t* list_below      # nodes smaller than this get a list for a counted feature
+    Medians* medians               # of each target; absolute error alone, as the next
+    Parts* parts
     const Exact* zero              # of each target an empty sum of weight x target, scaled for the table
     const Exact* zero_deviation    # and of weight x deviation
     const int64_t* xlogx           # TABLE: x log2 x in fixed point
     double xlogx_unit
     const int8_t* monotone         # by feature: whether values rise (1) or fall (-1) with it; NULL: nothing is asked
     const FeatureSets* sets        # NULL: any features may stand on a path
-
-
-cdef struct Block:
-    uint32_t n
-    const uint16_t* label          # sample x target: column of its class in the counts
-    const double* y                # sample x target
-    const int64_t* ysum            # weight x target, fixed point
-    int64_t* weight                # NULL: every sample counts 1
-    const uint32_t* origin         # sample of the table; NULL: the same
-    const uint8_t* codes           # counted features, one column of n after the other
 
 
 cdef struct Active:                # a feature that still varies in a node

@@ -811,9 +811,11 @@ class CARTRegressor(BaseRegressor):
 
     Parameters
     ----------
-    criterion : {"squared_error", "poisson"}, default="squared_error"
-        Impurity of a node: the variance of its targets; or half their mean Poisson deviance, for targets such as counts, which
-        are not negative and not all 0 (then no leaf predicts 0).
+    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+        Impurity of a node: the variance of its targets; their mean absolute deviation from the median, which a leaf then
+        predicts; or half their mean Poisson deviance, for targets such as counts, which are not negative and not all 0 (then no
+        leaf predicts 0).  With absolute error the two groups of categories are the best ones along the order of the categories'
+        medians, which need not be the best of all.
     nominal : {"subset", "one_vs_rest"}, default="subset"
         A nominal feature splits the categories into two groups, or one category from the rest.
     missing : {"direction", "surrogate", "error"}, default="direction"
@@ -912,7 +914,7 @@ class CARTRegressor(BaseRegressor):
     array([10., 10., 20.])
     """
 
-    _rules = {**COMMON_RULES, **CART_RULES, **REGRESSION_PRUNING_RULES, "criterion": one_of("squared_error", "poisson")}
+    _rules = {**COMMON_RULES, **CART_RULES, **REGRESSION_PRUNING_RULES, "criterion": one_of("squared_error", "absolute_error", "poisson")}
 
     def __init__(
         self,

@@ -191,10 +191,7 @@ def grow_node(
 def describe(problem: Problem, parts: list[Part]) -> Node:
     """The node of these samples, as a leaf."""
     total = weight(parts)
-    if problem.recipe.impurity in OF_NUMBERS:
-        value = [centre(problem, parts)]
-    else:
-        value = class_weights(problem, parts)
+    value = [centre(problem, parts)] if problem.recipe.impurity in OF_NUMBERS else class_weights(problem, parts)
     return Node(len(parts), total, value, impurity(problem, parts))
 
 

@@ -1,8 +1,9 @@
-"""Criteria of numeric targets: Poisson deviance."""
+"""Criteria of numeric targets: Poisson deviance, absolute error."""
 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes
 from sklearn.tree import DecisionTreeRegressor
 from strategies import NOMINAL, SmallTable, limits, tables
 from test_engine_twin import EncodedTable, as_nodes, assert_same_tree
@@ -21,10 +23,15 @@ from fasttree._table import Table
 
 ANY_GAIN = -math.inf
 POISSON = replace(CART_REGRESSION, impurity="poisson")
+ABSOLUTE = replace(CART_REGRESSION, impurity="absolute_error")
 RECIPES = {
     "poisson": POISSON,
     "poisson, one against the rest": replace(POISSON, nominal="one_vs_rest"),
     "poisson, no missing values": replace(POISSON, missing="error"),
+    "absolute error": ABSOLUTE,
+    "absolute error, one against the rest": replace(ABSOLUTE, nominal="one_vs_rest"),
+    "absolute error, no missing values": replace(ABSOLUTE, missing="error"),
+    "absolute error, a branch per category": replace(ABSOLUTE, nominal="present", ordinal="category", missing="error"),
 }
 
 
@@ -95,7 +102,7 @@ def signal(criterion: str, n_samples: int = 500, seed: int = 0) -> tuple[np.ndar
     ids=str,
 )
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("criterion", ["poisson"])
+@pytest.mark.parametrize("criterion", ["poisson", "absolute_error"])
 def test_trees_are_scikit_learns_where_the_best_split_is_unique(
     criterion: str, weighted: bool, parameters: dict[str, Any]
 ) -> None:
@@ -142,7 +149,7 @@ def test_samples_without_weight_may_not_make_up_the_events() -> None:
 
 
 @pytest.mark.parametrize("value", [0.7, 1 / 3, 1e-9, 123456.789])
-@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson", "absolute_error"])
 def test_equal_targets_are_a_leaf_that_says_them_exactly(criterion: str, value: float) -> None:
     X = np.arange(8.0)[:, None]
     tree = CARTRegressor(criterion=criterion).fit(X, [value] * 7 + [2 * value]).tree_
@@ -158,3 +165,64 @@ def test_the_gain_of_targets_that_hardly_differ_is_exact() -> None:
     assert tree.impurity[0] == pytest.approx(0.125e-8, rel=1e-6)
     assert tree.gain[0] == pytest.approx(0.0625e-8, rel=1e-6)
     assert as_nodes(tree).threshold == 1.5
+
+
+def test_a_leaf_of_absolute_error_predicts_the_weighted_median() -> None:
+    def answer(y: list[float], weight: list[float]) -> float:
+        model = CARTRegressor(criterion="absolute_error").fit(np.zeros((len(y), 1)), y, sample_weight=weight)
+        theirs = DecisionTreeRegressor(criterion="absolute_error").fit(np.zeros((len(y), 1)), y, sample_weight=weight)
+        assert model.tree_.value[0, 0] == theirs.tree_.value[0, 0, 0]
+        assert model.tree_.impurity[0] == pytest.approx(theirs.tree_.impurity[0])
+        return float(model.predict([[0.0]])[0])
+
+    assert answer([1.0, 5.0, 2.0], [1, 1, 1]) == 2
+    assert answer([1.0, 5.0, 2.0, 3.0], [1, 1, 1, 1]) == 2.5  # half the weight on either side: halfway
+    assert answer([1.0, 5.0, 2.0, 3.0], [3, 1, 1, 1]) == 1.5
+    assert answer([1.0, 5.0, 2.0], [0.25, 0.5, 0.25]) == 3.5
+    assert answer([1.0, 5.0, 2.0], [1, 9, 1]) == 5
+
+
+def test_an_outlier_does_not_move_a_split_of_absolute_error() -> None:
+    X, y = np.arange(10.0)[:, None], np.r_[np.zeros(5), np.ones(5)]
+    y[9] = 1e12
+    tree = CARTRegressor(criterion="absolute_error", min_samples_leaf=4, max_depth=1).fit(X, y).tree_
+    assert tree.threshold[0] == 4.5
+    assert CARTRegressor(criterion="absolute_error").fit(X, y).predict(X).tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6, -1e9])
+def test_where_targets_lie_does_not_change_a_tree_of_absolute_error(shift: float) -> None:
+    X, y = signal("absolute_error", 300)
+    y = np.round(y * 64) / 64
+    expected = CARTRegressor(criterion="absolute_error", min_samples_leaf=3).fit(X, y).tree_
+    found = CARTRegressor(criterion="absolute_error", min_samples_leaf=3).fit(X, y + shift).tree_
+    assert found.threshold.tolist() == pytest.approx(expected.threshold.tolist(), nan_ok=True)
+    assert (found.value - shift == expected.value).all()
+
+
+def test_growth_by_absolute_error_takes_about_as_long_per_sample_on_many_samples() -> None:
+    def seconds(n_samples: int) -> float:
+        X, y = signal("absolute_error", n_samples)
+        model = CARTRegressor(criterion="absolute_error", max_depth=3)
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            model.fit(X, y)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    # n log n: 18 times; n squared would be 256 times
+    assert seconds(32_000) < 60 * seconds(2_000)
+
+
+def test_real_targets_give_stumps_as_good_as_scikit_learns() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    X = X.astype(np.float32)
+    for criterion in ("absolute_error", "poisson"):
+        theirs = DecisionTreeRegressor(criterion=criterion, max_depth=3, random_state=0).fit(X, y)
+        assert_same_as_scikit_learn(CARTRegressor(criterion=criterion, max_depth=3).fit(X, y), theirs)
+
+
+def test_absolute_error_and_parts_of_samples_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match=r"impurity='absolute_error' and missing='fractional'"):
+        _grow.check_recipe(replace(ABSOLUTE, missing="fractional"), n_classes=0)
