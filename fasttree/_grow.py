@@ -194,6 +194,11 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         )
     if recipe.impurity == "absolute_error" and recipe.missing == "fractional":
         raise ValueError("impurity='absolute_error' and missing='fractional' exclude each other; use missing='direction'")
+    if recipe.impurity == "absolute_error" and constraints.monotone is not None:
+        raise ValueError(
+            "impurity='absolute_error' and monotonic_cst exclude each other: medians are not bounded as means are; use"
+            " impurity='squared_error'"
+        )
     if n_classes == 0 and recipe.missing == "fractional":
         raise ValueError("missing='fractional' and a numeric target exclude each other; use missing='direction'")
     if constraints.monotone is not None and recipe.missing not in ("error", "direction"):

@@ -1,8 +1,8 @@
 """Absolute deviations from medians, while samples move from one side of a cut to the other.  Header only.
 
-The targets of a node are ranked by one sort.  Two trees of prefix sums over the ranks (Fenwick 1994), one per side, find the weighted
-median of a side, and the sums on both sides of it, in logarithmic time; so does a move.  Targets are kept as differences from
-the node's median, in fixed point of a quantum of the node's own: sums depend on no order, and are as fine as the node needs.
+The targets of a node are ranked by one sort.  Two trees of prefix sums over the ranks (Fenwick 1994), one per side, find the
+weighted median of a side, and the sums on both sides of it, in logarithmic time; so does a move.  Targets are kept as differences
+from the node's median, in fixed point of a quantum of the node's own: sums depend on no order, and are as fine as it needs.
 """
 
 from libc.math cimport fabs, frexp, ldexp, llrint, rint
@@ -123,7 +123,7 @@ cdef inline void move_sample(const Problem* p, uint32_t row, int64_t sign) noexc
 
 
 cdef inline void start_sides(const Problem* p, bint lost_left) noexcept nogil:
-    """All on the right; then the samples whose value is missing on the left, or nowhere if they are no part of what is divided."""
+    """All on the right; then the samples whose value is missing on the left, or nowhere if they are not divided."""
     cdef const Parts* parts = p.parts
     cdef Medians* m
     cdef int64_t i, last

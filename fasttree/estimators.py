@@ -914,7 +914,12 @@ class CARTRegressor(BaseRegressor):
     array([10., 10., 20.])
     """
 
-    _rules = {**COMMON_RULES, **CART_RULES, **REGRESSION_PRUNING_RULES, "criterion": one_of("squared_error", "absolute_error", "poisson")}
+    _rules = {
+        **COMMON_RULES,
+        **CART_RULES,
+        **REGRESSION_PRUNING_RULES,
+        "criterion": one_of("squared_error", "absolute_error", "poisson"),
+    }
 
     def __init__(
         self,

@@ -226,3 +226,8 @@ def test_real_targets_give_stumps_as_good_as_scikit_learns() -> None:
 def test_absolute_error_and_parts_of_samples_exclude_each_other() -> None:
     with pytest.raises(ValueError, match=r"impurity='absolute_error' and missing='fractional'"):
         _grow.check_recipe(replace(ABSOLUTE, missing="fractional"), n_classes=0)
+
+
+def test_absolute_error_and_monotone_predictions_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match=r"impurity='absolute_error' and monotonic_cst"):
+        CARTRegressor(criterion="absolute_error", monotonic_cst=[1]).fit([[1.0], [2.0]], [1.0, 2.0])
