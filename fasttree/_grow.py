@@ -218,14 +218,6 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         )
     if recipe.missing == "surrogate" and recipe.release8:
         raise ValueError("missing='surrogate' and release8=True exclude each other: C4.5 shares samples out; use 'fractional'")
-    if recipe.rank != "gain" and forms & {"subset", "one_vs_rest"}:
-        raise ValueError(
-            f"rank={recipe.rank!r} and two groups of categories exclude each other; use rank='gain' or nominal='category'"
-        )
-    if recipe.rank != "gain" and recipe.missing == "direction":
-        raise ValueError(
-            f"rank={recipe.rank!r} and missing='direction' exclude each other; use rank='gain' or missing='fractional' or 'error'"
-        )
     if recipe.missing == "fractional" and forms & {"subset", "one_vs_rest"}:
         raise ValueError(
             "missing='fractional' and two groups of categories exclude each other; use missing='direction' or nominal='category'"

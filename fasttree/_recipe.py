@@ -22,7 +22,10 @@ class Recipe:
         Impurity of a node; entropy in bits.  The last three are for numeric targets: mean squared deviation from the mean, mean
         absolute deviation from the median, half the mean Poisson deviance from the mean in nats.
     rank : {"gain", "gain_ratio", "plain_gain_ratio"}
-        How the splits of different features compete; by gain ratio among those whose gain is at least average, or among all.
+        How the splits of different features compete; by gain ratio among those whose gain is at least average, or among all.  The
+        best threshold, or the best two groups, of one feature are chosen by gain whatever the rank, as C4.5 does for thresholds.
+        Missing values are part of the split information where they are in training: on the side they go to, or as one more
+        branch where they are divided or have a branch of their own.
     nominal : {"category", "present", "subset", "one_vs_rest", "groups"}
         Form of a nominal split: a branch per declared category, a branch per category that occurs in the node, two groups of
         categories, one category against the rest, or any number of groups that C4.5's greedy search merges.

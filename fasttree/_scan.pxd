@@ -1199,18 +1199,18 @@ cdef inline int64_t weight_below(
     const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q, const Cut* cut,
     const Totals* lost,
 ) noexcept nogil:
-    """Weight of the known samples on the left of a threshold."""
+    """Weight of the known samples in branch 0 of a threshold, or of two groups whose sides s.best_side holds."""
     cdef int64_t below = 0
     cdef int64_t i
-    if active.listed:
+    if active.listed and cut.form == THRESHOLD_CUT:
         if block.weight == NULL:
             return cut.at + 1 - lost.n
         for i in range(lost.n, cut.at + 1):
             below += block.weight[row_of(entries[i])]
-    else:
-        for i in range(q):
-            if s.group_code[i] <= cut.at:
-                below += s.group_w[i]
+        return below
+    for i in range(q):
+        if s.best_side[i] == 0 if cut.form == GROUP_CUT else s.group_code[i] <= cut.at:
+            below += s.group_w[i]
     return below
 
 
@@ -1228,20 +1228,34 @@ cdef inline float threshold_information(
 
 cdef inline double split_information(
     const Problem* p, const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q,
-    const Cut* cut, const Totals* lost, const Totals* known,
+    const Cut* cut, const Totals* lost, const Totals* node,
 ) noexcept nogil:
-    """Bits x weight of the branches of a cut; the missing values count as one more branch (Quinlan 1993, section 3.1)."""
-    cdef int64_t below
+    """Bits x weight of the branches of a cut.
+
+    Missing values count where they are in training: on their side, or as one more branch where they have one, or where they are
+    divided (Quinlan 1993, section 3.1).  Elsewhere the known samples alone count.
+    """
+    cdef int64_t known = node.weight - lost.weight
+    cdef int64_t first = known
+    cdef int64_t second = 0
+    cdef int64_t apart = 0
     cdef int64_t i
-    cdef int64_t apart = lost.weight if p.missing == FRACTIONAL else 0
-    cdef double parts = xlogx(<double> apart * p.unit)
+    cdef double parts = 0
+    if p.missing == FRACTIONAL or p.missing == OWN_BRANCH or cut.form == KNOWN_CUT:
+        apart = lost.weight
     if cut.form == BRANCH_CUT:
         for i in range(q):
             parts += xlogx(<double> s.group_w[i] * p.unit)
     else:
-        below = weight_below(block, s, active, entries, q, cut, lost)
-        parts += xlogx(<double> below * p.unit) + xlogx(<double> (known.weight - below) * p.unit)
-    return xlogx(<double> (known.weight + apart) * p.unit) - parts
+        if cut.form != KNOWN_CUT:
+            first = weight_below(block, s, active, entries, q, cut, lost)
+            second = known - first
+            if p.missing == DIRECTION and cut.missing == 0:
+                first += lost.weight
+            elif p.missing == DIRECTION:
+                second += lost.weight
+        parts = xlogx(<double> first * p.unit) + xlogx(<double> second * p.unit)
+    return xlogx(<double> (first + second + apart) * p.unit) - parts - xlogx(<double> apart * p.unit)
 
 
 cdef inline Cut branch_per_block(
@@ -1366,7 +1380,7 @@ cdef inline Cut scan_feature(
             else:
                 cut.gain = other.gain
     if p.ratio and not p.release8 and cut.form != NO_CUT:
-        cut.split_info = split_information(p, block, s, active, entries, q, &cut, &lost, total)
+        cut.split_info = split_information(p, block, s, active, entries, q, &cut, &lost, node)
     if p.release8 and cut.form != NO_CUT and cut.form != MERGE_CUT:
         if cut.form == BRANCH_CUT:
             cut.single_gain = single_branches(p, s, q, total, node.weight, &cut.single_info)

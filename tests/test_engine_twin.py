@@ -152,16 +152,21 @@ CLASSIFIERS = {
     "branch per declared category, ordinal thresholds": replace(ENTROPY, nominal="category", missing="fractional"),
     "c4.5 of the textbooks": C45_TEXTBOOK,
     "gain ratio of at least average gain": replace(C45_TEXTBOOK, rank="gain_ratio"),
+    "gain ratio, two groups": replace(ENTROPY, rank="gain_ratio"),
+    "plain gain ratio, two groups": replace(ENTROPY, rank="plain_gain_ratio"),
+    "plain gain ratio, gini, one against the rest": replace(CART_CLASSIFICATION, rank="plain_gain_ratio", nominal="one_vs_rest"),
 }
 COMPLETE = {
     "id3": ID3,
     "id3 with thresholds": replace(ID3, ordinal="threshold", continuous="threshold"),
     "gini": replace(CART_CLASSIFICATION, missing="error"),
+    "gain ratio, two groups": replace(ENTROPY, rank="gain_ratio", missing="error"),
 }
 RELEASE8 = {"c4.5": C45, "c4.5 by gain": replace(C45, rank="gain")}
 REGRESSORS = {
     "squared error": CART_REGRESSION,
     "one against the rest": replace(CART_REGRESSION, nominal="one_vs_rest"),
+    "gain ratio": replace(CART_REGRESSION, rank="gain_ratio"),
 }
 
 
