@@ -1197,11 +1197,13 @@ cdef inline void merge_directions(Cut* right, const Cut* left, double risk) noex
 
 cdef inline int64_t weight_below(
     const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q, const Cut* cut,
-    const Totals* lost,
+    const Totals* lost, int64_t known,
 ) noexcept nogil:
-    """Weight of the known samples in branch 0 of a threshold, or of two groups whose sides s.best_side holds."""
+    """Weight of the known samples in branch 0 of a threshold, or of two groups whose sides s.best_side holds unless one is single."""
     cdef int64_t below = 0
     cdef int64_t i
+    if cut.form == GROUP_CUT and cut.order == BY_SINGLE:
+        return s.group_w[0] if cut.at == 0 else known - s.group_w[cut.at]
     if active.listed and cut.form == THRESHOLD_CUT:
         if block.weight == NULL:
             return cut.at + 1 - lost.n
@@ -1221,7 +1223,7 @@ cdef inline float threshold_information(
     """I(missing, left, right) of a chosen threshold as Release 8 rounds it, bits x cases."""
     cdef int64_t parts[3]
     parts[0] = lost.weight
-    parts[1] = weight_below(block, s, active, entries, q, cut, lost)
+    parts[1] = weight_below(block, s, active, entries, q, cut, lost, known.weight)
     parts[2] = known.weight - parts[1]
     return single_information(parts, NULL, 3, p.unit)
 
@@ -1248,7 +1250,7 @@ cdef inline double split_information(
             parts += xlogx(<double> s.group_w[i] * p.unit)
     else:
         if cut.form != KNOWN_CUT:
-            first = weight_below(block, s, active, entries, q, cut, lost)
+            first = weight_below(block, s, active, entries, q, cut, lost, known)
             second = known - first
             if p.missing == DIRECTION and cut.missing == 0:
                 first += lost.weight

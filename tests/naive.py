@@ -73,7 +73,9 @@ class Problem:
 
     @cached_property
     def middle(self) -> float:
-        """Of the range of the targets, from which the engine counts; so that both round alike."""
+        """What the engine counts targets from, so that both round alike: for squared error the middle of their range."""
+        if self.recipe.impurity != "squared_error":
+            return 0.0
         targets = [self.y[row] for row, _ in self.root]
         return float(0.5 * min(targets) + 0.5 * max(targets))
 
@@ -397,8 +399,7 @@ def may_follow(problem: Problem, feature: int, path: frozenset[int]) -> bool:
 
 def ordered_value(problem: Problem, parts: list[Part]) -> float:
     """What a monotone constraint puts in order: the mean class index, or the mean target."""
-    shift = 0.0 if problem.recipe.impurity != "squared_error" else problem.middle
-    return math.fsum(w * (problem.y[row] - shift) for row, w in parts) / weight(parts)
+    return math.fsum(w * (problem.y[row] - problem.middle) for row, w in parts) / weight(parts)
 
 
 def direction(problem: Problem, split: Split) -> int:
@@ -425,7 +426,7 @@ def bounds_below(problem: Problem, split: Split, bounds: Bounds) -> list[Bounds]
 
 def within(problem: Problem, node: Node, bounds: Bounds) -> Node:
     """The node with a value within bounds: a class at the end takes weight from all classes."""
-    if problem.recipe.impurity == "squared_error":
+    if problem.recipe.impurity in OF_NUMBERS:
         low, high = (bound + problem.middle for bound in bounds)
         return replace(node, value=[min(max(node.value[0], low), high)])
     index = math.fsum(k * w for k, w in enumerate(node.value)) / node.weight

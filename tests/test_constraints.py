@@ -29,6 +29,7 @@ RECIPES = {
     "entropy": replace(CART_CLASSIFICATION, impurity="entropy"),
     "misclassification, one against the rest": replace(CART_CLASSIFICATION, impurity="misclassification", nominal="one_vs_rest"),
     "squared error": CART_REGRESSION,
+    "poisson": replace(CART_REGRESSION, impurity="poisson"),
 }
 GROUPED = {
     **RECIPES,
@@ -40,7 +41,10 @@ X10, Y10 = np.arange(1.0, 11.0)[:, None], np.array([1, 2, 6, 3, 4, 5, 8, 7, 6, 9
 
 @st.composite
 def constrained(draw: st.DrawFn, recipe: Recipe, *, monotone: bool, grouped: bool) -> tuple[SmallTable, Constraints]:
-    table = draw(tables(task="regression" if recipe.impurity == "squared_error" else "classification"))
+    numeric = recipe.impurity in ("squared_error", "poisson")
+    table = draw(tables(task="regression" if numeric else "classification"))
+    if recipe.impurity == "poisson":
+        table = replace(table, y=table.y + 2.25)
     n_features = len(table.columns)
     directions = tuple(0 if kind == NOMINAL else draw(st.integers(-1, 1)) for kind in table.kinds) if monotone else None
     if not grouped:
@@ -167,6 +171,10 @@ def test_trees_are_those_of_scikit_learn_where_the_best_split_is_unique(seed: in
     }
     regressor = CARTRegressor(**choices).fit(X, y, weight)
     assert regressor.predict(X) == pytest.approx(DecisionTreeRegressor(**choices).fit(X, y, weight).predict(X))
+    counts = np.exp(y)
+    regressor = CARTRegressor(criterion="poisson", **choices).fit(X, counts, weight)
+    expected = DecisionTreeRegressor(criterion="poisson", **choices).fit(X, counts, weight)
+    assert regressor.predict(X) == pytest.approx(expected.predict(X))
     classifier = CARTClassifier(**choices).fit(X, y > 0, weight)
     expected = DecisionTreeClassifier(**choices).fit(X, y > 0, weight).predict_proba(X)
     assert classifier.predict_proba(X) == pytest.approx(expected)
