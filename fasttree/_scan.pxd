@@ -1199,7 +1199,7 @@ cdef inline int64_t weight_below(
     const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q, const Cut* cut,
     const Totals* lost, int64_t known,
 ) noexcept nogil:
-    """Weight of the known samples in branch 0 of a threshold, or of two groups whose sides s.best_side holds unless one is single."""
+    """Weight of the known samples in branch 0 of a threshold or of two groups (s.best_side holds their sides, if several)."""
     cdef int64_t below = 0
     cdef int64_t i
     if cut.form == GROUP_CUT and cut.order == BY_SINGLE:
