@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fasttree import CARTClassifier, CARTRegressor
+from fasttree._tree import Tree
 
 PREDICTORS = {
     "car_test_frame_mileage": ("Mileage", "Price Country Reliability Type Weight Disp. HP"),
@@ -31,6 +32,7 @@ class Oracle:
     """One recorded tree.
 
     `nodes` are by rpart's ids: the children of node i are 2i and 2i + 1, and which of them is left says nothing about order.
+    `whole` are the features of all samples, `X` those of the samples with a target.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Oracle:
     X: pd.DataFrame
     y: pd.Series
     weight: np.ndarray | None
+    whole: pd.DataFrame
 
     @property
     def is_regression(self) -> bool:
@@ -75,13 +78,28 @@ class Oracle:
         turn = np.arange(len(self.X)) % N_FOLDS
         return [(np.flatnonzero(turn != fold), np.flatnonzero(turn == fold)) for fold in range(N_FOLDS)]
 
+    @property
+    def nats(self) -> float:
+        """rpart's unit of gain in ours: it measures entropy in nats."""
+        return float(np.log(2)) if self.record.get("split_rule") == "information" else 1.0
+
+    def improvement(self, tree: Tree, node: int) -> float:
+        """rpart's figure of a split: the decrease of risk, in regression as a share of the node's."""
+        decrease = float(tree.weight[node] * tree.gain[node])
+        return decrease / float(tree.risk[node]) if self.is_regression else decrease * self.nats
+
     def parameters(self) -> dict[str, Any]:
-        """Parameters of our estimator that ask for the same tree as grown; missing values apart."""
+        """Parameters of our estimator that ask for the same tree as grown."""
         control = self.record["control"]
         asked: dict[str, Any] = {
             "min_samples_split": control["minsplit"],
             "min_samples_leaf": control["minbucket"],
             "max_depth": control["maxdepth"],
+            "min_gain": 1e-12,
+            "missing": "surrogate",
+            "max_surrogates": control["maxsurrogate"] if control["usesurrogate"] else 0,
+            "surrogate_agreement": "known" if control["surrogatestyle"] else "all",
+            "no_surrogate": "majority" if control["usesurrogate"] == 2 else "stop",
         }
         name = next((name for name in ORDERED if self.name.startswith(name)), None)
         if name is not None:
@@ -110,15 +128,17 @@ def load(shared: Path, name: str) -> Oracle:
         table["progstat"] = table.pgstat.map({0: "No", 1: "Prog"})
     prefix = next(prefix for prefix in PREDICTORS if name.startswith(prefix))
     target, predictors = PREDICTORS[prefix]
-    table = table[table[target].notna()].reset_index(drop=True)
-    X = table[predictors.split()].copy()
+    whole = table[predictors.split()].copy()
     for column, levels in record.get("x_levels", {}).items():
-        X[column] = pd.Categorical(X[column], categories=levels)
-    for column in X.select_dtypes("integer"):
-        X[column] = X[column].astype(float)
+        if column in whole:
+            whole[column] = pd.Categorical(whole[column], categories=levels)
+    for column in whole.select_dtypes("integer"):
+        whole[column] = whole[column].astype(float)
+    known = table[target].notna()
+    table, X = table[known].reset_index(drop=True), whole[known].reset_index(drop=True)
     y = table[target]
     if record["method"] == "class":
         y = pd.Series(pd.Categorical(y.astype(str), categories=list(map(str, record["class_levels"]))))
     assert len(X) == record["n_rows"]
     weight = np.resize([1.0, 2.0, 3.0], len(X)) if name == "kyphosis_weights" else None
-    return Oracle(name, record, X, y, weight)
+    return Oracle(name, record, X, y, weight, whole)
