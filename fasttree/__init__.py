@@ -21,17 +21,23 @@ except ModuleNotFoundError as error:
     ) from error
 
 from . import formats, measures
+from ._recipe import Recipe
 from ._tree import Tree
+from .composed import RECIPES, TreeClassifier, TreeRegressor
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
 from .rules import C45Rules
 
 __all__ = [
+    "RECIPES",
     "C45Classifier",
     "C45Rules",
     "CARTClassifier",
     "CARTRegressor",
     "ID3Classifier",
+    "Recipe",
     "Tree",
+    "TreeClassifier",
+    "TreeRegressor",
     "__version__",
     "formats",
     "load",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
 _LARGEST = 1e100  # of a target: squares and products of these stay finite
+MOST_GROUPED = 1000  # categories whose groups are searched: the time grows with their third power
 _HEAVIEST = 1e30  # of a sum of weights, which C4.5 counts in single precision
 
 
@@ -209,8 +210,6 @@ class LogProbability:
 class BaseTree(FittedModel):
     """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
 
-    _integers: ClassVar[str] = "continuous"  # what a column of integers is to the algorithm
-    _raises_branches: ClassVar[bool] = False  # whether error-based pruning after growth may move a branch up
     _prunings: ClassVar[dict[str, tuple[str, ...]]] = PRUNINGS  # method to the parameters it is told
 
     tree_: Tree
@@ -222,6 +221,10 @@ class BaseTree(FittedModel):
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
+
+    def _raises_branches(self) -> bool:
+        """Whether error-based pruning after growth may move a branch up."""
+        return False
 
     def _min_gain(self) -> float:
         # As scikit-learn: an impure node may be split by a test that gains nothing, because a later test may gain.
@@ -247,6 +250,7 @@ class BaseTree(FittedModel):
                     f"{name}={getattr(self, name)!r} speaks of surrogates, which missing={recipe.missing!r} does not have: "
                     f"use missing='surrogate', or {name}={default!r}"
                 )
+        _grow.check_recipe(recipe, 2 if is_classifier(self) else 0)  # before it looks at a large table
         return recipe
 
     def _constraints(self, schema: Schema) -> Constraints:
@@ -282,12 +286,16 @@ class BaseTree(FittedModel):
             X,
             categorical_features=self.categorical_features,
             ordinal_features=self.ordinal_features,
-            integers=self._integers,
+            integers="nominal" if recipe.continuous == "refuse" else "continuous",
         )
         if recipe.continuous == "refuse":
             for feature in table.schema.features:
                 if feature.categories is None:
                     raise self._refuses_continuous(feature)
+        if "groups" in (recipe.nominal, recipe.ordinal):
+            for feature in table.schema.features:
+                if feature.categories is not None and len(feature.categories) > MOST_GROUPED:
+                    raise self._refuses_many_categories(feature, len(feature.categories))
         if recipe.missing == "error" and (cell := _missing_cell(table)):
             raise self._refuses_missing(*cell)
         return table
@@ -296,6 +304,12 @@ class BaseTree(FittedModel):
         return ValueError(
             f"column {feature.name!r} is continuous, which {type(self).__name__} cannot split: use C45Classifier or "
             f"CARTClassifier, or name it in categorical_features or ordinal_features if its values are categories"
+        )
+
+    def _refuses_many_categories(self, feature: Feature, n_categories: int) -> ValueError:
+        return ValueError(
+            f"column {feature.name!r} has {n_categories} categories: a recipe with 'groups' groups at most {MOST_GROUPED}; use "
+            f"another form of split, such as 'category'"
         )
 
     def _refuses_missing(self, feature: Feature, row: int) -> ValueError:
@@ -362,7 +376,7 @@ class BaseTree(FittedModel):
             return _sequence.by_folds(sequence, samples, folds, settings["rule"])
 
         def prune(tree: Tree) -> Tree:
-            judges = held_out if method == "reduced_error" else samples if self._raises_branches else None
+            judges = held_out if method == "reduced_error" else samples if self._raises_branches() else None
             return tree if method is None else self._prune_by(method, tree, settings, recipe, judges, choose)
 
         self.__dict__.pop("pruning_table_", None)  # a fit that chose may have gone before
@@ -800,9 +814,19 @@ class BaseTree(FittedModel):
             settings["cv"] = 10  # a splitter or a list of rows belongs to the samples of the fit
         return settings
 
+    @classmethod
+    def _from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """An estimator with the parameters that were saved."""
+        names = cls._get_param_names()
+        return cls(**{name: value for name, value in settings.items() if name in names})
+
+    def _algorithm(self) -> str:
+        """The name under which a file says of which class the estimator is."""
+        return self.recipe_.name
+
     def _to_document(self) -> dict[str, Any]:
         classes = getattr(self, "classes_", None)
-        return _document.to_document(self.tree_, self.schema_, classes, self._settings(), self.recipe_.name, __version__)
+        return _document.to_document(self.tree_, self.schema_, classes, self._settings(), self._algorithm(), __version__)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -35,17 +35,16 @@ from sklearn.metrics import (
 )
 
 from . import __version__, _document
-from ._base import BaseTree
+from ._base import BaseRegressor, BaseTree
 from ._files import DeclaredFile, TableFile, open_table
 from ._output import whole_file
 from ._tree import best_classes
-from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, from_document
+from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, TreeEstimator, from_document
 from .rules import C45Rules
 
 __all__ = ["fasttree"]
 
 File: TypeAlias = TableFile | DeclaredFile
-TreeEstimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor
 Estimator: TypeAlias = TreeEstimator | C45Rules
 
 FEW = 20  # numbers with so many distinct whole values are classes, unless the user says otherwise
@@ -281,7 +280,7 @@ def train(
         described = _described(model, target) | ({"pruning": pruning} if pruning else {})
         click.echo(json.dumps(described | {"evaluation": _finite(figures)}, ensure_ascii=False))
         return
-    classes = f", {_counted(model.n_classes_, 'class', 'classes')}" if not isinstance(model, CARTRegressor) else ""
+    classes = f", {_counted(model.n_classes_, 'class', 'classes')}" if not isinstance(model, BaseRegressor) else ""
     click.echo(f"{_word(target)}: {chosen}{classes}{reason}")
     click.echo(_kinds(model))
     notes = _identifier_notes(model, table) | guesses
@@ -508,7 +507,7 @@ def predict(model: str, data: str, output: str | None, proba: bool, markers: Seq
     DATA is a file as for `train`.  Columns go by their names; others than those that the tree was grown on are ignored.
     """
     tree, _ = _load(model)
-    if proba and isinstance(tree, CARTRegressor):
+    if proba and isinstance(tree, BaseRegressor):
         raise ValueError(f"{model} is a regression tree, which has no classes for --proba")
     file = _open(data, markers, separator)
     file.require(feature.name for feature in tree.schema_.features)  # before the header is written
@@ -528,7 +527,7 @@ def predict(model: str, data: str, output: str | None, proba: bool, markers: Seq
 
 def _predictions(model: Estimator, blocks: Iterable[pl.DataFrame], proba: bool) -> Iterator[pl.DataFrame]:
     """Predictions by block; the first is empty, so that a table without rows has a header too."""
-    if isinstance(model, CARTRegressor):
+    if isinstance(model, BaseRegressor):
         yield pl.DataFrame({"prediction": np.empty(0)})
         for values in _answers(model, blocks, model.predict):
             yield pl.DataFrame({"prediction": values})
@@ -653,7 +652,7 @@ def _evaluate(model: Estimator, blocks: Iterable[pl.DataFrame], target: str) -> 
             truths.append(block[target])
             yield block
 
-    if isinstance(model, CARTRegressor):
+    if isinstance(model, BaseRegressor):
         answers = list(_answers(model, with_truth(), model.predict))
     else:
         answers = [_predicted(model, shares) for shares in _answers(model, with_truth(), model.predict_proba)]
@@ -662,7 +661,7 @@ def _evaluate(model: Estimator, blocks: Iterable[pl.DataFrame], target: str) -> 
     truth, predicted = pl.concat(truths), np.concatenate(answers)
     if n_missing := truth.null_count():
         raise ValueError(f"column {target!r} is missing in {n_missing:,} of {truth.len():,} rows: leave these rows out")
-    if isinstance(model, CARTRegressor):
+    if isinstance(model, BaseRegressor):
         return _compare_values(truth.cast(pl.Float64).to_numpy(), predicted)
     return _compare_classes(truth.to_list(), predicted, model.classes_.tolist(), target)
 
@@ -770,7 +769,7 @@ def _draws() -> bool:
 
 
 def _task(model: Estimator) -> str:
-    return "regression" if isinstance(model, CARTRegressor) else "classification"
+    return "regression" if isinstance(model, BaseRegressor) else "classification"
 
 
 def _described(model: Estimator, target: str) -> dict[str, Any]:

@@ -188,6 +188,21 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         raise ValueError(f"impurity={recipe.impurity!r} needs classes; use impurity='squared_error' for numeric targets")
     if n_classes and recipe.impurity in OF_NUMBERS:
         raise ValueError(f"impurity={recipe.impurity!r} needs a numeric target; use 'gini', 'entropy' or 'misclassification'")
+    if recipe.release8 and recipe.impurity != "entropy":
+        raise ValueError(
+            f"release8=True and impurity={recipe.impurity!r} exclude each other: Release 8 is about gains in bits; use "
+            "impurity='entropy', or release8=False"
+        )
+    if recipe.release8 and (two_groups := forms & {"subset", "one_vs_rest"}):
+        raise ValueError(
+            f"release8=True and nominal={two_groups.pop()!r} exclude each other: Release 8 has no two groups of categories; use "
+            "nominal='category' or 'groups', or release8=False"
+        )
+    if recipe.release8 and recipe.missing not in ("fractional", "error"):
+        raise ValueError(
+            f"release8=True and missing={recipe.missing!r} exclude each other: Release 8 shares samples out; use "
+            "missing='fractional' or 'error', or release8=False"
+        )
     if "groups" in forms and not (recipe.release8 and recipe.missing == "fractional"):
         raise ValueError(
             "groups of categories are a search of C4.5 Release 8: nominal='groups' needs release8=True and missing='fractional'"

@@ -9,46 +9,91 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+# The words that a choice may be.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "impurity": ("gini", "entropy", "misclassification", "squared_error", "absolute_error", "poisson"),
+    "rank": ("gain", "gain_ratio", "plain_gain_ratio"),
+    "nominal": ("category", "present", "subset", "one_vs_rest", "groups"),
+    "ordinal": ("threshold", "category", "present", "groups"),
+    "continuous": ("threshold", "refuse"),
+    "missing": ("error", "fractional", "direction", "surrogate"),
+}
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """The choices that define a tree algorithm.
+    """The choices that define a tree algorithm; by default those of CART.
+
+    A recipe is a value: it is compared by its fields and never changes; `dataclasses.replace` makes another one.  Which choices
+    exclude each other is told by the estimator that is given the recipe.
 
     Parameters
     ----------
-    name : str
-        Short name of the algorithm, kept with the tree ("id3", "c45", "cart").
-    impurity : {"gini", "entropy", "misclassification", "squared_error", "absolute_error", "poisson"}
+    name : str, default="custom"
+        Name of the algorithm ("id3", "c45", "cart"); for people, it decides nothing.
+    impurity : {"gini", "entropy", "misclassification", "squared_error", "absolute_error", "poisson"}, default="gini"
         Impurity of a node; entropy in bits.  The last three are for numeric targets: mean squared deviation from the mean, mean
         absolute deviation from the median, half the mean Poisson deviance from the mean in nats.
-    rank : {"gain", "gain_ratio", "plain_gain_ratio"}
-        How the splits of different features compete; by gain ratio among those whose gain is at least average, or among all.  The
-        best threshold, or the best two groups, of one feature are chosen by gain whatever the rank, as C4.5 does for thresholds.
-        Missing values are part of the split information where they are in training: on the side they go to, or as one more
-        branch where they are divided or have a branch of their own.
-    nominal : {"category", "present", "subset", "one_vs_rest", "groups"}
+    rank : {"gain", "gain_ratio", "plain_gain_ratio"}, default="gain"
+        How the splits of different features compete: by gain; by gain ratio among those whose gain is at least average (Quinlan
+        1986); or by gain ratio among all.  The best threshold, or the best two groups, of one feature are chosen by gain whatever
+        the rank, as C4.5 does for thresholds.  Missing values are part of the split information where they are in training: on
+        the side they go to, or as one more branch where they are divided or have a branch of their own.
+    nominal : {"category", "present", "subset", "one_vs_rest", "groups"}, default="subset"
         Form of a nominal split: a branch per declared category, a branch per category that occurs in the node, two groups of
         categories, one category against the rest, or any number of groups that C4.5's greedy search merges.
-    ordinal : {"category", "present", "threshold", "groups"}
-        Form of a split on an ordinal feature.
-    continuous : {"refuse", "threshold"}
-        Whether continuous features are admitted.
-    missing : {"error", "fractional", "direction", "surrogate"}
+    ordinal : {"threshold", "category", "present", "groups"}, default="threshold"
+        Form of a split on an ordinal feature: at a place in the order, or as for a nominal one.
+    continuous : {"threshold", "refuse"}, default="threshold"
+        Continuous features are split at a threshold, or refused; then columns of integers are taken as nominal.
+    missing : {"error", "fractional", "direction", "surrogate"}, default="direction"
         What happens to a sample whose tested value is missing: refused, sent down every branch with a share of its weight, sent
         to the side that gained most in training, or sent as a test of another feature says that imitates this one.
-    release8 : bool
-        Quinlan's C4.5 Release 8 details: reasonable-split test, average-gain filter with its tolerance, penalty of a threshold,
+    release8 : bool, default=False
+        Quinlan's C4.5 Release 8 in detail: reasonable-split test, average-gain filter with its tolerance, penalty of a threshold,
         thresholds that occur in the data, collapse of splits that do not reduce the training errors.
+
+    Raises
+    ------
+    ValueError
+        If a choice is none of its words.
+
+    References
+    ----------
+    Breiman, L., Friedman, J. H., Olshen, R. A. and Stone, C. J. (1984). Classification and Regression Trees. Wadsworth.
+
+    Quinlan, J. R. (1986). Induction of Decision Trees. Machine Learning, 1, 81-106.
+
+    Quinlan, J. R. (1993). C4.5: Programs for Machine Learning. Morgan Kaufmann.
+
+    Examples
+    --------
+    >>> from fasttree import Recipe
+    >>> Recipe(impurity="entropy", missing="shares")
+    Traceback (most recent call last):
+    ...
+    ValueError: missing='shares': must be 'error', 'fractional', 'direction' or 'surrogate'
     """
 
-    name: str
-    impurity: str
+    name: str = "custom"
+    impurity: str = "gini"
     rank: str = "gain"
     nominal: str = "subset"
     ordinal: str = "threshold"
     continuous: str = "threshold"
     missing: str = "direction"
     release8: bool = False
+
+    def __post_init__(self) -> None:
+        for choice, words in CHOICES.items():
+            value = getattr(self, choice)
+            if not isinstance(value, str) or value not in words:
+                listed = ", ".join(map(repr, words[:-1])) + f" or {words[-1]!r}"
+                raise ValueError(f"{choice}={value!r}: must be {listed}")
+        if not isinstance(self.name, str):
+            raise ValueError(f"name={self.name!r}: must be text")
+        if not isinstance(self.release8, bool):
+            raise ValueError(f"release8={self.release8!r}: must be True or False")
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import _document, _soften, _windowing
-from ._base import BaseClassifier, BaseRegressor, BaseTree, Grow
+from ._base import MOST_GROUPED, BaseClassifier, BaseRegressor, Grow
 from ._parameters import (
     AMOUNT,
     CART_RULES,
@@ -34,15 +34,14 @@ from ._parameters import (
 )
 from ._prune import Samples
 from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Recipe
-from ._table import Table
+from ._table import Feature
 from ._tree import Tree
+from .composed import BY_RECIPE, TreeClassifier, TreeRegressor
 
 if TYPE_CHECKING:
     from .rules import C45Rules
 
 __all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "load"]
-
-_MOST_GROUPED = 1000  # categories whose groups are searched: the time grows with their third power
 
 
 class ID3Classifier(BaseClassifier):
@@ -161,7 +160,6 @@ class ID3Classifier(BaseClassifier):
     """
 
     _rules = {**CLASSIFIER_RULES, **PRUNING_RULES, "epsilon": AMOUNT}
-    _integers = "nominal"
 
     def __init__(
         self,
@@ -397,7 +395,6 @@ class C45Classifier(BaseClassifier):
 
     trees_unpruned_: list[Tree]
 
-    _raises_branches = True
     _rules = {
         **CLASSIFIER_RULES,
         **PRUNING_RULES,
@@ -515,15 +512,13 @@ class C45Classifier(BaseClassifier):
         form = "groups" if self.subset else "category"
         return replace(C45, rank=self.criterion, nominal=form, ordinal=form)
 
-    def _learn_table(self, X: Any, recipe: Recipe) -> Table:
-        table = super()._learn_table(X, recipe)
-        for feature in table.schema.features:
-            if self.subset and feature.categories is not None and len(feature.categories) > _MOST_GROUPED:
-                raise ValueError(
-                    f"column {feature.name!r} has {len(feature.categories)} categories: subset=True groups at most "
-                    f"{_MOST_GROUPED}; use subset=False"
-                )
-        return table
+    def _raises_branches(self) -> bool:
+        return True
+
+    def _refuses_many_categories(self, feature: Feature, n_categories: int) -> ValueError:
+        return ValueError(
+            f"column {feature.name!r} has {n_categories} categories: subset=True groups at most {MOST_GROUPED}; use subset=False"
+        )
 
     def _min_gain(self) -> float:
         # Rounding alone can leave a gain of some 1e-16 where there is none.
@@ -986,15 +981,19 @@ class CARTRegressor(BaseRegressor):
         return replace(CART_REGRESSION, impurity=self.criterion, nominal=self.nominal, missing=self.missing)
 
 
-_ESTIMATORS: dict[tuple[str, str], type[BaseTree]] = {
+TreeEstimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor | TreeClassifier | TreeRegressor
+
+_ESTIMATORS: dict[tuple[str, str], type[TreeEstimator]] = {
     (ID3.name, "classification"): ID3Classifier,
     (C45.name, "classification"): C45Classifier,
     (CART_CLASSIFICATION.name, "classification"): CARTClassifier,
     (CART_REGRESSION.name, "regression"): CARTRegressor,
+    (BY_RECIPE, "classification"): TreeClassifier,
+    (BY_RECIPE, "regression"): TreeRegressor,
 }
 
 
-def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor | C45Rules:
+def load(path: str | os.PathLike[str]) -> TreeEstimator | C45Rules:
     """Read a fitted estimator from a file that its `save` wrote.
 
     Parameters
@@ -1030,9 +1029,7 @@ def load(path: str | os.PathLike[str]) -> ID3Classifier | C45Classifier | CARTCl
     return from_document(document, path)
 
 
-def from_document(
-    document: dict[str, Any], path: str | os.PathLike[str]
-) -> ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor | C45Rules:
+def from_document(document: dict[str, Any], path: str | os.PathLike[str]) -> TreeEstimator | C45Rules:
     """Make the estimator that the document of a file holds; raises as `load` does."""
     from . import rules  # which imports this file: rules are made of the trees that are grown here
 
@@ -1045,9 +1042,12 @@ def from_document(
     if estimator is None:
         known = ", ".join(f"{algorithm} ({task})" for algorithm, task in _ESTIMATORS)
         raise ValueError(f"{os.fspath(path)} holds a tree by {saved.algorithm!r} ({saved.tree.task}): this version knows {known}")
-    names = estimator._get_param_names()
-    model = estimator(**{name: value for name, value in saved.settings.items() if name in names})
-    model._keep(saved.tree, model._recipe(), saved.schema)
+    try:
+        model = estimator._from_settings(saved.settings)
+        recipe = model._recipe()
+    except ValueError as error:
+        raise _document.DocumentError(f"{os.fspath(path)}: settings: {error}") from None
+    model._keep(saved.tree, recipe, saved.schema)
     if saved.classes is not None:
         model._keep_classes(saved.classes)
     return model

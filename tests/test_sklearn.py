@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, Recipe, TreeClassifier, TreeRegressor
 
 REFUSED_BY_ID3 = dict.fromkeys(
     [
@@ -44,6 +44,11 @@ def what_id3_refuses(estimator):
         CARTClassifier(ccp_alpha=0.02),
         CARTClassifier(pruning="pessimistic"),
         CARTRegressor(ccp_alpha=0.02),
+        TreeClassifier(),
+        TreeClassifier(recipe="c45"),
+        TreeClassifier(recipe="c45_textbook"),
+        TreeClassifier(recipe=Recipe(impurity="entropy", nominal="present", missing="fractional")),
+        TreeRegressor(recipe={"nominal": "one_vs_rest"}),
     ],
     expected_failed_checks=what_id3_refuses,
 )
