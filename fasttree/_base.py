@@ -361,7 +361,16 @@ class BaseTree(FittedModel):
             scale = 1.0 if chosen is samples else _total(chosen) / _total(samples)
             scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
             return _grow.grow(
-                table, target, chosen.counts, recipe, scaled, n_classes=n_classes, costs=costs, rows=rows, constraints=kept
+                table,
+                target,
+                chosen.weight,
+                recipe,
+                scaled,
+                n_classes=n_classes,
+                class_factor=chosen.class_factor,
+                costs=costs,
+                rows=rows,
+                constraints=kept,
             )
 
         def choose(sequence: _sequence.Sequence) -> _sequence.Choice:

@@ -52,6 +52,7 @@ def grow(
     min_part_weight: float,
     min_node_weight: float,
     n_cases: float,
+    case_weight: npt.NDArray[np.int64] | None,
     max_surrogates: int,
     known_agreement: bool,
     to_heavier: bool,

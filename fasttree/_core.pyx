@@ -1471,6 +1471,8 @@ cdef int shrink(
                 memcpy(<uint32_t*> small.target_rank + here, block.target_rank + there, p.n_outputs * sizeof(uint32_t))
         if block.weight != NULL:
             small.weight[i] = block.weight[row]
+        if block.case_weight != NULL:
+            small.case_weight[i] = block.case_weight[row]
     for f in range(p.n_features):
         small_lists[f] = 0
         if p.counted[f]:
@@ -1722,6 +1724,7 @@ def grow(
     double min_part_weight,
     double min_node_weight,
     double n_cases,
+    int64_t[::1] case_weight,
     int32_t max_surrogates,
     bint known_agreement,
     bint to_heavier,
@@ -1881,6 +1884,8 @@ def grow(
         p.y_unit = &y_unit[0]
     if weight is not None:
         block.weight = &weight[0]
+    if case_weight is not None:
+        block.case_weight = &case_weight[0]
     block.codes = encoding.codes
 
     n_groups = 0
@@ -1911,6 +1916,7 @@ def grow(
             small.ysum = <int64_t*> carve(&cursor, 0 if n_classes else rows * n_outputs * 8, i == 0)
             zeros = <Exact*> carve(&cursor, 0 if n_classes else 2 * n_outputs * sizeof(Exact), i == 0)
             small.weight = <int64_t*> carve(&cursor, rows * 8 if p.weighted else 0, i == 0)
+            small.case_weight = <int64_t*> carve(&cursor, 0 if block.case_weight == NULL else rows * 8, i == 0)
             small.target_rank = <uint32_t*> carve(&cursor, rows * n_outputs * 4 if p.sweep == MEDIANS else 0, i == 0)
             p.medians = <Medians*> carve(&cursor, n_outputs * sizeof(Medians) if p.sweep == MEDIANS else 0, i == 0)
             p.parts = <Parts*> carve(&cursor, sizeof(Parts) if p.sweep == MEDIANS else 0, i == 0)
@@ -1924,6 +1930,8 @@ def grow(
                     raise MemoryError
         if not p.weighted:
             small.weight = NULL
+        if block.case_weight == NULL:
+            small.case_weight = NULL
         memset(small_lists, 0, d * sizeof(size_t))
         memset(sets.hits, 0, n_sets * sizeof(int32_t))
         if n_classes == 0:

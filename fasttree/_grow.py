@@ -54,6 +54,7 @@ def grow(
     limits: Limits,
     *,
     n_classes: int,
+    class_factor: Floats | None = None,
     costs: Costs | None = None,
     rows: npt.NDArray[np.intp] | None = None,
     constraints: Constraints = FREE,
@@ -72,6 +73,9 @@ def grow(
     limits : Limits
     n_classes : int
         0 for regression.
+    class_factor : float64 array of shape (n_classes,) or None
+        What a sample of each class counts, besides its weight, so that the classes have their priors; surrogates agree by weights
+        without it and without costs.
     costs : Costs or None
         Splits are then chosen with altered priors (Breiman et al. 1984, section 4.4): a sample counts as often as it would cost
         to miss its class.  The tree holds the weights as given, and impurities and gains such that weight times impurity is the
@@ -90,6 +94,9 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     check_recipe(recipe, n_classes, constraints)
+    case_weight = sample_weight
+    if class_factor is not None:
+        sample_weight = class_factor[target] if sample_weight is None else sample_weight * class_factor[target]
     case = 1.0  # what a sample of weight 1 weighs on average
     if costs is not None:
         if constraints.monotone is not None and n_classes > 2:
@@ -106,6 +113,7 @@ def grow(
     n_cases = float(whole.n_samples if sample_weight is None else sample_weight.sum())
     if chosen is not None:
         target, sample_weight = target[chosen], None if sample_weight is None else sample_weight[chosen]
+        case_weight = None if case_weight is None else case_weight[chosen]
     n_samples = source.n_samples
     weight, unit = fixed_point_weights(sample_weight)
     encoding, has_missing = _encode(source, recipe, block_rows)
@@ -151,6 +159,7 @@ def grow(
         # parts of samples that do not even make up one are not split: a few samples could have any number of nodes
         min_node_weight=case if has_missing and not recipe.release8 else 0.0,
         n_cases=n_cases,
+        case_weight=fixed_point_weights(case_weight)[0] if recipe.missing == "surrogate" else None,
         max_surrogates=min(limits.max_surrogates, table.n_features),
         known_agreement=limits.surrogate_agreement == "known",
         to_heavier=limits.no_surrogate == "majority",

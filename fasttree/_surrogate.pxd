@@ -75,7 +75,7 @@ cdef inline int32_t heavier_branch(const Problem* p, const Target* target) noexc
 
 
 cdef inline int64_t weight_of(const Block* block, uint32_t row) noexcept nogil:
-    return 1 if block.weight == NULL else block.weight[row]
+    return 1 if block.case_weight == NULL else block.case_weight[row]
 
 
 cdef inline Target target_of(const Block* block, const uint8_t* side, const uint32_t* rows, int64_t n) noexcept nogil:
@@ -141,7 +141,7 @@ cdef inline int64_t imitate_along_list(
     Imitation* best,
 ) noexcept nogil:
     """The threshold between two values of a sorted list that agrees best; returns the agreeing weight, 0 if there is none."""
-    cdef const int64_t* weight = block.weight
+    cdef const int64_t* weight = block.case_weight
     cdef int64_t[3] step = [1, -1, 0]
     cdef int64_t agreeing = 0
     cdef int64_t difference = 0

@@ -166,6 +166,7 @@ cdef struct Block:
     const int64_t* ysum            # weight x target, fixed point
     const uint32_t* target_rank    # absolute error: rank of the target in the table
     int64_t* weight                # NULL: every sample counts 1
+    int64_t* case_weight           # before priors and costs, for surrogates; NULL: every sample counts 1
     const uint32_t* origin         # sample of the table; NULL: the same
     const uint8_t* codes           # counted features, one column of n after the other
 
