@@ -245,8 +245,6 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
             "missing='surrogate' and a branch per category exclude each other: a surrogate imitates a split into two; use"
             " nominal='subset', ordinal='threshold' or missing='fractional'"
         )
-    if recipe.missing == "surrogate" and recipe.release8:
-        raise ValueError("missing='surrogate' and release8=True exclude each other: C4.5 shares samples out; use 'fractional'")
     if recipe.missing == "fractional" and forms & {"subset", "one_vs_rest"}:
         raise ValueError(
             "missing='fractional' and two groups of categories exclude each other; use missing='direction' or nominal='category'"
