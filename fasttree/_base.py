@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, 
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _document, _grow, _prune, _sequence, _soften, _surrogates, _text
+from . import __version__, _competing, _document, _grow, _prune, _sequence, _soften, _surrogates, _text
 from ._constraints import Constraints, constraints
 from ._parameters import (
     COUNTS_ERRORS,
@@ -758,6 +758,94 @@ class BaseTree(FittedModel):
         """
         table = self._encode_table(X)
         return _grow.decision_path(self.tree_, table)
+
+    def competing_splits(
+        self, node: int, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> list[_competing.CompetingSplit]:
+        """Return the best split of every feature at a node: what the test that stands there had to beat.
+
+        Parameters
+        ----------
+        node : int
+            Id of a node of `tree_`; at a leaf, the splits that could be made there.
+        X : table of shape (n_samples, n_features)
+            The samples of the fit.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        list of CompetingSplit
+            With `feature`, `name`, `gain` and `threshold` or `categories` per branch; by falling gain, equal ones in the order of
+            the columns.  A feature without a split that the least sizes of branches allow is left out.  Draws of `max_features`,
+            `interaction_cst`, and the bounds that `monotonic_cst` passes down from nodes above play no part.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node, no sample reaches it, or splits compete by something else than gain.
+
+        Notes
+        -----
+        rpart prints them as "primary splits".  Each costs a pass over the node's values of a feature.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> X, y = [[1, 5], [2, 9], [3, 6], [4, 8]], ["a", "a", "b", "b"]
+        >>> for split in CARTClassifier().fit(X, y).competing_splits(0, X, y):
+        ...     print(split.name, split.threshold, round(split.gain, 3))
+        x0 2.5 0.5
+        x1 5.5 0.167
+        """
+        check_is_fitted(self)
+        if not is_integer(node) or not 0 <= node < self.tree_.node_count:
+            raise ValueError(f"node={node!r}: must be an integer in [0, {self.tree_.node_count - 1}], the id of a node of tree_")
+        if self.recipe_.rank != "gain" or self.recipe_.release8:
+            raise ValueError(f"competing_splits compares splits by gain, which alone does not decide in {type(self).__name__}")
+        table, target = self._encode_table(X), self._encode_target(y)
+        check_same_length(table.n_samples, len(target))
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        weight = self._weigh(target, weight)
+        samples = self._checked_total(Samples(table, target, weight, self._class_factor(target, weight)))
+        arriving = _competing.parts_at(self.tree_, table, int(node))
+        if samples.counts is not None:
+            arriving *= samples.counts
+        if not arriving.any():
+            raise ValueError(f"node={node}: none of the samples in X reaches it")
+        return _competing.best_first(self._splits_by_feature(samples, arriving))
+
+    def _splits_by_feature(self, samples: Samples, arriving: NDArray[np.float64]) -> Iterator[_competing.CompetingSplit]:
+        """The best split of each feature that has one, of samples that count as much as arrives of them."""
+        table = samples.table
+        drawing_none = copy.copy(self)
+        drawing_none.max_features = None
+        limits = replace(
+            drawing_none._limits(table.n_samples, table.n_features, _total(samples)),
+            max_depth=1,
+            max_leaf_nodes=None,
+            min_samples_split=2,
+            min_impurity=0.0,
+            min_impurity_decrease=0.0,
+            max_split_p_value=None,
+        )
+        monotone = self._constraints(table.schema).monotone
+        costs = None if self.tree_.loss is None else _costs(samples, self.tree_.loss)
+        for j, feature in enumerate(table.schema.features):
+            stump = _grow.grow(
+                _grow.OneFeature(table, j),
+                samples.target,
+                arriving,
+                self.recipe_,
+                limits,
+                n_classes=len(getattr(self, "classes_", ())),
+                costs=costs,
+                constraints=Constraints(None if monotone is None else (monotone[j],)),
+            )
+            if split := _competing.split_of(stump, j, feature):
+                yield split
 
     def get_depth(self) -> int:
         """Return the depth of the tree: the largest number of tests between the root and a leaf."""

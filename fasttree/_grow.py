@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from fasttree._constraints import FREE, Constraints
 from fasttree._independence import without_independent_splits
 from fasttree._recipe import Limits, Recipe
 from fasttree._surrogates import Surrogates
-from fasttree._table import Kind, Table
+from fasttree._table import Kind, Schema, Table
 from fasttree._tree import NOMINAL, THRESHOLD, Tree, best_classes
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ RELEASE8_TOLERANCE = 1e-3
 OF_NUMBERS = ("squared_error", "absolute_error", "poisson")  # impurities of numeric targets
 
 Floats = npt.NDArray[np.float64]
+AnyTable: TypeAlias = "Table | _Rows | OneFeature"
 
 
 class Costs(NamedTuple):
@@ -47,7 +48,7 @@ class Costs(NamedTuple):
 
 
 def grow(
-    table: Table,
+    table: Table | OneFeature,
     target: npt.NDArray[Any],
     sample_weight: Floats | None,
     recipe: Recipe,
@@ -259,7 +260,7 @@ class _Rows:
 
     matrix = None
 
-    def __init__(self, table: Table, rows: npt.NDArray[np.intp]) -> None:
+    def __init__(self, table: Table | OneFeature, rows: npt.NDArray[np.intp]) -> None:
         self.schema = table.schema
         self.n_samples, self.n_features = len(rows), table.n_features
         self._table, self._rows = table, rows
@@ -268,7 +269,21 @@ class _Rows:
         return self._table.column(j)[self._rows]
 
 
-def columns(table: Table | _Rows) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+class OneFeature:
+    """A table that has one feature of another, and all its samples."""
+
+    matrix = None
+
+    def __init__(self, table: Table, feature: int) -> None:
+        self.schema = Schema((table.schema.features[feature],), table.schema.has_names)
+        self.n_samples, self.n_features = table.n_samples, 1
+        self._table, self._feature = table, feature
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        return self._table.column(self._feature)
+
+
+def columns(table: AnyTable) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     """Every column once, for use before the next; those of a C-ordered matrix are copied a few at a time, for the cache."""
     matrix = table.matrix
     if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:
@@ -284,7 +299,7 @@ def columns(table: Table | _Rows) -> Iterator[tuple[int, npt.NDArray[Any]]]:
             yield start + offset, block[offset]
 
 
-def _encode(table: Table | _Rows, recipe: Recipe, block_rows: int) -> tuple[_core.Encoding, bool]:
+def _encode(table: AnyTable, recipe: Recipe, block_rows: int) -> tuple[_core.Encoding, bool]:
     """The encoded features, and (asked only where samples may be divided) whether a value is missing."""
     encoding = _core.Encoding(table.n_samples, table.n_features, block_rows)
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
@@ -386,7 +401,7 @@ def _ranks(values: Floats) -> npt.NDArray[np.uint32]:
 # --- out of the engine
 
 
-def _surrogates(grown: dict[str, Any], table: Table | _Rows, whole: Table | _Rows, recipe: Recipe) -> Surrogates:
+def _surrogates(grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe) -> Surrogates:
     """The surrogates of all nodes, which the engine lists in the order of its growth."""
     found, codes, branches = (grown.pop(name) for name in ("surrogates", "surrogate_code", "surrogate_branch"))
     by_threshold = np.flatnonzero(found["low_branch"] >= 0)
@@ -410,8 +425,8 @@ def _surrogates(grown: dict[str, Any], table: Table | _Rows, whole: Table | _Row
 def _thresholds(
     grown: Mapping[str, Any] | npt.NDArray[Any],
     by_threshold: npt.NDArray[np.intp],
-    table: Table | _Rows,
-    whole: Table | _Rows,
+    table: AnyTable,
+    whole: AnyTable,
     recipe: Recipe,
 ) -> Floats:
     """Midpoints of the two values that each cut separates; C4.5: the largest value of the whole table up to the midpoint.

@@ -83,9 +83,9 @@ class Oracle:
         """rpart's unit of gain in ours: it measures entropy in nats."""
         return float(np.log(2)) if self.record.get("split_rule") == "information" else 1.0
 
-    def improvement(self, tree: Tree, node: int) -> float:
+    def improvement(self, tree: Tree, node: int, gain: float) -> float:
         """rpart's figure of a split: the decrease of risk, in regression as a share of the node's."""
-        decrease = float(tree.weight[node] * tree.gain[node])
+        decrease = float(tree.weight[node] * gain)
         return decrease / float(tree.risk[node]) if self.is_regression else decrease * self.nats
 
     def parameters(self) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_splits_gain_what_rparts_improve(shared: Path, name: str):
         assert oracle.X.columns[tree.feature[ours]] == primary["var"]
         if "threshold" in primary:
             assert_allclose(tree.threshold[ours], primary["threshold"], rtol=EXACT)
-        assert_allclose(oracle.improvement(tree, ours), primary["improve"], rtol=EXACT)
+        assert_allclose(oracle.improvement(tree, ours, tree.gain[ours]), primary["improve"], rtol=EXACT)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -120,9 +120,6 @@ def test_importances_are_rparts(shared: Path, name: str):
     compared = np.ones(len(recorded), bool)
     if name.startswith(("stagec_pgtime", "surrogate12")):  # rpart forgets nominal surrogates that always agree
         compared = np.array([dtype != "category" for dtype in oracle.X.dtypes])
-    elif name in ("kyphosis_loss", "kyphosis_prior_information"):
-        # Breiman et al. (1984, section 5.3) weigh agreement by the priors, rpart by the cases: without surrogates both are one
-        compared = oracle.X.columns == "Start"
     assert_allclose(ours[compared], recorded[compared], rtol=EXACT, atol=EXACT)
 
 
@@ -135,3 +132,24 @@ def test_predictions_are_rparts_also_where_values_are_missing(shared: Path, name
     predicted = model.predict(X) if oracle.is_regression else model.predict_proba(X)
     assert X.isna().any().any()
     assert_allclose(predicted, recorded, rtol=EXACT, atol=EXACT)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_competing_splits_are_rparts(shared: Path, name: str):
+    oracle = load(shared, name)
+    _, model = fit(oracle)
+    for theirs, ours in matching_nodes(model, oracle).items():
+        node = oracle.nodes[theirs]
+        if "primary" not in node:
+            continue
+        splits = model.competing_splits(ours, oracle.X, oracle.y, oracle.weight)
+        assert (splits[0].feature, splits[0].gain) == (model.tree_.feature[ours], pytest.approx(model.tree_.gain[ours]))
+        recorded = [node["primary"], *node["competitors"]]
+        assert len(recorded) == min(len(splits), 1 + oracle.record["control"]["maxcompete"])
+        for split, competitor in zip(splits, recorded, strict=False):
+            assert split.name == competitor["var"]
+            assert_allclose(oracle.improvement(model.tree_, ours, split.gain), competitor["improve"], rtol=EXACT)
+            if "threshold" in competitor:
+                assert_allclose(split.threshold, competitor["threshold"], rtol=EXACT)
+            else:
+                assert set(map(frozenset, split.categories)) == {frozenset(competitor[side]) for side in ("left", "right")}
