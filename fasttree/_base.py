@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, 
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _competing, _document, _grow, _prune, _sequence, _soften, _surrogates, _text
+from . import __version__, _competing, _document, _grow, _plot, _prune, _sequence, _soften, _surrogates, _text
 from ._constraints import Constraints, constraints
 from ._parameters import (
     COUNTS_ERRORS,
@@ -44,6 +44,7 @@ from ._table import Feature, Schema, Table, encode_classes, encode_table, encode
 from ._tree import STOP, Tree, best_classes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from scipy.sparse import csr_matrix
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
@@ -595,6 +596,43 @@ class BaseTree(FittedModel):
         if samples is not None and self.tree_.lower is not None and model.tree_.lower is None:
             model.tree_ = _soften.soften(model.tree_, samples.table, samples.target, samples.counts)
         return model
+
+    def plot_pruning_table(self, ax: Axes | None = None) -> Axes:
+        """Draw `pruning_table_`: how the subtrees among which the pruning chose do on other samples, as rpart's `plotcp` does.
+
+        From the root alone on the left to the whole tree on the right, at equal distances: the error with a bar of one standard
+        error, a dashed line one standard error above the least, and a ring around the subtree that was chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If no subtree was chosen on other samples.
+        ImportError
+            If matplotlib is not installed: it comes with the extra `plot`.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> model = CARTClassifier(ccp_alpha="cv", rule="1se", random_state=0).fit(*load_iris(return_X_y=True))
+        >>> model.plot_pruning_table().figure.savefig("pruning.png")  # doctest: +SKIP
+        """
+        check_is_fitted(self)
+        if "pruning_table_" not in self.__dict__:
+            raise ValueError(
+                "there is no pruning_table_: no subtree was chosen on other samples; fit with ccp_alpha='cv' or 'validation', or "
+                "pruning='critical_value' (a loaded model has none)"
+            )
+        return _plot.plot_pruning_table(self.pruning_table_, ax)
 
     def collapse(self, node: int) -> Self:
         """Return a model in whose tree a node is a leaf; this model stays as it is.
