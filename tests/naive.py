@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+import naive_surrogates
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
@@ -55,6 +56,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
     missing: Missing = "stop"
     gain: float = 0.0
+    surrogates: list[naive_surrogates.Surrogate] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,12 @@ def grow_node(
         return node
     if problem.form(split.feature) in ("category", "present"):
         used |= {split.feature}
+    stand_ins = []
     branches = hand_down(split)
+    if problem.recipe.missing == "surrogate":
+        stand_ins = naive_surrogates.surrogates(problem, split)
+        branches = naive_surrogates.hand_down(problem, split, stand_ins)
+        split = replace(split, missing=naive_surrogates.heavier(problem, split))
     if independence_probability(problem, branches) > (problem.limits.max_split_p_value or 1.0):
         return node
     children = [
@@ -187,6 +194,7 @@ def grow_node(
         children=children,
         missing=split.missing,
         gain=split.gain,
+        surrogates=stand_ins,
     )
 
 
@@ -571,6 +579,8 @@ def place_missing(
         return splits
     if problem.recipe.missing == "fractional":
         return [replace(split, missing="shares", left_out=missing) for split in splits]
+    if problem.recipe.missing == "surrogate":
+        return [replace(split, left_out=missing) for split in splits]
     if any(len(split.branches) != 2 or split.kind == "category" for split in splits):
         raise ValueError("missing='direction' needs binary splits")
     if not missing:
@@ -770,6 +780,9 @@ def arrivals(node: Node, row: Sequence[Any], path: tuple[int, ...] = (), share: 
     if not node.children:
         return [Arrival(path, node, share)]
     branch = branch_of(node, row)
+    if branch is None:
+        told = (one.branch(row[one.feature]) for one in node.surrogates)
+        branch = next((b for b in told if b is not None), None)
     if branch is None:
         if node.missing == "stop":
             return [Arrival(path, node, share)]
