@@ -186,9 +186,9 @@ def test_regression_follows_surrogates_too():
     X, _ = copies()
     y = X[:, 1] * 2
     X[:, 1] = np.where(np.arange(len(X)) % 3 == 0, np.nan, X[:, 1])
-    model = CARTRegressor(missing="surrogate", max_depth=1).fit(X, y)
+    model = CARTRegressor(missing="surrogate", surrogate_agreement="known", max_depth=1).fit(X, y)
     assert model.tree_.feature[0] == 1
-    low, high = sorted(model.tree_.value[1:, 0])
+    low, high = sorted(model.tree_.value[1:, 0].tolist())
     assert model.predict([[-2.0, np.nan, 0.0], [2.0, np.nan, 0.0]]).tolist() == [high, low]
 
 
