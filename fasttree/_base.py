@@ -903,6 +903,7 @@ class BaseTree(FittedModel):
         decimals: int = 2,
         show_weights: bool = False,
         show_missing: bool | None = None,
+        show_surrogates: bool = False,
         ascii: bool = False,
     ) -> str:
         """Draw the tree in text, a line per branch.
@@ -922,6 +923,9 @@ class BaseTree(FittedModel):
             Whether every line says the weight of each class in its node.
         show_missing : bool or None, default=None
             Whether conditions say where a missing value goes; None: where it follows a branch that is not the heaviest.
+        show_surrogates : bool, default=False
+            Whether a line under a test tells each of its surrogates: ``width <= 0.6, by length <= 4 (agreement 0.9, adjusted
+            0.7)``.
         ascii : bool, default=False
             Whether to draw with ASCII characters alone.
 
@@ -940,6 +944,7 @@ class BaseTree(FittedModel):
             decimals=decimals,
             show_weights=show_weights,
             show_missing=show_missing,
+            show_surrogates=show_surrogates,
             ascii=ascii,
         )
 

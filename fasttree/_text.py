@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._surrogates import Surrogates
 from ._table import Kind, Schema
 from ._tree import CATEGORY, KNOWN, STOP, THRESHOLD, Tree
 
@@ -38,6 +39,7 @@ def export_text(
     decimals: int = 2,
     show_weights: bool = False,
     show_missing: bool | None = None,
+    show_surrogates: bool = False,
     ascii: bool = False,
 ) -> str:
     """Draw a tree in text.
@@ -66,6 +68,9 @@ def export_text(
     show_missing : bool, optional
         Whether conditions say where a missing value goes: ``or missing`` at a branch, else an extra line under the test.  By
         default only where it follows a branch that is not the heaviest of its node.
+    show_surrogates : bool, default False
+        Whether a line under the test tells each of its surrogates, in the order in which they are asked: ``width <= 0.6, by
+        length <= 4 (agreement 0.9, adjusted 0.7)``, what holds on the first branch and what stands in for it.
     ascii : bool, default False
         Whether to draw with ASCII characters alone.
 
@@ -87,7 +92,8 @@ def export_text(
     if len(schema.features) != tree.n_features:
         raise ValueError(f"schema: has {len(schema.features)} features; the tree was grown on {tree.n_features}")
     labels = [] if classes is None else [word(label) for label in classes.tolist()]
-    writer = _Writer(tree, schema, labels, int(max_categories), int(decimals), show_weights, show_missing, DRAWINGS[bool(ascii)])
+    drawing, surrogates = DRAWINGS[bool(ascii)], tree.surrogates if show_surrogates else None
+    writer = _Writer(tree, schema, labels, int(max_categories), int(decimals), show_weights, show_missing, surrogates, drawing)
     return "".join(f"{line}\n" for line in writer.lines(math.inf if max_depth is None else int(max_depth)))
 
 
@@ -103,6 +109,7 @@ class _Writer:
         decimals: int,
         show_weights: bool,
         show_missing: bool | None,
+        surrogates: Surrogates | None,
         drawing: dict[str, str],
     ) -> None:
         self.tree = tree
@@ -111,13 +118,17 @@ class _Writer:
         self.decimals = decimals
         self.show_weights = show_weights
         self.show_missing = show_missing
+        self.surrogates = surrogates
         self.drawing = drawing
         self.names = [word(feature.name) for feature in schema.features]
         self.categories = [[word(category) for category in feature.categories or ()] for feature in schema.features]
         self.ordinal = [feature.kind == Kind.ORDINAL for feature in schema.features]
         tested = tree.kind == THRESHOLD
-        pairs = zip(tree.feature[tested].tolist(), tree.threshold[tested].tolist(), strict=True)
-        self.thresholds = threshold_texts(set(pairs))
+        pairs = set(zip(tree.feature[tested].tolist(), tree.threshold[tested].tolist(), strict=True))
+        if surrogates is not None:
+            tested = surrogates.kind == THRESHOLD
+            pairs |= set(zip(surrogates.feature[tested].tolist(), surrogates.threshold[tested].tolist(), strict=True))
+        self.thresholds = threshold_texts(pairs)
         self.child_start = tree.child_start()
         self.answers: list[int] = tree.label.tolist() if labels else []
 
@@ -143,13 +154,13 @@ class _Writer:
         tree, drawing = self.tree, self.drawing
         first, missing = int(tree.first_child[node]), int(tree.missing[node])
         conditions = self.conditions(node)
+        notes = [*self.surrogate_notes(node, conditions[0]), *self.missing_notes(node)]
         if missing >= 0 and tree.kind[node] != KNOWN and self.tells_missing(node):
-            conditions[missing] += " or missing"
-        note = self.note(node)
+            conditions[missing] += f" or missing{self.with_surrogates(node)}"
         result = []
         lines = self.with_empty_leaves_together(node, list(enumerate(conditions, first)))
         for place, (child, condition) in enumerate(lines):
-            last = place == len(lines) - 1 and note is None
+            last = place == len(lines) - 1 and not notes
             line = indentation + drawing["last" if last else "branch"] + condition
             below = -1
             if tree.n_branches[child] == 0:
@@ -161,8 +172,8 @@ class _Writer:
                 if self.show_weights:
                     line += f" {self.counts(child)}"
             result.append((indentation + drawing["past" if last else "through"], line, below, depth))
-        if note is not None:
-            result.append(("", f"{indentation}{drawing['last']}{note}", -1, depth))
+        for place, note in enumerate(notes, 1):
+            result.append(("", f"{indentation}{drawing['last' if place == len(notes) else 'branch']}{note}", -1, depth))
         return result
 
     def with_empty_leaves_together(self, node: int, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -189,15 +200,37 @@ class _Writer:
         weights: list[float] = self.tree.weight[first : first + int(self.tree.n_branches[node])].tolist()
         return weights
 
-    def note(self, node: int) -> str | None:
+    def with_surrogates(self, node: int) -> str:
+        """Write what else must be missing, so that the samples go where the node says."""
+        surrogates = self.tree.surrogates
+        return " with all surrogates" if surrogates is not None and surrogates.start[node] < surrogates.start[node + 1] else ""
+
+    def missing_notes(self, node: int) -> list[str]:
         """Write the line on missing values that follow no branch, if wanted."""
         missing = int(self.tree.missing[node])
         if not self.show_missing or missing >= 0:
-            return None
-        name = self.names[self.tree.feature[node]]
+            return []
+        lost = f"{self.names[self.tree.feature[node]]} is missing{self.with_surrogates(node)}"
         if missing == STOP:
-            return f"{name} is missing: {self.outcome(node)}"
-        return f"{name} is missing: every branch, as {' : '.join(map(self.number, self.child_weights(node)))}"
+            return [f"{lost}: {self.outcome(node)}"]
+        return [f"{lost}: every branch, as {' : '.join(map(self.number, self.child_weights(node)))}"]
+
+    def surrogate_notes(self, node: int, condition: str) -> Iterator[str]:
+        """Write what stands in for the condition of the first branch, if wanted."""
+        if self.surrogates is None:
+            return
+        s = self.surrogates
+        for i in range(int(s.start[node]), int(s.start[node + 1])):
+            feature = int(s.feature[i])
+            if s.kind[i] == THRESHOLD:
+                sign = "<=" if s.low_branch[i] == 0 else ">"
+                stand_in = f"{self.names[feature]} {sign} {self.threshold_text(feature, float(s.threshold[i]))}"
+            else:
+                cells = slice(int(s.table_start[i]), int(s.table_start[i + 1]))
+                codes = s.table_code[cells][s.table_branch[cells] == 0]
+                stand_in = self.group_text(feature, [self.categories[feature][code - 1] for code in codes.tolist()])
+            figures = f"agreement {self.number(float(s.agreement[i]))}, adjusted {self.number(float(s.adjusted[i]))}"
+            yield f"{condition}, by {stand_in} ({figures})"
 
     def conditions(self, node: int) -> list[str]:
         """Write what leads to each branch."""
@@ -208,8 +241,7 @@ class _Writer:
             return [f"{name} is known", f"{name} is missing"]
         if kind == THRESHOLD:
             threshold = float(tree.threshold[node])
-            # codes count from 1
-            text = categories[math.floor(threshold) - 1] if self.ordinal[feature] else self.thresholds[feature, threshold]
+            text = self.threshold_text(feature, threshold)
             return [f"{name} <= {text}{self.interval(node)}", f"{name} > {text}"]
         if kind == CATEGORY:
             return [f"{name} = {category}" for category in categories]
@@ -217,7 +249,16 @@ class _Writer:
         table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
         for code, branch in zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True):
             groups[branch].append(categories[code - 1])
-        return [f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {self.set_of(group)}" for group in groups]
+        return [self.group_text(feature, group) for group in groups]
+
+    def threshold_text(self, feature: int, threshold: float) -> str:
+        if self.ordinal[feature]:
+            return self.categories[feature][math.floor(threshold) - 1]  # codes count from 1
+        return self.thresholds[feature, threshold]
+
+    def group_text(self, feature: int, group: Sequence[str]) -> str:
+        name = self.names[feature]
+        return f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {self.set_of(group)}"
 
     def interval(self, node: int) -> str:
         """Write the interval of a soft threshold that has one, to two digits of its length."""

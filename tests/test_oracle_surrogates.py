@@ -258,3 +258,18 @@ def test_a_sample_without_any_value_stays_where_both_sides_weigh_the_same(twelve
     nothing = pd.DataFrame({"a": [np.nan], "b": [np.nan], "c": pd.Categorical([None], categories=["p", "q", "r"])})
     assert model.apply(nothing).tolist() == [0]
     assert model.predict_proba(nothing).tolist() == [[0.5, 0.5]]
+
+
+def test_text_tells_surrogates_and_their_figures_on_request(twelve):
+    record, _, model = twelve
+    figures = "(agreement 0.8, adjusted 0.6)" if record["control"]["surrogatestyle"] == 0 else "(agreement 0.89, adjusted 0.75)"
+    assert model.export_text(show_surrogates=True, ascii=True).splitlines() == [
+        "|-- a <= 5.5: n (6)",
+        "|-- a > 5.5: s (6)",
+        f"|-- a <= 5.5, by b <= 5.5 {figures}",
+        f"`-- a <= 5.5, by c = p {figures}",
+    ]
+    assert (
+        model.export_text(show_missing=True, ascii=True).splitlines()[-1] == "`-- a is missing with all surrogates: n (6 of 12)"
+    )
+    assert len(model.export_text().splitlines()) == 2
