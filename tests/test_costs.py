@@ -17,7 +17,7 @@ from rpart_oracle import load as load_oracle
 from trees import SCHEMA, flat, random_nodes
 
 import fasttree
-from fasttree import CARTClassifier, _document, _prune
+from fasttree import CARTClassifier, TreeClassifier, _document, _prune
 from fasttree._prune import Samples
 from fasttree._table import learn_table
 from fasttree._tree import Tree
@@ -145,12 +145,16 @@ def test_splits_are_those_of_altered_priors(criterion: str):
     tree.check()
 
 
-@pytest.mark.parametrize("missing", ["direction"])
-def test_missing_values_and_weights_go_along(missing: str):
+@pytest.mark.parametrize(
+    "recipe",
+    [{"missing": "direction"}, {"missing": "surrogate"}, {"missing": "fractional", "nominal": "present", "ordinal": "present"}],
+    ids=lambda recipe: recipe["missing"],
+)
+def test_missing_values_and_weights_go_along(recipe: dict[str, str]):
     X, y = three_classes()
     X[::7, 0] = np.nan
     weight = np.random.RandomState(1).uniform(0.1, 2, len(y))
-    model = CARTClassifier(loss_matrix=HEAVY_LOSS, missing=missing, min_samples_leaf=5, priors=[0.5, 0.2, 0.3])
+    model = TreeClassifier(recipe=recipe, loss_matrix=HEAVY_LOSS, min_samples_leaf=5, priors=[0.5, 0.2, 0.3])
     tree = model.fit(X, y, sample_weight=weight).tree_
     tree.check()
     assert tree.value[0] / tree.weight[0] == pytest.approx([0.5, 0.2, 0.3])

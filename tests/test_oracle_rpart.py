@@ -30,7 +30,7 @@ ALL = [
 ]
 CROSS_VALIDATED = [name for name in ALL if not name.startswith(("cu_summary_reliability", "surrogate12"))]
 # Rows of cp tables that can be compared where not all can: rpart's last interval of complexity ends at `cp`, ours goes on to the
-# next link or to 0; and in folds of stagec rpart forgets nominal surrogates.
+# next link or to 0; and in folds of stagec rpart forgets nominal surrogates, from the fifth row on.
 COMPARABLE = {"cu_summary_mileage": 4, "stagec_pgtime": 4}
 
 
