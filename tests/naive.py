@@ -307,13 +307,15 @@ def score(problem: Problem, split: Split) -> Split:
     """The split with its gain per unit weight of the node and its split information.
 
     The gain is that of the samples with a branch of their own, times their share of the node's weight; the others are one
-    more outcome for the split information (Quinlan 1993, section 3).
+    more outcome for the split information (Quinlan 1993, section 3), but where surrogates send them down one of the branches.
     """
     placed = [part for branch in split.branches for part in branch]
     total, placed_weight = weight(placed + split.left_out), weight(placed)
     after = math.fsum(weight(branch) / placed_weight * impurity(problem, branch) for branch in split.branches if branch)
     # no impurity used here can rise by a split: below 0 is rounding
     gain = max(0.0, placed_weight / total * (impurity(problem, placed) - after))
+    if problem.recipe.missing == "surrogate":
+        return replace(split, gain=gain, split_info=placed_weight / total * entropy(map(weight, split.branches)))
     return replace(split, gain=gain, split_info=entropy([weight(split.left_out), *map(weight, split.branches)]))
 
 
