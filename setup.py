@@ -27,10 +27,11 @@ DIRECTIVES = {
 }
 
 # -ffp-contract=off: the same tree on every machine, with or without fused multiply-add.
+# -fno-strict-aliasing: arenas hold records of several types in turn, and GCC 12 has dropped calls that write some of them.
 # Overflow is checked by the compiler: Cython's own check covers unsigned arithmetic too, where hashes wrap on purpose.
 OVERFLOW = ["-fno-wrapv", "-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"]
 UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O3"]
-UNIX_FLAGS += ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
+UNIX_FLAGS += ["-fno-strict-aliasing", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
 LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
 UNIX_FLAGS += LINK_FLAGS
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]

@@ -32,6 +32,7 @@ def grow(
     first_class: npt.NDArray[np.int32] | None,
     unit: float,
     y_unit: npt.NDArray[np.float64] | None,
+    y_centre: npt.NDArray[np.float64] | None,
     y_bound: npt.NDArray[np.float64] | None,
     deviation_bound: npt.NDArray[np.float64] | None,
     impurity: int,

@@ -28,7 +28,7 @@ from fasttree._memory cimport (
     allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
 from fasttree._merge cimport Merge, merge_groups
-from fasttree._partition cimport list_from_codes, partition_one, partition_parts, partition_two, spread_weight
+from fasttree._partition cimport list_from_codes, partition_one, partition_parts, partition_two, set_part, spread_weight
 from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
 from fasttree._rules cimport (
     BATCH, FEW_RULES, WORDS_OF_RANDOM, Conditions, Confidence, Cover, Draft, Edges, Failures, Field, Ordered, Random, Record,
@@ -702,12 +702,26 @@ cdef double gain_of_medians(
     cdef int32_t o
     for i in range(n):
         branch = s.side[rows[i]] if two else s.branch[rows[i]]
-        p.parts.part_of[rows[i]] = branch if branch < STAY else NO_PART
+        p.parts.part_of[rows[i]] = branch if branch < n_children else NO_PART
     for o in range(p.n_outputs):
         find_medians(p, o, n, n_children, False)
         for b in range(n_children):
             w.nodes.value[w.children[b].id * p.n_outputs + o] = median_of_part(p, o, b)
     return gain_of_parts(p, n, n_children)
+
+
+cdef inline void add_deviations(
+    const Problem* p, const Block* block, Work* w, int64_t b, uint32_t row, int64_t weight,
+) noexcept nogil:
+    """Let the targets of a sample, or a part of it, count in the impurity of child b."""
+    cdef const double* centre = &w.nodes.value[w.children[b].id * p.n_outputs]
+    cdef size_t at = b * p.n_outputs
+    cdef int32_t o
+    cdef double y
+    for o in range(p.n_outputs):
+        y = block.y[<size_t> row * p.n_outputs + o]
+        w.varies[at + o] |= y != w.any_target[at + o]
+        exact_add(&w.sums[at + o], <double> weight * p.unit * deviation(p.impurity, y, centre[o]))
 
 
 cdef void describe_children(
@@ -721,11 +735,10 @@ cdef void describe_children(
     cdef Nodes* t = w.nodes
     cdef Child* child
     cdef int32_t n_outputs = p.n_outputs
-    cdef int64_t i, b, weight
+    cdef int64_t i, b, c, weight
     cdef int32_t o
-    cdef uint32_t row
-    cdef double y, risk
-    cdef size_t at, place
+    cdef double risk
+    cdef size_t at
     for b in range(n_children):
         child = &w.children[b]
         for o in range(n_outputs):
@@ -735,22 +748,13 @@ cdef void describe_children(
             w.sums[at] = p.zero_deviation[o]
             w.varies[at] = False
     for i in range(n):
-        row = rows[i]
-        b = s.side[row] if two else s.branch[row]
-        if b == STAY:
-            continue
-        weight = 1 if block.weight == NULL else block.weight[row]
-        if n_outputs == 1:
-            w.varies[b] |= block.y[row] != w.any_target[b]
-            risk = deviation(p.impurity, block.y[row], t.value[w.children[b].id])
-            exact_add(&w.sums[b], <double> weight * p.unit * risk)
-            continue
-        at = b * n_outputs
-        place = w.children[b].id * n_outputs
-        for o in range(n_outputs):
-            y = block.y[<size_t> row * n_outputs + o]
-            w.varies[at + o] |= y != w.any_target[at + o]
-            exact_add(&w.sums[at + o], <double> weight * p.unit * deviation(p.impurity, y, t.value[place + o]))
+        b = s.side[rows[i]] if two else s.branch[rows[i]]
+        weight = 1 if block.weight == NULL else block.weight[rows[i]]
+        if b < n_children:
+            add_deviations(p, block, w, b, rows[i], weight)
+        elif b == SPREAD:
+            for c in range(n_children):
+                add_deviations(p, block, w, c, rows[i], spread_weight(weight, w.children[c].share))
     for b in range(n_children):
         child = &w.children[b]
         risk = 0
@@ -766,20 +770,71 @@ cdef void describe_children(
         t.impurity[child.id] = risk / t.weight[child.id]
 
 
+cdef inline void add_to_child(
+    const Problem* p, const Block* block, Work* w, int64_t b, uint32_t row, int64_t weight,
+) noexcept nogil:
+    cdef size_t at = b * p.n_outputs
+    cdef int32_t o
+    cdef double y
+    add_sample(p, block, &w.children[b].totals, row, weight)
+    for o in range(0 if p.n_classes else p.n_outputs):
+        y = block.y[<size_t> row * p.n_outputs + o]
+        w.any_target[at + o] = y
+        exact_add(&w.sums[at + o], <double> weight * p.unit * y)
+
+
+cdef int64_t heaviest_child(const Work* w, int64_t n_children) noexcept nogil:
+    """The last of those with the largest weight."""
+    cdef int64_t best = 0
+    cdef int64_t b
+    for b in range(1, n_children):
+        if w.children[b].totals.weight >= w.children[best].totals.weight:
+            best = b
+    return best
+
+
+cdef void add_unknown(
+    const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
+) noexcept nogil:
+    """Count the samples of SPREAD branch: in every child with a share of their weight, or whole in the heaviest child.
+
+    The branch of the latter is written; all are of that kind if there are `two` branches for whole samples alone.
+    """
+    cdef Scratch* s = w.scratch
+    cdef int64_t heaviest = heaviest_child(w, n_children)
+    cdef int64_t i, b, weight
+    cdef uint32_t row
+    for i in range(n):
+        row = rows[i]
+        if (s.side[row] < UNDECIDED) if two else (s.branch[row] != SPREAD):
+            continue
+        weight = 1 if block.weight == NULL else block.weight[row]
+        if p.missing != FRACTIONAL or weight < p.min_part:
+            if two:
+                s.side[row] = <uint8_t> heaviest
+            else:
+                s.branch[row] = <uint32_t> heaviest
+            add_to_child(p, block, w, heaviest, row, weight)
+            continue
+        for b in range(n_children):
+            set_part(p, block, row, spread_weight(weight, w.children[b].share))
+            add_to_child(p, block, w, b, row, block.weight[row])
+        set_part(p, block, row, weight)
+
+
 cdef double count_children(
     const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
-    """Totals of every child; samples whose branch is SPREAD count in each, with a share of their weight, those that STAY in none.
+    """Totals of every child; samples whose branch is SPREAD count as `add_unknown` says, those that STAY nowhere.
 
     Returns the gain of the split, which such samples have no part in.
     """
     cdef Scratch* s = w.scratch
     cdef Nodes* t = w.nodes
     cdef Child* child
-    cdef int64_t i, b, weight
+    cdef int64_t i, b
     cdef int64_t n_spread = 0
     cdef int64_t known = 0
-    cdef int64_t heaviest
     cdef int32_t n_outputs = p.n_outputs
     cdef int32_t o
     cdef uint32_t row
@@ -796,41 +851,19 @@ cdef double count_children(
     for i in range(n):
         row = rows[i]
         b = s.side[row] if two else s.branch[row]
-        if b >= STAY:
-            n_spread += b == SPREAD
+        if b >= n_children:
+            n_spread += b != STAY
             continue
-        child = &w.children[b]
-        weight = 1 if block.weight == NULL else block.weight[row]
-        add_sample(p, block, &child.totals, row, weight)
-        if p.n_classes:
-            continue
-        if n_outputs == 1:
-            w.any_target[b] = block.y[row]
-            exact_add(&w.sums[b], <double> weight * p.unit * block.y[row])
-            continue
-        for o in range(n_outputs):
-            w.any_target[b * n_outputs + o] = block.y[<size_t> row * n_outputs + o]
-            exact_add(&w.sums[b * n_outputs + o], <double> weight * p.unit * block.y[<size_t> row * n_outputs + o])
+        add_to_child(p, block, w, b, row, 1 if block.weight == NULL else block.weight[row])
     gain = gain_of_medians(p, w, rows, n, n_children, two) if p.sweep == MEDIANS else gain_of_children(p, w, n_children)
     for b in range(n_children):
         known += w.children[b].totals.weight
     for b in range(n_children):
         w.children[b].share = <double> w.children[b].totals.weight / <double> known
     if n_spread:
-        heaviest = 0
-        for b in range(n_children):
-            if w.children[b].share >= w.children[heaviest].share:
-                heaviest = b
-        for i in range(n):
-            row = rows[i]
-            if s.branch[row] == SPREAD:
-                if block.weight[row] < p.min_part:
-                    s.branch[row] = <uint32_t> heaviest
-                    add_sample(p, block, &w.children[heaviest].totals, row, block.weight[row])
-                    continue
-                for b in range(n_children):
-                    child = &w.children[b]
-                    add_sample(p, block, &child.totals, row, spread_weight(block.weight[row], child.share))
+        add_unknown(p, block, w, rows, n, n_children, two)
+        if p.sweep == MEDIANS:
+            gain_of_medians(p, w, rows, n, n_children, two)            # for the medians
     if p.n_classes:
         for b in range(n_children):
             write_class_node(p, t, w.children[b].id, &w.children[b].totals)
@@ -900,6 +933,7 @@ cdef void free_lists(const Active* actives, int32_t n_active, size_t n, size_t e
 cdef struct Expansion:             # of one node into its children
     bint two                       # two branches, and no sample in both
     bint declared                  # a branch per declared category
+    bint own                       # the last branch is that of the missing values
     int64_t n_children             # branches that hold samples
     int64_t n_branches
     int64_t n_spread               # samples that go to every child
@@ -935,7 +969,9 @@ cdef int write_split(
             t.impurity[i] = t.impurity[parent]
             memcpy(&t.value[i * t.width], &t.value[parent * t.width], t.width * sizeof(double))
     for i in range(x.n_children):
-        w.children[i].id = x.first + (s.group_code[i] - 1 if x.declared else i)
+        w.children[i].id = x.first + (s.group_code[i] - 1 if x.declared and i < n_groups else i)
+    if x.own:
+        w.children[x.n_children - 1].id = t.n - 1
     if cut.form == THRESHOLD_CUT:
         t.kind[parent] = NODE_THRESHOLD
         t.row_low[parent] = x.low if block.origin == NULL else block.origin[x.low]
@@ -958,20 +994,27 @@ cdef int write_split(
     return 0
 
 
-cdef int32_t missing_branch(const Problem* p, const Work* w, const Cut* cut, int64_t n_children) noexcept nogil:
-    """Where a missing value goes at prediction; where growth saw none, to the child with most samples, the last on a tie."""
+cdef int32_t missing_branch(const Problem* p, const Work* w, const Cut* cut, const Expansion* x) noexcept nogil:
+    """Where a missing value goes at prediction.
+
+    Where growth saw none to the heaviest child (learned directions: to that with most samples), the last on a tie.  Those that
+    followed the heaviest child have made it no lighter.
+    """
     cdef int64_t i
-    cdef int64_t best = n_children - 1
+    cdef int64_t best = x.n_children - 1
     if p.missing == FRACTIONAL:
         return TO_SHARES
     if p.missing == REFUSE:
         return TO_STOP
     if cut.missing >= 0:
-        return cut.missing
-    for i in range(n_children - 1):
-        if w.children[i].totals.n > w.children[best].totals.n:
-            best = i
-    return <int32_t> best
+        best = cut.missing
+    elif p.missing == DIRECTION:
+        for i in range(x.n_children - 1):
+            if w.children[i].totals.n > w.children[best].totals.n:
+                best = i
+    else:
+        best = heaviest_child(w, x.n_children)
+    return <int32_t> (w.children[best].id - x.first)
 
 
 cdef void bound_children(const Problem* p, Work* w, const Pending* node, const Cut* cut, int64_t n_children) noexcept nogil:
@@ -1121,8 +1164,9 @@ cdef void receive_feature(
             cuts[child.n_cuts] = found
             child.n_cuts += 1
             # pure on both sides: nothing can beat it, a later feature cannot win the tie, and its children need no lists
+            # (if it is judged by all samples of the node)
             child.done = child.totals.n == 2 or (
-                p.n_classes and not p.weighted and found.first_gain >= tie_limit(child.totals.risk, child.totals.risk)
+                p.n_classes and not p.weighted and found.missing != TO_HEAVIEST and found.first_gain >= tie_limit(child.totals.risk, child.totals.risk)
             )
     if constant:
         if loose and made.listed:
@@ -1162,7 +1206,7 @@ cdef int push_children(
                     rows, typed,
                 )
             else:
-                share_weights(block, data, x.spread_at, x.n_spread, child.share)
+                share_weights(p, block, data, x.spread_at, x.n_spread, child.share)
                 found = search(p, block, w, &child.totals, child.key, actives, &child.n_active, lists, rows, typed)
             if found.form == NO_CUT:
                 if loose:
@@ -1189,7 +1233,9 @@ cdef int push_children(
     return 0
 
 
-cdef void share_weights(Block* block, const char* data, size_t spread_at, int64_t n_spread, double share) noexcept nogil:
+cdef void share_weights(
+    const Problem* p, Block* block, const char* data, size_t spread_at, int64_t n_spread, double share,
+) noexcept nogil:
     """Set the weights of the samples that went to every child of a node to their part in one of them.
 
     The weights saved at the node stay until its last child is done, so siblings may overwrite one another's.
@@ -1198,7 +1244,7 @@ cdef void share_weights(Block* block, const char* data, size_t spread_at, int64_
     cdef const int64_t* weights = <const int64_t*> (data + spread_at + pad(n_spread * sizeof(uint32_t)))
     cdef int64_t i
     for i in range(n_spread):
-        block.weight[rows[i]] = spread_weight(weights[i], share)
+        set_part(p, block, rows[i], spread_weight(weights[i], share))
 
 
 cdef int expand(
@@ -1219,7 +1265,7 @@ cdef int expand(
     cdef const Active* active = NULL
     cdef Cut cut = node.cut
     cdef int32_t f = cut.feature
-    cdef uint32_t lost_branch = SPREAD if p.missing == FRACTIONAL else (cut.missing if cut.missing >= 0 else 1)
+    cdef uint32_t lost_branch = <uint32_t> cut.missing if cut.missing >= 0 else SPREAD
     cdef Target target
     cdef int64_t n_groups, i, b
     cdef int used_up
@@ -1232,7 +1278,8 @@ cdef int expand(
     for i in range(node.n_active):
         if actives[i].feature == f:
             active = &actives[i]
-    x.two = cut.form != BRANCH_CUT and p.missing != FRACTIONAL and p.missing != SURROGATE
+    x.own = p.missing == OWN_BRANCH and cut.missing >= 0 and cut.form != KNOWN_CUT
+    x.two = cut.form != BRANCH_CUT and p.missing != FRACTIONAL and p.missing != SURROGATE and not x.own
     x.declared = cut.form == BRANCH_CUT and form_of(p, f) == DECLARED
     x.low = 0
     x.high = 0
@@ -1241,8 +1288,8 @@ cdef int expand(
     n_groups = assign_branches(
         p, block, w.scratch, &cut, active, own_lists, rows, node.n, lost_branch, x.two, typed, &x.low, &x.high
     )
-    x.n_children = n_groups if cut.form == BRANCH_CUT else 2
-    x.n_branches = p.n_codes[f] - 1 if x.declared else x.n_children
+    x.n_children = (n_groups if cut.form == BRANCH_CUT else 2) + x.own
+    x.n_branches = p.n_codes[f] - 1 + x.own if x.declared else x.n_children
     if cut.form == MERGE_CUT:
         # categories in no group share the last branch; samples may reach it or not
         x.n_children = cut.at
@@ -1255,7 +1302,7 @@ cdef int expand(
         return -1
     gain = count_children(p, block, w, rows, node.n, x.n_children, x.two) - cut.penalty
     w.nodes.gain[node.id] = max(gain, 0.0) / w.nodes.weight[node.id]
-    w.nodes.missing[node.id] = missing_branch(p, w, &cut, x.n_children)
+    w.nodes.missing[node.id] = missing_branch(p, w, &cut, &x)
     if p.monotone != NULL:
         bound_children(p, w, node, &cut, x.n_children)
     if p.sets != NULL:
@@ -1408,7 +1455,7 @@ cdef int run(
         w.stack_n -= 1
         node = w.stack[w.stack_n]
         data = w.arenas[node.depth % 2].data
-        share_weights(block, data, node.spread_at, node.n_spread, node.share)
+        share_weights(p, block, data, node.spread_at, node.n_spread, node.share)
         if loose and node.n <= narrow:
             if shrink(p, block, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
                       small, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
@@ -1690,20 +1737,22 @@ IMPURITY = {"gini": GINI, "entropy": ENTROPY, "misclassification": MISCLASSIFICA
 FORM = {"category": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED,
         "groups": MERGED}
 RANK = {"gain": GAIN, "gain_ratio": GAIN_RATIO, "plain_gain_ratio": PLAIN_RATIO}
-MISSING = {"error": REFUSE, "fractional": FRACTIONAL, "direction": DIRECTION, "surrogate": SURROGATE}
+MISSING = {"error": REFUSE, "fractional": FRACTIONAL, "direction": DIRECTION, "majority": MAJORITY, "branch": OWN_BRANCH,
+           "surrogate": SURROGATE}
 
 
 def grow(
     Encoding encoding,
     const uint16_t[:, ::1] label,
     const double[:, ::1] y,
-    const int64_t[:, ::1] ysum,
+    int64_t[:, ::1] ysum,
     const uint32_t[:, ::1] target_rank,
     int64_t[::1] weight,
     *,
     const int32_t[::1] first_class,
     double unit,
     const double[::1] y_unit,
+    const double[::1] y_centre,
     const double[::1] y_bound,
     const double[::1] deviation_bound,
     int32_t impurity,
@@ -1737,15 +1786,15 @@ def grow(
     const int32_t[::1] members,
     bint pairwise,
 ):
-    """Grow a tree; uses up `encoding` and overwrites `weight`.
+    """Grow a tree; uses up `encoding` and overwrites `weight` and `ysum`.
 
     Parameters
     ----------
     label : (n, n_outputs) class of each target as a column of the class weights, or None for regression
-    y, ysum : (n, n_outputs) targets, and weight x target in fixed point of quantum `y_unit`; None for classification
+    y, ysum : (n, n_outputs) targets, and weight x (target - y_centre) in fixed point of quantum `y_unit`; None for classification
     target_rank : (n, n_outputs) rank of each target among all, equal ones alike; None but for absolute error
     first_class : (n_outputs + 1,) column of the first class of each target, and their number; None for regression
-    y_unit : (n_outputs,), or None for classification; so are the bounds
+    y_unit, y_centre : (n_outputs,), or None for classification; so are the bounds
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
     n_cases : weight of the whole training set, of which these samples may be some
     monotone : (n_features,) whether values rise (1) or fall (-1) with a feature, or None
@@ -1840,8 +1889,8 @@ def grow(
     p.exact = encoding.exact
     p.category = encoding.category
     branches = (
-        missing == FRACTIONAL or missing == SURROGATE or nominal == DECLARED or nominal == PRESENT or ordinal == DECLARED
-        or ordinal == PRESENT
+        missing == FRACTIONAL or missing == OWN_BRANCH or missing == SURROGATE or nominal == DECLARED or nominal == PRESENT
+        or ordinal == DECLARED or ordinal == PRESENT
     )
     p.lazy = not branches and not p.draws and not rank and not release8
     if impurity == ABSOLUTE_ERROR:
@@ -1882,6 +1931,7 @@ def grow(
         block.y = &y[0, 0]
         block.ysum = &ysum[0, 0]
         p.y_unit = &y_unit[0]
+        p.y_centre = &y_centre[0]
     if weight is not None:
         block.weight = &weight[0]
     if case_weight is not None:
@@ -2036,6 +2086,7 @@ cdef void add_surrogates(
 cdef Flat flat_tree(object tree):
     cdef Flat t = flat_of(tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing,
                           tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper)
+    t.means = tree.task == "regression"
     s = tree.surrogates
     if s is not None:
         add_surrogates(&t, s.start, s.feature, s.kind, s.threshold, s.low_branch, s.table_start, s.table_code, s.table_branch)
@@ -2113,7 +2164,7 @@ def walk(object tree, const real_t[:, :] X, int32_t[::1] out):
 def walk_shares(
     object tree, const real_t[:, :] X, const double[:, ::1] value, double[:, ::1] shares, int32_t[::1] leaves,
 ):
-    """Class shares of every row, added over the leaves it reaches, and the leaf that gets the largest part of it.
+    """Class shares or mean of every row, added over the leaves it reaches, and the leaf that gets the largest part of it.
 
     A leaf gives its class weights over their sum; an empty one its first largest class (Quinlan 1993, section 3.3).
     """

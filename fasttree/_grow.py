@@ -121,14 +121,15 @@ def grow(
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
-    labels = values = sums = ranks = first_class = y_unit = y_bound = deviation_bound = None
+    labels = values = sums = ranks = first_class = y_unit = y_centre = y_bound = deviation_bound = None
     if n_classes:
         labels = np.ascontiguousarray(target, dtype=np.uint16)[:, None]
         first_class = np.array([0, n_classes], dtype=np.int32)
     else:
         values = np.ascontiguousarray(target, dtype=np.float64)[:, None]
         ranks = _ranks(values) if recipe.impurity == "absolute_error" else None
-        sums, y_unit, y_bound, deviation_bound = _fixed_point_targets(values, weight, unit, recipe.impurity)
+        divides = recipe.missing == "fractional" and has_missing
+        sums, y_unit, y_centre, y_bound, deviation_bound = _fixed_point_targets(values, weight, unit, recipe.impurity, divides)
     grown = _core.grow(
         encoding,
         labels,
@@ -139,6 +140,7 @@ def grow(
         first_class=first_class,
         unit=unit,
         y_unit=y_unit,
+        y_centre=y_centre,
         y_bound=y_bound,
         deviation_bound=deviation_bound,
         impurity=_core.IMPURITY[recipe.impurity],
@@ -157,8 +159,7 @@ def grow(
         min_ratio=limits.min_ratio,
         min_branch_weight=limits.min_branch_weight * case if recipe.release8 else 0.0,
         min_part_weight=limits.min_part_weight * case,
-        # parts of samples that do not even make up one are not split: a few samples could have any number of nodes
-        min_node_weight=case if has_missing and not recipe.release8 else 0.0,
+        min_node_weight=_least_of_parts(sample_weight, case) if has_missing and not recipe.release8 else 0.0,
         n_cases=n_cases,
         case_weight=fixed_point_weights(case_weight)[0] if recipe.missing == "surrogate" else None,
         max_surrogates=min(limits.max_surrogates, table.n_features),
@@ -224,8 +225,6 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
             "impurity='absolute_error' and monotonic_cst exclude each other: medians are not bounded as means are; use"
             " impurity='squared_error'"
         )
-    if n_classes == 0 and recipe.missing == "fractional":
-        raise ValueError("missing='fractional' and a numeric target exclude each other; use missing='direction'")
     if constraints.monotone is not None and recipe.missing not in ("error", "direction"):
         raise ValueError(
             f"missing={recipe.missing!r} and monotonic_cst exclude each other: a missing value must belong to one branch; use"
@@ -245,10 +244,6 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         raise ValueError(
             "missing='surrogate' and a branch per category exclude each other: a surrogate imitates a split into two; use"
             " nominal='subset', ordinal='threshold' or missing='fractional'"
-        )
-    if recipe.missing == "fractional" and forms & {"subset", "one_vs_rest"}:
-        raise ValueError(
-            "missing='fractional' and two groups of categories exclude each other; use missing='direction' or nominal='category'"
         )
 
 
@@ -344,6 +339,15 @@ def _fractional_weights(weight: npt.NDArray[np.int64] | None, n_samples: int) ->
     return weight * int(1 / unit), unit
 
 
+def _least_of_parts(sample_weight: Floats | None, case: float) -> float:
+    """Weight below which a node is not split where samples are divided: a few of them could have any number of nodes.
+
+    One sample; where weights are not whole numbers, which may count samples, one of average weight.
+    """
+    whole = sample_weight is None or np.array_equal(sample_weight / case, np.rint(sample_weight / case))
+    return case if whole or sample_weight is None else float(sample_weight.mean())
+
+
 def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt.NDArray[np.int64] | None, float]:
     """Weights of samples that may be divided, as growth has them, and their unit; None: each is 1 / unit."""
     if sample_weight is None:
@@ -359,13 +363,15 @@ def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt
 
 
 def _fixed_point_targets(
-    values: Floats, weight: npt.NDArray[np.int64] | None, unit: float, impurity: str
-) -> tuple[npt.NDArray[np.int64], Floats, Floats, Floats]:
-    """weight x target as multiples of a power of two, per target; those units; bounds of weight x |target| and x deviation.
+    values: Floats, weight: npt.NDArray[np.int64] | None, unit: float, impurity: str, divides: bool
+) -> tuple[npt.NDArray[np.int64], Floats, Floats, Floats, Floats]:
+    """weight x target as multiples of a power of two, per target; those units; centres; bounds of weight x |target| and x deviation.
 
-    Targets are taken from the middle of their range, but for Poisson, where the sums themselves are compared.
+    Targets are taken from their centre, the middle of their range, but for Poisson, where the sums themselves are compared.
+    `divides`: parts of samples may be as light as one unit of weight.
     """
     n_outputs = values.shape[1]
+    centre = np.zeros(n_outputs)
     sums = np.empty(values.shape, dtype=np.int64)
     y_unit, y_bound, deviation_bound = np.empty(n_outputs), np.empty(n_outputs), np.empty(n_outputs)
     weights = None if weight is None else weight * unit
@@ -373,7 +379,9 @@ def _fixed_point_targets(
     for output in range(n_outputs):
         column = values[:, output]
         low, high = float(column.min()), float(column.max())
-        products = column - (0.0 if impurity == "poisson" else 0.5 * low + 0.5 * high)
+        if impurity != "poisson":
+            centre[output] = 0.5 * low + 0.5 * high
+        products = column - centre[output]
         if weights is not None:
             products *= weights
         total = float(np.abs(products).sum())
@@ -383,11 +391,11 @@ def _fixed_point_targets(
         if impurity == "poisson":
             # what is not 0 stays so; and no mean is smaller than the lightest sample's share of the largest target
             sums[:, output] = np.maximum(sums[:, output], column > 0)
-            lightest = 1 / len(column) if weights is None else float(weights.min() / weights.sum())
+            lightest = 1 / len(column) if weights is None else float((unit if divides else weights.min()) / weights.sum())
             deviation_bound[output] = y_bound[output] * (1 - np.log(lightest))
         else:
             deviation_bound[output] = largest * (high - low) ** (1 if impurity == "absolute_error" else 2)
-    return sums, y_unit, y_bound, deviation_bound
+    return sums, y_unit, centre, y_bound, deviation_bound
 
 
 def _ranks(values: Floats) -> npt.NDArray[np.uint32]:

@@ -1,15 +1,29 @@
 """Stable partitions: rows stay ascending and lists stay sorted.  Header only."""
 
 from libc.math cimport llrint
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-from fasttree._types cimport SPREAD, entry_t, row_of
+from fasttree._types cimport POISSON, SPREAD, Block, Problem, entry_t, row_of
 
 
 cdef inline int64_t spread_weight(int64_t weight, double share) noexcept nogil:
     """A child's part of a sample that goes to every child; never nothing, so that no sample is lost."""
     return max(llrint(<double> weight * share), 1)
+
+
+cdef inline void set_part(const Problem* p, const Block* block, uint32_t row, int64_t weight) noexcept nogil:
+    """Let a part of a sample stand for it.  The sums of its targets follow from the weight, of the whole as the caller gave them."""
+    cdef int32_t o
+    cdef size_t at
+    block.weight[row] = weight
+    if p.n_classes:
+        return
+    for o in range(p.n_outputs):
+        at = <size_t> row * p.n_outputs + o
+        block.ysum[at] = llrint((block.y[at] - p.y_centre[o]) * (<double> weight * p.unit) / p.y_unit[o])
+        if p.impurity == POISSON and block.y[at] > 0:
+            block.ysum[at] = max(block.ysum[at], 1)            # what is not 0 stays so
 
 
 cdef inline int64_t partition_two(

@@ -16,7 +16,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "nominal": ("category", "present", "subset", "one_vs_rest", "groups"),
     "ordinal": ("threshold", "category", "present", "groups"),
     "continuous": ("threshold", "refuse"),
-    "missing": ("error", "fractional", "direction", "surrogate"),
+    "missing": ("error", "fractional", "direction", "majority", "branch", "surrogate"),
 }
 
 
@@ -46,9 +46,10 @@ class Recipe:
         Form of a split on an ordinal feature: at a place in the order, or as for a nominal one.
     continuous : {"threshold", "refuse"}, default="threshold"
         Continuous features are split at a threshold, or refused; then columns of integers are taken as nominal.
-    missing : {"error", "fractional", "direction", "surrogate"}, default="direction"
+    missing : {"error", "fractional", "direction", "majority", "branch", "surrogate"}, default="direction"
         What happens to a sample whose tested value is missing: refused, sent down every branch with a share of its weight, sent
-        to the side that gained most in training, or sent as a test of another feature says that imitates this one.
+        to the side that gained most in training, to the branch of most known weight, to a branch of its own, or as a test of
+        another feature says that imitates this one.
     release8 : bool, default=False
         Quinlan's C4.5 Release 8 in detail: reasonable-split test, average-gain filter with its tolerance, penalty of a threshold,
         thresholds that occur in the data, collapse of splits that do not reduce the training errors.
@@ -72,7 +73,7 @@ class Recipe:
     >>> Recipe(impurity="entropy", missing="shares")
     Traceback (most recent call last):
     ...
-    ValueError: missing='shares': must be 'error', 'fractional', 'direction' or 'surrogate'
+    ValueError: missing='shares': must be 'error', 'fractional', 'direction', 'majority', 'branch' or 'surrogate'
     """
 
     name: str = "custom"

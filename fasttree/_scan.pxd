@@ -1175,9 +1175,58 @@ cdef inline void known_totals(const Problem* p, const Totals* node, const Totals
         known.risk = risk_of(p, known.counts)
 
 
+cdef inline bint judged_by_known(const Problem* p, const Totals* lost) noexcept nogil:
+    """Do only the samples whose value is known say how good a cut is, and whether its sides are large enough?"""
+    return p.missing != DIRECTION and p.missing != REFUSE and (lost.n > 0 or p.release8)
+
+
+cdef inline bint own_branch_allowed(const Problem* p, const Totals* lost) noexcept nogil:
+    """Are there enough missing values for a branch of their own?  Fewer go to the heaviest one."""
+    return p.missing == OWN_BRANCH and 0 < lost.n >= p.min_samples_leaf and (
+        <double> lost.weight * p.unit >= p.min_weight_leaf * (1 - 1e-12)
+    )
+
+
 cdef inline bint cut_known_allowed(const Problem* p, const Totals* node, const Totals* lost) noexcept nogil:
     cdef Bounds limits = bounds_of(p, node.n, node.weight, False)
     return lost.n < node.n and within(&limits, node.n - lost.n, node.weight - lost.weight)
+
+
+cdef inline double gain_of_known(const Problem* p, Scratch* s, const Totals* node, const Totals* lost) noexcept nogil:
+    """Gain of known against missing."""
+    cdef double gain
+    cdef bint with_lost
+    if p.sweep != MEDIANS:
+        return group_gain(p, node, lost.weight, lost.sum, lost.counts, s.right)
+    with_lost = p.parts.with_lost
+    p.parts.with_lost = True
+    start_sides(p, True)
+    gain = gain_of_sides(p)
+    p.parts.with_lost = with_lost
+    return gain
+
+
+cdef inline Cut with_own_branch(
+    const Problem* p, const Totals* node, const Totals* lost, Cut cut, double apart, double at_least,
+) noexcept nogil:
+    """`cut` divides the known samples; give the missing ones a branch too, which gains `apart` more.
+
+    If that is the whole gain, or nothing divides the known ones, known against missing wins: it has a branch less.
+    """
+    cdef Cut known = no_cut(cut.feature)
+    known.form = KNOWN_CUT
+    known.missing = 1
+    known.gain = apart
+    known.first_gain = apart
+    if cut.form == NO_CUT:
+        return known if apart >= at_least and cut_known_allowed(p, node, lost) else cut
+    cut.gain += apart
+    cut.first_gain += apart
+    cut.missing = <int32_t> cut.at if cut.form == BRANCH_CUT else 2
+    if apart >= (at_least if at_least > -INFINITY else tie_limit(cut.gain, node.risk)):
+        known.gain = max(cut.gain, apart)
+        return known
+    return cut
 
 
 cdef inline void merge_directions(Cut* right, const Cut* left, double risk) noexcept nogil:
@@ -1235,7 +1284,8 @@ cdef inline double split_information(
     """Bits x weight of the branches of a cut.
 
     Missing values count where they are in training: on their side, or as one more branch where they have one, or where they are
-    divided (Quinlan 1993, section 3.1).  Elsewhere the known samples alone count.
+    divided (Quinlan 1993, section 3.1).  Elsewhere the bits are those of the known samples; the weight is always the node's, so
+    that gains stay in proportion to the share of the known.
     """
     cdef int64_t known = node.weight - lost.weight
     cdef int64_t first = known
@@ -1243,7 +1293,8 @@ cdef inline double split_information(
     cdef int64_t apart = 0
     cdef int64_t i
     cdef double parts = 0
-    if p.missing == FRACTIONAL or p.missing == OWN_BRANCH or cut.form == KNOWN_CUT:
+    cdef double info
+    if p.missing == FRACTIONAL or (p.missing == OWN_BRANCH and cut.missing >= 0) or cut.form == KNOWN_CUT:
         apart = lost.weight
     if cut.form == BRANCH_CUT:
         for i in range(q):
@@ -1257,7 +1308,8 @@ cdef inline double split_information(
             elif p.missing == DIRECTION:
                 second += lost.weight
         parts = xlogx(<double> first * p.unit) + xlogx(<double> second * p.unit)
-    return xlogx(<double> (first + second + apart) * p.unit) - parts - xlogx(<double> apart * p.unit)
+    info = xlogx(<double> (first + second + apart) * p.unit) - parts - xlogx(<double> apart * p.unit)
+    return info if first + second + apart == node.weight else info * (<double> node.weight / <double> (first + second + apart))
 
 
 cdef inline Cut branch_per_block(
@@ -1312,6 +1364,9 @@ cdef inline Cut scan_feature(
     cdef int32_t form = form_of(p, f)
     cdef const entry_t* entries = NULL
     cdef float cases
+    cdef bint own
+    cdef double apart = 0
+    cdef double known_at_least = at_least
     lost.counts = s.lost
     lost.sum = 0
     known.counts = s.totals
@@ -1331,7 +1386,8 @@ cdef inline Cut scan_feature(
         if q == 0 or (q == 1 and lost.n == 0):
             constant[0] = True
             return cut
-    if (p.missing == FRACTIONAL or p.missing == SURROGATE) and (lost.n > 0 or p.release8):
+    own = own_branch_allowed(p, &lost)
+    if judged_by_known(p, &lost):
         known_totals(p, node, &lost, &known)
         total = &known
         if known.weight <= 0:
@@ -1345,12 +1401,15 @@ cdef inline Cut scan_feature(
         else:
             lay_out_codes(p, block.codes + <size_t> p.slot[f] * block.n, rows, n, lost.n, q, s.group_n, s.group_code,
                           s.branch_of_code)
+    if own:
+        apart = gain_of_known(p, s, node, &lost)
+        known_at_least = max(at_least - apart, 0.0) if at_least > -INFINITY else at_least
     if form == DECLARED or form == PRESENT:
         cut = branch_per_group(p, s, total, q, f)
     elif form == MERGED:
         cut = branch_per_block(p, s, total, q, f, node.weight)
     elif form == SUBSET or form == ONE_VS_REST:
-        cut = best_groups(p, s, total, &lost, q, f, at_least)
+        cut = best_groups(p, s, total, &lost, q, f, known_at_least)
     elif p.missing == DIRECTION and lost.n > 0:
         if active.listed:
             cut = sweep_list(p, block, s, node, &lost, False, entries, n, f, at_least, &tries, node.weight)
@@ -1362,16 +1421,18 @@ cdef inline Cut scan_feature(
         other.missing = 0
         merge_directions(&cut, &other, node.risk)
     elif active.listed:
-        cut = sweep_list(p, block, s, total, &lost, False, entries, n, f, at_least, &tries, node.weight)
+        cut = sweep_list(p, block, s, total, &lost, False, entries, n, f, known_at_least, &tries, node.weight)
     else:
-        cut = sweep_groups(p, block, s, total, &lost, False, q, f, at_least, &tries, node.weight)
+        cut = sweep_groups(p, block, s, total, &lost, False, q, f, known_at_least, &tries, node.weight)
+    if own:
+        cut = with_own_branch(p, node, &lost, cut, apart, at_least)
+    elif total != node:
+        cut.missing = TO_HEAVIEST if p.missing == MAJORITY or p.missing == OWN_BRANCH else -1
     if p.missing == DIRECTION and lost.n > 0 and cut_known_allowed(p, node, &lost):
         other = no_cut(f)
         other.form = KNOWN_CUT
         other.missing = 1
-        if p.sweep == MEDIANS:
-            start_sides(p, True)
-        other.gain = group_gain(p, node, lost.weight, lost.sum, lost.counts, s.right)
+        other.gain = gain_of_known(p, s, node, &lost)
         other.first_gain = other.gain
         if at_least > -INFINITY:
             if cut.form == NO_CUT and other.gain >= at_least:

@@ -435,8 +435,12 @@ class Tree:
         kind, missing = self.kind, self.missing
         allowed = (kind <= KNOWN) & ((kind == LEAF) == leaf)
         _require(allowed, f"kind must be {LEAF} at a leaf and {THRESHOLD} to {KNOWN} elsewhere")
-        two_sided = (kind == THRESHOLD) | (kind == KNOWN)
-        _require(~two_sided | (self.n_branches == 2), "a threshold or known test must have 2 branches")
+        _require((kind != KNOWN) | (self.n_branches == 2), "a known test must have 2 branches")
+        third = (self.n_branches == 3) & (missing == 2)
+        _require(
+            (kind != THRESHOLD) | (self.n_branches == 2) | third,
+            "a threshold test must have 2 branches, or a third one for missing values",
+        )
         in_range = (self.feature >= 0) & (self.feature < self.n_features)
         _require(np.where(leaf, self.feature == -1, in_range), "feature must be a column of the table, -1 at a leaf")
         _require(

@@ -86,11 +86,13 @@ cdef enum NodeKind:
 cdef enum:
     TO_SHARES = -1
     TO_STOP = -2
+    TO_HEAVIEST = -3       # Cut.missing: to the branch of most known weight, the last on a tie
     CHUNK = 512            # candidates evaluated at a time: three arrays of doubles stay in the first-level cache
     FEW = 255              # a feature with at most this many categories or values is counted by code
     SQUARED = 16           # classes up to which the principal axis is found by squaring the covariance
     EXHAUSTIVE = 10        # categories up to which every partition of more than two classes is tried
     NARROW = 65535         # rows of a block with 16-bit entries
+    UNDECIDED = 2          # from here on a byte says no side of two
     STAY = 2147483646      # branch of a sample that goes to no child
     SPREAD = 2147483647    # branch of a sample that goes to every child
 
@@ -122,7 +124,7 @@ cdef struct Cut:
     int32_t feature
     int32_t form
     int32_t order          # GROUP_CUT: how the groups were ordered
-    int32_t missing        # branch of missing values; -1: none seen
+    int32_t missing        # branch of missing values, or TO_HEAVIEST; -1: none seen, or shared out
     bint ambiguous         # an earlier candidate may lie inside the tie tolerance of the best
 
 
@@ -163,9 +165,9 @@ cdef struct Block:
     uint32_t n
     const uint16_t* label          # sample x target: column of its class in the counts
     const double* y                # sample x target
-    const int64_t* ysum            # weight x target, fixed point
+    int64_t* ysum                  # weight x (target less its centre), fixed point
     const uint32_t* target_rank    # absolute error: rank of the target in the table
-    int64_t* weight                # NULL: every sample counts 1
+    int64_t* weight                # of the part of a sample that is in the node in hand; NULL: every sample counts 1
     int64_t* case_weight           # before priors and costs, for surrogates; NULL: every sample counts 1
     const uint32_t* origin         # sample of the table; NULL: the same
     const uint8_t* codes           # counted features, one column of n after the other
@@ -225,6 +227,7 @@ cdef struct Problem:
     bint draws             # max_features < n_features
     double unit            # weight of one fixed-point quantum
     const double* y_unit   # of the fixed-point sums of each target
+    const double* y_centre # targets are summed less this
     double total_weight
     double n_cases         # weight of the whole training set, of which these samples may be some
     int64_t max_depth

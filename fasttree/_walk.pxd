@@ -27,6 +27,7 @@ cdef struct Flat:                  # the arrays of a finished tree
     const int64_t* surrogate_table_start
     const uint32_t* surrogate_code
     const int32_t* surrogate_branch
+    bint means                         # values are means, not class weights
 
 
 cdef enum:
@@ -178,9 +179,13 @@ cdef inline bint stops(const Flat* t, const real_t[:, :] X, Py_ssize_t row, int3
 cdef inline void add_shares(
     const Flat* t, const double[:, ::1] value, int32_t node, double part, double* shares,
 ) noexcept nogil:
-    """Add the class shares of a node, times `part`; all of an empty node's goes to its first largest class."""
+    """Add the class shares of a node, or its mean, times `part`; all of an empty node's goes to its first largest class."""
     cdef Py_ssize_t k
     cdef Py_ssize_t best = 0
+    if t.means:
+        for k in range(value.shape[1]):
+            shares[k] += part * value[node, k]
+        return
     if t.weight[node] > 0:
         for k in range(value.shape[1]):
             shares[k] += part * value[node, k] / t.weight[node]

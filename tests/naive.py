@@ -88,6 +88,12 @@ class Problem:
         missing = any(not self.known(row, feature) for row in rows for feature in features)
         return missing and self.recipe.missing == "fractional" and not self.recipe.release8
 
+    @cached_property
+    def least_of_parts(self) -> float:
+        """One sample: of average weight, unless the weights are whole and may count samples."""
+        weights = [w for _, w in self.root]
+        return 1.0 if all(w.is_integer() for w in weights) else math.fsum(weights) / len(weights)
+
     def known(self, row: int, feature: int) -> bool:
         value = self.columns[feature][row]
         return not math.isnan(value) if self.kinds[feature] == CONTINUOUS else bool(value != 0)
@@ -111,7 +117,7 @@ class Split:
     table: dict[int, int] = field(default_factory=dict)
     missing: Missing = "stop"
     left_out: list[Part] = field(default_factory=list)
-    """Samples with a missing value that go down every branch in shares, and do not count for the gain."""
+    """Samples with a missing value that do not count for the gain: they go where `missing` says."""
     gain: float = 0.0
     split_info: float = 0.0
     single_gain: np.float32 = np.float32(0)
@@ -167,7 +173,7 @@ def grow_node(
     split = best_split(problem, parts, used, path, bounds)
     if split is None:
         return node
-    if problem.form(split.feature) in ("category", "present"):
+    if problem.form(split.feature) in ("category", "present") and split.kind != "known":
         used |= {split.feature}
     stand_ins = []
     branches = hand_down(split)
@@ -220,7 +226,7 @@ def must_be_leaf(problem: Problem, node: Node, parts: list[Part], depth: int) ->
         or node.n_samples < 2 * limits.min_samples_leaf
         or (problem.recipe.release8 and not reaches(node.weight, 2 * limits.min_branch_weight))
         # parts of samples that do not even make up one: or a tree of a few samples might have any number of nodes
-        or (problem.divides and not reaches(node.weight, 1))
+        or (problem.divides and not reaches(node.weight, problem.least_of_parts))
     )
 
 
@@ -306,21 +312,22 @@ def deviation(impurity: str, y: float, answer: float) -> float:
 def score(problem: Problem, split: Split) -> Split:
     """The split with its gain per unit weight of the node and its split information.
 
-    The gain is that of the samples with a branch of their own, times their share of the node's weight; the others are one
-    more outcome for the split information (Quinlan 1993, section 3), but where surrogates send them down one of the branches.
+    The gain is that of the samples that are not left out, times their share of the node's weight.  Those that will be divided are
+    one more outcome for the split information (Quinlan 1993, section 3).
     """
     placed = [part for branch in split.branches for part in branch]
     total, placed_weight = weight(placed + split.left_out), weight(placed)
     after = math.fsum(weight(branch) / placed_weight * impurity(problem, branch) for branch in split.branches if branch)
+    divided = weight(split.left_out) if split.missing == "shares" else 0.0
     # no impurity used here can rise by a split: below 0 is rounding
     gain = max(0.0, placed_weight / total * (impurity(problem, placed) - after))
-    if problem.recipe.missing == "surrogate":
-        return replace(split, gain=gain, split_info=placed_weight / total * entropy(map(weight, split.branches)))
-    return replace(split, gain=gain, split_info=entropy([weight(split.left_out), *map(weight, split.branches)]))
+    return replace(split, gain=gain, split_info=entropy([divided, *map(weight, split.branches)]))
 
 
 def hand_down(split: Split) -> list[list[Part]]:
-    """The samples of every child: a part of each left-out sample goes to every branch that has samples."""
+    """The samples of every child; a part of each left-out sample goes to every branch that has samples, or all to one."""
+    if isinstance(split.missing, int):
+        return [branch + (split.left_out if b == split.missing else []) for b, branch in enumerate(split.branches)]
     total = math.fsum(map(weight, split.branches))
     return [
         branch + [(row, w * (weight(branch) / total)) for row, w in split.left_out] if branch else [] for branch in split.branches
@@ -465,7 +472,9 @@ def candidates(problem: Problem, parts: list[Part], feature: int, used: frozense
         splits = threshold_splits(feature, by_value)
     elif form in ("subset", "one_vs_rest"):
         splits = group_splits(problem, feature, by_value)
-    elif feature in used or len(by_value) < 2:
+    elif feature in used:
+        return []
+    elif len(by_value) < 2:
         splits = []
     else:
         splits = [multiway_split(problem, feature, by_value)]
@@ -583,6 +592,12 @@ def place_missing(
         return [replace(split, missing="shares", left_out=missing) for split in splits]
     if problem.recipe.missing == "surrogate":
         return [replace(split, left_out=missing) for split in splits]
+    if problem.recipe.missing in ("majority", "branch"):
+        limits = problem.limits
+        enough = len(missing) >= limits.min_samples_leaf and reaches(weight(missing), limits.min_weight_leaf)
+        if problem.recipe.missing == "majority" or not missing or not enough:
+            return [replace(split, missing=heaviest_branch(split), left_out=missing) for split in splits]
+        return splits_with_own_branch(splits, feature, by_value, missing)
     if any(len(split.branches) != 2 or split.kind == "category" for split in splits):
         raise ValueError("missing='direction' needs binary splits")
     if not missing:
@@ -600,6 +615,22 @@ def place_missing(
     known = [part for here in by_value.values() for part in here]
     last = (math.inf,) if problem.form(feature) == "threshold" else ((math.inf,),)
     return [*right, *left, Split(feature, "known", [known, missing], order=last, missing=1)]
+
+
+def heaviest_branch(split: Split) -> int:
+    """The last one on a tie."""
+    return max(range(len(split.branches)), key=lambda b: (weight(split.branches[b]), b))
+
+
+def splits_with_own_branch(
+    splits: list[Split], feature: int, by_value: dict[Any, list[Part]], missing: list[Part]
+) -> list[Split]:
+    """The missing values get one more branch; or they are all that is told apart, which wins a tie."""
+    own = [
+        replace(split, branches=[*split.branches, missing], missing=len(split.branches), order=(1, *split.order)) for split in splits
+    ]
+    known = [part for here in by_value.values() for part in here]
+    return [*own, Split(feature, "known", [known, missing], order=(0,), missing=1)] if known else []
 
 
 def branch_with_more_samples(split: Split) -> int:
