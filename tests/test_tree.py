@@ -285,7 +285,7 @@ BREAKS = [
     ("kind", 4, THRESHOLD, "node 4: kind must be 0 at a leaf"),
     ("kind", 1, LEAF, "node 1: kind must be 0 at a leaf"),
     ("kind", 1, 5, "node 1: kind must be 0 at a leaf"),
-    ("kind", 0, THRESHOLD, "node 0: a threshold or known test must have 2 branches"),
+    ("kind", 0, KNOWN, "node 0: a known test must have 2 branches"),
     ("feature", 4, 0, "node 4: feature must be a column"),
     ("feature", 1, 4, "node 1: feature must be a column"),
     ("feature", 1, -1, "node 1: feature must be a column"),
