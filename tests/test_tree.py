@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import NODE_FIELDS, Node, chain, flat, grown, house_tree, leaf, nested, play_tree, random_nodes, random_trees
 
-from fasttree._tree import ARRAYS, CATEGORY, LEAF, NOMINAL, OPTIONAL_ARRAYS, SHARES, STOP, THRESHOLD, Tree
+from fasttree._tree import ARRAYS, CATEGORY, KNOWN, LEAF, NOMINAL, OPTIONAL_ARRAYS, SHARES, STOP, THRESHOLD, Tree
 
 TASKS = st.sampled_from(["classification", "regression"])
 
