@@ -577,7 +577,7 @@ class BaseTree(FittedModel):
         --------
         >>> from fasttree import CARTClassifier
         >>> model = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
-        >>> model.get_n_leaves(), model.prune("cost_complexity", ccp_alpha=0.1).get_n_leaves()
+        >>> model.get_n_leaves(), model.prune("cost_complexity", ccp_alpha=0.2).get_n_leaves()
         (4, 1)
         """
         check_is_fitted(self)
