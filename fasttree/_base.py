@@ -419,6 +419,8 @@ class BaseTree(FittedModel):
             min_branch_weight=self._min_branch_weight(),
             min_part_weight=self._min_part_weight(),
             **{name: getattr(self, name) for name in SURROGATE_DEFAULTS if hasattr(self, name)},
+            merge_p_value=float(getattr(self, "merge_p_value", Limits.merge_p_value)),
+            max_intervals=getattr(self, "max_intervals", None),
             max_features=max_features if draws else None,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else 0,
         )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from . import _core
 from ._grow import blocks
 from ._table import Feature, Table
-from ._tree import CATEGORY, KNOWN, NOMINAL, Tree
+from ._tree import CATEGORY, INTERVALS, KNOWN, NOMINAL, Tree
 
 __all__ = ["CompetingSplit", "best_first", "parts_at", "split_of"]
 
@@ -38,9 +38,11 @@ class CompetingSplit:
         rpart reports for classes.
     threshold : float or None
         Of a continuous feature: values up to it go to the first branch.  Infinity where all known values do, and missing ones to
-        the other.  None where there are `categories`.
+        the other.  None where there are `categories` or `cuts`.
     categories : tuple of tuples or None
         Of a nominal or ordinal feature: the categories of each branch, those in none of them being treated as missing.
+    cuts : tuple of float or None
+        Of a continuous feature that is split into intervals: where they meet, ascending.
     """
 
     feature: int
@@ -48,6 +50,7 @@ class CompetingSplit:
     gain: float
     threshold: float | None
     categories: tuple[tuple[Any, ...], ...] | None
+    cuts: tuple[float, ...] | None = None
 
 
 def parts_at(tree: Tree, table: Table, node: int) -> npt.NDArray[np.float64]:
@@ -68,15 +71,18 @@ def split_of(stump: Tree, feature: int, described: Feature) -> CompetingSplit | 
     """The test at the root of a tree that was grown on one feature; None if it has none."""
     if stump.n_branches[0] == 0:
         return None
-    threshold, categories = None, None
-    if described.categories is None:
+    threshold, categories, cuts = None, None, None
+    if described.categories is None and stump.kind[0] == INTERVALS:
+        assert stump.cut is not None
+        cuts = tuple(stump.cut.tolist())
+    elif described.categories is None:
         threshold = math.inf if stump.kind[0] == KNOWN else float(stump.threshold[0])
     else:
         branches: list[list[Any]] = [[] for _ in range(int(stump.n_branches[0]))]
         for category, branch in _branches(stump, described.categories):
             branches[branch].append(category)
         categories = tuple(map(tuple, branches))
-    return CompetingSplit(feature, described.name, float(stump.gain[0]), threshold, categories)
+    return CompetingSplit(feature, described.name, float(stump.gain[0]), threshold, categories, cuts)
 
 
 def _branches(stump: Tree, categories: tuple[Any, ...]) -> list[tuple[Any, int]]:
@@ -88,6 +94,10 @@ def _branches(stump: Tree, categories: tuple[Any, ...]) -> list[tuple[Any, int]]
         return [(category, branch) for branch, category in enumerate(categories)]
     if stump.kind[0] == KNOWN:
         return [(category, 0) for category in categories]
+    if stump.kind[0] == INTERVALS:
+        assert stump.cut is not None
+        branches = np.searchsorted(stump.cut, np.arange(len(categories)) + 1).tolist()
+        return list(zip(categories, branches, strict=True))
     return [(category, int(code > stump.threshold[0])) for code, category in enumerate(categories, start=1)]
 
 

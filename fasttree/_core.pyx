@@ -24,6 +24,7 @@ from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, p
 from fasttree._median cimport (
     NO_PART, find_medians, gain_of_parts, lay_out_codes, lay_out_list, median_of_part, rank_targets,
 )
+from fasttree._intervals cimport merge_intervals
 from fasttree._memory cimport (
     allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
@@ -271,6 +272,11 @@ cdef struct Nodes:                 # the tree under construction, in order of cr
     int64_t* table_node
     uint32_t* table_code
     int32_t* table_branch
+    int64_t cut_n
+    int64_t cut_capacity
+    int64_t* cut_node
+    uint32_t* cut_low              # samples whose values stand on both sides of a cut between two intervals
+    uint32_t* cut_high
     Surrogates surrogates
 
 
@@ -356,6 +362,20 @@ cdef int add_range(Nodes* t, int64_t node, uint32_t start, uint32_t stop, int32_
     for code in range(start, stop):
         if add_to_table(t, node, code, branch):
             return -1
+    return 0
+
+
+cdef int add_cut(Nodes* t, int64_t node, uint32_t low, uint32_t high) noexcept nogil:
+    cdef int64_t c = t.cut_capacity
+    if t.cut_n == c:
+        c = 2 * c + 64
+        if resize(<void**> &t.cut_node, c * 8) or resize(<void**> &t.cut_low, c * 4) or resize(<void**> &t.cut_high, c * 4):
+            return -1
+        t.cut_capacity = c
+    t.cut_node[t.cut_n] = node
+    t.cut_low[t.cut_n] = low
+    t.cut_high[t.cut_n] = high
+    t.cut_n += 1
     return 0
 
 
@@ -557,7 +577,7 @@ cdef int64_t assign_branches(
     """Write the branch of every row, to s.side if `two`, else to s.branch; a missing value gets `lost_branch`.
 
     A threshold: `low` and `high` become samples on its two sides.  Categories: s.group_code holds those of the node, whose
-    number is returned, and s.branch_of_group the branch of each.
+    number is returned, and s.branch_of_group the branch of each.  Intervals: the same of values, s.group_row a sample of each.
     """
     cdef int32_t f = cut.feature
     cdef const entry_t* entries = <const entry_t*> (base + active.at)
@@ -622,6 +642,8 @@ cdef int64_t assign_branches(
         merge_groups(p, s, &known, q, known.weight + lost.weight, &merged)
         for g in range(q):
             s.branch_of_group[g] = <uint32_t> (s.block_of[g] if s.block_of[g] >= 0 else cut.at)
+    elif cut.form == INTERVAL_CUT:
+        merge_intervals(p, s, q)
     if active.listed:
         g = -1
         for i in range(n):
@@ -636,7 +658,7 @@ cdef int64_t assign_branches(
                 s.side[row] = <uint8_t> b
             else:
                 s.branch[row] = b
-        for g in range(q):
+        for g in range(0 if cut.form == INTERVAL_CUT else q):
             s.group_code[g] = category_of(p, block, f, s.group_code[g], s.group_row[g])
     else:
         s.branch_of_code[0] = lost_branch
@@ -648,6 +670,11 @@ cdef int64_t assign_branches(
                 s.side[rows[i]] = <uint8_t> b
             else:
                 s.branch[rows[i]] = b
+        if cut.form == INTERVAL_CUT:
+            for i in range(n):
+                s.hist_n[codes[rows[i]]] = rows[i]
+            for g in range(q):
+                s.group_row[g] = <uint32_t> s.hist_n[s.group_code[g]]
     return q
 
 
@@ -892,7 +919,7 @@ cdef void partition_rows(Work* w, const uint32_t* rows, int64_t n, int64_t n_chi
 cdef void partition_many(
     Work* w, const entry_t* entries, int64_t n, int64_t n_children, char* base,
 ) noexcept nogil:
-    """Any number of children; a SPREAD sample stands in each, one that may STAY in none.  Every open child's list starts at its cursor."""
+    """Any number of children; a SPREAD sample stands in each, one that may STAY in none.  An open list starts at its cursor."""
     cdef Scratch* s = w.scratch
     cdef Child* child
     cdef int64_t i, b, c
@@ -952,7 +979,7 @@ cdef int write_split(
     cdef Scratch* s = w.scratch
     cdef int64_t i
     cdef int64_t parent = node.id
-    cdef uint32_t code
+    cdef uint32_t code, low, high
     if reserve_nodes(t, x.n_branches) or reserve_children(p, w, x.n_children):
         return -1
     x.first = t.n
@@ -980,6 +1007,16 @@ cdef int write_split(
         t.kind[parent] = NODE_KNOWN
     elif x.declared:
         t.kind[parent] = NODE_CATEGORY
+    elif cut.form == INTERVAL_CUT:
+        t.kind[parent] = NODE_INTERVALS
+        for i in range(1, n_groups):
+            if s.branch_of_group[i] == s.branch_of_group[i - 1]:
+                continue
+            low, high = s.group_row[i - 1], s.group_row[i]
+            if block.origin != NULL:
+                low, high = block.origin[low], block.origin[high]
+            if add_cut(t, parent, low, high):
+                return -1
     else:
         t.kind[parent] = NODE_NOMINAL
         code = 1
@@ -1279,7 +1316,9 @@ cdef int expand(
         if actives[i].feature == f:
             active = &actives[i]
     x.own = p.missing == OWN_BRANCH and cut.missing >= 0 and cut.form != KNOWN_CUT
-    x.two = cut.form != BRANCH_CUT and p.missing != FRACTIONAL and p.missing != SURROGATE and not x.own
+    x.two = (
+        cut.form != BRANCH_CUT and cut.form != INTERVAL_CUT and p.missing != FRACTIONAL and p.missing != SURROGATE and not x.own
+    )
     x.declared = cut.form == BRANCH_CUT and form_of(p, f) == DECLARED
     x.low = 0
     x.high = 0
@@ -1290,6 +1329,9 @@ cdef int expand(
     )
     x.n_children = (n_groups if cut.form == BRANCH_CUT else 2) + x.own
     x.n_branches = p.n_codes[f] - 1 + x.own if x.declared else x.n_children
+    if cut.form == INTERVAL_CUT:
+        x.n_children = cut.at
+        x.n_branches = cut.at
     if cut.form == MERGE_CUT:
         # categories in no group share the last branch; samples may reach it or not
         x.n_children = cut.at
@@ -1563,6 +1605,7 @@ cdef void carve_scratch(
     cdef size_t d = max(p.n_features, 1)
     cdef size_t g = max(n_groups, 256)
     cdef bint merges = p.nominal == MERGED or p.ordinal == MERGED
+    cdef bint intervals = p.continuous == INTERVALS or p.ordinal == INTERVALS
     s.a = <double*> carve(cursor, CHUNK * 8, measuring)
     s.b = <double*> carve(cursor, CHUNK * 8, measuring)
     s.gains = <double*> carve(cursor, CHUNK * 8, measuring)
@@ -1598,6 +1641,10 @@ cdef void carve_scratch(
     s.pair_info = <double*> carve(cursor, g * g * 8 if merges else 0, measuring)
     s.most_blocks = g
     s.block_of = <int32_t*> carve(cursor, g * 4 if merges else 0, measuring)
+    s.pairs = <Neighbours*> carve(cursor, 3 * g * sizeof(Neighbours) if intervals else 0, measuring)
+    s.following = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
+    s.preceding = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
+    s.stamp = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
     s.side = <uint8_t*> carve(cursor, n, measuring)
     s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
     s.pca = <double*> carve(cursor, (2 * SQUARED * SQUARED + 4 * width) * 8 if principal else 0, measuring)
@@ -1641,6 +1688,9 @@ cdef void free_nodes(Nodes* t) noexcept nogil:
     free(t.table_node)
     free(t.table_code)
     free(t.table_branch)
+    free(t.cut_node)
+    free(t.cut_low)
+    free(t.cut_high)
     free_surrogates(&t.surrogates)
 
 
@@ -1711,6 +1761,8 @@ cdef dict take_nodes(Nodes* t, bint with_surrogates):
                 t.parent[i] = place[t.parent[i]]
         for i in range(t.table_n):
             t.table_node[i] = place[t.table_node[i]]
+        for i in range(t.cut_n):
+            t.cut_node[i] = place[t.cut_node[i]]
         for i in range(t.surrogates.n):
             t.surrogates.kept[i].node = place[t.surrogates.kept[i].node]
     names = ("parent", "first_child", "n_branches", "feature", "missing", "row_low", "row_high", "kind", "n_samples", "weight",
@@ -1721,6 +1773,10 @@ cdef dict take_nodes(Nodes* t, bint with_surrogates):
         out[names[i]] = in_order(t.fields[i].data, order, sizes[i], dtypes[i])
         free_arena(&t.fields[i])
     out["value"] = out["value"].reshape(n, t.width)
+    cuts = np.arange(t.cut_n)
+    out["cut_node"] = in_order(t.cut_node, cuts, 8, "i8")
+    out["cut_low"] = in_order(t.cut_low, cuts, 4, "u4")
+    out["cut_high"] = in_order(t.cut_high, cuts, 4, "u4")
     out["table_node"] = in_order(t.table_node, entry, 8, "i8")
     out["table_code"] = in_order(t.table_code, entry, 4, "u4")
     out["table_branch"] = in_order(t.table_branch, entry, 4, "i4")
@@ -1735,7 +1791,7 @@ cdef dict take_nodes(Nodes* t, bint with_surrogates):
 IMPURITY = {"gini": GINI, "entropy": ENTROPY, "misclassification": MISCLASSIFICATION, "squared_error": SQUARED_ERROR,
             "poisson": POISSON, "absolute_error": ABSOLUTE_ERROR}
 FORM = {"category": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED,
-        "groups": MERGED}
+        "groups": MERGED, "intervals": INTERVALS, "refuse": ORDERED}
 RANK = {"gain": GAIN, "gain_ratio": GAIN_RATIO, "plain_gain_ratio": PLAIN_RATIO}
 MISSING = {"error": REFUSE, "fractional": FRACTIONAL, "direction": DIRECTION, "majority": MAJORITY, "branch": OWN_BRANCH,
            "surrogate": SURROGATE}
@@ -1758,6 +1814,7 @@ def grow(
     int32_t impurity,
     int32_t nominal,
     int32_t ordinal,
+    int32_t continuous,
     int32_t missing,
     int32_t rank,
     bint release8,
@@ -1777,6 +1834,8 @@ def grow(
     int32_t max_surrogates,
     bint known_agreement,
     bint to_heavier,
+    double critical_value,
+    int64_t max_intervals,
     int32_t max_features,
     uint64_t seed,
     const int8_t[::1] monotone,
@@ -1798,6 +1857,7 @@ def grow(
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
     n_cases : weight of the whole training set, of which these samples may be some
     monotone : (n_features,) whether values rise (1) or fall (-1) with a feature, or None
+    critical_value, max_intervals : chi-square that neighbouring intervals must exceed to stay apart, and most of them
     sets_start, sets_of, members_start, members : sets of features that may stand on one path, each by its members, and the sets
         of each feature, as starts and entries; or None
     pairwise : any two features may stand on one path, and no more
@@ -1860,6 +1920,9 @@ def grow(
     p.impurity = impurity
     p.nominal = nominal
     p.ordinal = ordinal
+    p.continuous = continuous
+    p.least_difference = <float> (1 + critical_value)
+    p.max_intervals = max_intervals
     p.missing = missing
     p.ratio = rank
     p.release8 = release8
@@ -1890,7 +1953,7 @@ def grow(
     p.category = encoding.category
     branches = (
         missing == FRACTIONAL or missing == OWN_BRANCH or missing == SURROGATE or nominal == DECLARED or nominal == PRESENT
-        or ordinal == DECLARED or ordinal == PRESENT
+        or ordinal == DECLARED or ordinal == PRESENT or continuous == INTERVALS or ordinal == INTERVALS
     )
     p.lazy = not branches and not p.draws and not rank and not release8
     if impurity == ABSOLUTE_ERROR:
@@ -1943,6 +2006,8 @@ def grow(
     for f in range(d):
         if not encoding.counted[f] and encoding.kind[f] != CONTINUOUS:
             n_groups = max(n_groups, min(<int64_t> encoding.n_codes[f], n))
+        elif not encoding.counted[f] and continuous == INTERVALS:
+            n_groups = n
         principal = principal or (encoding.kind[f] == NOMINAL and nominal == SUBSET and (p.n_counts > 2 or n_outputs > 1))
 
     try:
@@ -2048,6 +2113,7 @@ cdef Flat flat_of(
     const int32_t[::1] first_child, const int32_t[::1] n_branches, const int32_t[::1] feature, const uint8_t[::1] kind,
     const double[::1] threshold, const int32_t[::1] missing, const int64_t[::1] table_start, const uint32_t[::1] table_code,
     const int32_t[::1] table_branch, const double[::1] weight, const double[::1] lower, const double[::1] upper,
+    const int64_t[::1] cut_start, const double[::1] cut,
 ):
     cdef Flat t
     memset(&t, 0, sizeof(Flat))
@@ -2064,12 +2130,16 @@ cdef Flat flat_of(
     if lower is not None:
         t.lower = &lower[0]
         t.upper = &upper[0]
+    if cut_start is not None:
+        t.cut_start = &cut_start[0]
+        t.cut = &cut[0]
     return t
 
 
 cdef void add_surrogates(
     Flat* t, const int64_t[::1] start, const int32_t[::1] feature, const uint8_t[::1] kind, const double[::1] threshold,
-    const int32_t[::1] low_branch, const int64_t[::1] table_start, const uint32_t[::1] table_code, const int32_t[::1] table_branch,
+    const int32_t[::1] low_branch, const int64_t[::1] table_start, const uint32_t[::1] table_code,
+    const int32_t[::1] table_branch,
 ) noexcept:
     if feature.shape[0] == 0:
         return
@@ -2085,7 +2155,8 @@ cdef void add_surrogates(
 
 cdef Flat flat_tree(object tree):
     cdef Flat t = flat_of(tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing,
-                          tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper)
+                          tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper,
+                          tree.cut_start, tree.cut)
     t.means = tree.task == "regression"
     s = tree.surrogates
     if s is not None:

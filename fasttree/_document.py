@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ._output import whole_file
 from ._surrogates import DTYPES, Surrogates
 from ._table import Feature, Kind, Schema
-from ._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree, best_classes
+from ._tree import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree, best_classes
 
 __all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
 
@@ -36,7 +36,7 @@ MAX_NODES = 2**31 - 1  # node ids are int32
 MAX_NESTING = 32  # of settings
 EXACT_INTEGER = 2**53  # larger ones are written as text: many readers of JSON know doubles alone
 
-KIND_NAMES = {THRESHOLD: "threshold", NOMINAL: "nominal", CATEGORY: "category", KNOWN: "known"}
+KIND_NAMES = {THRESHOLD: "threshold", NOMINAL: "nominal", CATEGORY: "category", KNOWN: "known", INTERVALS: "intervals"}
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 DEFAULT_DTYPES = {"int": "int64", "float": "float64", "bool": "bool"}
@@ -84,7 +84,8 @@ def to_document(
     """Describe a tree by the lists, dicts, numbers and texts of JSON.
 
     A test is of kind "threshold", "nominal" (categories per branch), "category" (a branch for each declared category, in their
-    order) or "known" (known values to child 0, missing ones to child 1).  Where "soft_thresholds" is true every threshold has its
+    order), "known" (known values to child 0, missing ones to child 1) or "intervals" (as many "cuts" as lie below a value lead to
+    its child).  Where "soft_thresholds" is true every threshold has its
     "lower" and "upper" beside it.  Where "surrogates" is true every test has a list of them: tests of other features, to be
     asked in their order where its own is missing, before what it says of missing values; values up to the threshold go to child
     "low_child", others to the other child.  The column "estimated_errors" stands among the nodes of a tree that has it.
@@ -284,6 +285,7 @@ def _written_tests(tree: Tree, schema: Schema) -> list[dict[str, Any]]:
     )
     threshold, missing, weight, gain = (getattr(tree, name).tolist() for name in ("threshold", "missing", "weight", "gain"))
     table_start, code, branch_of = (getattr(tree, name).tolist() for name in ("table_start", "table_code", "table_branch"))
+    cut_start, cut = ([] if array is None else array.tolist() for array in (tree.cut_start, tree.cut))
     bounds = {name: getattr(tree, name).tolist() for name in ("lower", "upper") if getattr(tree, name) is not None}
     tests = []
     for node in np.flatnonzero(tree.n_branches).tolist():
@@ -297,6 +299,9 @@ def _written_tests(tree: Tree, schema: Schema) -> list[dict[str, Any]]:
             for entry in range(table_start[node], table_start[node + 1]):
                 branches[branch_of[entry]].append(code[entry] - 1)
             test["branches"] = branches
+        elif kind[node] == INTERVALS:
+            first_code = 1.0 if ordinal[feature[node]] else 0.0
+            test["cuts"] = [place - first_code for place in cut[cut_start[node] : cut_start[node + 1]]]
         if missing[node] == STOP:
             test["missing"] = {"to": "stop"}
         elif missing[node] == SHARES:
@@ -354,6 +359,11 @@ def _check_fit(tree: Tree, schema: Schema) -> None:
     inner = np.flatnonzero(tree.n_branches)
     feature, kind, threshold, n_branches = (getattr(tree, name)[inner] for name in ("feature", "kind", "threshold", "n_branches"))
     _check_tests_fit(schema, inner, feature, kind, threshold, n_branches, np.diff(tree.table_start)[inner], tree.table_code)
+    if tree.cut_start is not None and tree.cut is not None:
+        owner = np.repeat(np.arange(tree.node_count), np.diff(tree.cut_start))
+        by_threshold = np.full(owner.size, THRESHOLD, np.uint8)
+        none = np.zeros(owner.size, np.int64)
+        _check_tests_fit(schema, owner, tree.feature[owner], by_threshold, tree.cut, none, none, tree.table_code[:0])
     if (stand_ins := tree.surrogates) is not None:
         sizes, two = np.diff(stand_ins.table_start), np.full(len(stand_ins), 2)
         _check_tests_fit(
@@ -720,6 +730,8 @@ def _read_tests(
     thresholds: dict[str, list[float]] = {name: [] for name in ("threshold", *(("lower", "upper") if soft else ()))}
     codes: list[int] = []
     branch_of: list[int] = []
+    cuts: list[float] = []
+    n_cuts: list[int] = []
     n_branches, first_child, weights = nodes["n_branches"][inner].tolist(), nodes["first_child"][inner].tolist(), weight.tolist()
     for i, count, first in zip(test_of.tolist(), n_branches, first_child, strict=True):
         where = f"tests[{i}]"
@@ -738,13 +750,16 @@ def _read_tests(
         sizes.append(len(table))
         codes.extend(code for code, _ in table)
         branch_of.extend(branch for _, branch in table)
+        places = _read_cuts(test, count, schema.features[j], where) if this_kind == INTERVALS else []
+        n_cuts.append(len(places))
+        cuts.extend(places)
 
     def over_nodes(entries: Iterable[float], dtype: type[np.generic], at_leaf: float) -> npt.NDArray[Any]:
         column = np.full(weight.size, at_leaf, dtype)
         column[inner] = list(entries)
         return column
 
-    table_size = over_nodes(sizes, np.int64, 0)
+    table_size, cut_size = over_nodes(sizes, np.int64, 0), over_nodes(n_cuts, np.int64, 0)
     return {
         "feature": over_nodes(feature, np.int32, -1),
         "kind": over_nodes(kind, np.uint8, LEAF),
@@ -755,6 +770,9 @@ def _read_tests(
         "table_size": table_size,
         "table_code": _integers(codes, "tests: branches") + 1,
         "table_branch": np.array(branch_of, np.int32),
+        "cut_start": np.cumsum(cut_size) - cut_size,
+        "cut_size": cut_size,
+        "cut": np.array(cuts, np.float64),
     }
 
 
@@ -803,12 +821,24 @@ def _read_surrogates(
 
 
 def _read_threshold(test: dict[str, Any], name: str, feature: Feature, where: str) -> float:
-    given = as_number(test.get(name), f"{where}.{name}")
+    return _read_place(test.get(name), feature, f"{where}.{name}")
+
+
+def _read_cuts(test: dict[str, Any], n_branches: int, feature: Feature, where: str) -> list[float]:
+    cuts = entry_of(test, "cuts", list, where)
+    if len(cuts) != n_branches - 1:
+        raise DocumentError(f"{where}.cuts: must be one fewer than the {n_branches} branches of its node; got {len(cuts)}")
+    return [_read_place(cut, feature, f"{where}.cuts[{i}]") for i, cut in enumerate(cuts)]
+
+
+def _read_place(entry: Any, feature: Feature, where: str) -> float:
+    """Where a continuous feature, or an ordinal one by code, is cut."""
+    given = as_number(entry, where)
     if feature.kind != Kind.ORDINAL:
         return given
     threshold = given + 1.0
     if threshold - 1.0 != given:
-        raise DocumentError(f"{where}.{name}: {given!r} is too fine for an ordinal feature; use a multiple of 0.5")
+        raise DocumentError(f"{where}: {given!r} is too fine for an ordinal feature; use a multiple of 0.5")
     return threshold
 
 

@@ -146,6 +146,7 @@ def grow(
         impurity=_core.IMPURITY[recipe.impurity],
         nominal=_core.FORM[recipe.nominal],
         ordinal=_core.FORM[recipe.ordinal],
+        continuous=_core.FORM[recipe.continuous],
         missing=_core.MISSING[recipe.missing],
         rank=_core.RANK[recipe.rank],
         release8=recipe.release8,
@@ -165,6 +166,8 @@ def grow(
         max_surrogates=min(limits.max_surrogates, table.n_features),
         known_agreement=limits.surrogate_agreement == "known",
         to_heavier=limits.no_surrogate == "majority",
+        critical_value=_critical_value(limits.merge_p_value, n_classes),
+        max_intervals=n_samples if limits.max_intervals is None else limits.max_intervals,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
         **constraints.for_engine(table.n_features),
@@ -174,9 +177,10 @@ def grow(
     grown["threshold"] = _thresholds(grown, by_threshold, source, whole, recipe)
     surrogates = _surrogates(grown, source, whole, recipe) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
+    cuts = _cuts(grown, source, whole, recipe)
     if costs is not None:
         grown |= _with_weights_as_given(grown, costs)
-    tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features, surrogates)
+    tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features, surrogates, cuts)
     if limits.max_split_p_value is not None:
         tree = without_independent_splits(tree, limits.max_split_p_value)
     if recipe.release8:
@@ -195,6 +199,8 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         Naming the two choices.
     """
     forms = {recipe.nominal, recipe.ordinal}
+    if "intervals" in (recipe.continuous, recipe.ordinal):
+        _check_intervals(recipe, n_classes, constraints)
     if n_classes == 0 and recipe.impurity not in OF_NUMBERS:
         raise ValueError(f"impurity={recipe.impurity!r} needs classes; use impurity='squared_error' for numeric targets")
     if n_classes and recipe.impurity in OF_NUMBERS:
@@ -245,6 +251,22 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
             "missing='surrogate' and a branch per category exclude each other: a surrogate imitates a split into two; use"
             " nominal='subset', ordinal='threshold' or missing='fractional'"
         )
+
+
+def _check_intervals(recipe: Recipe, n_classes: int, constraints: Constraints) -> None:
+    """Refuse what does not go with a branch per interval."""
+    which = f"{'continuous' if recipe.continuous == 'intervals' else 'ordinal'}='intervals'"
+    if n_classes == 0:
+        raise ValueError(f"{which} and a numeric target exclude each other: intervals merge by their classes; use 'threshold'")
+    if recipe.release8:
+        raise ValueError(f"{which} and release8=True exclude each other: C4.5 splits at thresholds; use release8=False")
+    if recipe.missing in ("direction", "branch", "surrogate"):
+        raise ValueError(
+            f"missing={recipe.missing!r} and {which} exclude each other: it needs a split into two; use missing='fractional',"
+            " 'majority' or 'error'"
+        )
+    if constraints.monotone is not None:
+        raise ValueError(f"{which} and monotonic_cst exclude each other: bounds are of two branches; use 'threshold'")
 
 
 # --- into the engine
@@ -430,6 +452,26 @@ def _surrogates(grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe:
     return replace(by_node, start=np.append(0, np.cumsum(sizes)))
 
 
+def _critical_value(p_value: float, n_classes: int) -> float:
+    """Of a chi-square statistic of two intervals and K classes: K - 1 degrees of freedom (one class alone has no test)."""
+    from scipy.special import chdtri
+
+    return float(chdtri(max(n_classes - 1, 1), p_value))
+
+
+def _cuts(
+    grown: dict[str, Any], table: Table | OneFeature | _Rows, whole: Table | OneFeature | _Rows, recipe: Recipe
+) -> dict[str, npt.NDArray[Any]]:
+    """Where the intervals of nodes meet, as `Tree` has it; empty where there are none."""
+    node, low, high = (grown.pop(name) for name in ("cut_node", "cut_low", "cut_high"))
+    if not node.size:
+        return {}
+    in_order_of_growth = {"feature": grown["feature"][node], "row_low": low, "row_high": high}
+    cut = _thresholds(in_order_of_growth, np.arange(node.size), table, whole, recipe)
+    sizes = np.bincount(node, minlength=len(grown["kind"]))
+    return {"cut_start": np.append(0, np.cumsum(sizes)), "cut": cut[np.argsort(node, kind="stable")]}
+
+
 def _thresholds(
     grown: Mapping[str, Any] | npt.NDArray[Any],
     by_threshold: npt.NDArray[np.intp],
@@ -494,13 +536,15 @@ def _with_weights_as_given(grown: dict[str, Any], costs: Costs) -> dict[str, Any
     }
 
 
-def _as_tree(grown: dict[str, Any], task: str, n_features: int, surrogates: Surrogates | None) -> Tree:
+def _as_tree(
+    grown: dict[str, Any], task: str, n_features: int, surrogates: Surrogates | None, cuts: dict[str, npt.NDArray[Any]]
+) -> Tree:
     owner = grown.pop("table_node")
     by_node = np.argsort(owner, kind="stable")
     start = np.zeros(len(grown["kind"]) + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
     grown["table_code"], grown["table_branch"] = grown["table_code"][by_node], grown["table_branch"][by_node]
-    return Tree(task=task, n_features=n_features, table_start=start, surrogates=surrogates, **grown)
+    return Tree(task=task, n_features=n_features, table_start=start, surrogates=surrogates, **cuts, **grown)
 
 
 def _deepest(limits: Limits, n_samples: int) -> int:

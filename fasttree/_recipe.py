@@ -14,8 +14,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "impurity": ("gini", "entropy", "misclassification", "squared_error", "absolute_error", "poisson"),
     "rank": ("gain", "gain_ratio", "plain_gain_ratio"),
     "nominal": ("category", "present", "subset", "one_vs_rest", "groups"),
-    "ordinal": ("threshold", "category", "present", "groups"),
-    "continuous": ("threshold", "refuse"),
+    "ordinal": ("threshold", "category", "present", "groups", "intervals"),
+    "continuous": ("threshold", "intervals", "refuse"),
     "missing": ("error", "fractional", "direction", "majority", "branch", "surrogate"),
 }
 
@@ -42,10 +42,12 @@ class Recipe:
     nominal : {"category", "present", "subset", "one_vs_rest", "groups"}, default="subset"
         Form of a nominal split: a branch per declared category, a branch per category that occurs in the node, two groups of
         categories, one category against the rest, or any number of groups that C4.5's greedy search merges.
-    ordinal : {"threshold", "category", "present", "groups"}, default="threshold"
-        Form of a split on an ordinal feature: at a place in the order, or as for a nominal one.
-    continuous : {"threshold", "refuse"}, default="threshold"
-        Continuous features are split at a threshold, or refused; then columns of integers are taken as nominal.
+    ordinal : {"threshold", "category", "present", "groups", "intervals"}, default="threshold"
+        Form of a split on an ordinal feature: at a place in the order, as for a nominal one, or a branch per interval.
+    continuous : {"threshold", "intervals", "refuse"}, default="threshold"
+        Continuous features are split at a threshold; with a branch per interval of the node's values, which merge while the
+        classes of neighbours hardly differ (ChiMerge, Kerber 1992) and while one is too small for a branch; or refused, and then
+        columns of integers are taken as nominal.
     missing : {"error", "fractional", "direction", "majority", "branch", "surrogate"}, default="direction"
         What happens to a sample whose tested value is missing: refused, sent down every branch with a share of its weight, sent
         to the side that gained most in training, to the branch of most known weight, to a branch of its own, or as a test of
@@ -62,6 +64,8 @@ class Recipe:
     References
     ----------
     Breiman, L., Friedman, J. H., Olshen, R. A. and Stone, C. J. (1984). Classification and Regression Trees. Wadsworth.
+
+    Kerber, R. (1992). ChiMerge: Discretization of Numeric Attributes. AAAI-92, 123-128.
 
     Quinlan, J. R. (1986). Induction of Decision Trees. Machine Learning, 1, 81-106.
 
@@ -105,7 +109,8 @@ class Limits:
     ratio, where the plain one competes. `max_split_p_value` is the largest probability that the classes are as far from being
     independent of a split's branches by chance, by Pearson's chi-square test. `min_impurity_decrease` is scikit-learn's:
     weight(node) / weight(root) * gain per unit weight must reach it. With `max_leaf_nodes` the nodes of largest weight * gain
-    are split first.
+    are split first. `merge_p_value` is the probability, were the classes independent of it, of a chi-square as large as that
+    which keeps two neighbouring intervals apart (K - 1 degrees of freedom for K classes); at most `max_intervals` are left.
     """
 
     max_depth: int | None = None
@@ -123,6 +128,8 @@ class Limits:
     max_surrogates: int = 5
     surrogate_agreement: str = "all"  # rpart's surrogatestyle: 0 = "all" samples that know the node's value, 1 = "known"
     no_surrogate: str = "majority"  # or "stop": rpart's usesurrogate, 2 or 1
+    merge_p_value: float = 0.1
+    max_intervals: int | None = None
     max_features: int | None = None
     seed: int = 0
 

@@ -18,6 +18,7 @@ from fasttree._impurity cimport (
 from fasttree._median cimport (
     find_medians, gain_of_parts, gain_of_sides, lay_out_codes, lay_out_list, median_of_part, move_group, move_sample, start_sides,
 )
+from fasttree._intervals cimport merge_intervals
 from fasttree._merge cimport Merge, branches_admitted, merge_groups
 from fasttree._types cimport *
 
@@ -1296,7 +1297,7 @@ cdef inline double split_information(
     cdef double info
     if p.missing == FRACTIONAL or (p.missing == OWN_BRANCH and cut.missing >= 0) or cut.form == KNOWN_CUT:
         apart = lost.weight
-    if cut.form == BRANCH_CUT:
+    if cut.form == BRANCH_CUT or cut.form == INTERVAL_CUT:
         for i in range(q):
             parts += xlogx(<double> s.group_w[i] * p.unit)
     else:
@@ -1335,7 +1336,7 @@ cdef inline Cut branch_per_block(
 
 cdef inline int32_t form_of(const Problem* p, int32_t f) noexcept nogil:
     """How a feature is split."""
-    cdef int32_t form = ORDERED
+    cdef int32_t form = p.continuous
     if p.kind[f] == NOMINAL:
         form = p.nominal
     elif p.kind[f] == ORDINAL:
@@ -1406,6 +1407,11 @@ cdef inline Cut scan_feature(
         known_at_least = max(at_least - apart, 0.0) if at_least > -INFINITY else at_least
     if form == DECLARED or form == PRESENT:
         cut = branch_per_group(p, s, total, q, f)
+    elif form == INTERVALS:
+        q = merge_intervals(p, s, q)
+        cut = branch_per_group(p, s, total, q, f)
+        if cut.form == BRANCH_CUT:
+            cut.form = INTERVAL_CUT
     elif form == MERGED:
         cut = branch_per_block(p, s, total, q, f, node.weight)
     elif form == SUBSET or form == ONE_VS_REST:

@@ -6,6 +6,7 @@ predicts and how well it fits the samples it was grown on.  This file knows no e
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from ._surrogates import Surrogates
 from ._table import Kind, Schema
-from ._tree import CATEGORY, KNOWN, STOP, THRESHOLD, Tree
+from ._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree
 
 __all__ = ["export_text"]
 
@@ -128,9 +129,21 @@ class _Writer:
         if surrogates is not None:
             tested = surrogates.kind == THRESHOLD
             pairs |= set(zip(surrogates.feature[tested].tolist(), surrogates.threshold[tested].tolist(), strict=True))
-        self.thresholds = threshold_texts(pairs)
+        self.thresholds = threshold_texts(pairs | set(self.all_cuts()))
         self.child_start = tree.child_start()
         self.answers: list[int] = tree.label.tolist() if labels else []
+
+    def all_cuts(self) -> Iterator[tuple[int, float]]:
+        """Features and the places where their intervals meet."""
+        for node in np.flatnonzero(self.tree.kind == INTERVALS).tolist():
+            for cut in self.cuts_of(node):
+                yield int(self.tree.feature[node]), cut
+
+    def cuts_of(self, node: int) -> list[float]:
+        assert self.tree.cut_start is not None
+        assert self.tree.cut is not None
+        cuts: list[float] = self.tree.cut[self.tree.cut_start[node] : self.tree.cut_start[node + 1]].tolist()
+        return cuts
 
     def lines(self, max_depth: float) -> Iterator[str]:
         if self.tree.n_branches[0] == 0:
@@ -243,6 +256,10 @@ class _Writer:
             threshold = float(tree.threshold[node])
             text = self.threshold_text(feature, threshold)
             return [f"{name} <= {text}{self.interval(node)}", f"{name} > {text}"]
+        if kind == INTERVALS:
+            places = [self.threshold_text(feature, cut) for cut in self.cuts_of(node)]
+            between = [f"{low} < {name} <= {high}" for low, high in itertools.pairwise(places)]
+            return [f"{name} <= {places[0]}", *between, f"{name} > {places[-1]}"]
         if kind == CATEGORY:
             return [f"{name} = {category}" for category in categories]
         groups: list[list[str]] = [[] for _ in range(n_branches)]

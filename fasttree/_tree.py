@@ -17,9 +17,9 @@ from fasttree._core import breadth_first
 if TYPE_CHECKING:
     from fasttree._surrogates import Surrogates
 
-__all__ = ["CATEGORY", "KNOWN", "LEAF", "NOMINAL", "SHARES", "STOP", "THRESHOLD", "Tree"]
+__all__ = ["CATEGORY", "INTERVALS", "KNOWN", "LEAF", "NOMINAL", "SHARES", "STOP", "THRESHOLD", "Tree"]
 
-LEAF, THRESHOLD, NOMINAL, CATEGORY, KNOWN = 0, 1, 2, 3, 4  # Tree.kind
+LEAF, THRESHOLD, NOMINAL, CATEGORY, KNOWN, INTERVALS = 0, 1, 2, 3, 4, 5  # Tree.kind
 SHARES, STOP = -1, -2  # Tree.missing, besides the branches 0, 1, ...
 
 TASKS = ("classification", "regression")
@@ -47,6 +47,7 @@ ARRAYS: dict[str, tuple[type[np.generic], int]] = {
 EQUAL_LOSSES = 1e-12  # relative: of classes whose expected losses are so close the first is the answer
 # float64 (n,), or None where a tree does not have them
 OPTIONAL_ARRAYS = ("estimated_errors", "lower", "upper")
+CUTS = ("cut_start", "cut")
 
 
 class Tree:
@@ -68,7 +69,8 @@ class Tree:
         Tested feature, -1 at a leaf.
     kind : array of uint8, shape (n,)
         `LEAF`, `THRESHOLD` (x <= threshold to branch 0, else 1; on the code of an ordinal feature), `NOMINAL` (by table),
-        `CATEGORY` (branch = code - 1) or `KNOWN` (known to branch 0, missing to 1).
+        `CATEGORY` (branch = code - 1), `KNOWN` (known to branch 0, missing to 1) or `INTERVALS` (branch = how many cuts are
+        below x).
     threshold : array of float64, shape (n,)
         NaN unless `THRESHOLD`.
     missing : array of int32, shape (n,)
@@ -94,6 +96,9 @@ class Tree:
     lower, upper : array of float64, shape (n,), or None, default None
         Soft thresholds: a value between the two goes to both branches in part (Quinlan 1993, chapter 8).  NaN unless
         `THRESHOLD`, where ``lower <= threshold <= upper``.  Both or neither.
+    cut_start, cut : array of int64, shape (n + 1,), and of float64, shape (m,), or None, default None
+        The cuts of an `INTERVALS` node ``i``, ascending: ``cut[cut_start[i]:cut_start[i + 1]]``, one fewer than branches; an
+        ordinal feature is cut by code.  None: there is no such node.
     surrogates : Surrogates or None, default None
         Tests of other features, asked in their order where the tested value is missing; `missing` is for samples on which none
         of them decides.
@@ -127,6 +132,8 @@ class Tree:
     estimated_errors: npt.NDArray[np.float64] | None
     lower: npt.NDArray[np.float64] | None
     upper: npt.NDArray[np.float64] | None
+    cut_start: npt.NDArray[np.int64] | None
+    cut: npt.NDArray[np.float64] | None
     surrogates: Surrogates | None
     loss: npt.NDArray[np.float64] | None
 
@@ -138,6 +145,8 @@ class Tree:
         estimated_errors: npt.ArrayLike | None = None,
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
+        cut_start: npt.ArrayLike | None = None,
+        cut: npt.ArrayLike | None = None,
         surrogates: Surrogates | None = None,
         loss: npt.ArrayLike | None = None,
         **arrays: npt.ArrayLike,
@@ -153,6 +162,8 @@ class Tree:
             setattr(self, name, _read_only(name, arrays[name], dtype, n_dimensions))
         for name, array in zip(OPTIONAL_ARRAYS, (estimated_errors, lower, upper), strict=True):
             setattr(self, name, None if array is None else _read_only(name, array, np.float64, 1))
+        self.cut_start = None if cut_start is None else _read_only("cut_start", cut_start, np.int64, 1)
+        self.cut = None if cut is None else _read_only("cut", cut, np.float64, 1)
         self.surrogates = surrogates
         self.loss = None if loss is None else _read_only("loss", loss, np.float64, 2)
 
@@ -168,6 +179,9 @@ class Tree:
         table_size: npt.NDArray[np.int64],
         table_code: npt.NDArray[np.uint32],
         table_branch: npt.NDArray[np.int32],
+        cut_start: npt.NDArray[np.int64] | None = None,
+        cut_size: npt.NDArray[np.int64] | None = None,
+        cut: npt.NDArray[np.float64] | None = None,
         surrogates: Surrogates | None = None,
         loss: npt.NDArray[np.float64] | None = None,
         **fields: npt.NDArray[Any] | None,
@@ -184,6 +198,10 @@ class Tree:
             Node ``i`` owns the entries ``table_start[i]:table_start[i] + table_size[i]``, in any order of nodes; the size is 0
             unless the node is `NOMINAL`.
         table_code, table_branch : array, shape (m,)
+            As for `Tree`.
+        cut_start, cut_size : array of int64, shape (n,), or None
+            The same for the cuts of `INTERVALS` nodes.
+        cut : array of float64, shape (m,), or None
             As for `Tree`.
         surrogates : Surrogates or None, default None
             Of the nodes in the order of their growth.
@@ -203,9 +221,7 @@ class Tree:
         starts = 1 + np.cumsum(children, dtype=np.int64)
         new_first_child = np.full(order.size, -1, np.int32)
         new_first_child[inner] = (starts - children)[inner]
-        sizes = table_size[order]
-        new_table_start = _offsets(sizes)
-        entries = np.repeat(table_start[order] - new_table_start[:-1], sizes) + np.arange(new_table_start[-1])
+        new_table_start, entries = _gather(table_start[order], table_size[order])
         return cls(
             task=task,
             n_features=n_features,
@@ -215,6 +231,7 @@ class Tree:
             table_start=new_table_start,
             table_code=table_code[entries],
             table_branch=table_branch[entries],
+            **_cuts_of(cut_start, cut_size, cut, order),
             surrogates=None if surrogates is None else surrogates.of_nodes(order),
             loss=loss,
             **{name: array[order] for name, array in fields.items() if array is not None},
@@ -326,9 +343,11 @@ class Tree:
         new_id = np.full(self.node_count + 1, -1, np.int32)  # the last entry serves the parent of the root: -1
         new_id[kept] = np.arange(kept.size, dtype=np.int32)
         leaf = nodes[kept] | (self.n_branches[kept] == 0)
-        tables = np.where(leaf, 0, np.diff(self.table_start)[kept])
-        table_start = _offsets(tables)
-        entries = np.repeat(self.table_start[kept] - table_start[:-1], tables) + np.arange(table_start[-1])
+        table_start, entries = _gather(self.table_start[kept], np.where(leaf, 0, np.diff(self.table_start)[kept]))
+        cut_size = None
+        if self.cut_start is not None:
+            cut_size = np.diff(self.cut_start)
+            cut_size[kept[leaf]] = 0
 
         def field(name: str, at_leaf: float) -> Any:
             if getattr(self, name) is None:
@@ -357,6 +376,7 @@ class Tree:
             gain=field("gain", 0.0),
             lower=field("lower", np.nan),
             upper=field("upper", np.nan),
+            **_cuts_of(self.cut_start, cut_size, self.cut, kept),
             surrogates=None if self.surrogates is None else self.surrogates.of_nodes(kept, leaf),
             loss=self.loss,
         )
@@ -373,6 +393,7 @@ class Tree:
         self._check_numbering()
         self._check_tests()
         self._check_tables()
+        self._check_cuts()
         if self.surrogates is not None:
             self.surrogates.check(self)
         # a sum of finite weights may still overflow: it then fails its comparison
@@ -433,8 +454,8 @@ class Tree:
     def _check_tests(self) -> None:
         leaf = self.n_branches == 0
         kind, missing = self.kind, self.missing
-        allowed = (kind <= KNOWN) & ((kind == LEAF) == leaf)
-        _require(allowed, f"kind must be {LEAF} at a leaf and {THRESHOLD} to {KNOWN} elsewhere")
+        allowed = (kind <= INTERVALS) & ((kind == LEAF) == leaf)
+        _require(allowed, f"kind must be {LEAF} at a leaf and {THRESHOLD} to {INTERVALS} elsewhere")
         _require((kind != KNOWN) | (self.n_branches == 2), "a known test must have 2 branches")
         third = (self.n_branches == 3) & (missing == 2)
         _require(
@@ -475,6 +496,22 @@ class Tree:
         ascending[1:] = (codes[1:] > codes[:-1]) | (owner[1:] != owner[:-1])
         _require((codes > 0) & ascending, "table_code must hold codes from 1 on, ascending", owner)
         _require((branches >= 0) & (branches < self.n_branches[owner]), "table_branch must be a branch of the node", owner)
+
+    def _check_cuts(self) -> None:
+        sizes = np.where(self.kind == INTERVALS, self.n_branches - 1, 0)
+        if self.cut_start is None or self.cut is None:
+            if sizes.any() or self.cut is not None or self.cut_start is not None:
+                raise ValueError("cut_start, cut: a tree with an intervals test must have both, another neither")
+            return
+        for name, array, dtype in (("cut_start", self.cut_start, np.int64), ("cut", self.cut, np.float64)):
+            if array.dtype != dtype or array.ndim != 1 or array.flags.writeable:
+                raise ValueError(f"{name}: must be a read-only 1-D array of {dtype.__name__}")
+        if not sizes.any() or not np.array_equal(self.cut_start, _offsets(sizes)) or self.cut.size != self.cut_start[-1]:
+            raise ValueError("cut_start: every intervals test must own one cut fewer than branches, and nothing else may")
+        owner = np.repeat(np.arange(self.node_count), sizes)
+        ascending = np.isfinite(self.cut)
+        ascending[1:] &= (self.cut[1:] > self.cut[:-1]) | (owner[1:] != owner[:-1])
+        _require(ascending, "cut must be finite and ascending", owner)
 
     def _check_samples(self) -> None:
         leaf, empty = self.n_branches == 0, self.weight == 0
@@ -527,13 +564,15 @@ class Tree:
             return NotImplemented
         plain = ("task", "n_features", "surrogates")
         return all(getattr(self, name) == getattr(other, name) for name in plain) and all(
-            _same_bits(getattr(self, name), getattr(other, name)) for name in (*ARRAYS, *OPTIONAL_ARRAYS, "loss")
+            _same_bits(getattr(self, name), getattr(other, name)) for name in (*ARRAYS, *OPTIONAL_ARRAYS, *CUTS, "loss")
         )
 
     __hash__ = None  # type: ignore[assignment]  # equal by content, and the content may be large
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS, "surrogates", "loss")}
+        return {
+            name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS, *CUTS, "surrogates", "loss")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]  # unpickled arrays are writeable until the constructor has seen them
@@ -589,6 +628,25 @@ def _offsets(sizes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     offsets = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
+
+
+def _gather(starts: npt.NDArray[np.int64], sizes: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where pieces of an array begin once they stand one after the other, and the entries that they are made of."""
+    offsets = _offsets(sizes)
+    return offsets, np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+
+
+def _cuts_of(
+    start: npt.NDArray[np.int64] | None,
+    size: npt.NDArray[np.int64] | None,
+    cut: npt.NDArray[np.float64] | None,
+    nodes: npt.NDArray[Any],
+) -> dict[str, Any]:
+    """The arrays of cuts of some nodes, in their order; none where none has any."""
+    if start is None or size is None or cut is None or not size[nodes].any():
+        return {}
+    offsets, entries = _gather(start[nodes], size[nodes])
+    return {"cut_start": offsets, "cut": cut[entries]}
 
 
 def _same_bits(a: npt.NDArray[Any] | None, b: npt.NDArray[Any] | None) -> bool:

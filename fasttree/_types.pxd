@@ -38,6 +38,7 @@ cdef enum NominalForm:
     ONE_VS_REST   # one category against the others
     ORDERED       # a threshold on the code (ordinal features)
     MERGED        # any number of groups of categories, merged greedily (C4.5)
+    INTERVALS     # adjacent intervals of values, merged from the bottom (ChiMerge)
 
 cdef enum MissingPolicy:
     REFUSE
@@ -64,6 +65,7 @@ cdef enum CutForm:
     GROUP_CUT      # two groups of categories
     BRANCH_CUT     # a branch per category
     MERGE_CUT      # a branch per group of categories; the last one may take those in no group
+    INTERVAL_CUT   # a branch per interval of values
 
 cdef enum Rank:        # how the splits of different features compete
     GAIN
@@ -82,6 +84,7 @@ cdef enum NodeKind:
     NODE_NOMINAL
     NODE_CATEGORY
     NODE_KNOWN
+    NODE_INTERVALS
 
 cdef enum:
     TO_SHARES = -1
@@ -219,6 +222,7 @@ cdef struct Problem:
     int32_t sweep
     int32_t nominal
     int32_t ordinal
+    int32_t continuous             # ORDERED or INTERVALS
     int32_t missing
     int32_t ratio          # a Rank: not 0 where the gain ratio counts
     bint release8
@@ -258,6 +262,8 @@ cdef struct Problem:
     const Exact* zero_deviation    # and of weight x deviation
     const int64_t* xlogx           # TABLE: x log2 x in fixed point
     double xlogx_unit
+    float least_difference         # INTERVALS: 1 + the chi-square that neighbours must exceed to stay apart
+    int64_t max_intervals
     const int8_t* monotone         # by feature: whether values rise (1) or fall (-1) with it; NULL: nothing is asked
     const FeatureSets* sets        # NULL: any features may stand on a path
 
@@ -305,6 +311,12 @@ cdef struct Imitation:             # a test of another feature, in place of a no
     int32_t low_branch         # threshold: branch of its lower side; -1: by category
 
 
+cdef struct Neighbours:            # two adjacent intervals
+    float difference
+    int32_t left                   # first group of the left one
+    int32_t stamp                  # the left one's, when they were compared
+
+
 cdef struct Scratch:
     double* a
     double* b
@@ -347,6 +359,10 @@ cdef struct Scratch:
     double* pair_info              # block x block: information of the two as one, minus their own where that is enough
     int64_t most_blocks            # rows of pair_info
     int32_t* block_of              # block of each group, -1: none
+    Neighbours* pairs              # intervals: a heap, three times as many as groups
+    int32_t* following             # by the first group of an interval: that of the next and of the one before
+    int32_t* preceding
+    int32_t* stamp                 # how often its right-hand pair has changed; -1: merged into another
 
 
 cdef inline uint32_t row_of(entry_t entry) noexcept nogil:

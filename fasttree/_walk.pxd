@@ -3,7 +3,7 @@
 from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from fasttree._types cimport NODE_CATEGORY, NODE_KNOWN, NODE_THRESHOLD, TO_SHARES, TO_STOP, real_t
+from fasttree._types cimport NODE_CATEGORY, NODE_INTERVALS, NODE_KNOWN, NODE_THRESHOLD, TO_SHARES, TO_STOP, real_t
 
 
 cdef struct Flat:                  # the arrays of a finished tree
@@ -17,6 +17,8 @@ cdef struct Flat:                  # the arrays of a finished tree
     const uint32_t* table_code
     const int32_t* table_branch
     const double* weight
+    const int64_t* cut_start   # intervals; NULL: there are none
+    const double* cut
     const double* lower        # soft thresholds; NULL: all are hard
     const double* upper
     const int64_t* surrogate_start     # tests to ask where the tested value is missing; NULL: there are none
@@ -58,6 +60,20 @@ cdef inline int32_t branch_in_table(
     return branches[low] if low < stop and codes[low] == code else NO_BRANCH
 
 
+cdef inline int32_t cuts_below(const double* cuts, int64_t start, int64_t stop, double x) noexcept nogil:
+    """How many of a part of an array, ascending, are smaller than x."""
+    cdef int64_t low = start
+    cdef int64_t high = stop
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) // 2
+        if cuts[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return <int32_t> (low - start)
+
+
 cdef inline int32_t known_branch(const Flat* t, int32_t node, double x) noexcept nogil:
     """Branch of a value at an inner node; NO_BRANCH if it is missing or unknown there."""
     cdef uint8_t kind = t.kind[node]
@@ -65,6 +81,8 @@ cdef inline int32_t known_branch(const Flat* t, int32_t node, double x) noexcept
         return NO_BRANCH if isnan(x) else x > t.threshold[node]
     if kind == NODE_KNOWN:
         return 1 if isnan(x) else 0
+    if kind == NODE_INTERVALS:
+        return NO_BRANCH if isnan(x) else cuts_below(t.cut, t.cut_start[node], t.cut_start[node + 1], x)
     if not x >= 1:
         return NO_BRANCH
     if kind == NODE_CATEGORY:

@@ -21,6 +21,8 @@ from ._parameters import (
     REGRESSION_PRUNING_RULES,
     Rule,
     is_amount,
+    is_integer,
+    is_number,
 )
 from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Recipe
 from ._table import Feature
@@ -217,6 +219,11 @@ class TreeClassifier(_ByRecipe, BaseClassifier):
     max_split_p_value : float or None, default=None
         A node is split only if the probability, under independence, of classes that depend so much on its branches is at most
         this, by Pearson's chi-square test (Quinlan 1986).  None: no test.
+    merge_p_value : float, default=0.1
+        With intervals: neighbouring ones merge unless, were the classes independent of which of the two a sample is in, a
+        chi-square as large as theirs had at most this probability (Kerber 1992).
+    max_intervals : int or None, default=None
+        With intervals: most of them at a node.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None
@@ -299,12 +306,25 @@ class TreeClassifier(_ByRecipe, BaseClassifier):
     critical_value: float | None = None
     max_p_value: float = 0.05
     max_split_p_value: float | None = None
+    merge_p_value: float = 0.1
+    max_intervals: int | None = None
     priors: Mapping[Any, float] | ArrayLike | None = None
     loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
     _default = CART_CLASSIFICATION
-    _rules = {**CLASSIFIER_RULES, **COST_RULES, **PRUNING_RULES, **_OF_A_RECIPE, "recipe": _recipe_rule(list(RECIPES))}
+    _rules = {
+        **CLASSIFIER_RULES,
+        **COST_RULES,
+        **PRUNING_RULES,
+        **_OF_A_RECIPE,
+        "recipe": _recipe_rule(list(RECIPES)),
+        "merge_p_value": (lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1], such as 0.1"),
+        "max_intervals": (
+            lambda value: value is None or (is_integer(value) and value >= 2),
+            "an integer >= 2, or None for no limit",
+        ),
+    }
 
 
 @dataclass(kw_only=True, eq=False, repr=False, match_args=False)

@@ -21,7 +21,7 @@ from ._base import BaseClassifier, FittedModel, LogProbability
 from ._induction import Conditions, Drafts, Induction, PlacedSamples
 from ._parameters import COMMON_RULES, FLAG, check_same_length, check_sample_weight, is_number
 from ._table import Category, Kind, Schema, encode_classes, encode_table
-from ._tree import KNOWN
+from ._tree import INTERVALS, KNOWN
 from .estimators import C45Classifier
 
 __all__ = ["C45Rules", "Condition", "Rule"]
@@ -392,6 +392,10 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[mi
         if any((tree.kind == KNOWN).any() for tree in trees):
             raise ValueError(
                 "the tree tests whether a value is missing, which no condition of a rule can say: fill in missing values"
+            )
+        if any((tree.kind == INTERVALS).any() for tree in trees):
+            raise ValueError(
+                "the tree has a branch per interval, and a condition of a rule has one threshold: use continuous='threshold'"
             )
         table = encode_table(X, model.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
         classes, codes = encode_classes(y)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import naive_surrogates
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2, chi2_contingency
 
 from fasttree._constraints import FREE, Constraints
 from fasttree._recipe import Limits, Recipe
@@ -53,6 +53,7 @@ class Node:
     feature: int = -1
     threshold: float = math.nan
     table: dict[int, int] = field(default_factory=dict)
+    cuts: list[float] = field(default_factory=list)
     children: list[Node] = field(default_factory=list)
     missing: Missing = "stop"
     gain: float = 0.0
@@ -115,6 +116,7 @@ class Split:
     """Of two candidates of one feature that tie, the one with the smaller order wins."""
     threshold: float = math.nan
     table: dict[int, int] = field(default_factory=dict)
+    cuts: list[float] = field(default_factory=list)
     missing: Missing = "stop"
     left_out: list[Part] = field(default_factory=list)
     """Samples with a missing value that do not count for the gain: they go where `missing` says."""
@@ -197,6 +199,7 @@ def grow_node(
         feature=split.feature,
         threshold=split.threshold,
         table=split.table,
+        cuts=split.cuts,
         children=children,
         missing=split.missing,
         gain=split.gain,
@@ -472,6 +475,8 @@ def candidates(problem: Problem, parts: list[Part], feature: int, used: frozense
         splits = threshold_splits(feature, by_value)
     elif form in ("subset", "one_vs_rest"):
         splits = group_splits(problem, feature, by_value)
+    elif form == "intervals":
+        splits = interval_splits(problem, feature, by_value)
     elif feature in used:
         return []
     elif len(by_value) < 2:
@@ -491,6 +496,47 @@ def threshold_splits(feature: int, by_value: dict[Any, list[Part]]) -> list[Spli
         cut = midpoint(float(a), float(b))
         splits.append(Split(feature, "threshold", [left, right], order=(cut,), threshold=cut))
     return splits
+
+
+def interval_splits(problem: Problem, feature: int, by_value: dict[Any, list[Part]]) -> list[Split]:
+    """A branch per interval that is left when neighbours merge (Kerber 1992, ChiMerge); none if one is left."""
+    limits = problem.limits
+    critical = np.float32(1 + chi2.isf(limits.merge_p_value, max(problem.n_classes - 1, 1)))
+    most = limits.max_intervals or len(by_value)
+    intervals = [[value] for value in sorted(by_value)]
+
+    def parts_of(interval: list[Any]) -> list[Part]:
+        return [part for value in interval for part in by_value[value]]
+
+    def is_small(interval: list[Any]) -> bool:
+        parts = parts_of(interval)
+        return len(parts) < limits.min_samples_leaf or not reaches(weight(parts), limits.min_weight_leaf)
+
+    while True:
+        pairs = []
+        for i, (one, other) in enumerate(itertools.pairwise(intervals)):
+            difference = chi_square([class_weights(problem, parts_of(interval)) for interval in (one, other)])
+            if difference <= critical or len(intervals) > most or is_small(one) or is_small(other):
+                pairs.append((difference, i))
+        if not pairs:
+            break
+        _, i = min(pairs)
+        intervals[i : i + 2] = [intervals[i] + intervals[i + 1]]
+    if len(intervals) < 2:
+        return []
+    cuts = [midpoint(float(below[-1]), float(above[0])) for below, above in itertools.pairwise(intervals)]
+    return [Split(feature, "intervals", [parts_of(interval) for interval in intervals], order=(), cuts=cuts)]
+
+
+def chi_square(rows: list[list[float]]) -> np.float32:
+    """1 + Pearson's statistic, in single precision, so that what rounding alone sets apart is equal."""
+    columns, total = [math.fsum(column) for column in zip(*rows, strict=True)], math.fsum(itertools.chain(*rows))
+    terms = []
+    for row in rows:
+        for count, column in zip(row, columns, strict=True):
+            expected = math.fsum(row) * column / total
+            terms.append((count - expected) ** 2 / expected if expected else 0.0)
+    return np.float32(1 + math.fsum(terms))
 
 
 def midpoint(a: float, b: float) -> float:
@@ -627,7 +673,8 @@ def splits_with_own_branch(
 ) -> list[Split]:
     """The missing values get one more branch; or they are all that is told apart, which wins a tie."""
     own = [
-        replace(split, branches=[*split.branches, missing], missing=len(split.branches), order=(1, *split.order)) for split in splits
+        replace(split, branches=[*split.branches, missing], missing=len(split.branches), order=(1, *split.order))
+        for split in splits
     ]
     known = [part for here in by_value.values() for part in here]
     return [*own, Split(feature, "known", [known, missing], order=(0,), missing=1)] if known else []
@@ -801,6 +848,10 @@ def branch_of(node: Node, row: Sequence[Any]) -> int | None:
         if isinstance(value, int | np.integer) and value == 0:
             return None
         return 0 if value <= node.threshold else 1
+    if node.kind == "intervals":
+        if isinstance(value, int | np.integer) and value == 0:
+            return None
+        return sum(cut < value for cut in node.cuts)
     if node.kind == "known":
         return None if isinstance(value, int | np.integer) and value == 0 else 0
     if node.kind == "category":

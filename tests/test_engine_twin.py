@@ -23,7 +23,7 @@ from fasttree._tree import SHARES, STOP, Tree
 
 ANY_GAIN = -math.inf
 ENTROPY = replace(CART_CLASSIFICATION, impurity="entropy")
-KIND_NAMES = ("leaf", "threshold", "nominal", "category", "known")
+KIND_NAMES = ("leaf", "threshold", "nominal", "category", "known", "intervals")
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ def as_nodes(tree: Tree) -> naive.Node:
                 feature=int(tree.feature[i]),
                 threshold=float(tree.threshold[i]),
                 table=table,
+                cuts=[] if tree.cut is None else tree.cut[tree.cut_start[i] : tree.cut_start[i + 1]].tolist(),
                 missing=names.get(missing, missing),
                 gain=float(tree.gain[i]),
             )
@@ -121,7 +122,7 @@ def outline(node: naive.Node, depth: int = 0) -> Iterator[str]:
 def test_of(node: naive.Node) -> tuple[Any, ...]:
     """What must agree exactly."""
     threshold = node.threshold if node.kind == "threshold" else None
-    return (node.n_samples, node.kind, node.feature, threshold, node.table, node.missing, len(node.children))
+    return (node.n_samples, node.kind, node.feature, threshold, node.table, node.cuts, node.missing, len(node.children))
 
 
 test_of.__test__ = False  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from trees import NODE_FIELDS, Node, chain, nested, random_trees
 from fasttree import CARTClassifier, CARTRegressor, Tree, _core, _grow, load
 from fasttree._recipe import CART_CLASSIFICATION, CART_REGRESSION, Limits
 from fasttree._table import learn_table
-from fasttree._tree import CATEGORY, KNOWN, NOMINAL, SHARES, STOP, THRESHOLD
+from fasttree._tree import CATEGORY, CUTS, INTERVALS, KNOWN, NOMINAL, SHARES, STOP, THRESHOLD
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 BITS = np.finfo(np.float64)
@@ -176,6 +176,8 @@ def branch_of(node: Node, x: float) -> int:
         return int(x > fields["threshold"])
     if fields["kind"] == CATEGORY:
         return int(x) - 1 if 1 <= x <= len(node.children) else fields["missing"]
+    if fields["kind"] == INTERVALS:
+        return sum(cut < x for cut in node.cuts)
     assert fields["kind"] == NOMINAL
     return dict(node.table).get(int(x), fields["missing"])
 
@@ -229,7 +231,9 @@ ROWS = st.lists(
 @given(tree=random_trees(), rows=ROWS, single=st.booleans(), fortran=st.booleans())
 def test_walk_ends_where_a_walk_from_node_to_node_ends(tree, rows, single, fortran):
     if (tree.missing == SHARES).any():
-        shared = {name: getattr(tree, name) for name in ("parent", "first_child", "n_branches", "table_start", "table_code")}
+        shared = {
+            name: getattr(tree, name) for name in ("parent", "first_child", "n_branches", "table_start", "table_code", *CUTS)
+        }
         fields = {name: getattr(tree, name) for name in NODE_FIELDS} | {
             "missing": np.where(tree.missing == SHARES, STOP, tree.missing)
         }

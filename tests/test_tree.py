@@ -284,7 +284,7 @@ BREAKS = [
     ("parent", 0, 0, "node 0: parent must be the node whose child"),
     ("kind", 4, THRESHOLD, "node 4: kind must be 0 at a leaf"),
     ("kind", 1, LEAF, "node 1: kind must be 0 at a leaf"),
-    ("kind", 1, 5, "node 1: kind must be 0 at a leaf"),
+    ("kind", 1, 6, "node 1: kind must be 0 at a leaf"),
     ("kind", 0, KNOWN, "node 0: a known test must have 2 branches"),
     ("feature", 4, 0, "node 4: feature must be a column"),
     ("feature", 1, 4, "node 1: feature must be a column"),

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fasttree._table import Feature, Kind, Schema
-from fasttree._tree import CATEGORY, KNOWN, LEAF, NOMINAL, SHARES, STOP, THRESHOLD, Tree
+from fasttree._tree import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, SHARES, STOP, THRESHOLD, Tree
 
 OPTIONAL_FIELDS = ("estimated_errors", "lower", "upper")
 NODE_FIELDS = ("feature", "kind", "threshold", "missing", "n_samples", "weight", "value", "impurity", "gain")
@@ -34,6 +34,7 @@ class Node:
     fields: dict[str, Any]
     table: list[tuple[int, int]] = field(default_factory=list)
     children: list[Node] = field(default_factory=list)
+    cuts: list[float] = field(default_factory=list)
 
 
 def leaf(value: list[float], *, n_samples: int | None = None, weight: float | None = None) -> Node:
@@ -51,13 +52,14 @@ def split(
     value: list[float],
     threshold: float = np.nan,
     table: list[tuple[int, int]] | None = None,
+    cuts: list[float] | None = None,
     missing: int = 0,
     n_samples: int | None = None,
     weight: float | None = None,
 ) -> Node:
     node = leaf(value, n_samples=n_samples, weight=weight)
     node.fields |= {"feature": feature, "kind": kind, "threshold": threshold, "missing": missing, "impurity": 0.5, "gain": 0.25}
-    node.table, node.children = table or [], children
+    node.table, node.cuts, node.children = table or [], cuts or [], children
     return node
 
 
@@ -80,8 +82,18 @@ def flat(root: Node, task: str, n_features: int = len(SCHEMA.features)) -> Tree:
         table_start=np.cumsum([0] + [len(node.table) for node in nodes]),
         table_code=np.array([code for node in nodes for code, _ in node.table], np.uint32),
         table_branch=np.array([branch for node in nodes for _, branch in node.table], np.int32),
+        **cuts_of(nodes),
         **{name: [node.fields[name] for node in nodes] for name in (*NODE_FIELDS, *root.fields.keys() & OPTIONAL_FIELDS)},
     )
+
+
+def cuts_of(nodes: list[Node]) -> dict[str, Any]:
+    if not any(node.cuts for node in nodes):
+        return {}
+    return {
+        "cut_start": np.cumsum([0] + [len(node.cuts) for node in nodes]),
+        "cut": np.array([cut for node in nodes for cut in node.cuts]),
+    }
 
 
 def nested(tree: Tree, node: int = 0) -> Node:
@@ -95,6 +107,7 @@ def nested(tree: Tree, node: int = 0) -> Node:
         },
         list(zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True)),
         [nested(tree, child) for child in range(first, first + int(tree.n_branches[node]))],
+        [] if tree.cut is None else tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]].tolist(),
     )
 
 
@@ -114,6 +127,9 @@ def grown(root: Node, random: Random, task: str, n_features: int = len(SCHEMA.fe
         starts[i] = len(entries)
         entries.extend(nodes[i].table)
     table = np.array(entries, np.int64).reshape(-1, 2)
+    cuts = cuts_of(nodes)
+    if cuts:
+        cuts = {"cut_start": cuts["cut_start"][:-1], "cut_size": np.diff(cuts["cut_start"]), "cut": cuts["cut"]}
     tree = flat(root, task, n_features)  # for the dtypes alone
     return Tree.from_growth(
         task=task,
@@ -124,6 +140,7 @@ def grown(root: Node, random: Random, task: str, n_features: int = len(SCHEMA.fe
         table_size=sizes,
         table_code=table[:, 0].astype(np.uint32),
         table_branch=table[:, 1].astype(np.int32),
+        **cuts,
         **{
             name: np.array([node.fields[name] for node in nodes], getattr(tree, name).dtype)
             for name in (*NODE_FIELDS, *root.fields.keys() & OPTIONAL_FIELDS)
@@ -204,12 +221,15 @@ def _random_node(random: Random, task: str, depth: int) -> Node:
         node = leaf(value if task == "classification" else [random.uniform(-1, 1)], n_samples=random.randint(1, 9), weight=weight)
         node.fields["impurity"] = impurity
         return node
-    kind = random.choice([THRESHOLD, NOMINAL, CATEGORY, KNOWN])
-    feature = random.choice({THRESHOLD: [0, 1], KNOWN: [0, 1, 2, 3]}.get(kind, [1, 2, 3]))
+    kind = random.choice([THRESHOLD, NOMINAL, CATEGORY, KNOWN, INTERVALS])
+    feature = random.choice({THRESHOLD: [0, 1], INTERVALS: [0, 1], KNOWN: [0, 1, 2, 3]}.get(kind, [1, 2, 3]))
     categories = SCHEMA.features[feature].categories or ()
-    table, threshold, n_branches = [], np.nan, 2
+    table, cuts, threshold, n_branches = [], [], np.nan, 2
     if kind == THRESHOLD:
         threshold = random.choice([1.5, 2.0, 2.5]) if categories else random.uniform(-100, 100)
+    elif kind == INTERVALS:
+        cuts = sorted(random.sample([1.5, 2.0, 2.5] if categories else [-40.5, 0.0, 0.1, 7.25], random.randint(1, 3)))
+        n_branches = len(cuts) + 1
     elif kind == CATEGORY:
         n_branches = len(categories)
     elif kind == NOMINAL:
@@ -230,7 +250,7 @@ def _random_node(random: Random, task: str, depth: int) -> Node:
         if is_empty:
             children[branch] = leaf(list(value), n_samples=0, weight=0.0)
     node = split(
-        children, feature=feature, kind=kind, value=value, threshold=threshold, table=table, missing=missing,
+        children, feature=feature, kind=kind, value=value, threshold=threshold, table=table, cuts=cuts, missing=missing,
         n_samples=n_samples, weight=weight,
     )  # fmt: skip
     node.fields |= {"impurity": impurity, "gain": random.random()}
