@@ -21,7 +21,7 @@ from test_constraints import assert_same_tree
 from test_engine_twin import EncodedTable, grow_compiled, grow_naive, rows_like
 
 from fasttree import Recipe as PublicRecipe
-from fasttree import TreeClassifier, TreeRegressor, _core, _document, _grow, _text
+from fasttree import C45Rules, TreeClassifier, TreeRegressor, _core, _document, _grow, _text
 from fasttree._constraints import FREE, Constraints
 from fasttree._recipe import CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
 from fasttree._table import Table, encode_classes, learn_table
@@ -150,6 +150,14 @@ def test_estimators_by_recipe_take_intervals_and_their_limits(data: Path) -> Non
         model.set_params(merge_p_value=0).fit(X, y)
     with pytest.raises(ValueError, match="continuous='intervals' and a numeric target"):
         TreeRegressor(recipe={"continuous": "intervals", "missing": "error"}).fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+def test_rules_of_a_tree_with_intervals_are_refused() -> None:
+    X, y = np.arange(9.0)[:, None], np.repeat([0, 1, 0], 3)
+    model = TreeClassifier(recipe={"continuous": "intervals", "missing": "error"}).fit(X, y)
+    assert model.tree_.n_branches[0] == 3
+    with pytest.raises(ValueError, match="the tree has a branch per interval"):
+        C45Rules.from_tree(model, X, y)
 
 
 def test_competing_splits_tell_their_intervals() -> None:
