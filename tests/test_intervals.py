@@ -20,8 +20,8 @@ from strategies import SmallTable, limits, tables
 from test_constraints import assert_same_tree
 from test_engine_twin import EncodedTable, grow_compiled, grow_naive, rows_like
 
-from fasttree import Recipe as PublicRecipe
 from fasttree import C45Rules, TreeClassifier, TreeRegressor, _core, _document, _grow, _text
+from fasttree import Recipe as PublicRecipe
 from fasttree._constraints import FREE, Constraints
 from fasttree._recipe import CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
 from fasttree._table import Table, encode_classes, learn_table
