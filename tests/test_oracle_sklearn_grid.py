@@ -1,4 +1,4 @@
-"""CART against scikit-learn over a grid of parameters together: weights, pruning, best-first, monotone, missing values, criteria."""
+"""CART against scikit-learn over a grid of parameters together: weights, pruning, best-first, monotone, missing values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from test_oracle_sklearn import assert_same_tree
 
 from fasttree import CARTClassifier, CARTRegressor
-from test_oracle_sklearn import assert_same_tree
 
 CRITERIA = {
     "gini, two classes": (CARTClassifier, DecisionTreeClassifier, "gini", 2),
