@@ -1203,7 +1203,8 @@ cdef void receive_feature(
             # pure on both sides: nothing can beat it, a later feature cannot win the tie, and its children need no lists
             # (if it is judged by all samples of the node)
             child.done = child.totals.n == 2 or (
-                p.n_classes and not p.weighted and found.missing != TO_HEAVIEST and found.first_gain >= tie_limit(child.totals.risk, child.totals.risk)
+                p.n_classes and not p.weighted and found.missing != TO_HEAVIEST
+                and found.first_gain >= tie_limit(child.totals.risk, child.totals.risk)
             )
     if constant:
         if loose and made.listed:
@@ -1850,7 +1851,7 @@ def grow(
     Parameters
     ----------
     label : (n, n_outputs) class of each target as a column of the class weights, or None for regression
-    y, ysum : (n, n_outputs) targets, and weight x (target - y_centre) in fixed point of quantum `y_unit`; None for classification
+    y, ysum : (n, n_outputs) targets, and weight x (target - y_centre) in fixed point of quantum `y_unit`; None for classes
     target_rank : (n, n_outputs) rank of each target among all, equal ones alike; None but for absolute error
     first_class : (n_outputs + 1,) column of the first class of each target, and their number; None for regression
     y_unit, y_centre : (n_outputs,), or None for classification; so are the bounds

@@ -85,7 +85,8 @@ def to_document(
 
     A test is of kind "threshold", "nominal" (categories per branch), "category" (a branch for each declared category, in their
     order), "known" (known values to child 0, missing ones to child 1) or "intervals" (as many "cuts" as lie below a value lead to
-    its child).  Where "soft_thresholds" is true every threshold has its
+    its child).  The first three may have one more child, the last, for missing values alone.  Where "soft_thresholds" is true
+    every threshold has its
     "lower" and "upper" beside it.  Where "surrogates" is true every test has a list of them: tests of other features, to be
     asked in their order where its own is missing, before what it says of missing values; values up to the threshold go to child
     "low_child", others to the other child.  The column "estimated_errors" stands among the nodes of a tree that has it.
@@ -357,17 +358,24 @@ def _check_fit(tree: Tree, schema: Schema) -> None:
     if tree.n_features != len(schema.features):
         raise ValueError(f"the tree knows {tree.n_features} features, the schema {len(schema.features)}")
     inner = np.flatnonzero(tree.n_branches)
-    feature, kind, threshold, n_branches = (getattr(tree, name)[inner] for name in ("feature", "kind", "threshold", "n_branches"))
-    _check_tests_fit(schema, inner, feature, kind, threshold, n_branches, np.diff(tree.table_start)[inner], tree.table_code)
+    feature, kind, threshold, n_branches, missing = (
+        getattr(tree, name)[inner] for name in ("feature", "kind", "threshold", "n_branches", "missing")
+    )
+    _check_tests_fit(schema, inner, feature, kind, threshold, np.diff(tree.table_start)[inner], tree.table_code)
+    n_categories = np.array([len(feature.categories or ()) for feature in schema.features])[feature]
+    fits = (n_branches == n_categories) | ((n_branches == n_categories + 1) & (missing == n_categories))
+    if (broken := (kind == CATEGORY) & ~fits).any():
+        rule = "a category test needs a branch for each declared category, and may have one more for missing values"
+        raise ValueError(f"node {inner[broken.argmax()]}: {rule}")
     if tree.cut_start is not None and tree.cut is not None:
         owner = np.repeat(np.arange(tree.node_count), np.diff(tree.cut_start))
         by_threshold = np.full(owner.size, THRESHOLD, np.uint8)
         none = np.zeros(owner.size, np.int64)
-        _check_tests_fit(schema, owner, tree.feature[owner], by_threshold, tree.cut, none, none, tree.table_code[:0])
+        _check_tests_fit(schema, owner, tree.feature[owner], by_threshold, tree.cut, none, tree.table_code[:0])
     if (stand_ins := tree.surrogates) is not None:
-        sizes, two = np.diff(stand_ins.table_start), np.full(len(stand_ins), 2)
+        sizes = np.diff(stand_ins.table_start)
         _check_tests_fit(
-            schema, stand_ins.node, stand_ins.feature, stand_ins.kind, stand_ins.threshold, two, sizes, stand_ins.table_code
+            schema, stand_ins.node, stand_ins.feature, stand_ins.kind, stand_ins.threshold, sizes, stand_ins.table_code
         )
 
 
@@ -377,7 +385,6 @@ def _check_tests_fit(
     feature: npt.NDArray[np.int32],
     kind: npt.NDArray[np.uint8],
     threshold: npt.NDArray[np.float64],
-    n_branches: npt.NDArray[Any],
     table_size: npt.NDArray[np.int64],
     table_code: npt.NDArray[np.uint32],
 ) -> None:
@@ -389,7 +396,6 @@ def _check_tests_fit(
     rules = [
         ((kind == THRESHOLD) & (feature_kind == Kind.NOMINAL), "a threshold test needs a continuous or ordinal feature"),
         (by_category & (feature_kind == Kind.CONTINUOUS), "a test of categories needs a nominal or ordinal feature"),
-        ((kind == CATEGORY) & (n_branches != n_categories), "a category test needs a branch for each declared category"),
         (
             on_ordinal & ~((threshold >= 1) & (threshold < n_categories)),
             "a threshold on an ordinal feature must lie between its categories",

@@ -387,9 +387,9 @@ def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt
 def _fixed_point_targets(
     values: Floats, weight: npt.NDArray[np.int64] | None, unit: float, impurity: str, divides: bool
 ) -> tuple[npt.NDArray[np.int64], Floats, Floats, Floats, Floats]:
-    """weight x target as multiples of a power of two, per target; those units; centres; bounds of weight x |target| and x deviation.
+    """weight x target as multiples of a power of two; those units; centres; bounds of weight x |target| and x deviation.
 
-    Targets are taken from their centre, the middle of their range, but for Poisson, where the sums themselves are compared.
+    All per target.  Targets are taken from their centre, the middle of their range, but for Poisson, where the sums themselves are compared.
     `divides`: parts of samples may be as light as one unit of weight.
     """
     n_outputs = values.shape[1]

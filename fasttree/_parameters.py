@@ -140,7 +140,7 @@ SURROGATE_DEFAULTS: dict[str, Any] = {"max_surrogates": 5, "surrogate_agreement"
 CART_RULES: dict[str, Rule] = {
     **MIN_GAIN,
     "nominal": one_of("subset", "one_vs_rest"),
-    "missing": one_of("direction", "surrogate", "error"),
+    "missing": one_of("direction", "surrogate", "fractional", "majority", "branch", "error"),
     "max_surrogates": (lambda value: is_integer(value) and value >= 0, "an integer >= 0"),
     "surrogate_agreement": one_of("all", "known"),
     "no_surrogate": one_of("majority", "stop"),

@@ -13,7 +13,7 @@ cdef inline int64_t spread_weight(int64_t weight, double share) noexcept nogil:
 
 
 cdef inline void set_part(const Problem* p, const Block* block, uint32_t row, int64_t weight) noexcept nogil:
-    """Let a part of a sample stand for it.  The sums of its targets follow from the weight, of the whole as the caller gave them."""
+    """Let a part of a sample stand for it.  The sums of its targets follow from the weight, also those of the whole sample."""
     cdef int32_t o
     cdef size_t at
     block.weight[row] = weight

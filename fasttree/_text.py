@@ -168,7 +168,8 @@ class _Writer:
         first, missing = int(tree.first_child[node]), int(tree.missing[node])
         conditions = self.conditions(node)
         notes = [*self.surrogate_notes(node, conditions[0]), *self.missing_notes(node)]
-        if missing >= 0 and tree.kind[node] != KNOWN and self.tells_missing(node):
+        own_branch = missing >= 0 and conditions[missing] == self.is_missing(node)
+        if missing >= 0 and not own_branch and self.tells_missing(node):
             conditions[missing] += f" or missing{self.with_surrogates(node)}"
         result = []
         lines = self.with_empty_leaves_together(node, list(enumerate(conditions, first)))
@@ -194,10 +195,11 @@ class _Writer:
         if self.tree.kind[node] != CATEGORY:
             return lines
         first = int(self.tree.first_child[node])
-        empty = [child for child, _ in lines if self.tree.weight[child] == 0]
+        feature = int(self.tree.feature[node])
+        past = first + len(self.categories[feature])  # missing values, where they have a branch of their own
+        empty = [child for child, _ in lines if self.tree.weight[child] == 0 and child < past]
         if len(empty) < 2:
             return lines
-        feature = int(self.tree.feature[node])
         names = self.set_of([self.categories[feature][child - first] for child in empty])
         together = (empty[0], f"{self.names[feature]} in {names}")
         return [line for line in lines if line[0] not in empty] + [together]
@@ -218,12 +220,15 @@ class _Writer:
         surrogates = self.tree.surrogates
         return " with all surrogates" if surrogates is not None and surrogates.start[node] < surrogates.start[node + 1] else ""
 
+    def is_missing(self, node: int) -> str:
+        return f"{self.names[self.tree.feature[node]]} is missing"
+
     def missing_notes(self, node: int) -> list[str]:
         """Write the line on missing values that follow no branch, if wanted."""
         missing = int(self.tree.missing[node])
         if not self.show_missing or missing >= 0:
             return []
-        lost = f"{self.names[self.tree.feature[node]]} is missing{self.with_surrogates(node)}"
+        lost = f"{self.is_missing(node)}{self.with_surrogates(node)}"
         if missing == STOP:
             return [f"{lost}: {self.outcome(node)}"]
         return [f"{lost}: every branch, as {' : '.join(map(self.number, self.child_weights(node)))}"]
@@ -251,22 +256,27 @@ class _Writer:
         feature, kind, n_branches = int(tree.feature[node]), int(tree.kind[node]), int(tree.n_branches[node])
         name, categories = self.names[feature], self.categories[feature]
         if kind == KNOWN:
-            return [f"{name} is known", f"{name} is missing"]
+            return [f"{name} is known", self.is_missing(node)]
         if kind == THRESHOLD:
             threshold = float(tree.threshold[node])
             text = self.threshold_text(feature, threshold)
-            return [f"{name} <= {text}{self.interval(node)}", f"{name} > {text}"]
+            sides = [f"{name} <= {text}{self.interval(node)}", f"{name} > {text}"]
+            return sides if n_branches == 2 else [*sides, self.is_missing(node)]
         if kind == INTERVALS:
             places = [self.threshold_text(feature, cut) for cut in self.cuts_of(node)]
             between = [f"{low} < {name} <= {high}" for low, high in itertools.pairwise(places)]
             return [f"{name} <= {places[0]}", *between, f"{name} > {places[-1]}"]
         if kind == CATEGORY:
-            return [f"{name} = {category}" for category in categories]
+            own = [self.is_missing(node)] if n_branches > len(categories) else []
+            return [*(f"{name} = {category}" for category in categories), *own]
         groups: list[list[str]] = [[] for _ in range(n_branches)]
         table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
         for code, branch in zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True):
             groups[branch].append(categories[code - 1])
-        return [self.group_text(feature, group) for group in groups]
+        return [
+            self.group_text(feature, group) if group or branch != tree.missing[node] else self.is_missing(node)
+            for branch, group in enumerate(groups)
+        ]
 
     def threshold_text(self, feature: int, threshold: float) -> str:
         if self.ordinal[feature]:

@@ -70,7 +70,7 @@ class Tree:
     kind : array of uint8, shape (n,)
         `LEAF`, `THRESHOLD` (x <= threshold to branch 0, else 1; on the code of an ordinal feature), `NOMINAL` (by table),
         `CATEGORY` (branch = code - 1), `KNOWN` (known to branch 0, missing to 1) or `INTERVALS` (branch = how many cuts are
-        below x).
+        below x).  The first three may have one more branch, the last, for missing values alone.
     threshold : array of float64, shape (n,)
         NaN unless `THRESHOLD`.
     missing : array of int32, shape (n,)

@@ -231,7 +231,7 @@ cdef struct Problem:
     bint draws             # max_features < n_features
     double unit            # weight of one fixed-point quantum
     const double* y_unit   # of the fixed-point sums of each target
-    const double* y_centre # targets are summed less this
+    const double* y_centre  # targets are summed less this
     double total_weight
     double n_cases         # weight of the whole training set, of which these samples may be some
     int64_t max_depth

@@ -570,9 +570,21 @@ class CARTClassifier(BaseClassifier):
         Impurity of a node; entropy in bits.
     nominal : {"subset", "one_vs_rest"}, default="subset"
         A nominal feature splits the categories into two groups, or one category from the rest.
-    missing : {"direction", "surrogate", "error"}, default="direction"
-        A sample whose value is missing goes to the side that gained most in training; or as the surrogates of the test say: tests
-        of other features that imitate it best (Breiman et al. 1984, section 5.3); or is refused.
+    missing : {"direction", "surrogate", "fractional", "majority", "branch", "error"}, default="direction"
+        What becomes of a sample whose tested value is missing, in training and in prediction:
+
+        - "direction": it goes to the side that gained most in training.
+        - "surrogate": as tests of other features say that imitate this one best (Breiman et al. 1984, section 5.3).
+        - "fractional": to both sides, with shares in proportion to their known weight (Quinlan 1993, chapter 3); the answer is
+          that of the leaves by their shares.  A node that weighs less than one sample is not split (where weights are not whole
+          numbers: one of average weight).
+        - "majority": to the side of more known weight, the second on a tie.
+        - "branch": to a third branch of its own, which counts in the gain and must be as large as any leaf; or known against
+          missing is all that a node tests.  Where too few values are missing for a branch they go to the heavier side.
+        - "error": it is refused.
+
+        Samples whose value is missing have no part in the gain of a test by "surrogate", "fractional" and "majority".  Where
+        training saw none a missing value goes to the side of more samples ("direction") or of more weight.
     max_surrogates : int, default=5
         With `missing="surrogate"`: how many of them a node keeps, the most agreeing first; 0: none.
     surrogate_agreement : {"all", "known"}, default="all"
@@ -813,9 +825,21 @@ class CARTRegressor(BaseRegressor):
         medians, which need not be the best of all.
     nominal : {"subset", "one_vs_rest"}, default="subset"
         A nominal feature splits the categories into two groups, or one category from the rest.
-    missing : {"direction", "surrogate", "error"}, default="direction"
-        A sample whose value is missing goes to the side that gained most in training; or as the surrogates of the test say: tests
-        of other features that imitate it best (Breiman et al. 1984, section 5.3); or is refused.
+    missing : {"direction", "surrogate", "fractional", "majority", "branch", "error"}, default="direction"
+        What becomes of a sample whose tested value is missing, in training and in prediction:
+
+        - "direction": it goes to the side that gained most in training.
+        - "surrogate": as tests of other features say that imitate this one best (Breiman et al. 1984, section 5.3).
+        - "fractional": to both sides, with shares in proportion to their known weight (Quinlan 1993, chapter 3); the answer is
+          that of the leaves by their shares.  A node that weighs less than one sample is not split (where weights are not whole
+          numbers: one of average weight).
+        - "majority": to the side of more known weight, the second on a tie.
+        - "branch": to a third branch of its own, which counts in the gain and must be as large as any leaf; or known against
+          missing is all that a node tests.  Where too few values are missing for a branch they go to the heavier side.
+        - "error": it is refused.
+
+        Samples whose value is missing have no part in the gain of a test by "surrogate", "fractional" and "majority".  Where
+        training saw none a missing value goes to the side of more samples ("direction") or of more weight.
     max_surrogates : int, default=5
         With `missing="surrogate"`: how many of them a node keeps, the most agreeing first; 0: none.
     surrogate_agreement : {"all", "known"}, default="all"
