@@ -389,7 +389,8 @@ def _fixed_point_targets(
 ) -> tuple[npt.NDArray[np.int64], Floats, Floats, Floats, Floats]:
     """weight x target as multiples of a power of two; those units; centres; bounds of weight x |target| and x deviation.
 
-    All per target.  Targets are taken from their centre, the middle of their range, but for Poisson, where the sums themselves are compared.
+    All per target.  Targets are taken from their centre, the middle of their range, but for Poisson, where the sums themselves
+    are compared.
     `divides`: parts of samples may be as light as one unit of weight.
     """
     n_outputs = values.shape[1]
