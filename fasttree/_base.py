@@ -36,11 +36,11 @@ from ._parameters import (
     factors_by_priors,
     is_integer,
     is_number,
-    weigh_classes,
+    weigh_samples,
 )
 from ._prune import Samples
 from ._recipe import Limits, Recipe
-from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table
+from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table, target_columns
 from ._tree import STOP, Tree, best_classes
 
 if TYPE_CHECKING:
@@ -188,10 +188,10 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 class LogProbability:
     """The logarithm of the probabilities that a classifier gives."""
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         raise NotImplementedError
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the natural logarithm of `predict_proba`; minus infinity for a class that does not occur.
 
         Parameters
@@ -202,23 +202,25 @@ class LogProbability:
         Returns
         -------
         ndarray of float64, shape (n_samples, n_classes)
+            Of several targets a list of such.
         """
         probability = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(probability)
+            return [np.log(part) for part in probability] if isinstance(probability, list) else np.log(probability)
 
 
 class BaseTree(FittedModel):
     """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
 
     _prunings: ClassVar[dict[str, tuple[str, ...]]] = PRUNINGS  # method to the parameters it is told
+    _takes_several: ClassVar[bool] = False  # whether y may have several columns, each a target
 
     tree_: Tree
     tree_unpruned_: Tree
     pruning_table_: Bunch
     recipe_: Recipe
     max_features_: int
-    n_outputs_ = 1
+    n_outputs_: int
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
@@ -280,7 +282,28 @@ class BaseTree(FittedModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._recipe().missing != "error"
+        tags.target_tags.multi_output = self._takes_several
         return tags
+
+    def _several_targets(self, y: Any) -> list[Any] | None:
+        """The columns of y where they are several targets; an error where the algorithm knows one."""
+        columns = target_columns(y)
+        if columns is not None and not self._takes_several:
+            raise ValueError(
+                f"y has {len(columns)} columns: {type(self).__name__} takes 1 target; fit it to each column, or use CARTClassifier"
+            )
+        return columns
+
+    def _check_pruning_of_several(self, method: str | None, settings: Mapping[str, Any]) -> None:
+        """Of several targets the impurity is known, but no error that prunings could go by."""
+        risk, alpha = settings.get("pruning_risk", "impurity"), settings.get("ccp_alpha")
+        if method is None or (method == "cost_complexity" and risk == "impurity" and not isinstance(alpha, str)):
+            return
+        given = repr(method) if method != "cost_complexity" else f"{method!r} with ccp_alpha={alpha!r}, pruning_risk={risk!r}"
+        raise ValueError(
+            f"a tree of several targets can be pruned by 'cost_complexity' with a number for ccp_alpha and pruning_risk='impurity' "
+            f"alone, not by {given}"
+        )
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
         table = learn_table(
@@ -344,6 +367,7 @@ class BaseTree(FittedModel):
         weight: NDArray[np.float64] | None,
         n_classes: int,
         *,
+        outputs: tuple[int, ...] | None = None,
         class_factor: NDArray[np.float64] | None = None,
         loss: NDArray[np.float64] | None = None,
     ) -> None:
@@ -352,6 +376,12 @@ class BaseTree(FittedModel):
         n_samples, held_out = table.n_samples, None
         method = self._pruning_method()
         settings = {} if method is None else {name: getattr(self, name) for name in self._prunings[method]}
+        if outputs is not None:
+            self._check_pruning_of_several(method, settings)
+            if getattr(self, "max_split_p_value", None) is not None:
+                raise ValueError(
+                    f"max_split_p_value={self.max_split_p_value!r} and several targets exclude each other: use min_gain"
+                )
         if _needs_samples(method, settings):
             samples, held_out = self._hold_out(samples, n_classes)
             n_samples = _weighted_rows(samples).size
@@ -369,6 +399,7 @@ class BaseTree(FittedModel):
                 scaled,
                 n_classes=n_classes,
                 class_factor=chosen.class_factor,
+                outputs=outputs,
                 costs=costs,
                 rows=rows,
                 constraints=kept,
@@ -517,6 +548,7 @@ class BaseTree(FittedModel):
 
     def _keep(self, tree: Tree, recipe: Recipe, schema: Schema) -> None:
         self.tree_ = tree
+        self.n_outputs_ = tree.n_outputs
         self.recipe_ = recipe
         self._keep_schema(schema)
         self.max_features_ = self._count_features(self.n_features_in_)
@@ -587,6 +619,8 @@ class BaseTree(FittedModel):
             raise ValueError("from_grown=True: this model has no tree_unpruned_, which is not saved with a model; fit it again")
         start = self.tree_unpruned_ if from_grown else self.tree_
         settings = self._checked_settings(method, parameters)
+        if self.tree_.outputs is not None:
+            self._check_pruning_of_several(method, settings)
         samples = self._pruning_samples(method, settings, X, y, sample_weight)
 
         def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
@@ -1011,8 +1045,8 @@ class BaseTree(FittedModel):
 class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore[misc]
     """Target and predictions of a classifier."""
 
-    classes_: NDArray[Any]
-    n_classes_: int
+    classes_: Any
+    n_classes_: Any
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
@@ -1023,7 +1057,8 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
             pandas or polars DataFrame, Arrow table, NumPy array, scipy.sparse matrix or list of rows.  Never modified.
         y : array-like of shape (n_samples,)
             Class of each sample: strings, integers, booleans, or a categorical column, whose declared categories are then
-            the classes, in their order.
+            the classes, in their order.  CART also takes several targets, shape (n_samples, n_outputs), each with classes of its
+            own.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, finite and not negative; None stands for ones.  A sample of weight 0 is as good as absent.
 
@@ -1033,6 +1068,9 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         """
         recipe = self._checked_recipe()
         table = self._learn_table(X, recipe)
+        columns = self._several_targets(y)
+        if columns is not None:
+            return self._fit_several(recipe, table, columns, sample_weight)
         classes, codes = encode_classes(y)
         if len(classes) > _MAX_CLASSES:
             raise ValueError(f"y has {len(classes)} classes; at most {_MAX_CLASSES} are supported: use CARTRegressor for numbers")
@@ -1044,13 +1082,26 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         self._keep_classes(classes)
         return self
 
-    def _weigh(
-        self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None
-    ) -> NDArray[np.float64] | None:
+    def _fit_several(self, recipe: Recipe, table: Table, columns: list[Any], sample_weight: ArrayLike | None) -> Self:
+        for name in ("priors", "loss_matrix"):
+            if getattr(self, name, None) is not None:
+                raise ValueError(f"{name} and several targets exclude each other: y has {len(columns)} columns")
+        encoded = [encode_classes(column) for column in columns]
+        classes, codes = [labels for labels, _ in encoded], np.column_stack([codes for _, codes in encoded])
+        outputs = tuple(map(len, classes))
+        if sum(outputs) > _MAX_CLASSES:
+            raise ValueError(f"the targets have {sum(outputs)} classes together; at most {_MAX_CLASSES} are supported")
+        check_same_length(table.n_samples, len(codes))
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        self._grow(recipe, table, codes, self._weigh(codes, weight, classes), n_classes=sum(outputs), outputs=outputs)
+        self._keep_classes(classes)
+        return self
+
+    def _weigh(self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: Any = None) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return weight
         by_class: NDArray[np.float64]
-        by_class = weigh_classes(self.class_weight, self.classes_ if classes is None else classes, target)[target]
+        by_class = weigh_samples(self.class_weight, self.classes_ if classes is None else classes, target)
         return by_class if weight is None else weight * by_class
 
     def _class_factor(
@@ -1083,11 +1134,11 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         code_of[occurring] = [known[label] for label in classes[occurring].tolist()]
         return code_of[codes]
 
-    def _keep_classes(self, classes: NDArray[Any]) -> None:
+    def _keep_classes(self, classes: NDArray[Any] | list[NDArray[Any]]) -> None:
         self.classes_ = classes
-        self.n_classes_ = len(classes)
+        self.n_classes_ = list(map(len, classes)) if isinstance(classes, list) else len(classes)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class.
 
         Parameters
@@ -1099,10 +1150,11 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         -------
         ndarray of float64, shape (n_samples, n_classes)
             Share of each class in the weight of the leaf, in the order of `classes_`; rows sum to 1.  A leaf that no sample
-            of the fit reached gives all to the largest class of its parent.
+            of the fit reached gives all to the largest class of its parent.  Of several targets a list of such.
         """
         table = self._encode_table(X)
-        return _grow.predict_value(self.tree_, table)
+        shares = _grow.predict_value(self.tree_, table)
+        return shares if self.tree_.outputs is None else self.tree_.by_output(shares)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class, or with a loss matrix that of least expected loss; of equal ones the first.
@@ -1115,10 +1167,45 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         Returns
         -------
         ndarray of shape (n_samples,), of the dtype of `classes_`
+            Of several targets (n_samples, n_outputs), of objects where their classes are of several kinds.
         """
         probability = self.predict_proba(X)
+        if isinstance(probability, list):
+            kinds = {labels.dtype.kind for labels in self.classes_}
+            answers = [labels[part.argmax(axis=1)] for labels, part in zip(self.classes_, probability, strict=True)]
+            return np.column_stack(answers if len(kinds) == 1 else [answer.astype(object) for answer in answers])
         predicted: NDArray[Any] = self.classes_[best_classes(probability, self.tree_.loss)]
         return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of samples whose class is predicted right; of several targets, all classes.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            True classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        columns = target_columns(y)
+        if columns is None:
+            return float(super().score(X, y, sample_weight))
+        truth = [labels[codes] for labels, codes in map(encode_classes, columns)]
+        hits = [column == found for column, found in zip(truth, self.predict(X).T, strict=True)]
+        right = np.array(hits, dtype=np.float64).min(axis=0)
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, right.size)
+        return float(np.average(right, weights=weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self._takes_several
+        return tags
 
 
 class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
@@ -1133,7 +1220,7 @@ class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
         ----------
         X : table of shape (n_samples, n_features)
             pandas or polars DataFrame, Arrow table, NumPy array, scipy.sparse matrix or list of rows.  Never modified.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Target values, finite numbers.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, finite and not negative; None stands for ones.  A sample of weight 0 is as good as absent.
@@ -1149,11 +1236,13 @@ class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
         if recipe.impurity == "poisson":
             check_counts(target, weight)
-        self._grow(recipe, table, target, weight, n_classes=0)
+        outputs = None if target.ndim == 1 else (1,) * target.shape[1]
+        self._grow(recipe, table, target, weight, n_classes=0, outputs=outputs)
         return self
 
     def _encode_target(self, y: Any) -> NDArray[np.float64]:
-        target = encode_values(y)
+        columns = self._several_targets(y)
+        target = encode_values(y) if columns is None else np.column_stack(list(map(encode_values, columns)))
         largest = float(np.abs(target).max())
         if largest > _LARGEST:
             raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
@@ -1169,8 +1258,9 @@ class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of float64, shape (n_samples,)
-            Mean of the leaf.
+        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
+            Mean of the leaf; median with absolute error.
         """
         table = self._encode_table(X)
-        return _grow.predict_value(self.tree_, table)[:, 0]
+        means = _grow.predict_value(self.tree_, table)
+        return means[:, 0] if self.tree_.outputs is None else means

@@ -61,11 +61,11 @@ def errors_in(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 class Model(NamedTuple):
-    """What a document holds: a tree and what is needed to use it; `classes` is None for regression."""
+    """What a document holds: a tree and what is needed to use it; `classes` is None for regression, of several targets a list."""
 
     tree: Tree
     schema: Schema
-    classes: npt.NDArray[Any] | None
+    classes: npt.NDArray[Any] | list[npt.NDArray[Any]] | None
     settings: dict[str, Any]
     algorithm: str
 
@@ -76,7 +76,7 @@ class Model(NamedTuple):
 def to_document(
     tree: Tree,
     schema: Schema,
-    classes: npt.NDArray[Any] | None,
+    classes: npt.NDArray[Any] | list[npt.NDArray[Any]] | None,
     settings: Mapping[str, Any],
     algorithm: str,
     library_version: str,
@@ -98,7 +98,7 @@ def to_document(
     schema : Schema
         The features of the table that the tree was grown on.
     classes : array, shape (k,), or None
-        Class labels (text, integers, finite floats or booleans); None for regression.
+        Class labels (text, integers, finite floats or booleans); None for regression; of several targets a list.
     settings : mapping
         Parameters, for the record: what JSON cannot say (say, a random generator) is written as its `repr`, a tuple as a list.
     algorithm : str
@@ -129,7 +129,10 @@ def to_document(
     if tree.estimated_errors is not None:
         nodes["estimated_errors"] = tree.estimated_errors.tolist()
     target: dict[str, Any] = {"name": "y"}
-    if tree.task == "classification":
+    targets = [target]
+    if tree.outputs is not None:
+        targets = _written_outputs(tree, classes)
+    elif tree.task == "classification":
         target |= written_classes(classes, tree.n_outputs_or_classes)
         nodes["label"] = tree.label.tolist()
         if tree.loss is not None:
@@ -142,7 +145,7 @@ def to_document(
         "library": library_version,
         "algorithm": algorithm,
         "task": tree.task,
-        **written_table(schema, target, settings),
+        **written_table(schema, targets, settings),
         "nodes": nodes,
         "values": tree.value.tolist(),
         **({} if tree.lower is None else {"soft_thresholds": True}),
@@ -205,12 +208,12 @@ def save(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
         file.write(data)
 
 
-def written_table(schema: Schema, target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def written_table(schema: Schema, targets: list[dict[str, Any]], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Write the entries that say what a model was fitted to, and how."""
     return {
         "has_names": schema.has_names,
         "features": [_written_feature(feature) for feature in schema.features],
-        "targets": [target],
+        "targets": targets,
         "settings": {name: _written_setting(value, f"settings[{name!r}]") for name, value in settings.items()},
     }
 
@@ -225,7 +228,20 @@ def _written_feature(feature: Feature) -> dict[str, Any]:
     return written
 
 
-def written_classes(classes: npt.NDArray[Any] | None, n_classes: int) -> dict[str, Any]:
+def _written_outputs(tree: Tree, classes: Any) -> list[dict[str, Any]]:
+    """Write several targets; their columns of the values follow one another."""
+    assert tree.outputs is not None
+    targets: list[dict[str, Any]] = [{"name": f"y{output}"} for output in range(tree.n_outputs)]
+    if tree.task == "regression":
+        if classes is not None:
+            raise DocumentError("classes: must be None for a regression tree")
+        return targets
+    if not isinstance(classes, list) or len(classes) != tree.n_outputs:
+        raise DocumentError(f"classes: must be a list of {tree.n_outputs} arrays, one per target")
+    return [target | written_classes(labels, width) for target, labels, width in zip(targets, classes, tree.outputs, strict=True)]
+
+
+def written_classes(classes: Any, n_classes: int) -> dict[str, Any]:
     if classes is None or np.shape(classes) != (n_classes,):
         raise DocumentError(f"classes: must be {n_classes} labels, one per column of the tree's values")
     type_name, labels = _written_scalars(classes.tolist(), "classes")
@@ -440,9 +456,13 @@ def from_document(document: Any) -> Model:
     if task not in TASKS:
         raise DocumentError(f"task: must be one of {', '.join(TASKS)}; got {_short(task)}")
     algorithm = entry_of(document, "algorithm", str)
-    schema, target, settings = read_table(document)
-    classes = read_classes(target) if task == "classification" else None
-    loss = None if classes is None else _read_loss(target, len(classes))
+    schema, targets, settings = read_table(document)
+    if len(targets) > 1:
+        labels = [read_classes(target) for target in targets] if task == "classification" else None
+        outputs = (1,) * len(targets) if labels is None else tuple(map(len, labels))
+        return Model(_read_tree(document, task, schema, sum(outputs), None, outputs), schema, labels, settings, algorithm)
+    classes = read_classes(targets[0]) if task == "classification" else None
+    loss = None if classes is None else _read_loss(targets[0], len(classes))
     tree = _read_tree(document, task, schema, 1 if classes is None else len(classes), loss)
     return Model(tree, schema, classes, settings, algorithm)
 
@@ -533,16 +553,16 @@ def check_format(document: dict[str, Any], versions: Mapping[str, str]) -> str:
     return name
 
 
-def read_table(document: dict[str, Any]) -> tuple[Schema, dict[str, Any], dict[str, Any]]:
-    """Read what a model was fitted to, and how: schema, target, settings."""
+def read_table(document: dict[str, Any]) -> tuple[Schema, list[dict[str, Any]], dict[str, Any]]:
+    """Read what a model was fitted to, and how: schema, targets, settings."""
     schema = _read_schema(document)
     settings = {
         name: _read_setting(value, f"settings[{_short(name)}]") for name, value in entry_of(document, "settings", dict).items()
     }
     targets = entry_of(document, "targets", list)
-    if len(targets) != 1:
-        raise DocumentError(f"targets: this version reads 1 target; got {len(targets)}")
-    return schema, as_type(targets[0], dict, "targets[0]"), settings
+    if not targets:
+        raise DocumentError("targets: must not be empty")
+    return schema, [as_type(target, dict, f"targets[{i}]") for i, target in enumerate(targets)], settings
 
 
 def _read_schema(document: dict[str, Any]) -> Schema:
@@ -642,10 +662,18 @@ def _read_loss(target: dict[str, Any], n_classes: int) -> npt.NDArray[np.float64
     return _read_rows(rows, n_classes, "targets[0].loss")
 
 
-def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: int, loss: npt.NDArray[np.float64] | None) -> Tree:
+def _read_tree(
+    document: dict[str, Any],
+    task: str,
+    schema: Schema,
+    n_columns: int,
+    loss: npt.NDArray[np.float64] | None,
+    outputs: tuple[int, ...] | None = None,
+) -> Tree:
     nodes = entry_of(document, "nodes", dict)
     integer_names = ["parent", "first_child", "n_branches", "test", "n_samples"]
-    integer_names += ["label"] if task == "classification" else []
+    with_labels = task == "classification" and outputs is None
+    integer_names += ["label"] if with_labels else []
     columns = {name: entry_of(nodes, name, list, "nodes") for name in (*integer_names, "weight", "impurity")}
     optional = [name for name in ("estimated_errors",) if name in nodes]
     columns |= {name: entry_of(nodes, name, list, "nodes") for name in optional}
@@ -665,7 +693,7 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
     tests = _read_tests(given, integers, floats["weight"], schema, soft=soft)
     with_surrogates = as_type(document.get("surrogates", False), bool, "surrogates")
     surrogates = _read_surrogates(given, integers, schema) if with_surrogates else None
-    if task == "classification" and (wrong := integers["label"] != best_classes(value, loss)).any():
+    if with_labels and (wrong := integers["label"] != best_classes(value, loss)).any():
         best = "heaviest class" if loss is None else "class of least expected loss"
         raise DocumentError(
             f"nodes.label: node {wrong.argmax()} must have the {best}, the first on ties: others are not supported"
@@ -682,6 +710,7 @@ def _read_tree(document: dict[str, Any], task: str, schema: Schema, n_columns: i
             impurity=floats["impurity"],
             estimated_errors=floats.get("estimated_errors"),
             surrogates=None if surrogates is None else Surrogates(**surrogates),
+            outputs=outputs,
             loss=loss,
             **tests,
         )

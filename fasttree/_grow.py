@@ -56,6 +56,7 @@ def grow(
     *,
     n_classes: int,
     class_factor: Floats | None = None,
+    outputs: tuple[int, ...] | None = None,
     costs: Costs | None = None,
     rows: npt.NDArray[np.intp] | None = None,
     constraints: Constraints = FREE,
@@ -73,10 +74,12 @@ def grow(
     recipe : Recipe
     limits : Limits
     n_classes : int
-        0 for regression.
+        0 for regression; of several targets all together.
     class_factor : float64 array of shape (n_classes,) or None
         What a sample of each class counts, besides its weight, so that the classes have their priors; surrogates agree by weights
         without it and without costs.
+    outputs : tuple of int or None
+        Several targets: their numbers of classes, or 1 each in regression; `target` has a column for each.
     costs : Costs or None
         Splits are then chosen with altered priors (Breiman et al. 1984, section 4.4): a sample counts as often as it would cost
         to miss its class.  The tree holds the weights as given, and impurities and gains such that weight times impurity is the
@@ -94,7 +97,7 @@ def grow(
     ValueError
         If two choices of the recipe exclude each other.
     """
-    check_recipe(recipe, n_classes, constraints)
+    check_recipe(recipe, n_classes, constraints, several=outputs is not None)
     case_weight = sample_weight
     if class_factor is not None:
         sample_weight = class_factor[target] if sample_weight is None else sample_weight * class_factor[target]
@@ -123,10 +126,10 @@ def grow(
         weight, unit = _fractional_weights(weight, n_samples)
     labels = values = sums = ranks = first_class = y_unit = y_centre = y_bound = deviation_bound = None
     if n_classes:
-        labels = np.ascontiguousarray(target, dtype=np.uint16)[:, None]
-        first_class = np.array([0, n_classes], dtype=np.int32)
+        first_class = np.cumsum([0, *(outputs or (n_classes,))], dtype=np.int32)
+        labels = (target.reshape(n_samples, -1) + first_class[:-1]).astype(np.uint16)
     else:
-        values = np.ascontiguousarray(target, dtype=np.float64)[:, None]
+        values = np.ascontiguousarray(target, dtype=np.float64).reshape(n_samples, -1)
         ranks = _ranks(values) if recipe.impurity == "absolute_error" else None
         divides = recipe.missing == "fractional" and has_missing
         sums, y_unit, y_centre, y_bound, deviation_bound = _fixed_point_targets(values, weight, unit, recipe.impurity, divides)
@@ -180,7 +183,8 @@ def grow(
     cuts = _cuts(grown, source, whole, recipe)
     if costs is not None:
         grown |= _with_weights_as_given(grown, costs)
-    tree = _as_tree(grown, "classification" if n_classes else "regression", table.n_features, surrogates, cuts)
+    task = "classification" if n_classes else "regression"
+    tree = _as_tree(grown, task, table.n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
     if limits.max_split_p_value is not None:
         tree = without_independent_splits(tree, limits.max_split_p_value)
     if recipe.release8:
@@ -190,8 +194,8 @@ def grow(
     return tree if constraints.monotone is None else _in_bounds(tree, constraints.monotone)
 
 
-def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE) -> None:
-    """Refuse choices that exclude each other.
+def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE, *, several: bool = False) -> None:
+    """Refuse choices that exclude each other, or several targets.
 
     Raises
     ------
@@ -224,6 +228,11 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         raise ValueError(
             "groups of categories are a search of C4.5 Release 8: nominal='groups' needs release8=True and missing='fractional'"
         )
+    if several and (recipe.release8 or recipe.missing == "fractional"):
+        choice = "release8=True" if recipe.release8 else "missing='fractional'"
+        raise ValueError(f"{choice} and several targets exclude each other: use one target, or a recipe without it")
+    if several and constraints.monotone is not None:
+        raise ValueError("monotonic_cst and several targets exclude each other: fit a tree for each target")
     if recipe.impurity == "absolute_error" and recipe.missing == "fractional":
         raise ValueError("impurity='absolute_error' and missing='fractional' exclude each other; use missing='direction'")
     if recipe.impurity == "absolute_error" and constraints.monotone is not None:
@@ -538,14 +547,20 @@ def _with_weights_as_given(grown: dict[str, Any], costs: Costs) -> dict[str, Any
 
 
 def _as_tree(
-    grown: dict[str, Any], task: str, n_features: int, surrogates: Surrogates | None, cuts: dict[str, npt.NDArray[Any]]
+    grown: dict[str, Any],
+    task: str,
+    n_features: int,
+    *,
+    surrogates: Surrogates | None,
+    cuts: dict[str, npt.NDArray[Any]],
+    outputs: tuple[int, ...] | None,
 ) -> Tree:
     owner = grown.pop("table_node")
     by_node = np.argsort(owner, kind="stable")
     start = np.zeros(len(grown["kind"]) + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
     grown["table_code"], grown["table_branch"] = grown["table_code"][by_node], grown["table_branch"][by_node]
-    return Tree(task=task, n_features=n_features, table_start=start, surrogates=surrogates, **cuts, **grown)
+    return Tree(task=task, n_features=n_features, table_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown)
 
 
 def _deepest(limits: Limits, n_samples: int) -> int:
@@ -640,13 +655,20 @@ def predict_value(tree: Tree, table: Table) -> Floats:
 
 
 def node_values(tree: Tree, nodes: npt.NDArray[np.int32] | slice = slice(None)) -> Floats:
-    """What nodes predict: class shares, or the mean; the answer of an empty leaf gets all."""
+    """What nodes predict: class shares (of each target), or means; the answer of an empty leaf gets all."""
     values: Floats = tree.value[nodes]
     if tree.task == "regression":
         return values
+    if tree.outputs is not None:
+        parts = [_shares(part, tree.weight[nodes], None) for part in tree.by_output(values)]
+        return np.concatenate(parts, axis=1)
+    return _shares(values, tree.weight[nodes], tree.loss)
+
+
+def _shares(values: Floats, weight: Floats, loss: Floats | None) -> Floats:
     shares: Floats = values / values.sum(axis=1, keepdims=True)
-    empty = np.flatnonzero(tree.weight[nodes] == 0)
-    shares[empty] = np.eye(values.shape[1])[best_classes(values[empty], tree.loss)]
+    empty = np.flatnonzero(weight == 0)
+    shares[empty] = np.eye(values.shape[1])[best_classes(values[empty], loss)]
     return shares
 
 

@@ -83,8 +83,13 @@ CLASSIFIER_RULES: dict[str, Rule] = {
         "a number in (0, 1], such as 0.05, or None for no such test",
     ),
     "class_weight": (
-        lambda value: value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"),
-        "a dict {class: weight}, 'balanced' or None",
+        lambda value: (
+            value is None
+            or isinstance(value, Mapping)
+            or (isinstance(value, str) and value == "balanced")
+            or (isinstance(value, list | tuple) and all(isinstance(entry, Mapping) for entry in value))
+        ),
+        "a dict {class: weight} (several targets: a list of such dicts), 'balanced' or None",
     ),
 }
 # What each method of pruning is told; a method without an entry for regression is for classes alone.
@@ -200,6 +205,26 @@ def check_counts(target: NDArray[np.float64], weight: NDArray[np.float64] | None
 def check_same_length(n_samples: int, n_targets: int) -> None:
     if n_samples != n_targets:
         raise ValueError(f"X has {n_samples} samples, but y has {n_targets}: give one target per sample")
+
+
+def weigh_samples(class_weight: Any, classes: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Weight of each sample by its class; of several targets, whose classes are a list, the product of theirs.
+
+    `class_weight` is what `weigh_classes` takes, or for several targets a list of dicts, one for each, or "balanced".
+    """
+    if codes.ndim == 1:
+        if isinstance(class_weight, list | tuple):
+            raise ValueError("class_weight is a list, which is for several targets: y has one, give a dict")
+        return weigh_classes(class_weight, classes, codes)[codes]
+    each = [class_weight] * len(classes) if isinstance(class_weight, str) else class_weight
+    if isinstance(each, Mapping) or len(each) != len(classes):
+        raise ValueError(
+            f"class_weight={class_weight!r}: y has {len(classes)} targets, give a list of a dict for each, or 'balanced'"
+        )
+    product = np.ones(len(codes))
+    for weights, labels, column in zip(each, classes, codes.T, strict=True):
+        product *= weigh_classes(weights, labels, column)[column]
+    return product
 
 
 def weigh_classes(class_weight: Mapping[Any, float] | str, classes: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -900,6 +900,25 @@ def _check_target_floats(values: Array) -> None:
     raise _checks.infinite_target(int(np.count_nonzero(infinite)), int(np.argmax(infinite)))
 
 
+def target_columns(y: Any) -> list[Any] | None:
+    """The columns of several targets, each fit for `encode_classes` or `encode_values`; None where y is one target."""
+    if y is None or issparse(y):
+        return None
+    if not isinstance(y, (np.ndarray, list, tuple)):
+        frame = nw.from_native(_whole_column(y), pass_through=True, allow_series=True)
+        if isinstance(frame, nw.DataFrame):
+            return [frame[:, j].to_native() for j in range(frame.shape[1])] if frame.shape[1] > 1 else None
+        if isinstance(frame, nw.Series):
+            return None
+    try:
+        values = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    except ValueError:  # rows of several lengths: no table
+        return None
+    if values.ndim != 2 or values.shape[1] < 2:
+        return None
+    return [column if isinstance(y, np.ndarray) else column.tolist() for column in values.T]
+
+
 def encode_classes(y: Any) -> tuple[Array, npt.NDArray[np.intp]]:
     """Classes of a target and the code of every sample.
 

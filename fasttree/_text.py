@@ -33,7 +33,7 @@ ROUGH_DIGITS = 6  # longer ones are midpoints that nobody measured: enough digit
 def export_text(
     tree: Tree,
     schema: Schema,
-    classes: npt.NDArray[Any] | None = None,
+    classes: npt.NDArray[Any] | list[npt.NDArray[Any]] | None = None,
     *,
     max_depth: int | None = 100,
     max_categories: int = 12,
@@ -47,8 +47,9 @@ def export_text(
 
     A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and ``no
     (0)`` where no sample came and the parent's majority decides (several such categories share a line); with a loss matrix ``no
-    (6 of 9, cost 12)`` says what the others cost; in regression ``2.4 (9)`` is the mean and the weight. A soft threshold shows
-    the interval in which values go both ways: ``width <= 0.6 [0.42, 0.71]``.
+    (6 of 9, cost 12)`` says what the others cost; in regression ``2.4 (9)`` is the mean and the weight. Several targets
+    stand side by side: ``yes (6) | red (4 of 6)``. A soft threshold shows the interval in which values go both ways: ``width <= 0.6
+    [0.42, 0.71]``.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def export_text(
     schema : Schema
         Names, kinds and categories of the features.
     classes : array, shape (k,), or None
-        Class labels; None for regression.
+        Class labels; None for regression; of several targets a list.
     max_depth : int or None, default 100
         Levels of branches to draw; what hangs below is counted: ``yes (6 of 9) … 36 nodes, depth 5``.  None draws everything,
         which for very long paths is a very long text, because the indentation grows with the depth.
@@ -88,11 +89,13 @@ def export_text(
     for name, number, least in (("max_depth", max_depth, 0), ("max_categories", max_categories, 1), ("decimals", decimals, 0)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least):
             raise ValueError(f"{name}={number!r}: must be an integer >= {least}")
-    if (0 if classes is None else len(classes)) != (tree.n_outputs_or_classes if tree.task == "classification" else 0):
+    each = classes if isinstance(classes, list) else [] if classes is None else [classes]
+    widths = tree.outputs or (tree.n_outputs_or_classes,)
+    if [len(labels) for labels in each] != (list(widths) if tree.task == "classification" else []):
         raise ValueError("classes: must have a label for each column of the tree's values; None for regression")
     if len(schema.features) != tree.n_features:
         raise ValueError(f"schema: has {len(schema.features)} features; the tree was grown on {tree.n_features}")
-    labels = [] if classes is None else [word(label) for label in classes.tolist()]
+    labels = [word(label) for column in each for label in column.tolist()]
     drawing, surrogates = DRAWINGS[bool(ascii)], tree.surrogates if show_surrogates else None
     writer = _Writer(tree, schema, labels, int(max_categories), int(decimals), show_weights, show_missing, surrogates, drawing)
     return "".join(f"{line}\n" for line in writer.lines(math.inf if max_depth is None else int(max_depth)))
@@ -131,7 +134,10 @@ class _Writer:
             pairs |= set(zip(surrogates.feature[tested].tolist(), surrogates.threshold[tested].tolist(), strict=True))
         self.thresholds = threshold_texts(pairs | set(self.all_cuts()))
         self.child_start = tree.child_start()
-        self.answers: list[int] = tree.label.tolist() if labels else []
+        # of each target the columns of its values, and the column of the answer of each node
+        ends = np.cumsum([0, *(tree.outputs or (tree.n_outputs_or_classes,))]).tolist()
+        self.columns = list(map(slice, ends[:-1], ends[1:]))
+        self.answers = tree.label.reshape(tree.node_count, -1).T + np.array(ends[:-1])[:, None] if labels else None
 
     def all_cuts(self) -> Iterator[tuple[int, float]]:
         """Features and the places where their intervals meet."""
@@ -306,25 +312,37 @@ class _Writer:
     def outcome(self, node: int) -> str:
         """Write what the node predicts, and the weight behind it."""
         total = float(self.tree.weight[node])
-        if not self.labels:
-            return f"{_mean(float(self.tree.value[node, 0]), self.decimals)} ({self.number(total)})"
+        if self.answers is None:
+            means = [_mean(mean, self.decimals) for mean in self.tree.value[node].tolist()]
+            return f"{' | '.join(means)} ({self.number(total)})"
+        return " | ".join(
+            self.answer(node, columns, int(answers[node])) for columns, answers in zip(self.columns, self.answers, strict=True)
+        )
+
+    def answer(self, node: int, columns: slice, label: int) -> str:
+        """Write the class of one target, the label of a column, and the weight behind it."""
+        total = float(self.tree.weight[node])
         row = self.tree.value[node]
-        label = self.answers[node]
         if self.show_weights:
-            return f"{self.labels[label]} {self.counts(node)}"
+            return f"{self.labels[label]} {self.counts_of(node, columns)}"
         share, whole = self.number(float(row[label])), self.number(total)
-        if total == 0 or not np.delete(row, label).any():
+        if total == 0 or not np.delete(row[columns], label - columns.start).any():
             return f"{self.labels[label]} ({whole})"
         cost = "" if self.tree.loss is None else f", cost {self.number(float(row @ self.tree.loss[:, label]))}"
         return f"{self.labels[label]} ({share} of {whole}{cost})"
 
     def counts(self, node: int) -> str:
-        """Write the weight of each class, or of the node in regression."""
+        """Write the weight of each class (of each target), or of the node in regression."""
+        columns = self.columns if self.labels else self.columns[:1]
+        return " | ".join(self.counts_of(node, part) for part in columns)
+
+    def counts_of(self, node: int, columns: slice) -> str:
         total = float(self.tree.weight[node])
         if not self.labels or total == 0:
             return f"({self.number(total)})"
         row = self.tree.value[node]
-        return "{" + ", ".join(f"{self.labels[i]}: {self.number(float(row[i]))}" for i in np.flatnonzero(row)) + "}"
+        present = columns.start + np.flatnonzero(row[columns])
+        return "{" + ", ".join(f"{self.labels[i]}: {self.number(float(row[i]))}" for i in present) + "}"
 
     def folded(self, node: int) -> str:
         """Write the prediction of an inner node and the size of what hangs below."""

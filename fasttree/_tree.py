@@ -6,6 +6,7 @@ recursion.  This file knows codes, weights and counts; names, categories and rec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ class Tree:
     weight : array of float64, shape (n,)
         The sum of their weights.
     value : array of float64, shape (n, k)
-        Weights of the k classes, or the mean (k = 1).  A leaf of weight 0 repeats a row of its parent, which pruning may have
+        Weights of the k classes, or the mean (k = 1); of several targets side by side.  Absolute error: the median.  A leaf of weight 0 repeats a row of its parent, which pruning may have
         changed since.
     impurity : array of float64, shape (n,)
         Of the node's distribution, in the unit of the recipe (bits for entropy); variance for regression.
@@ -102,6 +103,9 @@ class Tree:
     surrogates : Surrogates or None, default None
         Tests of other features, asked in their order where the tested value is missing; `missing` is for samples on which none
         of them decides.
+    outputs : sequence of int or None, default None
+        Several targets: how many columns of `value` each has, one per class or 1 in regression; `impurity` is the mean of
+        theirs.  None: one target.
     loss : array of float64, shape (k, k), or None, default None
         What it costs to answer class ``j`` where ``i`` is true: ``loss[i, j]``, 0 on the diagonal; the answer of a node is the
         class of least expected loss (Breiman et al. 1984, section 4.4).  None: every wrong class costs 1.
@@ -135,6 +139,7 @@ class Tree:
     cut_start: npt.NDArray[np.int64] | None
     cut: npt.NDArray[np.float64] | None
     surrogates: Surrogates | None
+    outputs: tuple[int, ...] | None
     loss: npt.NDArray[np.float64] | None
 
     def __init__(
@@ -148,6 +153,7 @@ class Tree:
         cut_start: npt.ArrayLike | None = None,
         cut: npt.ArrayLike | None = None,
         surrogates: Surrogates | None = None,
+        outputs: Sequence[int] | None = None,
         loss: npt.ArrayLike | None = None,
         **arrays: npt.ArrayLike,
     ) -> None:
@@ -165,6 +171,7 @@ class Tree:
         self.cut_start = None if cut_start is None else _read_only("cut_start", cut_start, np.int64, 1)
         self.cut = None if cut is None else _read_only("cut", cut, np.float64, 1)
         self.surrogates = surrogates
+        self.outputs = None if outputs is None else tuple(map(int, outputs))
         self.loss = None if loss is None else _read_only("loss", loss, np.float64, 2)
 
     @classmethod
@@ -183,6 +190,7 @@ class Tree:
         cut_size: npt.NDArray[np.int64] | None = None,
         cut: npt.NDArray[np.float64] | None = None,
         surrogates: Surrogates | None = None,
+        outputs: Sequence[int] | None = None,
         loss: npt.NDArray[np.float64] | None = None,
         **fields: npt.NDArray[Any] | None,
     ) -> Tree:
@@ -205,6 +213,8 @@ class Tree:
             As for `Tree`.
         surrogates : Surrogates or None, default None
             Of the nodes in the order of their growth.
+        outputs : sequence of int or None
+            As for `Tree`.
         loss : array, shape (k, k), or None
             As for `Tree`.
         **fields : array, shape (n,) or (n, k)
@@ -233,6 +243,7 @@ class Tree:
             table_branch=table_branch[entries],
             **_cuts_of(cut_start, cut_size, cut, order),
             surrogates=None if surrogates is None else surrogates.of_nodes(order),
+            outputs=outputs,
             loss=loss,
             **{name: array[order] for name, array in fields.items() if array is not None},
         )
@@ -253,15 +264,30 @@ class Tree:
         return int(self.value.shape[1])
 
     @property
+    def n_outputs(self) -> int:
+        """Number of targets."""
+        return 1 if self.outputs is None else len(self.outputs)
+
+    def by_output(self, columns: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Cut an array with the columns of `value` into a part per target."""
+        widths = [self.value.shape[1]] if self.outputs is None else self.outputs
+        return np.split(columns, np.cumsum(widths)[:-1], axis=-1)
+
+    @property
     def max_depth(self) -> int:
         """Number of tests on the longest path; 0 for a root alone."""
         return len(self._level_starts()) - 2
 
     @property
     def label(self) -> npt.NDArray[np.intp]:
-        """Index of the class that each node answers: the heaviest, or that of least loss; the first on ties; shape (n,)."""
+        """Index of the class that each node answers: the heaviest, or that of least loss; the first on ties.
+
+        Shape (n,), or (n, n_outputs) for several targets.
+        """
         if self.task != "classification":
             raise AttributeError("a regression tree has no labels; its means are in `value`")
+        if self.outputs is not None:
+            return np.column_stack([best_classes(value, None) for value in self.by_output(self.value)])
         return best_classes(self.value, self.loss)
 
     @property
@@ -378,6 +404,7 @@ class Tree:
             upper=field("upper", np.nan),
             **_cuts_of(self.cut_start, cut_size, self.cut, kept),
             surrogates=None if self.surrogates is None else self.surrogates.of_nodes(kept, leaf),
+            outputs=self.outputs,
             loss=self.loss,
         )
 
@@ -415,7 +442,9 @@ class Tree:
             if len(array) != lengths.get(name, n_nodes):
                 raise ValueError(f"{name}: has {len(array)} entries; must have {lengths.get(name, n_nodes)}")
         n_columns = self.value.shape[1]
-        if n_columns < 1 or (self.task == "regression" and n_columns != 1):
+        if self.outputs is not None:
+            self._check_outputs(self.outputs)
+        elif n_columns < 1 or (self.task == "regression" and n_columns != 1):
             raise ValueError(f"value: has {n_columns} columns; must have one per class, or 1 for regression")
         if (self.lower is None) != (self.upper is None):
             raise ValueError("lower, upper: a tree must have both or neither")
@@ -423,6 +452,16 @@ class Tree:
             raise ValueError(f"{', '.join(present)}: a regression tree must not have them")
         if self.loss is not None:
             self._check_loss(self.loss)
+
+    def _check_outputs(self, outputs: tuple[int, ...]) -> None:
+        least, most = 1, 1 if self.task == "regression" else self.value.shape[1]
+        if len(outputs) < 2 or not all(least <= width <= most for width in outputs) or sum(outputs) != self.value.shape[1]:
+            raise ValueError(
+                f"outputs: {outputs} must be the columns of value, {self.value.shape[1]} in all, of two targets or more; 1 each "
+                "in regression"
+            )
+        if self.loss is not None or self.estimated_errors is not None:
+            raise ValueError("outputs: a tree of several targets must have neither loss nor estimated_errors")
 
     def _check_loss(self, loss: npt.NDArray[np.float64]) -> None:
         if self.task == "regression":
@@ -523,11 +562,12 @@ class Tree:
         _require(np.all(np.isfinite(self.value), axis=1), "value must be finite")
         if self.task == "classification":
             _require(np.all(self.value >= 0, axis=1), "value must not be negative: it holds class weights")
-            fits = self._sums_to(self.value.sum(axis=1), self.weight) | empty
-            _require(fits, "value: the class weights must sum to the node's weight")
-            _require(
-                ~empty | self.value.any(axis=1), "value: a node without weight must have the class weights of some node above"
-            )
+            for value in self.by_output(self.value):
+                fits = self._sums_to(value.sum(axis=1), self.weight) | empty
+                _require(fits, "value: the class weights must sum to the node's weight")
+                _require(
+                    ~empty | value.any(axis=1), "value: a node without weight must have the class weights of some node above"
+                )
         else:
             copied = (self.value == self.value[self.parent]).all(axis=1)
             copied[0] = True
@@ -562,7 +602,7 @@ class Tree:
         """Whether the two trees are equal bit for bit."""
         if not isinstance(other, Tree):
             return NotImplemented
-        plain = ("task", "n_features", "surrogates")
+        plain = ("task", "n_features", "surrogates", "outputs")
         return all(getattr(self, name) == getattr(other, name) for name in plain) and all(
             _same_bits(getattr(self, name), getattr(other, name)) for name in (*ARRAYS, *OPTIONAL_ARRAYS, *CUTS, "loss")
         )
@@ -570,9 +610,8 @@ class Tree:
     __hash__ = None  # type: ignore[assignment]  # equal by content, and the content may be large
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: getattr(self, name) for name in ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS, *CUTS, "surrogates", "loss")
-        }
+        names = ("task", "n_features", *ARRAYS, *OPTIONAL_ARRAYS, *CUTS, "surrogates", "outputs", "loss")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]  # unpickled arrays are writeable until the constructor has seen them

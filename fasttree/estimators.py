@@ -717,6 +717,7 @@ class CARTClassifier(BaseClassifier):
     array([0, 1, 2])
     """
 
+    _takes_several = True
     _rules = {
         **CLASSIFIER_RULES,
         **CART_RULES,
@@ -933,6 +934,7 @@ class CARTRegressor(BaseRegressor):
     array([10., 10., 20.])
     """
 
+    _takes_several = True
     _rules = {
         **COMMON_RULES,
         **CART_RULES,

@@ -530,7 +530,7 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[mi
             "format": FORMAT,
             "version": VERSION,
             "library": __version__,
-            **_document.written_table(self.schema_, {"name": "y", **classes}, self._settings()),
+            **_document.written_table(self.schema_, [{"name": "y", **classes}], self._settings()),
             "class_count": self.class_count_.tolist(),
             "default": int(self._labels[-1]),
             "default_count": self.default_count_.tolist(),
@@ -541,8 +541,10 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[mi
     @classmethod
     def _from_document(cls, document: dict[str, Any]) -> Self:
         _document.check_format(document, {FORMAT: VERSION})
-        schema, target, settings = _document.read_table(document)
-        classes = _document.read_classes(target)
+        schema, targets, settings = _document.read_table(document)
+        if len(targets) > 1:
+            raise _document.DocumentError(f"targets: rules have 1 target; got {len(targets)}")
+        classes = _document.read_classes(targets[0])
         n_classes = len(classes)
         labels = classes.tolist()
         rules = []

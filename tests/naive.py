@@ -68,7 +68,7 @@ class Problem:
     kinds: Sequence[int]
     n_categories: Sequence[int]
     y: NDArray[Any]
-    n_classes: int
+    n_classes: Any
     recipe: Recipe
     limits: Limits
     root: tuple[Part, ...]
@@ -81,6 +81,17 @@ class Problem:
             return 0.0
         targets = [self.y[row] for row, _ in self.root]
         return float(0.5 * min(targets) + 0.5 * max(targets))
+
+    @cached_property
+    def targets(self) -> list[Problem]:
+        """The problem of each target alone; `n_classes` is a sequence where there are several."""
+        if self.y.ndim == 1:
+            return [self]
+        widths = self.n_classes if isinstance(self.n_classes, Sequence) else [self.n_classes] * self.y.shape[1]
+        return [replace(self, y=column, n_classes=width) for column, width in zip(self.y.T, widths, strict=True)]
+
+    def answer(self, row: int) -> tuple[Any, ...]:
+        return tuple(np.atleast_1d(self.y[row]))
 
     @cached_property
     def divides(self) -> bool:
@@ -210,7 +221,8 @@ def grow_node(
 def describe(problem: Problem, parts: list[Part]) -> Node:
     """The node of these samples, as a leaf."""
     total = weight(parts)
-    value = [centre(problem, parts)] if problem.recipe.impurity in OF_NUMBERS else class_weights(problem, parts)
+    numeric = problem.recipe.impurity in OF_NUMBERS
+    value = [v for one in problem.targets for v in ([centre(one, parts)] if numeric else class_weights(one, parts))]
     return Node(len(parts), total, value, impurity(problem, parts))
 
 
@@ -223,7 +235,7 @@ def must_be_leaf(problem: Problem, node: Node, parts: list[Part], depth: int) ->
     limits = problem.limits
     return (
         depth == limits.max_depth
-        or len({problem.y[row] for row, _ in parts}) == 1
+        or len({problem.answer(row) for row, _ in parts}) == 1
         or node.impurity <= limits.min_impurity
         or node.n_samples < limits.min_samples_split
         or node.n_samples < 2 * limits.min_samples_leaf
@@ -273,7 +285,9 @@ def entropy(weights: Iterable[float]) -> float:
 
 
 def impurity(problem: Problem, parts: list[Part]) -> float:
-    """Impurity per unit weight."""
+    """Impurity per unit weight; of several targets the mean."""
+    if len(problem.targets) > 1:
+        return math.fsum(impurity(target, parts) for target in problem.targets) / len(problem.targets)
     if len({problem.y[row] for row, _ in parts}) == 1:
         return 0.0
     total = weight(parts)
@@ -379,7 +393,10 @@ def leaves_are_large_enough(problem: Problem, split: Split) -> bool:
         len(branch) >= problem.limits.min_samples_leaf and reaches(weight(branch), problem.limits.min_weight_leaf)
         for branch in split.branches
         if branch
-    ) and (problem.recipe.impurity != "poisson" or all(any(problem.y[row] for row, _ in branch) for branch in split.branches))
+    ) and (
+        problem.recipe.impurity != "poisson"
+        or all(any(target.y[row] for row, _ in branch) for branch in split.branches for target in problem.targets)
+    )
 
 
 def tolerance(top: float, node_impurity: float) -> float:
@@ -576,7 +593,7 @@ def category_groups(problem: Problem, feature: int, by_value: dict[Any, list[Par
         return set()
     if problem.form(feature) == "one_vs_rest":
         groups.extend([code] for code in codes)
-    elif problem.n_classes > 2 and len(codes) <= EXHAUSTIVE_CATEGORIES:
+    elif tries_every_partition(problem) and len(codes) <= EXHAUSTIVE_CATEGORIES:
         for size in range(len(codes) - 1):
             groups.extend((codes[0], *others) for others in itertools.combinations(codes[1:], size))
     else:
@@ -589,11 +606,25 @@ def category_groups(problem: Problem, feature: int, by_value: dict[Any, list[Par
     return canonical
 
 
+def tries_every_partition(problem: Problem) -> bool:
+    if problem.recipe.impurity == "absolute_error":
+        return False
+    return len(problem.targets) > 1 or problem.n_classes > 2
+
+
 def category_orders(problem: Problem, by_value: dict[Any, list[Part]]) -> list[list[int]]:
     """Orders of the categories whose cuts hold the best grouping (two classes, regression) or a good one.
 
     Breiman et al. 1984, theorem 4.5; Fisher 1958; Coppersmith, Hong and Hosking 1999 for more classes.
     """
+    several = [order for target in problem.targets for order in target_orders(target, by_value)]
+    if len(problem.targets) == 1 and (problem.recipe.impurity in OF_NUMBERS or problem.n_classes == 2):
+        return several
+    return several if problem.recipe.impurity == "absolute_error" else [principal_order(problem, by_value), *several]
+
+
+def target_orders(problem: Problem, by_value: dict[Any, list[Part]]) -> list[list[int]]:
+    """Orders by one target: its mean or median, or the share of a class."""
     codes = sorted(by_value)
 
     def by_mean(response: Callable[[int], Any]) -> list[int]:
@@ -610,15 +641,22 @@ def category_orders(problem: Problem, by_value: dict[Any, list[Part]]) -> list[l
         return [order]
     if problem.n_classes == 2:
         return [by_mean(lambda row: int(problem.y[row] == 1))]
-    orders = [by_mean(lambda row, k=k: int(problem.y[row] == k)) for k in range(problem.n_classes)]  # type: ignore[misc]
-    return [principal_order(problem, by_value), *orders]
+    return [by_mean(lambda row, k=k: int(problem.y[row] == k)) for k in range(problem.n_classes)]  # type: ignore[misc]
+
+
+def totals_of(problem: Problem, parts: list[Part]) -> list[float]:
+    if problem.recipe.impurity in OF_NUMBERS:
+        return [math.fsum(w * problem.y[row] for row, w in parts)]
+    return class_weights(problem, parts)
 
 
 def principal_order(problem: Problem, by_value: dict[Any, list[Part]]) -> list[int]:
-    """Categories along the first principal component of their class probabilities."""
+    """Categories along the first principal component of their class probabilities, or of their means."""
     codes = sorted(by_value)
-    counts = np.array([class_weights(problem, by_value[code]) for code in codes])
-    totals = counts.sum(axis=1)
+    counts = np.array([[v for target in problem.targets for v in totals_of(target, by_value[code])] for code in codes])
+    totals = np.array([weight(by_value[code]) for code in codes])
+    if problem.recipe.impurity == "poisson":
+        counts = counts / np.sqrt(counts.sum(axis=0) / totals.sum())
     probabilities = counts / totals[:, None]
     centred = probabilities - counts.sum(axis=0) / totals.sum()
     scatter = (centred * totals[:, None]).T @ centred
