@@ -80,6 +80,12 @@ def _divide(samples: Samples, rows: NDArray[np.intp]) -> tuple[Samples, Samples]
     return replace(samples, weight=weight - inside), replace(samples, weight=inside)
 
 
+def _knows_no_errors(method: str | None, settings: Mapping[str, Any]) -> bool:
+    """Whether a pruning goes by the impurity of nodes alone."""
+    by_impurity = settings.get("pruning_risk", "impurity") == "impurity" and not isinstance(settings.get("ccp_alpha"), str)
+    return method is None or (method == "cost_complexity" and by_impurity)
+
+
 def _needs_samples(method: str | None, settings: Mapping[str, Any]) -> bool:
     """Whether a pruning needs samples that the tree was not grown on."""
     return (
@@ -282,7 +288,7 @@ class BaseTree(FittedModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._recipe().missing != "error"
-        tags.target_tags.multi_output = self._takes_several
+        tags.target_tags.multi_output = self._takes_several and self._prunes_several()
         return tags
 
     def _several_targets(self, y: Any) -> list[Any] | None:
@@ -290,19 +296,24 @@ class BaseTree(FittedModel):
         columns = target_columns(y)
         if columns is not None and not self._takes_several:
             raise ValueError(
-                f"y has {len(columns)} columns: {type(self).__name__} takes 1 target; fit it to each column, or use CARTClassifier"
+                f"y has {len(columns)} columns: {type(self).__name__} takes 1 target; fit it to each, or use CARTClassifier"
             )
         return columns
+
+    def _prunes_several(self) -> bool:
+        method = self._pruning_method()
+        settings = {} if method is None else {name: getattr(self, name) for name in self._prunings[method]}
+        return _knows_no_errors(method, settings)
 
     def _check_pruning_of_several(self, method: str | None, settings: Mapping[str, Any]) -> None:
         """Of several targets the impurity is known, but no error that prunings could go by."""
         risk, alpha = settings.get("pruning_risk", "impurity"), settings.get("ccp_alpha")
-        if method is None or (method == "cost_complexity" and risk == "impurity" and not isinstance(alpha, str)):
+        if _knows_no_errors(method, settings):
             return
         given = repr(method) if method != "cost_complexity" else f"{method!r} with ccp_alpha={alpha!r}, pruning_risk={risk!r}"
         raise ValueError(
-            f"a tree of several targets can be pruned by 'cost_complexity' with a number for ccp_alpha and pruning_risk='impurity' "
-            f"alone, not by {given}"
+            "a tree of several targets can be pruned by 'cost_complexity' with a number for ccp_alpha and "
+            f"pruning_risk='impurity' alone, not by {given}"
         )
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
@@ -1204,7 +1215,7 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = self._takes_several
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output
         return tags
 
 

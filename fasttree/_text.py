@@ -48,8 +48,8 @@ def export_text(
     A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and ``no
     (0)`` where no sample came and the parent's majority decides (several such categories share a line); with a loss matrix ``no
     (6 of 9, cost 12)`` says what the others cost; in regression ``2.4 (9)`` is the mean and the weight. Several targets
-    stand side by side: ``yes (6) | red (4 of 6)``. A soft threshold shows the interval in which values go both ways: ``width <= 0.6
-    [0.42, 0.71]``.
+    stand side by side: ``yes (6) | red (4 of 6)``. A soft threshold shows the interval in which values go both ways: ``width <=
+    0.6 [0.42, 0.71]``.
 
     Parameters
     ----------

@@ -86,8 +86,8 @@ class Tree:
     weight : array of float64, shape (n,)
         The sum of their weights.
     value : array of float64, shape (n, k)
-        Weights of the k classes, or the mean (k = 1); of several targets side by side.  Absolute error: the median.  A leaf of weight 0 repeats a row of its parent, which pruning may have
-        changed since.
+        Weights of the k classes, or the mean (absolute error: the median; k = 1); of several targets side by side.  A leaf of
+        weight 0 repeats a row of its parent, which pruning may have changed since.
     impurity : array of float64, shape (n,)
         Of the node's distribution, in the unit of the recipe (bits for entropy); variance for regression.
     gain : array of float64, shape (n,)
