@@ -77,7 +77,7 @@ class Problem:
     @cached_property
     def middle(self) -> float:
         """What the engine counts targets from, so that both round alike: for squared error the middle of their range."""
-        if self.recipe.impurity != "squared_error":
+        if self.recipe.impurity != "squared_error" or self.y.ndim > 1:
             return 0.0
         targets = [self.y[row] for row, _ in self.root]
         return float(0.5 * min(targets) + 0.5 * max(targets))
@@ -463,6 +463,8 @@ def bounds_below(problem: Problem, split: Split, bounds: Bounds) -> list[Bounds]
 
 def within(problem: Problem, node: Node, bounds: Bounds) -> Node:
     """The node with a value within bounds: a class at the end takes weight from all classes."""
+    if len(problem.targets) > 1:  # which knows no bounds
+        return node
     if problem.recipe.impurity in OF_NUMBERS:
         low, high = (bound + problem.middle for bound in bounds)
         return replace(node, value=[min(max(node.value[0], low), high)])
