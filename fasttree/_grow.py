@@ -228,8 +228,9 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         raise ValueError(
             "groups of categories are a search of C4.5 Release 8: nominal='groups' needs release8=True and missing='fractional'"
         )
-    if several and (recipe.release8 or recipe.missing == "fractional"):
+    if several and (recipe.release8 or recipe.missing == "fractional" or recipe.continuous == "intervals"):
         choice = "release8=True" if recipe.release8 else "missing='fractional'"
+        choice = "continuous='intervals'" if recipe.continuous == "intervals" else choice
         raise ValueError(f"{choice} and several targets exclude each other: use one target, or a recipe without it")
     if several and constraints.monotone is not None:
         raise ValueError("monotonic_cst and several targets exclude each other: fit a tree for each target")
