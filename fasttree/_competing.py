@@ -60,10 +60,12 @@ def parts_at(tree: Tree, table: Table, node: int) -> npt.NDArray[np.float64]:
     here = np.zeros((above.node_count, 2))
     here[:, 0] = 1.0
     here[node] = 0.0, 1.0
+    if tree.task == "classification":  # whose walk takes weights of classes, and of an empty node the largest
+        here *= np.where(above.weight > 0, above.weight, 1.0)[:, None]
     parts = np.empty((table.n_samples, 2))
     leaves = np.empty(table.n_samples, dtype=np.int32)
     for rows, block in blocks(table):
-        _core.walk_shares(above, block, here * above.weight[:, None], parts[rows], leaves[rows])
+        _core.walk_shares(above, block, here, parts[rows], leaves[rows])
     return parts[:, 1].copy()
 
 

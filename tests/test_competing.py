@@ -45,6 +45,13 @@ def test_each_feature_has_its_own_best_split():
     assert size.categories in [(("S",), ("M", "L")), (("S", "M"), ("L",))]
 
 
+def test_a_regression_split_has_the_least_weight_that_leaves_have():
+    X, y = [[1.0], [2.0], [3.0], [4.0]], [0.0, 0.0, 1.0, 5.0]
+    model = CARTRegressor(min_weight_fraction_leaf=0.3).fit(X, y)
+    (split,) = model.competing_splits(0, X, y)
+    assert (split.threshold, split.gain) == (model.tree_.threshold[0], pytest.approx(model.tree_.gain[0]))
+
+
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_the_first_is_the_test_of_the_node(criterion: str):
     X, y = mixed()
