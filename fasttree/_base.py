@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
-_LARGEST = 1e100  # of a target: squares and products of these stay finite
+_LARGEST = 1e60  # of a target: weights times squares of squares stay finite
 MOST_GROUPED = 1000  # categories whose groups are searched: the time grows with their third power
 _HEAVIEST = 1e30  # of a sum of weights, which C4.5 counts in single precision
 
@@ -632,7 +632,7 @@ class BaseTree(FittedModel):
         settings = self._checked_settings(method, parameters)
         if self.tree_.outputs is not None:
             self._check_pruning_of_several(method, settings)
-        samples = self._pruning_samples(method, settings, X, y, sample_weight)
+        samples = self._pruning_samples(method, start, settings, X, y, sample_weight)
 
         def choose(sequence: _sequence.Sequence) -> _sequence.Choice:
             assert samples is not None
@@ -734,7 +734,7 @@ class BaseTree(FittedModel):
         return settings
 
     def _pruning_samples(
-        self, method: str, settings: Mapping[str, Any], X: Any, y: Any, sample_weight: ArrayLike | None
+        self, method: str, tree: Tree, settings: Mapping[str, Any], X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> Samples | None:
         """The samples given to prune by, None if there are none; an error if they do not fit the method."""
         needed = _needs_samples(method, settings)
@@ -744,7 +744,7 @@ class BaseTree(FittedModel):
             return None
         if not needed and method != "error_based":
             raise ValueError(f"{method!r} pruning with these parameters looks at no samples: leave out X and y")
-        if method == "error_based" and (self.tree_.missing[self.tree_.n_branches > 0] == STOP).any():
+        if method == "error_based" and (tree.missing[tree.n_branches > 0] == STOP).any():
             raise ValueError(
                 "'error_based' pruning with samples raises branches, which cannot be where samples stop at inner nodes, as in "
                 "ID3: leave out X and y"

@@ -259,3 +259,14 @@ def test_a_walk_of_a_value_on_a_cut_goes_to_the_lower_interval(data: Path) -> No
     rows = np.array([[80.0], [np.nextafter(80.0, 81)], [97.5], [98.0], [-1e300], [1e300]])
     _core.walk(tree.replace(missing=np.array([0, -2, -2, -2])), rows, leaves)
     assert leaves.tolist() == [1, 2, 2, 3, 1, 3]
+
+
+def test_error_based_pruning_keeps_the_intervals() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2)).round(1)
+    X[::7, 0] = np.nan
+    y = (np.abs(X[:, 1]) > 0.5).astype(int)
+    recipe = PublicRecipe(rank="gain_ratio", continuous="intervals", missing="fractional")
+    tree = TreeClassifier(recipe=recipe, pruning="error_based").fit(X, y).tree_
+    tree.check()
+    assert (tree.kind == INTERVALS).any()

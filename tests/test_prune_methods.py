@@ -672,3 +672,23 @@ def test_pruning_from_the_tree_as_grown_is_that_of_a_fit(tmp_path):
     model.save(tmp_path / "model.json")
     with pytest.raises(ValueError, match="this model has no tree_unpruned_"):
         C45Classifier.load(tmp_path / "model.json").prune("pessimistic", from_grown=True)
+
+
+def test_pruning_from_the_tree_as_grown_looks_whether_its_samples_stop():
+    rows = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [4.0, 4.0], [np.nan, np.nan], [np.nan, np.nan]]
+    y = ["a", "a", "b", "b", "a", "b"]
+    model = CARTClassifier(missing="surrogate", no_surrogate="stop", ccp_alpha=1.0).fit(rows, y)
+    with pytest.raises(ValueError, match="raises branches, which cannot be where samples stop"):
+        model.prune("error_based", rows, y, from_grown=True)
+
+
+@pytest.mark.parametrize("choice", [{"ccp_alpha": "validation"}, {"ccp_alpha": "cv", "cv": 3}])
+def test_very_large_targets_are_judged_as_others_are(choice):
+    random = np.random.RandomState(0)
+    X = random.randint(0, 9, (60, 1)).astype(float)
+    y = 2.0**100 * (X[:, 0] + random.randint(-2, 3, 60))
+    chosen = [CARTRegressor(**choice, random_state=0).fit(X, target) for target in (y, y * 2.0**90)]
+    assert chosen[0].tree_.node_count == chosen[1].tree_.node_count
+    assert chosen[0].pruning_table_.xstd == pytest.approx(chosen[1].pruning_table_.xstd)
+    with pytest.raises(ValueError, match="y holds values of size 1e.61: scale them to 1e.60 at most"):
+        CARTRegressor().fit(X, np.full(60, 1e61))
