@@ -27,11 +27,12 @@ from ._parameters import (
     REGRESSION_PRUNINGS,
     SURROGATE_DEFAULTS,
     Rule,
-    check_counts,
     check_loss_matrix,
+    check_not_negative,
     check_priors,
     check_same_length,
     check_sample_weight,
+    check_some_positive,
     count,
     factors_by_priors,
     is_integer,
@@ -382,7 +383,7 @@ class BaseTree(FittedModel):
         class_factor: NDArray[np.float64] | None = None,
         loss: NDArray[np.float64] | None = None,
     ) -> None:
-        samples = self._checked_total(Samples(table, target, weight, class_factor))
+        samples = self._checked_total(Samples(table, target, weight, class_factor, recipe.impurity))
         costs = None if loss is None else _costs(samples, loss)
         n_samples, held_out = table.n_samples, None
         method = self._pruning_method()
@@ -753,7 +754,7 @@ class BaseTree(FittedModel):
         check_same_length(table.n_samples, len(target))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
         weight = self._weigh(target, weight)
-        return self._checked_total(Samples(table, target, weight, self._class_factor(target, weight)))
+        return self._checked_total(Samples(table, target, weight, self._class_factor(target, weight), self.recipe_.impurity))
 
     def _encode_target(self, y: Any) -> NDArray[Any]:
         """Targets as the fit encoded them."""
@@ -1246,7 +1247,7 @@ class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
         check_same_length(table.n_samples, len(target))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
         if recipe.impurity == "poisson":
-            check_counts(target, weight)
+            check_some_positive(target, weight)
         outputs = None if target.ndim == 1 else (1,) * target.shape[1]
         self._grow(recipe, table, target, weight, n_classes=0, outputs=outputs)
         return self
@@ -1257,6 +1258,8 @@ class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
         largest = float(np.abs(target).max())
         if largest > _LARGEST:
             raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
+        if self._recipe().impurity == "poisson":
+            check_not_negative(target)
         return target
 
     def predict(self, X: Any) -> NDArray[np.float64]:

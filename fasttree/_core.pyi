@@ -134,7 +134,7 @@ def arrivals(
     target: npt.NDArray[np.float64],
     weight: npt.NDArray[np.float64],
     answer: npt.NDArray[np.float64],
-    squared: bool,
+    impurity: int,
     loss_matrix: npt.NDArray[np.float64] | None,
     out: npt.NDArray[np.float64],
 ) -> None: ...

@@ -2632,13 +2632,14 @@ def weakest_links(
 
 
 def arrivals(
-    object tree, const real_t[:, :] X, const double[::1] target, const double[::1] weight, const double[::1] answer, bint squared,
+    object tree, const real_t[:, :] X, const double[::1] target, const double[::1] weight, const double[::1] answer, int impurity,
     const double[:, ::1] loss_matrix, double[:, ::1] out,
 ):
     """Add to out[i] what arrives at node i: weight, loss by its answer, squared loss; the losses again of what ends there.
 
-    The loss is the squared difference of target and answer; or for classes loss_matrix[target, answer], and without a matrix 1
-    where they differ.  The last two columns are of inner nodes, where a sample may stop.
+    The loss of a numeric target is its part in an impurity around the answer.  Of classes, which a negative `impurity` stands
+    for, it is loss_matrix[target, answer], and without a matrix 1 where they differ.  The last two columns are of inner nodes,
+    where a sample may stop.
     """
     cdef Flat t = flat_tree(tree)
     cdef Py_ssize_t n_nodes = answer.shape[0]
@@ -2659,8 +2660,8 @@ def arrivals(
             for i in range(n):
                 node = nodes[i]
                 part = weight[row] * weights[i]
-                if squared:
-                    loss = (target[row] - answer[node]) * (target[row] - answer[node])
+                if impurity >= 0:
+                    loss = deviation(impurity, target[row], answer[node])
                 elif by_matrix:
                     loss = loss_matrix[<Py_ssize_t> target[row], <Py_ssize_t> answer[node]]
                 else:

@@ -187,14 +187,18 @@ def check_sample_weight(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.
     return weight
 
 
-def check_counts(target: NDArray[np.float64], weight: NDArray[np.float64] | None) -> None:
-    """Targets whose Poisson deviance exists: none negative, and not all 0 among the samples with weight."""
+def check_not_negative(target: NDArray[np.float64]) -> None:
+    """Targets that have a Poisson deviance."""
     if (target < 0).any():
         first = np.argwhere(target < 0)[0]
         raise ValueError(
             f"y[{', '.join(map(str, first))}] is {target[tuple(first)]:g}: criterion='poisson' needs targets >= 0; use "
             f"criterion='squared_error'"
         )
+
+
+def check_some_positive(target: NDArray[np.float64], weight: NDArray[np.float64] | None) -> None:
+    """Targets whose mean, of the samples with weight, is one from which there is a Poisson deviance."""
     counted = target if weight is None else target[weight > 0]
     if len(counted) and not counted.any(axis=0).all():
         raise ValueError(

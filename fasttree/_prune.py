@@ -39,6 +39,8 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+# Of the largest target, where samples judge by Poisson deviance: an answer of 0 would lose infinitely much on a count above 0.
+LEAST_ANSWER = 1e-10
 EQUAL_COSTS = 1e-12  # of the largest cost in the tree: the smaller tree wins
 RELEASE8_MORE_ERRORS = 0.1  # that C4.5 accepts for a simpler tree
 
@@ -61,12 +63,15 @@ class Samples:
         Not negative; a sample of weight 0 is left out.
     class_factor : float64 array, shape (n_classes,), or None
         What a sample of each class counts, besides its weight, so that the classes have their priors.
+    impurity : {"squared_error", "absolute_error", "poisson"}, default "squared_error"
+        What a regression tree loses on them: each sample's part in this impurity, around the answer of a node.
     """
 
     table: Table
     target: npt.NDArray[Any]
     weight: Floats | None = None
     class_factor: Floats | None = None
+    impurity: str = "squared_error"
 
     @property
     def counts(self) -> Floats | None:
@@ -78,7 +83,7 @@ class Samples:
 
 
 class Losses(NamedTuple):
-    """What samples lose at each node of a tree if it answers: wrong classes or their cost, or squared differences from its mean.
+    """What samples lose at each node of a tree if it answers: wrong classes or their cost, or deviations from its answer.
 
     All float64, shape (n,).  What stops at an inner node, because its value has no branch there, is lost whether the node is a
     leaf or not.
@@ -285,7 +290,7 @@ def risk_per_weight(tree: Tree, risk: str = "impurity", weight: float | None = N
 def c_alpha(tree: Tree, alpha: float, *, unit: str = "bits") -> Tree:
     """Return the pruned subtree of least cost, the smallest one on ties (Li Hang 2012, section 5.4).
 
-    The cost of a tree is the sum over its leaves of weight times entropy (regression: of squared errors), plus `alpha` for each
+    The cost of a tree is the sum over its leaves of weight times entropy (regression: times impurity), plus `alpha` for each
     leaf.  The book's loop, which only looks at nodes all of whose children are leaves, may miss the minimum.
 
     Parameters
@@ -314,8 +319,8 @@ def reduced_error(tree: Tree, samples: Samples, *, tolerance: float = 0.0) -> Tr
     tree : Tree
     samples : Samples
     tolerance : float, default 0
-        By how much the loss per unit weight may rise at a node that is pruned: wrong classes, or squared error.  Rises of
-        several levels add up.
+        By how much the loss per unit weight may rise at a node that is pruned: wrong classes, or the samples' impurity.  Rises
+        of several levels add up.
     """
     found = losses(tree, samples)
     return tree.prune_at(_useless(tree, found.loss, slack=tolerance * found.weight, besides=found.stopped_loss)[0])
@@ -394,13 +399,16 @@ def losses(tree: Tree, samples: Samples) -> Losses:
     """Send samples down a tree, and add up at every node what they would lose there."""
     n_samples = samples.table.n_samples
     weight = np.ones(n_samples) if samples.weight is None else samples.weight
-    squared = tree.task == "regression"
-    answer = np.ascontiguousarray(tree.value[:, 0] if squared else tree.label, dtype=np.float64)
+    numeric = tree.task == "regression"
+    answer = np.ascontiguousarray(tree.value[:, 0] if numeric else tree.label, dtype=np.float64)
     target = samples.target.astype(np.float64)
+    if numeric and samples.impurity == "poisson":
+        answer = np.maximum(answer, LEAST_ANSWER * target.max())
+    impurity = _core.IMPURITY[samples.impurity] if numeric else -1
     matrix = _loss_matrix(tree, samples.class_factor)
     found = np.zeros((tree.node_count, 5))
     for rows, block in blocks(samples.table):
-        _core.arrivals(tree, block, target[rows], weight[rows], answer, squared, matrix, found)
+        _core.arrivals(tree, block, target[rows], weight[rows], answer, impurity, matrix, found)
     return Losses(*np.ascontiguousarray(found.T))
 
 

@@ -850,12 +850,14 @@ class CARTRegressor(BaseRegressor):
         A sample on which no surrogate decides goes to the side of more known weight (and stays in the node where both weigh the
         same), or stays in the node: it counts in neither branch, and at prediction gets the node's own answer.
     pruning : {"cost_complexity", "c_alpha", "reduced_error"} or None, default=None
-        "cost_complexity": the subtree of least `variance plus ccp_alpha times its leaves` (Breiman et al. 1984, chapter 3).
-        "c_alpha": of least `sum of squared errors plus alpha times its leaves` (Li Hang 2012, section 5.4).  "reduced_error": of
-        least squared error on samples held out from the growth (Quinlan 1987).  None: as grown.
+        "cost_complexity": the subtree of least `risk plus ccp_alpha times its leaves` (Breiman et al. 1984, chapter 3).
+        "c_alpha": of least `weight x impurity, summed over leaves, plus alpha times their number` (Li Hang 2012, section 5.4).
+        "reduced_error": of least error on samples held out from the growth (Quinlan 1987).  None: as grown.  Samples that judge,
+        here and below, do so by the criterion, around the answers of the tree: squared errors, absolute errors, or half the
+        Poisson deviance (where an answer of 0 counts as 1e-10 of the largest target).
     ccp_alpha : float, "cv" or "validation", default=0.0
-        What a leaf costs in cost-complexity pruning, in squared error per unit weight, as in scikit-learn; above 0 it asks for
-        that pruning.  "cv" chooses it by cross-validation, "validation" on samples held out.
+        What a leaf costs in cost-complexity pruning, in impurity per unit weight, as in scikit-learn; above 0 it asks for that
+        pruning.  "cv" chooses it by cross-validation, "validation" on samples held out.
     cv : int, splitter or list of (train, test), default=10
         Folds of ``ccp_alpha="cv"``; a number makes random ones.
     rule : {"best", "1se"}, default="best"
@@ -863,9 +865,9 @@ class CARTRegressor(BaseRegressor):
     validation_fraction : float, default=0.3
         Share of the samples that is held out from the growth, where a pruning needs it.
     tolerance : float, default=0.0
-        Reduced-error: by how much the mean squared error may rise at a node that is pruned.
+        Reduced-error: by how much the error per unit weight may rise at a node that is pruned.
     alpha : float, default=0.0
-        C_alpha: what a leaf costs, in squared error.
+        C_alpha: what a leaf costs, in weight times impurity.
     max_depth : int or None, default=None
         Largest number of tests on a path.
     max_leaf_nodes : int or None, default=None
@@ -881,7 +883,7 @@ class CARTRegressor(BaseRegressor):
     min_impurity : float, default=0.0
         A node of smaller impurity is a leaf.
     min_gain : float or None, default=None
-        A node is split only by a gain per unit weight larger than this, in squared error; None: every split will do.
+        A node is split only by a gain per unit weight larger than this, in the unit of the impurity; None: every split will do.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import xlogy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -551,6 +552,80 @@ def test_cross_validation_is_that_of_a_loop_over_folds(estimator):
     simpler = estimator(ccp_alpha="cv", cv=folds, rule="1se").fit(X, y).pruning_table_
     assert simpler.chosen >= table.chosen
     assert simpler.xerror[simpler.chosen] <= table.xerror.min() + table.xstd[table.chosen]
+
+
+DEVIATIONS = {  # of targets from the answer of a node, and that answer
+    "squared_error": (lambda y, answer: (y - answer) ** 2, np.mean),
+    "absolute_error": (lambda y, answer: abs(y - answer), np.median),
+    "poisson": (lambda y, answer: xlogy(y, y / answer) - y + answer, np.mean),
+}
+
+
+def counts_by(table: pd.DataFrame, seed: int) -> pd.Series:
+    return pd.Series(np.random.default_rng(seed).poisson(1 + 2 * (table["a"] < table["b"]) + (table["c"] == "3"))).astype(float)
+
+
+@pytest.mark.parametrize("criterion", DEVIATIONS)
+def test_folds_judge_a_regression_tree_by_its_own_criterion(criterion):
+    X = data_of(CARTRegressor)[0]
+    y = counts_by(X, 3)
+    deviation, middle = DEVIATIONS[criterion]
+    folds = list(KFold(5, shuffle=True, random_state=0).split(X))
+    table = CARTRegressor(criterion=criterion, min_samples_leaf=3, ccp_alpha="cv", cv=folds).fit(X, y).pruning_table_
+    alphas = np.append(np.sqrt(table.ccp_alphas[:-1] * table.ccp_alphas[1:]), 1e6)
+    losses = np.zeros((alphas.size, len(y)))
+    for train, test in folds:
+        grown = CARTRegressor(criterion=criterion, min_samples_leaf=3).fit(X.iloc[train], y[train])
+        for k, alpha in enumerate(alphas):
+            losses[k, test] = deviation(y[test], grown.prune("cost_complexity", ccp_alpha=alpha).predict(X.iloc[test]))
+    root = deviation(y, middle(y)).sum()
+    assert table.xerror == pytest.approx(losses.sum(axis=1) / root)
+    assert table.xstd == pytest.approx(losses.std(axis=1) * np.sqrt(len(y)) / root)
+    assert table.xerror[table.chosen] == table.xerror.min() < 1
+
+
+@pytest.mark.parametrize("criterion", DEVIATIONS)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_samples_held_out_judge_a_regression_tree_by_its_own_criterion(criterion, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(0, 4, (60, 3)).astype(str), columns=list("abc"))
+    y, weight = counts_by(X, seed), rng.choice([1.0, 2.0], 60)
+    model = CARTRegressor(criterion=criterion, max_depth=3).fit(X[:30], y[:30])
+    tree = model.tree_
+
+    def loss(inner: frozenset[int]) -> float:
+        pruned = model._with_tree(tree.prune_at(~np.isin(np.arange(tree.node_count), list(inner))))
+        return float(weight[30:] @ DEVIATIONS[criterion][0](y[30:], pruned.predict(X[30:])))
+
+    found = kept_nodes(tree, model.prune("reduced_error", X[30:], y[30:], weight[30:]).tree_)
+    costs = {inner: loss(inner) for inner in subtrees(tree)}
+    assert costs[found] == pytest.approx(min(costs.values()))
+    assert len(found) == min(len(inner) for inner, cost in costs.items() if cost <= min(costs.values()) * (1 + 1e-12))
+
+
+def test_a_loaded_regression_tree_still_knows_its_criterion(tmp_path):
+    X = data_of(CARTRegressor)[0]
+    y = counts_by(X, 3)
+    for criterion in DEVIATIONS:
+        model = CARTRegressor(criterion=criterion).fit(X[:150], y[:150])
+        model.save(tmp_path / "model.json")
+        ours, theirs = (m.prune("reduced_error", X[150:], y[150:]) for m in (model, CARTRegressor.load(tmp_path / "model.json")))
+        assert ours.tree_ == theirs.tree_
+
+
+def test_counts_above_an_answer_of_0_cost_much_but_not_infinitely_much():
+    X = np.arange(6.0)[:, None]
+    y = [0.0, 0.0, 0.0, 0.0, 4.0, 4.0]
+    folds = [([0, 1, 2, 3], [4, 5]), ([2, 3, 4, 5], [0, 1])]  # the first tree has seen no event
+    table = CARTRegressor(criterion="poisson", ccp_alpha="cv", cv=folds).fit(X, y).pruning_table_
+    assert np.isfinite(table.xerror).all()
+    assert table.xerror.max() > 5
+
+
+def test_negative_targets_cannot_judge_a_poisson_tree():
+    model = CARTRegressor(criterion="poisson").fit([[1.0], [2.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"y\[1\] is -1: criterion='poisson' needs targets >= 0"):
+        model.prune("reduced_error", [[1.0], [2.0]], [0.0, -1.0])
 
 
 def test_a_number_of_folds_means_random_ones():
