@@ -765,5 +765,5 @@ def test_very_large_targets_are_judged_as_others_are(choice):
     chosen = [CARTRegressor(**choice, random_state=0).fit(X, target) for target in (y, y * 2.0**90)]
     assert chosen[0].tree_.node_count == chosen[1].tree_.node_count
     assert chosen[0].pruning_table_.xstd == pytest.approx(chosen[1].pruning_table_.xstd)
-    with pytest.raises(ValueError, match="y holds values of size 1e.61: scale them to 1e.60 at most"):
+    with pytest.raises(ValueError, match=r"y holds values of size 1e\+61: scale them to 1e\+60 at most"):
         CARTRegressor().fit(X, np.full(60, 1e61))
