@@ -957,7 +957,7 @@ class BaseTree(FittedModel):
         """Draw the tree in text, a line per branch.
 
         A leaf reads ``yes (6)`` where all of weight 6 are of class yes, and ``no (6 of 9)`` where 6 of 9 are of class no; in
-        regression ``2.4 (9)`` is the mean and the weight.
+        regression ``2.4 (9)`` is the prediction and the weight; several targets stand side by side.
 
         Parameters
         ----------
@@ -972,8 +972,8 @@ class BaseTree(FittedModel):
         show_missing : bool or None, default=None
             Whether conditions say where a missing value goes; None: where it follows a branch that is not the heaviest.
         show_surrogates : bool, default=False
-            Whether a line under a test tells each of its surrogates: ``width <= 0.6, by length <= 4 (agreement 0.9, adjusted
-            0.7)``.
+            Whether a line above the branches of a test tells each of its surrogates: ``width is missing: width <= 0.6 if length
+            <= 4 (agreement 0.9, adjusted 0.7)``, else the second branch.
         ascii : bool, default=False
             Whether to draw with ASCII characters alone.
 

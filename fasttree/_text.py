@@ -47,7 +47,7 @@ def export_text(
 
     A leaf reads ``yes (6)`` where all of weight 6 are of class yes, ``no (6 of 9)`` where 6 of 9 are of class no, and ``no
     (0)`` where no sample came and the parent's majority decides (several such categories share a line); with a loss matrix ``no
-    (6 of 9, cost 12)`` says what the others cost; in regression ``2.4 (9)`` is the mean and the weight. Several targets
+    (6 of 9, cost 12)`` says what the others cost; in regression ``2.4 (9)`` is the prediction and the weight. Several targets
     stand side by side: ``yes (6) | red (4 of 6)``. A soft threshold shows the interval in which values go both ways: ``width <=
     0.6 [0.42, 0.71]``.
 
@@ -71,8 +71,9 @@ def export_text(
         Whether conditions say where a missing value goes: ``or missing`` at a branch, else an extra line under the test.  By
         default only where it follows a branch that is not the heaviest of its node.
     show_surrogates : bool, default False
-        Whether a line under the test tells each of its surrogates, in the order in which they are asked: ``width <= 0.6, by
-        length <= 4 (agreement 0.9, adjusted 0.7)``, what holds on the first branch and what stands in for it.
+        Whether a line above the branches of a test tells each of its surrogates, in the order in which they are asked:
+        ``width is missing: width <= 0.6 if length <= 4 (agreement 0.9, adjusted 0.7)``, the first branch and what stands in for
+        its condition; else the second.
     ascii : bool, default False
         Whether to draw with ASCII characters alone.
 
@@ -173,11 +174,13 @@ class _Writer:
         tree, drawing = self.tree, self.drawing
         first, missing = int(tree.first_child[node]), int(tree.missing[node])
         conditions = self.conditions(node)
-        notes = [*self.surrogate_notes(node, conditions[0]), *self.missing_notes(node)]
+        surrogates = list(self.surrogate_notes(node, conditions[0]))
+        notes = self.missing_notes(node)
         own_branch = missing >= 0 and conditions[missing] == self.is_missing(node)
         if missing >= 0 and not own_branch and self.tells_missing(node):
             conditions[missing] += f" or missing{self.with_surrogates(node)}"
-        result = []
+        # no branches: a line without a fork
+        result = [("", f"{indentation}{drawing['through']}{note}", -1, depth) for note in surrogates]
         lines = self.with_empty_leaves_together(node, list(enumerate(conditions, first)))
         for place, (child, condition) in enumerate(lines):
             last = place == len(lines) - 1 and not notes
@@ -254,7 +257,7 @@ class _Writer:
                 codes = s.table_code[cells][s.table_branch[cells] == 0]
                 stand_in = self.group_text(feature, [self.categories[feature][code - 1] for code in codes.tolist()])
             figures = f"agreement {self.number(float(s.agreement[i]))}, adjusted {self.number(float(s.adjusted[i]))}"
-            yield f"{condition}, by {stand_in} ({figures})"
+            yield f"{self.is_missing(node)}: {condition} if {stand_in} ({figures})"
 
     def conditions(self, node: int) -> list[str]:
         """Write what leads to each branch."""

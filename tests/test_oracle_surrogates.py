@@ -264,10 +264,10 @@ def test_text_tells_surrogates_and_their_figures_on_request(twelve):
     record, _, model = twelve
     figures = "(agreement 0.8, adjusted 0.6)" if record["control"]["surrogatestyle"] == 0 else "(agreement 0.89, adjusted 0.75)"
     assert model.export_text(show_surrogates=True, ascii=True).splitlines() == [
+        f"|   a is missing: a <= 5.5 if b <= 5.5 {figures}",
+        f"|   a is missing: a <= 5.5 if c = p {figures}",
         "|-- a <= 5.5: n (6)",
-        "|-- a > 5.5: s (6)",
-        f"|-- a <= 5.5, by b <= 5.5 {figures}",
-        f"`-- a <= 5.5, by c = p {figures}",
+        "`-- a > 5.5: s (6)",
     ]
     assert (
         model.export_text(show_missing=True, ascii=True).splitlines()[-1] == "`-- a is missing with all surrogates: n (6 of 12)"
