@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -260,7 +260,7 @@ class BaseTree(FittedModel):
                     f"{name}={getattr(self, name)!r} speaks of surrogates, which missing={recipe.missing!r} does not have: "
                     f"use missing='surrogate', or {name}={default!r}"
                 )
-        _grow.check_recipe(recipe, 2 if is_classifier(self) else 0)  # before it looks at a large table
+        _grow.check_recipe(recipe, 2 if isinstance(self, ClassifierMixin) else 0)  # before it looks at a large table
         return recipe
 
     def _constraints(self, schema: Schema) -> Constraints:
@@ -289,7 +289,7 @@ class BaseTree(FittedModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._recipe().missing != "error"
-        tags.target_tags.multi_output = self._takes_several and self._prunes_several()
+        tags.target_tags.multi_output = self._fits_several()
         return tags
 
     def _several_targets(self, y: Any) -> list[Any] | None:
@@ -301,10 +301,15 @@ class BaseTree(FittedModel):
             )
         return columns
 
-    def _prunes_several(self) -> bool:
+    def _fits_several(self) -> bool:
+        """Whether the parameters go with several targets."""
         method = self._pruning_method()
         settings = {} if method is None else {name: getattr(self, name) for name in self._prunings[method]}
-        return _knows_no_errors(method, settings)
+        try:
+            _grow.check_recipe(self._recipe(), 2 if isinstance(self, ClassifierMixin) else 0, several=True)
+        except ValueError:
+            return False
+        return self._takes_several and _knows_no_errors(method, settings)
 
     def _check_pruning_of_several(self, method: str | None, settings: Mapping[str, Any]) -> None:
         """Of several targets the impurity is known, but no error that prunings could go by."""

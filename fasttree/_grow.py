@@ -246,11 +246,6 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
             f"missing={recipe.missing!r} and monotonic_cst exclude each other: a missing value must belong to one branch; use"
             " missing='direction' or 'error'"
         )
-    if constraints.monotone is not None and recipe.impurity == "absolute_error":
-        raise ValueError(
-            "impurity='absolute_error' and monotonic_cst exclude each other: bounds are of means, leaves are medians; use"
-            " impurity='squared_error'"
-        )
     if recipe.missing == "direction" and forms & {"category", "present"}:
         raise ValueError(
             "missing='direction' and a branch per category exclude each other: it needs two branches; use missing='fractional'"

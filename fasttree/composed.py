@@ -82,6 +82,7 @@ class _ByRecipe(BaseTree):
     random_state: int | np.random.RandomState | None = None
 
     _default: ClassVar[Recipe]
+    _takes_several = True  # what recipes cannot is told by `check_recipe`
 
     def _recipe(self) -> Recipe:
         if isinstance(self.recipe, Recipe):
@@ -267,9 +268,9 @@ class TreeClassifier(_ByRecipe, BaseClassifier):
     recipe_ : Recipe
         The recipe in full.
     classes_ : ndarray of shape (n_classes,)
-        The classes.
-    n_classes_ : int
-        Number of classes.
+        The classes; of several targets a list of such.
+    n_classes_ : int or list of int
+        Number of classes; of several targets one for each.
     schema_ : Schema
         Names, kinds and categories of the features.
     n_features_in_ : int
@@ -279,7 +280,7 @@ class TreeClassifier(_ByRecipe, BaseClassifier):
     max_features_ : int
         Number of features that each node drew.
     n_outputs_ : int
-        Number of targets, 1.
+        Number of targets.
 
     Examples
     --------
@@ -422,7 +423,7 @@ class TreeRegressor(_ByRecipe, BaseRegressor):
     max_features_ : int
         Number of features that each node drew.
     n_outputs_ : int
-        Number of targets, 1.
+        Number of targets.
 
     Examples
     --------

@@ -689,9 +689,9 @@ class CARTClassifier(BaseClassifier):
     recipe_ : Recipe
         The choices that make the algorithm, as the parameters described them.
     classes_ : ndarray of shape (n_classes,)
-        The classes.
-    n_classes_ : int
-        Number of classes.
+        The classes; of several targets a list of such.
+    n_classes_ : int or list of int
+        Number of classes; of several targets one for each.
     schema_ : Schema
         Names, kinds and categories of the features.
     n_features_in_ : int
@@ -701,7 +701,7 @@ class CARTClassifier(BaseClassifier):
     max_features_ : int
         Number of features that each node drew.
     n_outputs_ : int
-        Number of targets, 1.
+        Number of targets.
 
     References
     ----------
@@ -922,7 +922,7 @@ class CARTRegressor(BaseRegressor):
     max_features_ : int
         Number of features that each node drew.
     n_outputs_ : int
-        Number of targets, 1.
+        Number of targets.
 
     References
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import re
+from collections.abc import Iterator
 from dataclasses import fields, replace
 
 import numpy as np
@@ -116,8 +117,18 @@ def test_the_regression_tree_of_cart(parameters):
 def test_tree_estimators_have_the_parameters_of_cart_and_those_of_recipes():
     fixed = {"criterion", "nominal", "missing"}
     own = {"recipe", "min_samples_branch", "min_part_weight"}
-    assert set(TreeClassifier().get_params()) == set(CARTClassifier().get_params()) - fixed | own
+    of_classes = {"merge_p_value", "max_intervals"}
+    assert set(TreeClassifier().get_params()) == set(CARTClassifier().get_params()) - fixed | own | of_classes
     assert set(TreeRegressor().get_params()) == set(CARTRegressor().get_params()) - fixed | own
+
+
+def test_several_targets_are_those_of_cart():
+    X, classes = table_for(Recipe()), np.column_stack([CLASSES, np.roll(CLASSES, 1)])
+    ours, theirs = TreeClassifier(max_depth=4).fit(X, classes), CARTClassifier(max_depth=4).fit(X, classes)
+    assert ours.tree_ == theirs.tree_
+    assert (ours.predict(X) == theirs.predict(X)).all()
+    values = np.column_stack([VALUES, np.roll(VALUES, 1)])
+    assert TreeRegressor(max_depth=4).fit(X, values).tree_ == CARTRegressor(max_depth=4).fit(X, values).tree_
 
 
 # Recipes
@@ -148,7 +159,7 @@ def test_fields_that_are_no_choice_of_words_are_checked_too():
 def test_the_words_are_those_that_the_engine_knows():
     assert set(CHOICES["impurity"]) == set(core.IMPURITY)
     assert set(CHOICES["rank"]) == set(core.RANK)
-    assert {*CHOICES["nominal"], *CHOICES["ordinal"]} == set(core.FORM)
+    assert {*CHOICES["nominal"], *CHOICES["ordinal"], *CHOICES["continuous"]} == set(core.FORM)
     assert set(CHOICES["missing"]) == set(core.MISSING)
     assert {field.name for field in fields(Recipe)} == {"name", *CHOICES, "release8"}
 
@@ -189,6 +200,15 @@ def test_what_a_recipe_refuses_names_the_choice():
 def test_tags_follow_the_recipe():
     assert get_tags(TreeClassifier()).input_tags.allow_nan
     assert not get_tags(TreeClassifier(recipe=Recipe(missing="error"))).input_tags.allow_nan
+    assert get_tags(TreeClassifier()).target_tags.multi_output
+    assert get_tags(CARTRegressor()).target_tags.multi_output
+    for model in (
+        TreeClassifier(recipe="c45"),
+        CARTClassifier(missing="fractional"),
+        CARTRegressor(ccp_alpha="cv"),
+        ID3Classifier(),
+    ):
+        assert not get_tags(model).target_tags.multi_output
 
 
 # Mixes
@@ -257,16 +277,25 @@ def test_rules_are_made_of_a_tree_by_any_recipe():
     assert C45Rules.from_tree(model, X, y).score(X, y) > 0.95
 
 
-NAMED = rf"\b(?:{'|'.join([*CHOICES, 'release8'])})=|a numeric target|a branch per category|two groups"
+NAMED = rf"\b(?:{'|'.join([*CHOICES, 'release8'])})=|a numeric target|a branch per category|two groups|several targets"
 OTHERS = [name for name in CHOICES if name not in ("impurity", "missing")]
+
+
+def all_recipes(impurity: str, missing: str) -> Iterator[Recipe]:
+    for words in itertools.product(*(CHOICES[name] for name in OTHERS), [False, True]):
+        yield Recipe(impurity=impurity, missing=missing, **dict(zip([*OTHERS, "release8"], words, strict=True)))
+
+
+def assert_named(refusals: dict[str, Recipe]) -> None:
+    for message, recipe in refusals.items():
+        assert len(set(re.findall(NAMED, message))) >= 2, f"{recipe}: {message}"
 
 
 @pytest.mark.parametrize("missing", CHOICES["missing"])
 @pytest.mark.parametrize("impurity", CHOICES["impurity"])
 def test_every_combination_of_choices_grows_a_tree_or_names_two_of_them(impurity, missing):
     n_grown, refusals = 0, {}
-    for words in itertools.product(*(CHOICES[name] for name in OTHERS), [False, True]):
-        recipe = Recipe(impurity=impurity, missing=missing, **dict(zip([*OTHERS, "release8"], words, strict=True)))
+    for recipe in all_recipes(impurity, missing):
         X, y = table_for(recipe), target_for(recipe)
         try:
             model = model_for(recipe, min_samples_branch=1).fit(X, y)
@@ -279,6 +308,30 @@ def test_every_combination_of_choices_grows_a_tree_or_names_two_of_them(impurity
         predicted = model.predict(X)
         assert predicted.shape == y.shape
         assert model.score(X, y) > (0 if y is VALUES else 0.6), recipe
-    for message, recipe in refusals.items():
-        assert len(set(re.findall(NAMED, message))) >= 2, f"{recipe}: {message}"
+    assert_named(refusals)
     assert n_grown >= (impurity not in NUMERIC or missing != "fractional")
+
+
+@pytest.mark.parametrize("missing", CHOICES["missing"])
+@pytest.mark.parametrize("impurity", CHOICES["impurity"])
+def test_every_combination_grows_a_tree_of_two_targets_or_names_two_choices(impurity, missing):
+    n_grown, refusals = 0, {}
+    for recipe in all_recipes(impurity, missing):
+        X, y = table_for(recipe), target_for(recipe)
+        both = np.column_stack([y, np.roll(y, 1)])
+        try:
+            model = model_for(recipe, min_samples_branch=1).fit(X, both)
+        except ValueError as error:
+            refusals[str(error)] = recipe
+            continue
+        n_grown += 1
+        model.tree_.check()
+        assert model.n_outputs_ == 2
+        assert model.tree_.node_count > 1, recipe
+        assert model.predict(X).shape == both.shape
+        assert model.score(X, both) > (0 if y is VALUES else 0.3), recipe
+        if recipe.nominal != "subset":  # whose two groups may change places
+            twice, once = (model_for(recipe).fit(X, target).tree_ for target in (np.column_stack([y, y]), y))
+            assert np.array_equal(twice.feature, once.feature), recipe
+    assert_named(refusals)
+    assert n_grown > 0 or missing == "fractional"
