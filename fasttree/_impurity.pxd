@@ -107,9 +107,11 @@ cdef inline double linear_gain(double n, double total, double n_left, double lef
     """Gain of a cut from one linear statistic: (n left - total n_left)^2 / (n_left n_right), times the node's scale.
 
     For squared error the scale is 1 / n; for the Gini index of two classes, where the statistic counts one of them, 2 / n.
+    0 where a side is too light to make a difference in double precision.
     """
     cdef double d = n * left - total * n_left
-    return d * d / (n_left * (n - n_left)) * scale
+    cdef double n_right = n - n_left
+    return d * d / (n_left * n_right) * scale if n_right > 0 else 0
 
 
 cdef extern from *:
@@ -125,7 +127,8 @@ cdef extern from *:
             #pragma omp simd reduction(max:largest)
             for (j = 0; j < m; j++) {
                 double d = n * left[j] - total * weights[j];
-                double gain = d * d / (weights[j] * (n - weights[j])) * scale;
+                double n_right = n - weights[j];
+                double gain = n_right > 0 ? d * d / (weights[j] * n_right) * scale : 0;
                 gains[j] = gain;
                 largest = gain > largest ? gain : largest;
             }

@@ -753,3 +753,13 @@ def test_c45_splits_values_beyond_single_precision(values, dtype):
     X, y = np.repeat(np.array(values, dtype=dtype), 3)[:, None], np.repeat([0, 0, 1, 1], 3)
     for model in (C45Classifier(), fasttree.C45Rules()):
         assert model.fit(X, y).predict(X).tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("n_samples", [4, 40_000])
+@pytest.mark.parametrize("estimator", [CARTClassifier, CARTRegressor])
+def test_a_sample_too_light_for_double_precision_does_not_hide_the_other_splits(estimator, n_samples):
+    X = np.arange(n_samples, dtype=float)[:, None]
+    y = np.where(X[:, 0] < n_samples // 2, 0, 1)
+    weight = np.ones(n_samples)
+    weight[-1] = 1e-17 * n_samples
+    assert estimator().fit(X, y, sample_weight=weight).tree_.threshold[0] == n_samples // 2 - 0.5
