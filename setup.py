@@ -6,10 +6,13 @@ corrupting memory, and a signed integer overflow stops the process.
 
 import os
 import sysconfig
+import tempfile
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0")
 ADDRESS = os.environ.get("FASTTREE_DEBUG") == "address"
@@ -27,11 +30,13 @@ DIRECTIVES = {
 }
 
 # -ffp-contract=off: the same tree on every machine, with or without fused multiply-add.
-# -fno-strict-aliasing: arenas hold records of several types in turn, and GCC 12 has dropped calls that write some of them.
+# -fno-strict-aliasing: arenas hold records of several types in turn.
 # Overflow is checked by the compiler: Cython's own check covers unsigned arithmetic too, where hashes wrap on purpose.
 OVERFLOW = ["-fno-wrapv", "-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"]
 UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O3"]
 UNIX_FLAGS += ["-fno-strict-aliasing", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
+# GCC 12 may take a function that stores what llrint returns for one without effect, and drop the calls of it.
+GUARD_FLAGS = ["-fno-ipa-pure-const", "-fno-ipa-modref"]
 LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
 UNIX_FLAGS += LINK_FLAGS
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
@@ -45,9 +50,23 @@ class BuildCore(build_ext):
         self.force = True  # a release and a debug object cannot be told apart by their age
         for extension in self.extensions:
             is_msvc = self.compiler.compiler_type == "msvc"
-            extension.extra_compile_args = MSVC_FLAGS if is_msvc else UNIX_FLAGS
+            extension.extra_compile_args = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
             extension.extra_link_args = [] if is_msvc else LINK_FLAGS
         super().build_extensions()
+
+    def accepted(self, flags: list[str]) -> list[str]:
+        """Those of the flags that this compiler knows."""
+        known = []
+        with tempfile.TemporaryDirectory() as folder:
+            empty = Path(folder, "empty.c")
+            empty.write_text("int nothing;\n")
+            for flag in flags:
+                try:
+                    self.compiler.compile([str(empty)], output_dir=folder, extra_postargs=["-Werror", flag])
+                except CompileError:
+                    continue
+                known.append(flag)
+        return known
 
 
 core = Extension(
