@@ -67,11 +67,16 @@ PARAMETERS = {
     "min_samples_split": "A node with fewer samples is a leaf; 0.05 is a share of all samples.",
     "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
-    "criterion": "cart: gini, entropy, misclassification; c45: gain_ratio, gain.",
+    "criterion": "cart: gini, entropy, misclassification, or to regress squared_error, absolute_error, poisson; c45: gain_ratio, "
+    "gain.",
+    "missing": "cart: where a missing value goes: direction (gains most), surrogate, fractional, majority, branch, or error.",
     "class_weight": "balanced, or {'class': weight, ...}.",
+    "priors": "cart: share of each class where the tree will be used, {'class': share, ...}.",
+    "loss_matrix": "cart: what a mistake costs, {'true': {'predicted': cost, ...}, ...}; 1 where not named.",
     "min_samples_branch": "c45: a split needs two branches with so many samples.",
     "pruning": "error_based (what c45 does unasked), cost_complexity, c_alpha, reduced_error, pessimistic, minimum_error, "
     "critical_value, chi_square, or none; a cart that regresses: cost_complexity, c_alpha, reduced_error.",
+    "ccp_alpha": "cost_complexity: what a leaf costs, or cv or validation to choose it; asks for that pruning.",
     "confidence": "error_based: level of the limit that is the predicted error, such as 0.25; smaller prunes more.",
 }
 FLAGS = {
@@ -292,7 +297,7 @@ def train(
     _print_rules(model, depth) if isinstance(model, C45Rules) else _print_tree(model, depth)
     if pruning:
         click.echo("\n" + _aligned(_pruning_rows(pruning)), nl=False)
-    click.echo(f"\n{_summary(model)}")
+    click.echo(f"\n{_summary(model)}{_pruned_from(model)}")
     if figures is None:
         click.echo("Not measured: --test FILE or --holdout 0.3 measures the tree on other rows")
     else:
@@ -418,7 +423,7 @@ def _parameters(
     params: Sequence[str],
 ) -> dict[str, Any]:
     given: dict[str, Any] = {
-        name: _value(asked) if isinstance(asked, str) else asked for name, asked in common.items() if asked is not None
+        name: _parameter(name, asked) if isinstance(asked, str) else asked for name, asked in common.items() if asked is not None
     }
     if nominal:
         given["categorical_features"] = nominal
@@ -431,12 +436,22 @@ def _parameters(
             raise click.UsageError(f"--param {text!r}: must be NAME=VALUE")
         if name in given:
             raise click.UsageError(f"{name} is given twice")
-        given[name] = _value(value)
+        given[name] = _parameter(name, value)
     known = estimator._get_param_names()
     for name in given:
         if name not in known:
             raise ValueError(f"{estimator.__name__} has no parameter {name!r}; it has {', '.join(known)}")
     return {"random_state": seed} | given
+
+
+def _parameter(name: str, text: str) -> Any:
+    """Read the value of a parameter, none of which is text that looks like a dict or a list."""
+    value = _value(text)
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        raise click.UsageError(
+            f"{name}: {text!r} cannot be read: write text in quotes, such as {{'yes': 2, 'no': 1}} or ['a', 'b']"
+        )
+    return value
 
 
 def _value(text: str) -> Any:
@@ -711,17 +726,22 @@ def _compare_classes(truth: list[Any], predicted: Any, classes: list[Any], targe
 @click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to draw; default: all.")
 @click.option("--weights", is_flag=True, help="Say the weight of each class at every branch.")
 @click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
+@click.option("--surrogates", is_flag=True, help="Say above the branches of a test what stands in where its value is missing.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters alone.")
-def show(model: str, max_depth: int | None, weights: bool, missing: bool | None, as_ascii: bool) -> None:
+def show(model: str, max_depth: int | None, weights: bool, missing: bool | None, surrogates: bool, as_ascii: bool) -> None:
     """Draw a saved tree as text, or list saved rules."""
     tree, _ = _load(model)
     if isinstance(tree, C45Rules):
-        if max_depth is not None or weights or missing is not None or as_ascii:
+        if max_depth is not None or weights or missing is not None or surrogates or as_ascii:
             raise click.UsageError(f"{model} holds rules, which are listed as they are: leave out the options")
         click.echo(f"{tree.export_text()}\n{_summary(tree)}")
         return
     as_ascii = as_ascii or not _draws()
-    click.echo(tree.export_text(max_depth=max_depth, show_weights=weights, show_missing=missing, ascii=as_ascii))
+    click.echo(
+        tree.export_text(
+            max_depth=max_depth, show_weights=weights, show_missing=missing, show_surrogates=surrogates, ascii=as_ascii
+        )
+    )
     click.echo(_summary(tree))
 
 
@@ -802,6 +822,19 @@ def _summary(model: Estimator) -> str:
     tree = model.tree_
     sizes = f"{_counted(tree.node_count, 'node')}, {_counted(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}"
     return f"{type(model).__name__}: {sizes}, grown on {_counted(int(tree.n_samples[0]), 'row')}"
+
+
+def _pruned_from(model: Estimator) -> str:
+    """Say what a pruning took off, and how the rest did on samples that it was chosen by."""
+    # C4.5's comparison is a table of its own
+    if isinstance(model, C45Rules | C45Classifier) or model.tree_unpruned_.node_count == model.tree_.node_count:
+        return ""
+    line = f"\nPruned from {_counted(model.tree_unpruned_.n_leaves, 'leaf', 'leaves')}"
+    if (table := getattr(model, "pruning_table_", None)) is None:
+        return line
+    plus = "±" if _draws() else "+-"
+    error, deviation = float(table.xerror[table.chosen]), float(table.xstd[table.chosen])
+    return f"{line}: relative error {error:.3f} {plus} {deviation:.3f} (a single leaf: 1) on samples that did not grow it"
 
 
 def _kinds(model: Estimator) -> str:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -130,6 +131,21 @@ def test_show_draws_less_more_and_in_ascii(loan_model):
     assert "{no: 6, yes: 3}" in run("show", loan_model, "--weights")
     assert "is missing" in run("show", loan_model, "--missing")
     assert run("show", loan_model, "--ascii").isascii()
+
+
+def test_surrogates_are_drawn_when_asked_for(tmp_path):
+    run("train", IRIS, "--target", "class", "--missing", "surrogate", "--max-depth", 1, "-o", tmp_path / "m.json")
+    drawn = run("show", tmp_path / "m.json", "--surrogates")
+    assert drawn.startswith("│   petal_length is missing: petal_length <= 2.45 if petal_width <= 0.8 (agreement 1, adjusted 1)\n")
+    assert "adjusted" not in run("show", tmp_path / "m.json")
+
+
+def test_what_a_pruning_took_off_is_told(adult):
+    learn, _ = adult
+    told = run("train", learn, "--target", "income", "--ccp-alpha", "cv", "--loss-matrix", "{'>50K': {'<=50K': 5}}")
+    assert re.search(r"\nPruned from \d+ leaves: relative error 0\.\d{3} ± 0\.\d{3} ", told)
+    assert re.search(r"\nPruned from \d+ leaves\n", run("train", learn, "--target", "income", "--ccp-alpha", "0.01"))
+    assert "Pruned" not in run("train", learn, "--target", "income", "--max-depth", 2)
 
 
 def test_held_out_rows_are_the_same_for_the_same_seed_and_are_not_learned_from():
@@ -617,6 +633,8 @@ def test_a_cell_that_is_no_number_deep_in_a_file(tmp_path):
         (["--target", "class", "--algorithm", "id3", "--criterion", "gini"], ["ID3Classifier has no parameter 'criterion'"]),
         (["--target", "class", "--task", "regression"], ["'no'"]),
         (["--target", "class", "--param", "class_weight={'yes': -1}"], ["class_weight"]),
+        (["--target", "class", "--missing", "surogate"], ["missing='surogate'", "'surrogate'"]),
+        (["--target", "class", "--priors", "{'yes': 0.5, 'no': 0.6}"], ["must sum to 1"]),
         (["--target", "class", "--holdout", "0.01"], ["15 rows"]),
         (["--target", "class", "--test", "nowhere.csv"], ["nowhere.csv"]),
         (["--target", "class", "--test", IRIS], ["no column"]),
@@ -671,6 +689,7 @@ def test_wrong_words_in_predict_and_evaluate(loan_model, tmp_path):
         ["train", LOAN, "--target", "class", "--holdout", "0.5", "--test", LOAN],
         ["train", LOAN, "--target", "class", "--param", "max_depth"],
         ["train", LOAN, "--target", "class", "--param", "max_depth=2", "--max-depth", "3"],
+        ["train", LOAN, "--target", "class", "--priors", "{yes: 0.5, no: 0.5}"],
         ["train", LOAN, "--target", "class", "--ignore", "class"],
         ["train", LOAN, "--target", "class", "--separator", "||"],
         ["train", LOAN, "--target", "class", "--print-depth", "-1"],
