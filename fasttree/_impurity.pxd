@@ -103,15 +103,19 @@ cdef inline double risk_of(const Problem* p, const int64_t* counts) noexcept nog
     return table_risk(p, counts) if p.sweep == TABLE else plain_risk(p, counts)
 
 
-cdef inline double linear_gain(double n, double total, double n_left, double left, double scale) noexcept nogil:
+cdef inline double linear_gain(int64_t n, int64_t total, int64_t n_left, int64_t left, double scale) noexcept nogil:
     """Gain of a cut from one linear statistic: (n left - total n_left)^2 / (n_left n_right), times the node's scale.
 
     For squared error the scale is 1 / n; for the Gini index of two classes, where the statistic counts one of them, 2 / n.
-    0 where a side is too light to make a difference in double precision.
+    Both sides say the same; of the lighter one double precision knows more.
     """
-    cdef double d = n * left - total * n_left
-    cdef double n_right = n - n_left
-    return d * d / (n_left * n_right) * scale if n_right > 0 else 0
+    cdef double part, d
+    if n_left > n - n_left:
+        n_left = n - n_left
+        left = total - left
+    part = <double> n_left
+    d = <double> n * <double> left - <double> total * part
+    return d * d / (part * (<double> n - part)) * scale
 
 
 cdef extern from *:
@@ -127,8 +131,7 @@ cdef extern from *:
             #pragma omp simd reduction(max:largest)
             for (j = 0; j < m; j++) {
                 double d = n * left[j] - total * weights[j];
-                double n_right = n - weights[j];
-                double gain = n_right > 0 ? d * d / (weights[j] * n_right) * scale : 0;
+                double gain = d * d / (weights[j] * (n - weights[j])) * scale;
                 gains[j] = gain;
                 largest = gain > largest ? gain : largest;
             }
@@ -200,7 +203,7 @@ cdef inline double outputs_gain(
             gain += deviance_gain(n, total[o], n_left, left[o]) * p.y_unit[o]
         else:
             base = 0 if p.weighted else total[o] // n
-            gain += linear_gain(<double> n, <double> (total[o] - base * n), <double> n_left, <double> (left[o] - base * n_left),
+            gain += linear_gain(n, total[o] - base * n, n_left, left[o] - base * n_left,
                                 p.y_unit[o] * p.y_unit[o] / <double> n / p.unit)
     return gain / p.n_outputs
 

@@ -137,11 +137,11 @@ cdef inline double group_gain(
         return 0
     if p.sweep == LINEAR:
         if p.n_classes:
-            return linear_gain(n_all, <double> total.counts[1], <double> w_left, <double> left[1], 2.0 / n_all * p.unit)
+            return linear_gain(total.weight, total.counts[1], w_left, left[1], 2.0 / n_all * p.unit)
         if not p.weighted:
             mean = total.sum // total.weight
-        return linear_gain(n_all, <double> (total.sum - mean * total.weight), <double> w_left,
-                           <double> (s_left - mean * w_left), p.y_unit[0] * p.y_unit[0] / n_all / p.unit)
+        return linear_gain(total.weight, total.sum - mean * total.weight, w_left, s_left - mean * w_left,
+                           p.y_unit[0] * p.y_unit[0] / n_all / p.unit)
     if p.sweep == MEDIANS:
         return gain_of_sides(p)
     if p.sweep == DEVIANCE:
@@ -211,10 +211,10 @@ cdef inline Left start_sweep(
 # a candidate or not; only a candidate is kept by moving on.  Each returns the number of candidates.
 
 cdef inline int64_t sweep_linear(
-    const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits,
+    const Problem* p, const Block* block, Scratch* s, Left* at, const Bounds* limits, const Totals* all,
     const entry_t* entries, int64_t start, int64_t stop,
 ) noexcept nogil:
-    """a = the linear statistic on the left, b = its weight (if samples are weighted)."""
+    """a = the linear statistic on the left; if samples are weighted, on the lighter side, whose weight is b (see linear_gain)."""
     cdef const uint16_t* label = block.label
     cdef const int64_t* ysum = block.ysum
     cdef const int64_t* weight = block.weight
@@ -224,17 +224,22 @@ cdef inline int64_t sweep_linear(
     cdef int64_t sum = at.sum
     cdef int64_t mean = at.mean
     cdef int64_t total = at.weight
+    cdef int64_t sum_all = all.counts[1] if p.n_classes else all.sum
+    cdef int64_t right
     cdef int64_t m = 0
     cdef int64_t j
     cdef uint32_t row
+    cdef bint lighter
     if weight != NULL:
         for j in range(start, stop):
             row = row_of(entries[j])
             total += weight[row]
             sum += weight[row] * label[row] if p.n_classes else ysum[row]
+            right = all.weight - total
+            lighter = right < total
             positions[m] = <int32_t> j
-            a[m] = <double> sum
-            b[m] = <double> total
+            a[m] = <double> (sum_all - sum if lighter else sum)
+            b[m] = <double> (right if lighter else total)
             m += (code_of(entries[j]) != code_of(entries[j + 1])) & (total >= limits.w_min) & (total <= limits.w_max)
     elif p.n_classes:
         for j in range(start, stop):
@@ -449,7 +454,7 @@ cdef inline int64_t sweep(
     const entry_t* entries, int64_t start, int64_t stop,
 ) noexcept nogil:
     if p.sweep == LINEAR:
-        return sweep_linear(p, block, s, at, limits, entries, start, stop)
+        return sweep_linear(p, block, s, at, limits, all, entries, start, stop)
     if p.sweep == SQUARES:
         return sweep_squares(block, s, at, entries, start, stop)
     if p.sweep == TABLE:

@@ -763,3 +763,14 @@ def test_a_sample_too_light_for_double_precision_does_not_hide_the_other_splits(
     weight = np.ones(n_samples)
     weight[-1] = 1e-17 * n_samples
     assert estimator().fit(X, y, sample_weight=weight).tree_.threshold[0] == n_samples // 2 - 0.5
+
+
+@pytest.mark.parametrize("estimator", [CARTClassifier, CARTRegressor])
+def test_splits_that_tie_do_so_on_whichever_side_a_light_sample_is(estimator):
+    random = np.random.RandomState(0)
+    for _ in range(50):
+        X = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+        weight = random.uniform(1, 2, 3) * [1, 1, 10.0 ** random.uniform(-12, -6)]
+        y = [0, 1, 1] if estimator is CARTClassifier else random.normal(size=3)
+        for table in (X, X[:, ::-1]):
+            assert estimator(max_depth=1).fit(table, y, sample_weight=weight).tree_.feature[0] == 0
