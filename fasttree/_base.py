@@ -37,6 +37,7 @@ from ._parameters import (
     factors_by_priors,
     is_integer,
     is_number,
+    on_a_line,
     weigh_samples,
 )
 from ._prune import Samples
@@ -121,7 +122,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         for name, (is_allowed, allowed) in self._rules.items():
             value = getattr(self, name)
             if not is_allowed(value):
-                raise ValueError(f"{name}={value!r}: must be {allowed}")
+                raise ValueError(f"{name}={on_a_line(value)}: must be {allowed}")
 
     def _keep_schema(self, schema: Schema) -> None:
         self.schema_ = schema
@@ -316,10 +317,11 @@ class BaseTree(FittedModel):
         risk, alpha = settings.get("pruning_risk", "impurity"), settings.get("ccp_alpha")
         if _knows_no_errors(method, settings):
             return
-        given = repr(method) if method != "cost_complexity" else f"{method!r} with ccp_alpha={alpha!r}, pruning_risk={risk!r}"
+        given = f"ccp_alpha={alpha!r}" if isinstance(alpha, str) else f"pruning_risk={risk!r}"
+        given = given if method == "cost_complexity" else f"{method!r} pruning"
         raise ValueError(
-            "a tree of several targets can be pruned by 'cost_complexity' with a number for ccp_alpha and "
-            f"pruning_risk='impurity' alone, not by {given}"
+            f"{given} and several targets exclude each other, as only their impurity is known and no common error: "
+            f"use 'cost_complexity' pruning by impurity with a number for ccp_alpha, or fit a tree for each target"
         )
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
@@ -876,7 +878,8 @@ class BaseTree(FittedModel):
         Raises
         ------
         ValueError
-            If there is no such node, no sample reaches it, or splits compete by something else than gain.
+            If there is no such node, no sample reaches it, splits compete by something else than gain, or the tree has several
+            targets.
 
         Notes
         -----
@@ -896,6 +899,8 @@ class BaseTree(FittedModel):
             raise ValueError(f"node={node!r}: must be an integer in [0, {self.tree_.node_count - 1}], the id of a node of tree_")
         if self.recipe_.rank != "gain" or self.recipe_.release8:
             raise ValueError(f"competing_splits compares splits by gain, which alone does not decide in {type(self).__name__}")
+        if self.tree_.outputs is not None:
+            raise ValueError("competing_splits and several targets exclude each other: fit a tree for each target")
         table, target = self._encode_table(X), self._encode_target(y)
         check_same_length(table.n_samples, len(target))
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)

@@ -228,23 +228,26 @@ def check_recipe(recipe: Recipe, n_classes: int, constraints: Constraints = FREE
         raise ValueError(
             "groups of categories are a search of C4.5 Release 8: nominal='groups' needs release8=True and missing='fractional'"
         )
-    if several and (recipe.release8 or recipe.missing == "fractional" or recipe.continuous == "intervals"):
-        choice = "release8=True" if recipe.release8 else "missing='fractional'"
-        choice = "continuous='intervals'" if recipe.continuous == "intervals" else choice
-        raise ValueError(f"{choice} and several targets exclude each other: use one target, or a recipe without it")
+    for choice, is_chosen, instead in (
+        ("continuous='intervals'", recipe.continuous == "intervals", "continuous='threshold'"),
+        ("release8=True", recipe.release8, "release8=False"),
+        ("missing='fractional'", recipe.missing == "fractional", "missing='direction'"),
+    ):
+        if several and is_chosen:
+            raise ValueError(f"{choice} and several targets exclude each other: use {instead}, or fit a tree for each target")
     if several and constraints.monotone is not None:
         raise ValueError("monotonic_cst and several targets exclude each other: fit a tree for each target")
     if recipe.impurity == "absolute_error" and recipe.missing == "fractional":
-        raise ValueError("impurity='absolute_error' and missing='fractional' exclude each other; use missing='direction'")
+        raise ValueError("impurity='absolute_error' and missing='fractional' exclude each other: use missing='direction'")
     if recipe.impurity == "absolute_error" and constraints.monotone is not None:
         raise ValueError(
             "impurity='absolute_error' and monotonic_cst exclude each other: medians are not bounded as means are; use"
-            " impurity='squared_error'"
+            " 'squared_error'"
         )
     if constraints.monotone is not None and recipe.missing not in ("error", "direction"):
         raise ValueError(
-            f"missing={recipe.missing!r} and monotonic_cst exclude each other: a missing value must belong to one branch; use"
-            " missing='direction' or 'error'"
+            f"missing={recipe.missing!r} and monotonic_cst exclude each other: missing values could take predictions past its"
+            " bounds; use missing='direction' or 'error'"
         )
     if recipe.missing == "direction" and forms & {"category", "present"}:
         raise ValueError(

@@ -30,6 +30,12 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
+def on_a_line(value: Any) -> str:
+    """What was given, for a message: tables and long lists write many lines."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def is_amount(value: Any) -> bool:
     return is_number(value) and 0 <= value < math.inf
 
@@ -163,11 +169,12 @@ CART_RULES: dict[str, Rule] = {
 COST_RULES: dict[str, Rule] = {
     "priors": (
         lambda value: value is None or isinstance(value, Mapping | list | tuple | np.ndarray),
-        "a dict {class: share}, an array with a share per class in their order, or None",
+        "a dict {class: share} (of a Series: to_dict()), an array with a share per class in their order, or None",
     ),
     "loss_matrix": (
         lambda value: value is None or isinstance(value, Mapping | list | tuple | np.ndarray),
-        "a dict {true class: {predicted class: cost}}, an array with a row per true class, or None",
+        "a dict {true class: {predicted class: cost}} (of a DataFrame with a row per true class: to_dict('index')), an "
+        "array with a row per true class, or None",
     ),
 }
 

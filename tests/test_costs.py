@@ -267,6 +267,15 @@ def test_parameters_that_have_no_meaning_are_refused(parameters: dict[str, Any],
         CARTClassifier(**parameters).fit(*three_classes())
 
 
+def test_tables_of_shares_and_costs_are_refused_on_one_line_that_says_how():
+    shares = pd.Series({"a": 0.5, "b": 0.5})
+    costs = pd.DataFrame([[0, 1], [4, 0]], index=["a", "b"], columns=["a", "b"])
+    for name, table, cure in (("priors", shares, r"to_dict\(\)"), ("loss_matrix", costs, r"to_dict\('index'\)")):
+        with pytest.raises(ValueError, match=rf"\A{name}=[^\n]*{cure}[^\n]*\Z"):
+            CARTClassifier(**{name: table}).fit([[1], [2]], ["a", "b"])
+    CARTClassifier(priors=shares.to_dict(), loss_matrix=costs.to_dict("index")).fit([[1], [2]], ["a", "b"])
+
+
 def test_a_share_for_a_class_without_samples_is_refused():
     y = pd.Categorical(["no", "no", "yes"], categories=["no", "perhaps", "yes"])
     with pytest.raises(ValueError, match=r"priors gives a share to \['perhaps'\], of which there are no samples"):

@@ -285,6 +285,7 @@ def test_algorithms_of_one_target_say_so(model: Any) -> None:
         {"loss_matrix": {0: {1: 2}, 1: {0: 1}}},
         {"monotonic_cst": [1]},
         {"max_split_p_value": 0.5},
+        {"missing": "fractional"},
     ],
     ids=str,
 )
@@ -298,6 +299,8 @@ def test_a_fitted_tree_of_several_targets_refuses_prunings_by_errors() -> None:
     with pytest.raises(ValueError, match="several targets"):
         model.prune("pessimistic")
     assert model.prune("cost_complexity", ccp_alpha=0.02).get_n_leaves() < model.get_n_leaves()
+    with pytest.raises(ValueError, match="competing_splits and several targets"):
+        model.competing_splits(0, *make("gini"))
     assert model.collapse(0).tree_.outputs == model.tree_.outputs
     assert len(model.cost_complexity_pruning_path(*make("gini")).ccp_alphas) > 2
 
