@@ -655,7 +655,8 @@ class BaseTree(FittedModel):
     def plot_pruning_table(self, ax: Axes | None = None) -> Axes:
         """Draw `pruning_table_`: how the subtrees among which the pruning chose do on other samples, as rpart's `plotcp` does.
 
-        From the root alone on the left to the whole tree on the right, at equal distances: the error with a bar of one standard
+        From the root alone on the left to the whole tree on the right, at equal distances, or closer and closer (by logarithm)
+        where subtrees are 200 or more: the error with a bar of one standard
         error, a dashed line one standard error above the least, and a ring around the subtree that was chosen.
 
         Parameters

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CROWDED = 30  # subtrees, from which on marks and bars are drawn smaller
+MANY = 200  # from which on they crowd together to the right, as what is chosen is seldom there
 
 
 def plot_pruning_table(table: Bunch, ax: Axes | None) -> Axes:
@@ -27,7 +28,8 @@ def plot_pruning_table(table: Bunch, ax: Axes | None) -> Axes:
     labels = _alphas(table.ccp_alphas) if by_alpha else _short(np.maximum(table.critical_values, 0.0))
     labels, n_leaves = labels[::-1], table.n_leaves[::-1].tolist()
     error, deviation = table.xerror[::-1], table.xstd[::-1]
-    place, last = np.arange(len(labels)), len(labels) - 1
+    first = 1 if len(labels) >= MANY else 0  # a logarithm knows no place 0
+    place, last = np.arange(first, first + len(labels)), len(labels) - 1
     chosen, least = last - int(table.chosen), int(np.argmin(error))
 
     size = 5.0 if len(labels) < CROWDED else 3.0
@@ -37,7 +39,7 @@ def plot_pruning_table(table: Bunch, ax: Axes | None) -> Axes:
     limit = float(error[least] + deviation[least])
     ax.axhline(limit, linestyle="--", color="0.4", linewidth=1, label="least + 1 standard error")
     ax.plot(
-        chosen,
+        place[chosen],
         error[chosen],
         "o",
         markersize=size + 5,
@@ -46,15 +48,20 @@ def plot_pruning_table(table: Bunch, ax: Axes | None) -> Axes:
         markeredgewidth=1.5,
         label=f"chosen: {_counted(n_leaves[chosen])}",
     )
-    ax.set_xlim(-0.5, last + 0.5)
+    if first:
+        ax.set_xscale("log")
+    ax.set_xlim(first - 0.5, first + last + 0.5)
     ax.set_xlabel("ccp_alpha (geometric means)" if by_alpha else "critical value")
     ax.set_ylabel("relative error")
     ax.legend(frameon=False, fontsize="small")
     top = ax.secondary_xaxis("top")
     top.set_xlabel("leaves")
     for axis, words in ((ax.xaxis, labels), (top.xaxis, list(map(str, n_leaves)))):
-        axis.set_major_locator(ticker.MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(ticker.FuncFormatter(_at_places(words)))
+        axis.set_major_locator(
+            ticker.LogLocator(subs=(1, 3)) if first else ticker.MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
+        )
+        axis.set_major_formatter(ticker.FuncFormatter(_at_places(words, first)))
+        axis.set_minor_locator(ticker.NullLocator())
     return ax
 
 
@@ -71,6 +78,6 @@ def _counted(n_leaves: int) -> str:
     return f"{n_leaves:,} {'leaf' if n_leaves == 1 else 'leaves'}"
 
 
-def _at_places(words: list[str]) -> Callable[[float, int | None], str]:
-    """Label of a place on an axis: the word of an integer, nothing elsewhere."""
-    return lambda place, _: words[int(place)] if place in range(len(words)) else ""
+def _at_places(words: list[str], first: int) -> Callable[[float, int | None], str]:
+    """Label of a place on an axis: the word of an integer from the first place on, nothing elsewhere."""
+    return lambda place, _: words[round(place) - first] if round(place, 6) in range(first, first + len(words)) else ""

@@ -231,7 +231,8 @@ class TreeClassifier(_ByRecipe, BaseClassifier):
         Per feature, or `{name or index: ...}` for some: 1, the prediction does not fall as the feature rises, all others being
         equal; -1, it does not rise; 0, free.  The prediction is the
         probability of the second of two classes; of more, the mean class index in the order of `classes_`.  For continuous and
-        ordinal features; missing values have no place in the order.
+        ordinal features and one target; missing values have no place in the order, and go with `missing="direction"` or "error"
+        alone.
     interaction_cst : list of lists of str or of int, "pairwise", "no_interactions" or None, default=None
         Groups of features, by name or index: a node tests only features that share a group with all features tested above it.
         Features in no group make up one more group.  "pairwise": at most two features on a path; "no_interactions": one.
@@ -390,7 +391,8 @@ class TreeRegressor(_ByRecipe, BaseRegressor):
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None
         Per feature, or `{name or index: ...}` for some: 1, the prediction does not fall as the feature rises, all others being
         equal; -1, it does not rise; 0, free.  The prediction is the mean of the leaf.  For continuous and
-        ordinal features; missing values have no place in the order.
+        ordinal features, one target and means, not medians; missing values have no place in the order, and go with
+        `missing="direction"` or "error" alone.
     interaction_cst : list of lists of str or of int, "pairwise", "no_interactions" or None, default=None
         Groups of features, by name or index: a node tests only features that share a group with all features tested above it.
         Features in no group make up one more group.  "pairwise": at most two features on a path; "no_interactions": one.

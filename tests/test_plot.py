@@ -29,7 +29,7 @@ def model(request):
         case "critical value":
             return TreeClassifier(recipe="c45", pruning="critical_value", random_state=0).fit(X, y)
         case "regression":
-            return CARTRegressor(ccp_alpha="cv", cv=3, rule="1se", random_state=0).fit(*load_diabetes(return_X_y=True))
+            return CARTRegressor(ccp_alpha="cv", cv=3, rule="1se", min_samples_leaf=5, random_state=0).fit(*load_diabetes(return_X_y=True))
     return CARTClassifier(ccp_alpha=request.param, cv=4, rule="1se", random_state=0).fit(X, y)
 
 
@@ -45,6 +45,22 @@ def test_errors_stand_from_the_root_to_the_whole_tree(model):
     last_of_the_least = len(table.xerror) - 1 - int(np.argmin(table.xerror[::-1]))
     assert limit.get_ydata()[0] == pytest.approx(table.xerror.min() + table.xstd[last_of_the_least])
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (len(table.xerror) - 1 - table.chosen, table.xerror[table.chosen])
+
+
+def test_many_subtrees_crowd_at_the_end_where_the_tree_is_whole():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1500, 3))
+    model = CARTRegressor(ccp_alpha="validation", random_state=0).fit(X, X[:, 0] + random.normal(size=1500))
+    table = model.pruning_table_
+    assert len(table.n_leaves) > 200
+    ax = model.plot_pruning_table()
+    ax.figure.canvas.draw()
+    assert ax.lines[-1].get_xdata()[0] == len(table.n_leaves) - table.chosen
+    place = ax.transAxes.inverted().transform(ax.transData.transform((10, 0)))[0]
+    assert place > 0.2  # of the width, where equal distances would leave less than 0.05
+    leaves = {tick.get_loc(): tick.label2.get_text() for tick in ax.child_axes[0].xaxis.get_major_ticks()}
+    assert leaves[1] == "1"
+    assert leaves[10] == str(table.n_leaves[-10])
 
 
 def test_ticks_tell_leaves_above_and_what_a_leaf_costs_below(model):
