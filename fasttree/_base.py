@@ -10,7 +10,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -25,25 +25,33 @@ from ._parameters import (
     COUNTS_ERRORS,
     PRUNINGS,
     REGRESSION_PRUNINGS,
-    SURROGATE_DEFAULTS,
+    ClassChoices,
+    Pruning,
+    Reading,
+    RegressionPruning,
     Rule,
+    SurrogateChoices,
+    TreeLimits,
+    count,
+    is_integer,
+    is_number,
+    on_a_line,
+    rules_of,
+)
+from ._prune import Samples
+from ._recipe import Limits, Recipe
+from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table, target_columns
+from ._tree import STOP, Tree, best_classes
+from ._weights import (
     check_loss_matrix,
     check_not_negative,
     check_priors,
     check_same_length,
     check_sample_weight,
     check_some_positive,
-    count,
     factors_by_priors,
-    is_integer,
-    is_number,
-    on_a_line,
     weigh_samples,
 )
-from ._prune import Samples
-from ._recipe import Limits, Recipe
-from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table, target_columns
-from ._tree import STOP, Tree, best_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,16 +118,17 @@ def _missing_cell(table: Table) -> tuple[Feature, int] | None:
 class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """What trees and rules share: a look at the parameters, the columns of the fit, files."""
 
-    _rules: ClassVar[dict[str, Rule]]
-
     schema_: Schema
     n_features_in_: int
 
     def _to_document(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    def _parameter_rules(self) -> Mapping[str, Rule]:
+        return rules_of(type(self))
+
     def _check_parameters(self) -> None:
-        for name, (is_allowed, allowed) in self._rules.items():
+        for name, (is_allowed, allowed) in self._parameter_rules().items():
             value = getattr(self, name)
             if not is_allowed(value):
                 raise ValueError(f"{name}={on_a_line(value)}: must be {allowed}")
@@ -217,7 +226,7 @@ class LogProbability:
             return [np.log(part) for part in probability] if isinstance(probability, list) else np.log(probability)
 
 
-class BaseTree(FittedModel):
+class BaseTree(FittedModel, Reading, TreeLimits):
     """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
 
     _prunings: ClassVar[dict[str, tuple[str, ...]]] = PRUNINGS  # method to the parameters it is told
@@ -255,11 +264,12 @@ class BaseTree(FittedModel):
         self._check_parameters()
         self._pruning_method()
         recipe = self._recipe()
-        for name, default in SURROGATE_DEFAULTS.items() if recipe.missing != "surrogate" else ():
-            if getattr(self, name, default) != default:
+        for choice in fields(SurrogateChoices) if recipe.missing != "surrogate" else ():
+            given = getattr(self, choice.name, choice.default)
+            if given != choice.default:
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} speaks of surrogates, which missing={recipe.missing!r} does not have: "
-                    f"use missing='surrogate', or {name}={default!r}"
+                    f"{choice.name}={given!r} speaks of surrogates, which missing={recipe.missing!r} does not have: "
+                    f"use missing='surrogate', or {choice.name}={choice.default!r}"
                 )
         _grow.check_recipe(recipe, 2 if isinstance(self, ClassifierMixin) else 0)  # before it looks at a large table
         return recipe
@@ -356,7 +366,7 @@ class BaseTree(FittedModel):
         )
 
     def _refuses_missing(self, feature: Feature, row: int) -> ValueError:
-        if "missing" in self._rules:
+        if "missing" in self._parameter_rules():
             who, remedy = "missing='error'", "use missing='direction'"
         else:
             who, remedy = type(self).__name__, "use C45Classifier or CARTClassifier"
@@ -468,7 +478,7 @@ class BaseTree(FittedModel):
             max_split_p_value=getattr(self, "max_split_p_value", None),  # regressors have none
             min_branch_weight=self._min_branch_weight(),
             min_part_weight=self._min_part_weight(),
-            **{name: getattr(self, name) for name in SURROGATE_DEFAULTS if hasattr(self, name)},
+            **{choice.name: getattr(self, choice.name) for choice in fields(SurrogateChoices) if hasattr(self, choice.name)},
             merge_p_value=float(getattr(self, "merge_p_value", Limits.merge_p_value)),
             max_intervals=getattr(self, "max_intervals", None),
             max_features=max_features if draws else None,
@@ -735,7 +745,7 @@ class BaseTree(FittedModel):
                 raise ValueError(f"{name}={parameters[name]!r}: {method!r} pruning {known}")
         settings = {name: parameters.get(name, getattr(self, name)) for name in names}
         for name, value in settings.items():
-            is_allowed, allowed = self._rules[name]
+            is_allowed, allowed = self._parameter_rules()[name]
             if not is_allowed(value):
                 raise ValueError(f"{name}={value!r}: must be {allowed}")
         if settings.get("ccp_alpha") == "cv":
@@ -1065,7 +1075,7 @@ class BaseTree(FittedModel):
         return _surrogates.importances(self.tree_)
 
 
-class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore[misc]
+class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pruning):  # type: ignore[misc]
     """Target and predictions of a classifier."""
 
     classes_: Any
@@ -1231,7 +1241,7 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree):  # type: ignore
         return tags
 
 
-class BaseRegressor(RegressorMixin, BaseTree):  # type: ignore[misc]
+class BaseRegressor(RegressorMixin, BaseTree, RegressionPruning):  # type: ignore[misc]
     """Target and predictions of a regressor."""
 
     _prunings = REGRESSION_PRUNINGS

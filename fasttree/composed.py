@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar, Self
-
-import numpy as np
-from numpy.typing import ArrayLike
 
 from ._base import BaseClassifier, BaseRegressor, BaseTree
 from ._parameters import (
-    AMOUNT,
-    CART_RULES,
-    CLASSIFIER_RULES,
-    COMMON_RULES,
-    COST_RULES,
-    PRUNING_RULES,
-    REGRESSION_PRUNING_RULES,
+    ConstraintChoices,
+    CostChoices,
+    LeastGain,
     Rule,
-    is_amount,
+    SurrogateChoices,
+    WeightLimits,
     is_integer,
-    is_number,
+    parameter,
+    parameters,
+    probability_such_as,
 )
 from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Recipe
 from ._table import Feature
@@ -32,11 +28,6 @@ __all__ = ["RECIPES", "TreeClassifier", "TreeRegressor"]
 RECIPES: Mapping[str, Recipe] = {"cart": CART_CLASSIFICATION, "id3": ID3, "c45": C45, "c45_textbook": C45_TEXTBOOK}
 BY_RECIPE = "recipe"  # what files call the algorithm
 _FIELDS = tuple(field.name for field in fields(Recipe))
-_OF_A_RECIPE: dict[str, Rule] = {
-    **{name: rule for name, rule in CART_RULES.items() if name not in _FIELDS},
-    "min_samples_branch": (lambda value: is_amount(value) and value > 0, "a finite number > 0"),
-    "min_part_weight": AMOUNT,
-}
 
 
 def _recipe_rule(words: Sequence[str]) -> Rule:
@@ -47,40 +38,17 @@ def _recipe_rule(words: Sequence[str]) -> Rule:
     return is_allowed, f"one of {listed}, a fasttree.Recipe, or a dict of some of its fields"
 
 
-# The parameters are fields of a dataclass, which writes the constructor whose signature scikit-learn reads.
-@dataclass(kw_only=True, eq=False, repr=False, match_args=False)
+@parameters
+class _RecipeChoice:
+    """Stands first in the constructor; the words that it may be are for the task to say."""
+
+    recipe: str | Recipe | Mapping[str, Any] = parameter("cart")
+
+
 class _ByRecipe(BaseTree):
-    """Parameters of a tree by any recipe, and what follows from a recipe where the named algorithms just know it."""
+    """What follows from a recipe where the named algorithms just know it."""
 
-    recipe: str | Recipe | Mapping[str, Any] = "cart"
-    min_samples_branch: float = 2
-    min_part_weight: float = 0.0
-    max_surrogates: int = 5
-    surrogate_agreement: str = "all"
-    no_surrogate: str = "majority"
-    pruning: str | None = None
-    ccp_alpha: float | str = 0.0
-    cv: Any = 10
-    rule: str = "best"
-    validation_fraction: float = 0.3
-    tolerance: float = 0.0
-    alpha: float = 0.0
-    max_depth: int | None = None
-    max_leaf_nodes: int | None = None
-    min_samples_split: float = 2
-    min_samples_leaf: float = 1
-    min_weight_fraction_leaf: float = 0.0
-    min_impurity_decrease: float = 0.0
-    min_impurity: float = 0.0
-    min_gain: float | None = None
-    max_features: float | str | None = None
-    monotonic_cst: ArrayLike | Mapping[Any, int] | None = None
-    interaction_cst: Sequence[Any] | str | None = None
-    categorical_features: Sequence[str] | Sequence[int] | None = None
-    ordinal_features: Mapping[Any, Sequence[Any]] | None = None
-    unseen: str = "as_missing"
-    random_state: int | np.random.RandomState | None = None
-
+    recipe: str | Recipe | Mapping[str, Any]
     _default: ClassVar[Recipe]
     _takes_several = True  # what recipes cannot is told by `check_recipe`
 
@@ -142,8 +110,10 @@ class _ByRecipe(BaseTree):
         return super()._from_settings({**settings, "recipe": recipe})
 
 
-@dataclass(kw_only=True, eq=False, repr=False, match_args=False)
-class TreeClassifier(_ByRecipe, BaseClassifier):
+@parameters
+class TreeClassifier(
+    _ByRecipe, BaseClassifier, CostChoices, ConstraintChoices, LeastGain, SurrogateChoices, WeightLimits, _RecipeChoice
+):
     """Classification tree by any recipe: impurity, competition, forms of splits and missing values are free to choose.
 
     The recipes of ID3, C4.5 and CART are there by name; another one is a `Recipe`, or a dict of what differs from CART.  Where
@@ -301,36 +271,17 @@ class TreeClassifier(_ByRecipe, BaseClassifier):
             `-- x1 > 2.5: a (1)
     """
 
-    pruning_risk: str = "impurity"
-    alpha_unit: str = "bits"
-    confidence: float = 0.25
-    m: float | str = 2.0
-    critical_value: float | None = None
-    max_p_value: float = 0.05
-    max_split_p_value: float | None = None
-    merge_p_value: float = 0.1
-    max_intervals: int | None = None
-    priors: Mapping[Any, float] | ArrayLike | None = None
-    loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = None
-    class_weight: Mapping[Any, float] | str | None = None
+    recipe: str | Recipe | Mapping[str, Any] = parameter("cart", _recipe_rule(list(RECIPES)))
+    merge_p_value: float = parameter(0.1, probability_such_as(0.1))
+    max_intervals: int | None = parameter(
+        None, (lambda value: value is None or (is_integer(value) and value >= 2), "an integer >= 2, or None for no limit")
+    )
 
     _default = CART_CLASSIFICATION
-    _rules = {
-        **CLASSIFIER_RULES,
-        **COST_RULES,
-        **PRUNING_RULES,
-        **_OF_A_RECIPE,
-        "recipe": _recipe_rule(list(RECIPES)),
-        "merge_p_value": (lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1], such as 0.1"),
-        "max_intervals": (
-            lambda value: value is None or (is_integer(value) and value >= 2),
-            "an integer >= 2, or None for no limit",
-        ),
-    }
 
 
-@dataclass(kw_only=True, eq=False, repr=False, match_args=False)
-class TreeRegressor(_ByRecipe, BaseRegressor):
+@parameters
+class TreeRegressor(_ByRecipe, BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoices, WeightLimits, _RecipeChoice):
     """Regression tree by any recipe: forms of splits and missing values are free to choose.
 
     Parameters
@@ -441,5 +392,6 @@ class TreeRegressor(_ByRecipe, BaseRegressor):
         `-- x0 = red: 1 (2)
     """
 
+    recipe: str | Recipe | Mapping[str, Any] = parameter("cart", _recipe_rule(["cart"]))
+
     _default = CART_REGRESSION
-    _rules = {**COMMON_RULES, **REGRESSION_PRUNING_RULES, **_OF_A_RECIPE, "recipe": _recipe_rule(["cart"])}

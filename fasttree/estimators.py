@@ -1,36 +1,34 @@
 """The scikit-learn face: one class per algorithm, its parameters and the recipe that they describe; and `load`.
 
-What the classes share is in `_base`, what parameters may be in `_parameters`.
+What the classes share is in `_base`, parameters that several have and what they may be in `_parameters`.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import _document, _soften, _windowing
 from ._base import MOST_GROUPED, BaseClassifier, BaseRegressor, Grow
 from ._parameters import (
     AMOUNT,
-    CART_RULES,
-    CLASSIFIER_RULES,
-    COMMON_RULES,
-    COST_RULES,
-    COUNT_OR_NONE,
     FLAG,
-    MIN_GAIN,
-    PRUNING_RULES,
-    REGRESSION_PRUNING_RULES,
-    is_amount,
-    is_integer,
+    PRUNINGS,
+    C45Choices,
+    CARTChoices,
+    ConstraintChoices,
+    CostChoices,
+    LeastGain,
+    SurrogateChoices,
+    WeightLimits,
     one_of,
+    parameter,
+    parameters,
 )
 from ._prune import Samples
 from ._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Recipe
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier", "load"]
 
 
+@parameters
 class ID3Classifier(BaseClassifier):
     """Classification tree by ID3: nominal and ordinal features, information gain, one branch per category.
 
@@ -159,68 +158,7 @@ class ID3Classifier(BaseClassifier):
     array(['yes', 'yes'], dtype='<U3')
     """
 
-    _rules = {**CLASSIFIER_RULES, **PRUNING_RULES, "epsilon": AMOUNT}
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        pruning: str | None = None,
-        ccp_alpha: float | str = 0.0,
-        pruning_risk: str = "impurity",
-        cv: Any = 10,
-        rule: str = "best",
-        validation_fraction: float = 0.3,
-        tolerance: float = 0.0,
-        alpha: float = 0.0,
-        alpha_unit: str = "bits",
-        confidence: float = 0.25,
-        m: float | str = 2.0,
-        critical_value: float | None = None,
-        max_p_value: float = 0.05,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        min_impurity: float = 0.0,
-        max_split_p_value: float | None = None,
-        max_features: float | str | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        categorical_features: Sequence[str] | Sequence[int] | None = None,
-        ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
-        unseen: str = "as_missing",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.pruning = pruning
-        self.ccp_alpha = ccp_alpha
-        self.pruning_risk = pruning_risk
-        self.cv = cv
-        self.rule = rule
-        self.validation_fraction = validation_fraction
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.alpha_unit = alpha_unit
-        self.confidence = confidence
-        self.m = m
-        self.critical_value = critical_value
-        self.max_p_value = max_p_value
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.min_impurity = min_impurity
-        self.max_split_p_value = max_split_p_value
-        self.max_features = max_features
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.ordinal_features = ordinal_features
-        self.unseen = unseen
-        self.random_state = random_state
+    epsilon: float = parameter(0.0, AMOUNT)
 
     def _recipe(self) -> Recipe:
         return ID3
@@ -230,7 +168,8 @@ class ID3Classifier(BaseClassifier):
         return max(float(self.epsilon), 1e-12)
 
 
-class C45Classifier(BaseClassifier):
+@parameters
+class C45Classifier(BaseClassifier, LeastGain, WeightLimits, C45Choices):
     """Classification tree by C4.5: gain ratio, thresholds, missing values shared out, pruned by predicted errors.
 
     The tree is that of Quinlan's C4.5 Release 8.  Of the splits whose gain is at least average the one with the largest gain
@@ -393,107 +332,8 @@ class C45Classifier(BaseClassifier):
     (9, 9.6976)
     """
 
-    trees_unpruned_: list[Tree]
-
-    _rules = {
-        **CLASSIFIER_RULES,
-        **PRUNING_RULES,
-        "criterion": one_of("gain_ratio", "gain"),
-        "variant": one_of("release8", "textbook"),
-        "epsilon": AMOUNT,
-        "subset": FLAG,
-        "min_samples_branch": (lambda value: is_amount(value) and value > 0, "a finite number > 0"),
-        "soft_thresholds": FLAG,
-        "windowing": FLAG,
-        "n_trials": (lambda value: is_integer(value) and value >= 1, "an integer >= 1"),
-        "window_size": COUNT_OR_NONE,
-        "window_increment": COUNT_OR_NONE,
-        "min_part_weight": AMOUNT,
-        **MIN_GAIN,
-    }
-
-    def __init__(
-        self,
-        *,
-        criterion: str = "gain_ratio",
-        variant: str = "release8",
-        epsilon: float = 0.0,
-        subset: bool = False,
-        min_samples_branch: float = 2,
-        pruning: str | None = "error_based",
-        ccp_alpha: float | str = 0.0,
-        pruning_risk: str = "impurity",
-        cv: Any = 10,
-        rule: str = "best",
-        validation_fraction: float = 0.3,
-        tolerance: float = 0.0,
-        alpha: float = 0.0,
-        alpha_unit: str = "bits",
-        confidence: float = 0.25,
-        m: float | str = 2.0,
-        critical_value: float | None = None,
-        max_p_value: float = 0.05,
-        soft_thresholds: bool = False,
-        windowing: bool = False,
-        n_trials: int = 10,
-        window_size: int | None = None,
-        window_increment: int | None = None,
-        min_part_weight: float = 0.0,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        min_impurity: float = 0.0,
-        min_gain: float | None = None,
-        max_split_p_value: float | None = None,
-        max_features: float | str | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        categorical_features: Sequence[str] | Sequence[int] | None = None,
-        ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
-        unseen: str = "as_missing",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.variant = variant
-        self.epsilon = epsilon
-        self.subset = subset
-        self.min_samples_branch = min_samples_branch
-        self.pruning = pruning
-        self.ccp_alpha = ccp_alpha
-        self.pruning_risk = pruning_risk
-        self.cv = cv
-        self.rule = rule
-        self.validation_fraction = validation_fraction
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.alpha_unit = alpha_unit
-        self.confidence = confidence
-        self.m = m
-        self.critical_value = critical_value
-        self.max_p_value = max_p_value
-        self.soft_thresholds = soft_thresholds
-        self.windowing = windowing
-        self.n_trials = n_trials
-        self.window_size = window_size
-        self.window_increment = window_increment
-        self.min_part_weight = min_part_weight
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.min_impurity = min_impurity
-        self.min_gain = min_gain
-        self.max_split_p_value = max_split_p_value
-        self.max_features = max_features
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.ordinal_features = ordinal_features
-        self.unseen = unseen
-        self.random_state = random_state
+    pruning: str | None = parameter("error_based", one_of(*PRUNINGS, None))
+    soft_thresholds: bool = parameter(False, FLAG)
 
     def _recipe(self) -> Recipe:
         if self.variant == "textbook":
@@ -558,7 +398,8 @@ class C45Classifier(BaseClassifier):
         return _soften.soften(tree, table, target, weight) if self.soft_thresholds else tree
 
 
-class CARTClassifier(BaseClassifier):
+@parameters
+class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, SurrogateChoices, CARTChoices):
     """Classification tree by CART: binary splits, Gini impurity.
 
     Continuous and ordinal features are split at a threshold (midway between neighbouring values of the node), nominal ones
@@ -718,101 +559,16 @@ class CARTClassifier(BaseClassifier):
     array([0, 1, 2])
     """
 
-    _takes_several = True
-    _rules = {
-        **CLASSIFIER_RULES,
-        **CART_RULES,
-        **COST_RULES,
-        **PRUNING_RULES,
-        "criterion": one_of("gini", "entropy", "misclassification"),
-    }
+    criterion: str = parameter("gini", one_of("gini", "entropy", "misclassification"))
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        nominal: str = "subset",
-        missing: str = "direction",
-        max_surrogates: int = 5,
-        surrogate_agreement: str = "all",
-        no_surrogate: str = "majority",
-        pruning: str | None = None,
-        ccp_alpha: float | str = 0.0,
-        pruning_risk: str = "impurity",
-        cv: Any = 10,
-        rule: str = "best",
-        validation_fraction: float = 0.3,
-        tolerance: float = 0.0,
-        alpha: float = 0.0,
-        alpha_unit: str = "bits",
-        confidence: float = 0.25,
-        m: float | str = 2.0,
-        critical_value: float | None = None,
-        max_p_value: float = 0.05,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        min_impurity: float = 0.0,
-        min_gain: float | None = None,
-        max_split_p_value: float | None = None,
-        max_features: float | str | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        monotonic_cst: ArrayLike | Mapping[Any, int] | None = None,
-        interaction_cst: Sequence[Any] | str | None = None,
-        priors: Mapping[Any, float] | ArrayLike | None = None,
-        loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = None,
-        categorical_features: Sequence[str] | Sequence[int] | None = None,
-        ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
-        unseen: str = "as_missing",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.nominal = nominal
-        self.missing = missing
-        self.max_surrogates = max_surrogates
-        self.surrogate_agreement = surrogate_agreement
-        self.no_surrogate = no_surrogate
-        self.pruning = pruning
-        self.ccp_alpha = ccp_alpha
-        self.pruning_risk = pruning_risk
-        self.cv = cv
-        self.rule = rule
-        self.validation_fraction = validation_fraction
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.alpha_unit = alpha_unit
-        self.confidence = confidence
-        self.m = m
-        self.critical_value = critical_value
-        self.max_p_value = max_p_value
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.min_impurity = min_impurity
-        self.min_gain = min_gain
-        self.max_split_p_value = max_split_p_value
-        self.max_features = max_features
-        self.class_weight = class_weight
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.priors = priors
-        self.loss_matrix = loss_matrix
-        self.categorical_features = categorical_features
-        self.ordinal_features = ordinal_features
-        self.unseen = unseen
-        self.random_state = random_state
+    _takes_several = True
 
     def _recipe(self) -> Recipe:
         return replace(CART_CLASSIFICATION, impurity=self.criterion, nominal=self.nominal, missing=self.missing)
 
 
-class CARTRegressor(BaseRegressor):
+@parameters
+class CARTRegressor(BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoices, CARTChoices):
     """Regression tree by CART: binary splits, squared error.
 
     Continuous and ordinal features are split at a threshold (midway between neighbouring values of the node), nominal ones
@@ -938,74 +694,9 @@ class CARTRegressor(BaseRegressor):
     array([10., 10., 20.])
     """
 
-    _takes_several = True
-    _rules = {
-        **COMMON_RULES,
-        **CART_RULES,
-        **REGRESSION_PRUNING_RULES,
-        "criterion": one_of("squared_error", "absolute_error", "poisson"),
-    }
+    criterion: str = parameter("squared_error", one_of("squared_error", "absolute_error", "poisson"))
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        nominal: str = "subset",
-        missing: str = "direction",
-        max_surrogates: int = 5,
-        surrogate_agreement: str = "all",
-        no_surrogate: str = "majority",
-        pruning: str | None = None,
-        ccp_alpha: float | str = 0.0,
-        cv: Any = 10,
-        rule: str = "best",
-        validation_fraction: float = 0.3,
-        tolerance: float = 0.0,
-        alpha: float = 0.0,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        min_impurity: float = 0.0,
-        min_gain: float | None = None,
-        max_features: float | str | None = None,
-        monotonic_cst: ArrayLike | Mapping[Any, int] | None = None,
-        interaction_cst: Sequence[Any] | str | None = None,
-        categorical_features: Sequence[str] | Sequence[int] | None = None,
-        ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
-        unseen: str = "as_missing",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.nominal = nominal
-        self.missing = missing
-        self.max_surrogates = max_surrogates
-        self.surrogate_agreement = surrogate_agreement
-        self.no_surrogate = no_surrogate
-        self.pruning = pruning
-        self.ccp_alpha = ccp_alpha
-        self.cv = cv
-        self.rule = rule
-        self.validation_fraction = validation_fraction
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.min_impurity = min_impurity
-        self.min_gain = min_gain
-        self.max_features = max_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.categorical_features = categorical_features
-        self.ordinal_features = ordinal_features
-        self.unseen = unseen
-        self.random_state = random_state
+    _takes_several = True
 
     def _recipe(self) -> Recipe:
         return replace(CART_REGRESSION, impurity=self.criterion, nominal=self.nominal, missing=self.missing)

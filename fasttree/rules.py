@@ -8,7 +8,7 @@ that happens in `_induction`; this file gives the result a face: rules that read
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__, _core, _document, _grow, _text
 from ._base import BaseClassifier, FittedModel, LogProbability
 from ._induction import Conditions, Drafts, Induction, PlacedSamples
-from ._parameters import COMMON_RULES, FLAG, check_same_length, check_sample_weight, is_number
+from ._parameters import FLAG, C45Choices, GrowthLimits, Reading, WeightLimits, is_number, parameter, parameters, share_such_as
+from ._parameters import Rule as ParameterRule
 from ._table import Category, Kind, Schema, encode_classes, encode_table
 from ._tree import INTERVALS, KNOWN
+from ._weights import check_same_length, check_sample_weight
 from .estimators import C45Classifier
 
 __all__ = ["C45Rules", "Condition", "Rule"]
@@ -33,6 +35,7 @@ VERSION = "1.0"
 
 MOST_SAMPLES = 2**31 - 1  # places are 32 bits
 MOST_REPEATED = 2**24  # samples that weights make of fewer: each takes some 80 bytes
+_OF_GROWTH = {found.name for group in (GrowthLimits, WeightLimits, C45Choices) for found in fields(group)}
 OPERATORS = {"<=": 0, ">": 1, "=": 2, "in": 2}
 
 
@@ -124,7 +127,8 @@ def _thresholds(rules: Sequence[Rule]) -> set[tuple[int, float]]:
 # --- the estimator
 
 
-class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[misc]
+@parameters
+class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimits, WeightLimits, C45Choices):  # type: ignore[misc]
     """Classification rules by C4.5: a tree is grown, and its leaves become a short list of rules.
 
     The list is that of Quinlan's program c4.5rules (Release 8).  Every leaf of the unpruned tree is a rule.  A rule loses the
@@ -243,76 +247,16 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel):  # type: ignore[mi
     array([0, 1, 2])
     """
 
-    rules_: tuple[Rule, ...]
-    default_class_: Any
-    default_count_: NDArray[np.int64]
-    n_dropped_: int
-    class_count_: NDArray[np.int64]
-    classes_: NDArray[Any]
-    n_classes_: int
+    confidence: float = parameter(0.25, share_such_as(0.25))
+    redundancy: float = parameter(1.0, (lambda value: is_number(value) and 1e-6 <= value <= 1e6, "a number in [1e-6, 1e6]"))
+    significance: float | None = parameter(
+        None, (lambda value: value is None or (is_number(value) and 0 <= value <= 1), "a number in [0, 1], or None")
+    )
+    annealing: bool = parameter(False, FLAG)
 
-    _rules = {
-        "confidence": (lambda value: is_number(value) and 0 < value < 1, "a number in (0, 1), such as 0.25"),
-        "redundancy": (lambda value: is_number(value) and 1e-6 <= value <= 1e6, "a number in [1e-6, 1e6]"),
-        "significance": (lambda value: value is None or (is_number(value) and 0 <= value <= 1), "a number in [0, 1], or None"),
-        "annealing": FLAG,
-        "unseen": COMMON_RULES["unseen"],
-    }
-
-    def __init__(
-        self,
-        *,
-        confidence: float = 0.25,
-        redundancy: float = 1.0,
-        significance: float | None = None,
-        annealing: bool = False,
-        criterion: str = "gain_ratio",
-        variant: str = "release8",
-        epsilon: float = 0.0,
-        subset: bool = False,
-        min_samples_branch: float = 2,
-        windowing: bool = False,
-        n_trials: int = 10,
-        window_size: int | None = None,
-        window_increment: int | None = None,
-        min_part_weight: float = 0.0,
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        min_impurity: float = 0.0,
-        max_features: float | str | None = None,
-        categorical_features: Sequence[str] | Sequence[int] | None = None,
-        ordinal_features: Mapping[Any, Sequence[Any]] | None = None,
-        unseen: str = "as_missing",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.confidence = confidence
-        self.redundancy = redundancy
-        self.significance = significance
-        self.annealing = annealing
-        self.criterion = criterion
-        self.variant = variant
-        self.epsilon = epsilon
-        self.subset = subset
-        self.min_samples_branch = min_samples_branch
-        self.windowing = windowing
-        self.n_trials = n_trials
-        self.window_size = window_size
-        self.window_increment = window_increment
-        self.min_part_weight = min_part_weight
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.min_impurity = min_impurity
-        self.max_features = max_features
-        self.categorical_features = categorical_features
-        self.ordinal_features = ordinal_features
-        self.unseen = unseen
-        self.random_state = random_state
+    def _parameter_rules(self) -> Mapping[str, ParameterRule]:
+        # those of the growth are looked at by what grows; `from_tree` takes them from a tree, also of another algorithm
+        return {name: rule for name, rule in super()._parameter_rules().items() if name not in _OF_GROWTH}
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a tree and make rules of it.

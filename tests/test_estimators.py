@@ -1,5 +1,7 @@
 """The estimators as people meet them: tables in, trees and predictions out."""
 
+import ast
+import inspect
 import math
 import pickle
 import re
@@ -14,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fasttree
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, TreeClassifier, TreeRegressor
 
 ALL = [ID3Classifier, C45Classifier, CARTClassifier, CARTRegressor]
 CLASSIFIERS = ALL[:3]
@@ -774,3 +776,14 @@ def test_splits_that_tie_do_so_on_whichever_side_a_light_sample_is(estimator):
         y = [0, 1, 1] if estimator is CARTClassifier else random.normal(size=3)
         for table in (X, X[:, ::-1]):
             assert estimator(max_depth=1).fit(table, y, sample_weight=weight).tree_.feature[0] == 0
+
+
+@pytest.mark.parametrize("estimator", [*ALL, TreeClassifier, TreeRegressor, C45Rules])
+def test_the_docstring_names_every_parameter_with_its_default(estimator):
+    documented = estimator.__doc__.split("Parameters\n")[1].split("Attributes\n")[0]
+    stated = dict(re.findall(r"^    (\w+) : .*default=(.+)$", documented, flags=re.MULTILINE))
+    taken = inspect.signature(estimator).parameters
+    assert {parameter.kind for parameter in taken.values()} == {inspect.Parameter.KEYWORD_ONLY}
+    assert {name: ast.literal_eval(default) for name, default in stated.items()} == {
+        name: parameter.default for name, parameter in taken.items()
+    }
