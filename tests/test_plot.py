@@ -29,7 +29,9 @@ def model(request):
         case "critical value":
             return TreeClassifier(recipe="c45", pruning="critical_value", random_state=0).fit(X, y)
         case "regression":
-            return CARTRegressor(ccp_alpha="cv", cv=3, rule="1se", min_samples_leaf=5, random_state=0).fit(*load_diabetes(return_X_y=True))
+            return CARTRegressor(ccp_alpha="cv", cv=3, rule="1se", min_samples_leaf=5, random_state=0).fit(
+                *load_diabetes(return_X_y=True)
+            )
     return CARTClassifier(ccp_alpha=request.param, cv=4, rule="1se", random_state=0).fit(X, y)
 
 
