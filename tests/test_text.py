@@ -239,6 +239,17 @@ def test_every_branch_has_its_line(tree, show_missing, show_weights):
         assert depths == sorted(tree.depth()[1:].tolist())
 
 
+def test_an_empty_branch_for_missing_values_is_no_category_without_samples():
+    branches = [leaf([3.0, 0.0]), leaf([0.0, 0.0]), leaf([0.0, 0.0]), leaf([0.0, 2.0]), leaf([0.0, 0.0])]
+    tree = flat(split(branches, feature=2, kind=CATEGORY, value=[3.0, 2.0], missing=4), "classification")
+    assert [line.split(": ")[0] for line in lines_of(export_text(tree, SCHEMA, CLASSES))] == [
+        "├── city = Aachen",
+        "├── city = Ulm",
+        "├── city is missing",
+        "└── city in {Bonn, Köln}",
+    ]
+
+
 def test_a_known_test_has_no_other_way_for_missing_values():
     tree = flat(
         split([leaf([1.0, 0.0]), leaf([5.0, 0.0])], feature=0, kind=KNOWN, value=[6.0, 0.0], missing=1), "classification"
