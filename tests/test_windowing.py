@@ -190,7 +190,9 @@ def test_a_tree_of_some_rows_is_that_of_the_slow_twin_which_knows_all(table: Sma
     tree.check()
     root = tuple((row, 1.0) for row in range(table.n_samples))
     problem = naive.Problem(table.columns, table.kinds, table.n_categories, table.y, table.n_classes, C45, LIMITS, root)
-    compiled, expected = as_nodes(tree), naive.grow_node(problem, [root[row] for row in rows], 0, frozenset())
+    parts = [root[row] for row in rows]
+    expected = naive.grow_node(problem, parts, 0, used=frozenset(), path=frozenset(), bounds=(-np.inf, np.inf))
+    compiled = as_nodes(tree)
     report = "\n".join([f"{table!r} {rows}", "compiled", *outline(compiled), "expected", *outline(expected)])
     ours, theirs = naive.breadth_first(compiled), naive.breadth_first(expected)
     assert [test_of(node) for node in ours] == [test_of(node) for node in theirs], report
