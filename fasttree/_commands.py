@@ -488,6 +488,17 @@ def _load(path: str) -> tuple[Estimator, str]:
     return from_document(document, path), document["targets"][0].get("name", "y")
 
 
+def _load_of_one_target(path: str) -> tuple[Estimator, str]:
+    """Read as `_load`, and refuse a tree of several targets, which only Python grows."""
+    model, target = _load(path)
+    if not isinstance(model, C45Rules) and model.n_outputs_ > 1:
+        raise ValueError(
+            f"{path} holds a tree of {model.n_outputs_} targets: the command line shows it, but predicts and evaluates one target; "
+            f"use fasttree.load in Python"
+        )
+    return model, target
+
+
 def _check_output(path: str, inputs: Sequence[str | None]) -> None:
     """Find out before the work what would spoil it at the end."""
     folder = os.path.dirname(os.path.realpath(path))
@@ -521,7 +532,7 @@ def predict(model: str, data: str, output: str | None, proba: bool, markers: Seq
 
     DATA is a file as for `train`.  Columns go by their names; others than those that the tree was grown on are ignored.
     """
-    tree, _ = _load(model)
+    tree, _ = _load_of_one_target(model)
     if proba and isinstance(tree, BaseRegressor):
         raise ValueError(f"{model} is a regression tree, which has no classes for --proba")
     file = _open(data, markers, separator)
@@ -632,7 +643,7 @@ def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: 
     DATA is a file as for `train`.  Classification: accuracy, precision, recall and F1 of each class, confusion matrix.
     Regression: R², RMSE, MAE.
     """
-    tree, saved = _load(model)
+    tree, saved = _load_of_one_target(model)
     file = _open(data, markers, separator)
     if target is None:
         target = saved if saved in file.names or file.target is None else file.target

@@ -252,6 +252,14 @@ def test_a_tree_saved_from_python_is_as_good(tmp_path):
     assert run("predict", tmp_path / "nameless.json", tmp_path / "t.csv").split() == ["prediction", "0", "1"]
 
 
+def test_a_tree_of_several_targets_is_shown_and_else_refused_in_a_line(tmp_path):
+    loan = pl.read_csv(LOAN)
+    CARTClassifier().fit(loan.select("age", "credit"), loan.select("has_job", "class")).save(tmp_path / "two.json")
+    assert " | " in run("show", tmp_path / "two.json")
+    for command in ("predict", "evaluate"):
+        assert "holds a tree of 2 targets" in mistake(command, tmp_path / "two.json", LOAN)
+
+
 def test_every_parameter_can_be_reached(tmp_path):
     params = ["--param", "nominal=one_vs_rest", "--param", "class_weight={'no': 2}", "--param", "max_features=None"]
     run("train", LOAN, "--target", "class", *params, "--criterion", "entropy", "--seed", 3, "-o", tmp_path / "m.json")
