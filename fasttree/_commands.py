@@ -493,7 +493,7 @@ def _load_of_one_target(path: str) -> tuple[Estimator, str]:
     model, target = _load(path)
     if not isinstance(model, C45Rules) and model.n_outputs_ > 1:
         raise ValueError(
-            f"{path} holds a tree of {model.n_outputs_} targets: the command line shows it, but predicts and evaluates one target; "
+            f"{path} holds a tree of {model.n_outputs_} targets: the command line shows it, but answers for one target alone; "
             f"use fasttree.load in Python"
         )
     return model, target
