@@ -973,6 +973,9 @@ cdef inline void cut_side(const Problem* p, Scratch* s, int64_t q, const Cut* cu
     elif cut.order == BY_SINGLE:
         for g in range(q):
             side[g] = 0 if g == cut.at else 1
+    elif cut.order == BY_CODE:
+        for g in range(q):
+            side[g] = 0 if g <= cut.at else 1
     else:
         for g in range(q):
             side[ranked[g].group] = 0 if g <= cut.at else 1
@@ -990,6 +993,28 @@ cdef inline void offer_set(const Problem* p, Scratch* s, int64_t q, const Cut* c
         memcpy(s.best_side, s.group_side, q * sizeof(uint8_t))
 
 
+cdef inline Cut halve(
+    const Problem* p, Scratch* s, const Totals* total, int64_t q, int32_t f, const Bounds* limits,
+) noexcept nogil:
+    """The first half of the categories against the others, if it is admissible; missing values go right."""
+    cdef Cut cut = no_cut(f)
+    cdef int64_t n_left = 0
+    cdef int64_t w_left = 0
+    cdef int64_t s_left = 0
+    cdef int64_t g
+    memset(s.left, 0, p.n_counts * sizeof(int64_t))
+    for g in range((q + 1) // 2):
+        add_group(p, s, g, 1, &n_left, &w_left, &s_left)
+    if within(limits, n_left, w_left):
+        cut.gain = group_gain(p, total, w_left, s_left, s.left, s.right)
+        cut.first_gain = cut.gain
+        cut.at = (q + 1) // 2 - 1
+        cut.form = GROUP_CUT
+        cut.order = BY_CODE
+        cut.missing = 1
+    return cut
+
+
 cdef inline Cut best_groups(
     const Problem* p, Scratch* s, const Totals* total, const Totals* lost, int64_t q, int32_t f, double at_least,
 ) noexcept nogil:
@@ -998,6 +1023,7 @@ cdef inline Cut best_groups(
     Two classes or a numeric target: one of the q - 1 cuts of the order by class share or mean (Breiman et al. 1984, theorem 4.5).
     More classes, several targets: every partition up to ten categories, above the principal order and those by class or target.
     Absolute error: the cuts of the order by median of each target, which are good ones and need not hold the best.
+    Where no division of more than ten categories gains anything: the first half of them.
     """
     cdef Cut cut = no_cut(f)
     cdef Cut candidate = no_cut(f)
@@ -1011,6 +1037,7 @@ cdef inline Cut best_groups(
     cdef bint many = p.n_counts > 2 or p.n_outputs > 1
     cdef bint exhaustive = many and q <= EXHAUSTIVE and p.sweep != MEDIANS
     cdef bint single = p.nominal == ONE_VS_REST
+    cdef bint alike = q > EXHAUSTIVE and not single and p.sweep != MEDIANS        # may be
     cdef double largest = -INFINITY
     cdef double limit = at_least
     if q < 2:
@@ -1027,6 +1054,11 @@ cdef inline Cut best_groups(
                 limit = tie_limit(largest, total.risk)
             if largest == -INFINITY and at_least == -INFINITY:
                 return cut
+            if at_least == -INFINITY and alike and largest <= RISK_TIE * total.risk:
+                # the categories are all alike: to take off one after the other would make a chain of nodes
+                cut = halve(p, s, total, q, f, &limits)
+                if cut.form != NO_CUT:
+                    break
         for o in range(n_orders):
             if turn == 0:
                 s.order_gain[o] = -INFINITY

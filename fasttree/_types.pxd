@@ -77,6 +77,7 @@ cdef enum GroupOrder:  # how a division into two groups of categories was found;
     BY_PRINCIPAL = -2
     BY_PARTITION = -3  # every partition was tried
     BY_SINGLE = -4     # one against the rest
+    BY_CODE = -5       # the first ones, where no division gains anything
 
 cdef enum NodeKind:
     NODE_LEAF

@@ -136,6 +136,8 @@ class Split:
     single_gain: np.float32 = np.float32(0)
     """Release 8's own figures for the choice."""
     single_info: np.float32 = np.float32(0)
+    is_half: bool = False
+    """The first half of many categories: a candidate only where these are all alike."""
 
 
 def grow(
@@ -369,6 +371,7 @@ def best_split(problem: Problem, parts: list[Part], used: frozenset[int], path: 
             [split for split in splits if leaves_are_large_enough(problem, split) and is_in_order(problem, split, bounds)]
             for splits in by_feature
         ]
+        allowed = [halves_or_others(problem, splits, node_impurity) for splits in allowed]
         if problem.recipe.rank == "gain":
             winner = first_best(itertools.chain(*allowed), lambda split: split.gain, node_impurity)
         else:
@@ -385,6 +388,22 @@ def best_split(problem: Problem, parts: list[Part], used: frozenset[int], path: 
         return None
     decrease = weight(parts) / weight(problem.root) * winner.gain
     return winner if decrease + np.finfo(float).eps >= problem.limits.min_impurity_decrease else None
+
+
+def halves_or_others(problem: Problem, splits: list[Split], node_impurity: float) -> list[Split]:
+    """Where no division of many categories gains anything, the first half of them is divided from the rest; else it is none."""
+
+    def gain_of_categories(split: Split) -> float:
+        if len(split.branches) == 2:
+            return split.gain
+        *known, missing = split.branches
+        return score(problem, replace(split, branches=known, left_out=missing)).gain
+
+    groups = [split for split in splits if split.kind == "nominal"]
+    halves = [split for split in groups if split.is_half]
+    if halves and all(gain_of_categories(split) <= 1e-13 * node_impurity for split in groups if not split.is_half):
+        return [*halves, *(split for split in splits if split.kind != "nominal")]
+    return [split for split in splits if not split.is_half]
 
 
 def leaves_are_large_enough(problem: Problem, split: Split) -> bool:
@@ -578,12 +597,16 @@ def multiway_split(problem: Problem, feature: int, by_value: dict[Any, list[Part
 
 def group_splits(problem: Problem, feature: int, by_value: dict[Any, list[Part]]) -> list[Split]:
     """Two groups of categories; branch 0 is the group with the lowest code."""
-    splits = []
     codes = sorted(by_value)
-    for group in category_groups(problem, feature, by_value):
+
+    def split_by(group: tuple[int, ...]) -> Split:
         table = {code: 0 if code in group else 1 for code in codes}
         branches = [[part for code in codes if table[code] == branch for part in by_value[code]] for branch in (0, 1)]
-        splits.append(Split(feature, "nominal", branches, order=(group,), table=table))
+        return Split(feature, "nominal", branches, order=(group,), table=table)
+
+    splits = [split_by(group) for group in category_groups(problem, feature, by_value)]
+    if len(codes) > EXHAUSTIVE_CATEGORIES and problem.form(feature) == "subset" and problem.recipe.impurity != "absolute_error":
+        splits.append(replace(split_by(tuple(codes[: (len(codes) + 1) // 2])), is_half=True))
     return splits
 
 

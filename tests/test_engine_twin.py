@@ -308,3 +308,19 @@ def test_gain_ratio_without_the_details_of_release8_agrees() -> None:
         3,
     )
     assert_same_tree(table, replace(C45, release8=False), Limits(min_gain=ANY_GAIN))
+
+
+@pytest.mark.parametrize("missing", ["direction", "surrogate", "fractional", "majority", "branch"])
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@given(data=st.data())
+def test_many_categories_that_are_all_alike_are_halved(n_classes: int, missing: str, data: st.DataObject) -> None:
+    """Taken off one by one they would make a chain of nodes."""
+    q, each = data.draw(st.integers(11, 15)), max(n_classes, 2)
+    codes = np.repeat(np.arange(1, q + 1), each).astype(np.uint8)
+    y = np.tile(np.arange(each), q) * (1.0 if n_classes == 0 else 1)
+    lost = data.draw(st.sets(st.integers(0, q * each - 1), max_size=2 * each))
+    codes[list(lost)] = 0
+    few = np.tile(np.repeat([1, 2], each), q)[: q * each].astype(np.uint8)
+    table = SmallTable((codes, few), (NOMINAL, NOMINAL), (q, 2), y, n_classes, None)
+    recipe = replace(CART_CLASSIFICATION if n_classes else CART_REGRESSION, missing=missing)
+    assert_same_tree(table, recipe, Limits(min_gain=ANY_GAIN))
