@@ -510,7 +510,7 @@ def _thresholds(
 
 def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats) -> Floats:
     """C4.5's thresholds: the largest value of the whole column up to the midpoint, which is taken in single precision."""
-    with np.errstate(over="ignore"):  # values that single precision takes as infinite are not separable
+    with np.errstate(over="ignore", invalid="ignore"):  # values that single precision takes as infinite are not separable
         below, above = low.astype(np.float32), high.astype(np.float32)
         middle = (below + above) / np.float32(2)
     separable = (below <= middle) & (middle < above)  # else the two values are one in single precision

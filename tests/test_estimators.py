@@ -787,3 +787,9 @@ def test_the_docstring_names_every_parameter_with_its_default(estimator):
     assert {name: ast.literal_eval(default) for name, default in stated.items()} == {
         name: parameter.default for name, parameter in taken.items()
     }
+
+
+def test_c45_splits_between_values_beyond_single_precision():
+    model = C45Classifier(min_samples_branch=1, pruning=None).fit([[-1e300], [-1e300], [1e300], [1e300]], [0, 0, 1, 1])
+    assert model.tree_.threshold[0] == -1e300
+    assert model.predict([[-1e300], [1e300]]).tolist() == [0, 1]
