@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -132,7 +133,7 @@ def naive_prune(tree, nodes):
         if nodes[numbers[id(node)]]:
             kept = {name: fields[name] for name in ("n_samples", "weight", "value", "impurity")}
             return Node(leaf([1.0]).fields | dict.fromkeys(fields.keys() & {"lower", "upper"}, np.nan) | kept)
-        return Node(fields, node.table, [cut(child) for child in node.children])
+        return replace(node, fields=fields, children=[cut(child) for child in node.children])
 
     return flat(cut(root), tree.task)
 
