@@ -50,6 +50,7 @@ from ._weights import (
     check_sample_weight,
     check_some_positive,
     factors_by_priors,
+    total_by_class,
     weigh_samples,
 )
 
@@ -74,7 +75,7 @@ def _total(samples: Samples) -> float:
 
 
 def _costs(samples: Samples, loss: NDArray[np.float64]) -> _grow.Costs:
-    weight = np.bincount(samples.target, weights=samples.counts, minlength=len(loss))
+    weight = total_by_class(samples.target, samples.counts, len(loss))
     return _grow.Costs(loss, float(weight @ loss.sum(axis=1) / weight.sum()))
 
 
@@ -1149,7 +1150,7 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pr
             )
         of_fit = classes is not None
         known = self.classes_ if classes is None else classes
-        totals = np.bincount(target, weights=weight, minlength=len(known)).astype(np.float64)
+        totals = total_by_class(target, weight, len(known))
         return factors_by_priors(check_priors(priors, known), totals, known, all_occur=of_fit)
 
     def _loss(self, classes: NDArray[Any]) -> NDArray[np.float64] | None:

@@ -50,6 +50,15 @@ def check_same_length(n_samples: int, n_targets: int) -> None:
         raise ValueError(f"X has {n_samples} samples, but y has {n_targets}: give one target per sample")
 
 
+def total_by_class(codes: NDArray[np.integer[Any]], weight: NDArray[np.float64] | None, n_classes: int) -> NDArray[np.float64]:
+    """Weight of each class, to the last bit the same whatever the order of the samples."""
+    if weight is None:
+        return np.bincount(codes, minlength=n_classes).astype(np.float64)
+    ascending = np.argsort(weight)
+    total: NDArray[np.float64] = np.bincount(codes[ascending], weights=weight[ascending], minlength=n_classes)
+    return total
+
+
 def weigh_samples(class_weight: Any, classes: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
     """Weight of each sample by its class; of several targets, whose classes are a list, the product of theirs.
 

@@ -351,3 +351,12 @@ def test_the_order_of_samples_does_not_show(order: list[int]):
     model = CARTClassifier(loss_matrix=HEAVY_LOSS, priors=[0.2, 0.3, 0.5])
     trees = [model.fit(X[rows], y[rows]).tree_ for rows in (list(range(60)), order)]
     assert trees[0] == trees[1]
+
+
+def test_the_order_of_the_rows_changes_no_bit_whatever_the_weights():
+    random = np.random.RandomState(0)
+    X, y = random.randint(0, 3, (400, 4)).astype(float), random.randint(0, 3, 400)
+    weight, order = 10.0 ** random.uniform(-9, 9, 400), random.permutation(400)
+    model = CARTClassifier(priors=[0.2, 0.3, 0.5], loss_matrix=[[0, 1.1, 2.3], [0.7, 0, 1], [1, 3, 0]])
+    tree = model.fit(X, y, sample_weight=weight).tree_
+    assert model.fit(X[order], y[order], sample_weight=weight[order]).tree_ == tree
