@@ -55,8 +55,7 @@ def total_by_class(codes: NDArray[np.integer[Any]], weight: NDArray[np.float64] 
     if weight is None:
         return np.bincount(codes, minlength=n_classes).astype(np.float64)
     ascending = np.argsort(weight)
-    total: NDArray[np.float64] = np.bincount(codes[ascending], weights=weight[ascending], minlength=n_classes)
-    return total
+    return np.bincount(codes[ascending], weights=weight[ascending], minlength=n_classes).astype(np.float64)
 
 
 def weigh_samples(class_weight: Any, classes: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
