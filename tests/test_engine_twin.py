@@ -11,7 +11,7 @@ from typing import Any, cast
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable, code_columns, continuous_columns, limits, planted_tables, tables
@@ -312,6 +312,7 @@ def test_gain_ratio_without_the_details_of_release8_agrees() -> None:
 
 @pytest.mark.parametrize("missing", ["direction", "surrogate", "fractional", "majority", "branch"])
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
+@settings(max_examples=15)  # the twin looks at every division of many categories
 @given(data=st.data())
 def test_many_categories_that_are_all_alike_are_halved(n_classes: int, missing: str, data: st.DataObject) -> None:
     """Taken off one by one they would make a chain of nodes."""

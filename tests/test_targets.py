@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 from sklearn.tree import DecisionTreeRegressor
@@ -55,6 +55,7 @@ def test_trees_agree_with_the_twin(name: str, data: st.DataObject, bounds: Limit
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@settings(max_examples=20)  # the twin looks at every division of many categories
 @given(data=st.data())
 def test_many_categories_agree_with_the_twin(name: str, data: st.DataObject) -> None:
     table = table_for(data, RECIPES[name], kinds=[NOMINAL], max_samples=60, max_categories=20, max_features=2)
