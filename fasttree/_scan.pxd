@@ -1249,9 +1249,12 @@ cdef inline Cut with_own_branch(
 ) noexcept nogil:
     """`cut` divides the known samples; give the missing ones a branch too, which gains `apart` more.
 
-    If that is the whole gain, or nothing divides the known ones, known against missing wins: it has a branch less.
+    If that is the whole gain, or nothing divides the known ones, known against missing wins: it has a branch less.  Where the
+    missing values, or all others, have no events, there is no such split.
     """
     cdef Cut known = no_cut(cut.feature)
+    if apart == -INFINITY:
+        return known
     known.form = KNOWN_CUT
     known.missing = 1
     known.gain = apart

@@ -324,3 +324,19 @@ def test_a_threshold_with_three_branches_needs_the_third_for_missing_values() ->
 def test_absolute_error_refuses_divided_samples() -> None:
     with pytest.raises(ValueError, match="impurity='absolute_error' and missing='fractional' exclude each other"):
         CARTRegressor(criterion="absolute_error", missing="fractional").fit([[1.0], [2.0]], [0.0, 1.0])
+
+
+def test_missing_values_without_events_are_no_split_and_do_not_lower_the_average_gain() -> None:
+    X = np.zeros((9, 3))
+    X[[0, 1], 0] = np.nan
+    X[6, 1] = np.nan
+    X[[1, 3, 6], 2] = 0.5
+    y = [0.0, 0.0, 0.0, 0.75, 0.0, 0.25, 0.75, 0.25, 0.0]
+    recipe = Recipe(impurity="poisson", rank="gain_ratio", missing="branch")
+    trees = [
+        fasttree.TreeRegressor(recipe=recipe, max_depth=1).fit(X[:, columns], y).tree_ for columns in ([0], [1], [2], [0, 1, 2])
+    ]
+    alone = [tree.gain[0] for tree in trees[:3]]
+    assert alone[0] == 0
+    assert 0 < alone[1] < (alone[1] + alone[2]) / 2
+    assert trees[3].feature[0] == 2  # although the gain ratio of feature 1 is the larger one
