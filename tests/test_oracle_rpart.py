@@ -10,6 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from rpart_oracle import Oracle, load
 
+from fasttree._prune import Samples, losses
+from fasttree._sequence import weakest_links
+from fasttree._table import encode_table
+
 EXACT = 1e-9
 RELIABILITY = [f"cu_summary_reliability_us{use}_ss{style}" for use in range(3) for style in range(2)]
 ALL = [
@@ -107,6 +111,19 @@ def test_cross_validation_finds_rparts_errors(shared: Path, name: str):
     recorded = np.array(oracle.record.get("xerror_xstd_corrected") or [row[3:] for row in oracle.record["cptable"]])
     n_rows = COMPARABLE.get(name, len(recorded))
     assert_allclose(ours[:n_rows], recorded[:n_rows], rtol=EXACT)
+
+
+def test_the_last_error_of_rparts_table_is_of_an_interval_that_ends_at_cp(shared: Path):
+    oracle = load(shared, "cu_summary_mileage")
+    least = np.array(oracle.record["cptable"])[-2:, 0]  # the last complexity, and `cp`
+    typical = np.sqrt(least.prod()) * oracle.root_risk / oracle.total
+    error = 0.0
+    for train, held_out in oracle.folds:
+        model = oracle.estimator().fit(oracle.X.iloc[train], oracle.y.iloc[train])
+        samples = Samples(encode_table(oracle.X.iloc[held_out], model.schema_), oracle.y.to_numpy(float)[held_out])
+        found = losses(model.tree_unpruned_, samples)
+        error += float(weakest_links(model.tree_unpruned_).sums(found.loss, typical, found.stopped_loss))
+    assert_allclose(error / oracle.root_risk, oracle.record["cptable"][-1][3], rtol=EXACT)
 
 
 @pytest.mark.parametrize(
