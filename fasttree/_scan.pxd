@@ -1143,9 +1143,13 @@ cdef inline Cut best_groups(
 cdef inline Cut branch_per_group(
     const Problem* p, Scratch* s, const Totals* total, int64_t q, int32_t f,
 ) noexcept nogil:
-    """The split with a branch per category; `total` holds the samples whose value is known."""
+    """The split with a branch per category; `total` holds the samples whose value is known.
+
+    Poisson: none where a branch would have no events, as with two branches.
+    """
     cdef Cut cut = no_cut(f)
     cdef int64_t g
+    cdef int32_t k
     cdef int64_t reasonable = 0
     cdef int64_t least = 0
     cdef double remaining = 0
@@ -1159,6 +1163,9 @@ cdef inline Cut branch_per_group(
         w = <double> s.group_w[g] * p.unit
         if w >= p.min_branch_weight * (1 - 1e-12):
             reasonable += 1
+        for k in range(p.width if p.impurity == POISSON else 0):
+            if s.group_stat[g * p.width + k] == 0:
+                return cut
         if p.n_classes:
             if not p.release8 or p.min_impurity_decrease > 0 or p.min_gain > -INFINITY:  # else nobody asks for the gain
                 remaining += risk_of(p, &s.group_stat[g * p.width])

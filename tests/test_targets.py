@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from strategies import NOMINAL, SmallTable, limits, tables
 from test_engine_twin import EncodedTable, as_nodes, assert_same_tree
 from test_oracle_sklearn import assert_same_tree as assert_same_as_scikit_learn
 
-from fasttree import CARTRegressor, _grow
+from fasttree import CARTRegressor, TreeRegressor, _grow
 from fasttree._recipe import CART_REGRESSION, Limits, Recipe
 from fasttree._table import Table
 
@@ -232,3 +233,12 @@ def test_absolute_error_and_parts_of_samples_exclude_each_other() -> None:
 def test_absolute_error_and_monotone_predictions_exclude_each_other() -> None:
     with pytest.raises(ValueError, match=r"impurity='absolute_error' and monotonic_cst"):
         CARTRegressor(criterion="absolute_error", monotonic_cst=[1]).fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("nominal", ["category", "present", "subset"])
+def test_no_branch_of_a_poisson_tree_is_without_events(nominal: str) -> None:
+    table = pd.DataFrame({"kind": pd.Categorical(["a"] * 16 + ["b"] * 4 + ["c"] * 2)})
+    y = [0.0] * 16 + [0.25, 1.0, 2.0, 0.0, 3.0, 1.0]
+    model = TreeRegressor(recipe={"impurity": "poisson", "nominal": nominal, "missing": "error"}).fit(table, y)
+    assert (model.tree_.value > 0).all()
+    assert (model.get_n_leaves() > 1) == (nominal == "subset")  # a branch for "a" alone is what the others would need
