@@ -719,10 +719,10 @@ cdef double gain_of_children(const Problem* p, Work* w, int64_t n_children) noex
     return max(gain + risk_of(p, whole.counts) if p.n_classes else gain, 0.0)
 
 
-cdef double gain_of_medians(
+cdef void store_medians(
     const Problem* p, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
-    """The same for absolute error.  Stores the medians of the children too."""
+    """Find the children's medians and keep them as their values; `gain_of_parts` then knows what the children are."""
     cdef Scratch* s = w.scratch
     cdef int64_t i, b
     cdef uint32_t branch
@@ -734,7 +734,6 @@ cdef double gain_of_medians(
         find_medians(p, o, n, n_children, False)
         for b in range(n_children):
             w.nodes.value[w.children[b].id * p.n_outputs + o] = median_of_part(p, o, b)
-    return gain_of_parts(p, n, n_children)
 
 
 cdef inline void add_deviations(
@@ -882,7 +881,11 @@ cdef double count_children(
             n_spread += b != STAY
             continue
         add_to_child(p, block, w, b, row, 1 if block.weight == NULL else block.weight[row])
-    gain = gain_of_medians(p, w, rows, n, n_children, two) if p.sweep == MEDIANS else gain_of_children(p, w, n_children)
+    if p.sweep == MEDIANS:
+        store_medians(p, w, rows, n, n_children, two)
+        gain = gain_of_parts(p, n, n_children)
+    else:
+        gain = gain_of_children(p, w, n_children)
     for b in range(n_children):
         known += w.children[b].totals.weight
     for b in range(n_children):
@@ -890,7 +893,7 @@ cdef double count_children(
     if n_spread:
         add_unknown(p, block, w, rows, n, n_children, two)
         if p.sweep == MEDIANS:
-            gain_of_medians(p, w, rows, n, n_children, two)            # for the medians
+            store_medians(p, w, rows, n, n_children, two)
     if p.n_classes:
         for b in range(n_children):
             write_class_node(p, t, w.children[b].id, &w.children[b].totals)

@@ -44,34 +44,34 @@ cdef struct Step:              # of a walk: what a threshold node needs, in one 
     bint plain                 # a threshold or a leaf
 
 
+ctypedef fused sorted_t:
+    uint32_t
+    double
+
+
+cdef inline int64_t first_from(const sorted_t* items, int64_t start, int64_t stop, sorted_t wanted) noexcept nogil:
+    """Index of the first item of a part of an array, ascending, that is not smaller than `wanted`; `stop` if all are."""
+    cdef int64_t middle
+    while start < stop:
+        middle = (start + stop) // 2
+        if items[middle] < wanted:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
 cdef inline int32_t branch_in_table(
     const uint32_t* codes, const int32_t* branches, int64_t start, int64_t stop, uint32_t code,
 ) noexcept nogil:
     """Branch of a category in a part of a table that is sorted by code; NO_BRANCH if it is not there."""
-    cdef int64_t low = start
-    cdef int64_t high = stop
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) // 2
-        if codes[middle] < code:
-            low = middle + 1
-        else:
-            high = middle
-    return branches[low] if low < stop and codes[low] == code else NO_BRANCH
+    cdef int64_t at = first_from(codes, start, stop, code)
+    return branches[at] if at < stop and codes[at] == code else NO_BRANCH
 
 
 cdef inline int32_t cuts_below(const double* cuts, int64_t start, int64_t stop, double x) noexcept nogil:
     """How many of a part of an array, ascending, are smaller than x."""
-    cdef int64_t low = start
-    cdef int64_t high = stop
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) // 2
-        if cuts[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
-    return <int32_t> (low - start)
+    return <int32_t> (first_from(cuts, start, stop, x) - start)
 
 
 cdef inline int32_t known_branch(const Flat* t, int32_t node, double x) noexcept nogil:
