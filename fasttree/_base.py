@@ -33,6 +33,7 @@ from ._parameters import (
     SurrogateChoices,
     TreeLimits,
     count,
+    defaults_of,
     is_integer,
     is_number,
     on_a_line,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
 _LARGEST = 1e60  # of a target: weights times squares of squares stay finite
 MOST_GROUPED = 1000  # categories whose groups are searched: the time grows with their third power
+_SURROGATE_CHOICES: dict[str, Any] = {choice.name: choice.default for choice in fields(SurrogateChoices)}
 _HEAVIEST = 1e30  # of a sum of weights, which C4.5 counts in single precision
 
 
@@ -126,12 +128,15 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         raise NotImplementedError
 
     def _parameter_rules(self) -> Mapping[str, Rule]:
-        return rules_of(type(self))
+        estimator: type = type(self)
+        return rules_of(estimator)
 
     def _check_parameters(self) -> None:
+        estimator: type = type(self)
+        defaults = defaults_of(estimator)
         for name, (is_allowed, allowed) in self._parameter_rules().items():
             value = getattr(self, name)
-            if not is_allowed(value):
+            if value is not defaults[name] and not is_allowed(value):
                 raise ValueError(f"{name}={on_a_line(value)}: must be {allowed}")
 
     def _keep_schema(self, schema: Schema) -> None:
@@ -265,12 +270,12 @@ class BaseTree(FittedModel, Reading, TreeLimits):
         self._check_parameters()
         self._pruning_method()
         recipe = self._recipe()
-        for choice in fields(SurrogateChoices) if recipe.missing != "surrogate" else ():
-            given = getattr(self, choice.name, choice.default)
-            if given != choice.default:
+        for name, default in _SURROGATE_CHOICES.items() if recipe.missing != "surrogate" else ():
+            given = getattr(self, name, default)
+            if given != default:
                 raise ValueError(
-                    f"{choice.name}={given!r} speaks of surrogates, which missing={recipe.missing!r} does not have: "
-                    f"use missing='surrogate', or {choice.name}={choice.default!r}"
+                    f"{name}={given!r} speaks of surrogates, which missing={recipe.missing!r} does not have: "
+                    f"use missing='surrogate', or {name}={default!r}"
                 )
         _grow.check_recipe(recipe, 2 if isinstance(self, ClassifierMixin) else 0)  # before it looks at a large table
         return recipe
@@ -419,8 +424,10 @@ class BaseTree(FittedModel, Reading, TreeLimits):
         kept = self._constraints(table.schema)
 
         def grow(chosen: Samples = samples, rows: NDArray[np.intp] | None = None) -> Tree:
-            scale = 1.0 if chosen is samples else _total(chosen) / _total(samples)
-            scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
+            scaled = limits
+            if chosen is not samples:
+                scale = _total(chosen) / _total(samples)
+                scaled = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
             return _grow.grow(
                 table,
                 target,
@@ -479,7 +486,7 @@ class BaseTree(FittedModel, Reading, TreeLimits):
             max_split_p_value=getattr(self, "max_split_p_value", None),  # regressors have none
             min_branch_weight=self._min_branch_weight(),
             min_part_weight=self._min_part_weight(),
-            **{choice.name: getattr(self, choice.name) for choice in fields(SurrogateChoices) if hasattr(self, choice.name)},
+            **{name: getattr(self, name, default) for name, default in _SURROGATE_CHOICES.items()},
             merge_p_value=float(getattr(self, "merge_p_value", Limits.merge_p_value)),
             max_intervals=getattr(self, "max_intervals", None),
             max_features=max_features if draws else None,

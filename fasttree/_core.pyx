@@ -8,6 +8,7 @@ headers beside this file, in the order of a tree's life: _types, _memory, _encod
 _cells, _walk, _prune.
 """
 
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, ceil, llrint
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -1728,18 +1729,41 @@ cdef double fill_table(int64_t* table, int64_t n) noexcept nogil:
     return 1.0 / scale
 
 
-cdef object in_order(const void* items, const int64_t[::1] order, size_t size, object dtype):
-    """Items of `size` bytes, in this order, as a NumPy array."""
-    out = np.empty(order.shape[0] * size, dtype=np.uint8)
-    cdef uint8_t[::1] view = out
-    cdef Py_ssize_t i
-    for i in range(order.shape[0]):
-        memcpy(&view[i * size], <const char*> items + order[i] * size, size)
-    return out.view(dtype)
+cdef char* memory_of(object array) except NULL:
+    """The memory of a contiguous writable array, which must outlive its use."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_WRITABLE)
+    cdef char* memory = <char*> view.buf
+    PyBuffer_Release(&view)
+    return memory
 
 
-SURROGATE_DTYPE = [("node", "i8"), ("agreement", "f8"), ("adjusted", "f8"), ("table_stop", "i8"), ("feature", "i4"),
-                   ("low_branch", "i4"), ("row_low", "u4"), ("row_high", "u4")]    # of Kept
+cdef object copied(const void* items, int64_t n, size_t size, object dtype):
+    """Items of `size` bytes as a NumPy array."""
+    out = np.empty(n, dtype)
+    if n:
+        memcpy(memory_of(out), items, n * size)
+    return out
+
+
+cdef inline void pick(const void* items, const int64_t* order, int64_t n, size_t size, char* out) noexcept nogil:
+    cdef int64_t i
+    if size == 4:
+        for i in range(n):
+            (<uint32_t*> out)[i] = (<const uint32_t*> items)[order[i]]
+    elif size == 8:
+        for i in range(n):
+            (<uint64_t*> out)[i] = (<const uint64_t*> items)[order[i]]
+    else:
+        for i in range(n):
+            memcpy(out + i * size, <const char*> items + order[i] * size, size)
+
+
+I4, I8, U1, U4, F8 = map(np.dtype, ("i4", "i8", "u1", "u4", "f8"))
+NODE_FIELDS = (("parent", I4), ("first_child", I4), ("n_branches", I4), ("feature", I4), ("missing", I4), ("row_low", U4),
+               ("row_high", U4), ("kind", U1), ("n_samples", I8), ("weight", F8), ("impurity", F8), ("gain", F8))
+SURROGATE_DTYPE = np.dtype([("node", "i8"), ("agreement", "f8"), ("adjusted", "f8"), ("table_stop", "i8"), ("feature", "i4"),
+                            ("low_branch", "i4"), ("row_low", "u4"), ("row_high", "u4")])    # of Kept
 
 
 cdef dict take_nodes(Nodes* t, bint with_surrogates):
@@ -1748,11 +1772,13 @@ cdef dict take_nodes(Nodes* t, bint with_surrogates):
     cdef int64_t i
     cdef int64_t head = 1
     cdef int32_t b
-    cdef int64_t[::1] order = np.zeros(n, dtype=np.int64)
-    cdef int64_t[::1] entry = np.arange(t.table_n)
-    cdef int32_t[::1] place = np.empty(n, dtype=np.int32)
+    orders = np.empty(n, I8)
+    places = np.empty(n, I4)
+    cdef int64_t* order = <int64_t*> memory_of(orders)
+    cdef int32_t* place = <int32_t*> memory_of(places)
     cdef dict out = {}
     with nogil:
+        order[0] = 0
         for i in range(n):
             for b in range(t.n_branches[order[i]]):
                 order[head] = t.first_child[order[i]] + b
@@ -1769,26 +1795,27 @@ cdef dict take_nodes(Nodes* t, bint with_surrogates):
             t.cut_node[i] = place[t.cut_node[i]]
         for i in range(t.surrogates.n):
             t.surrogates.kept[i].node = place[t.surrogates.kept[i].node]
-    names = ("parent", "first_child", "n_branches", "feature", "missing", "row_low", "row_high", "kind", "n_samples", "weight",
-             "impurity", "gain", "value")
-    sizes = (4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 8, 8, 8 * t.width)
-    dtypes = ("i4", "i4", "i4", "i4", "i4", "u4", "u4", "u1", "i8", "f8", "f8", "f8", "f8")
-    for i in range(13):
-        out[names[i]] = in_order(t.fields[i].data, order, sizes[i], dtypes[i])
+    i = 0
+    for name, dtype in NODE_FIELDS:
+        array = np.empty(n, dtype)
+        pick(t.fields[i].data, order, n, dtype.itemsize, memory_of(array))
         free_arena(&t.fields[i])
-    out["value"] = out["value"].reshape(n, t.width)
-    cuts = np.arange(t.cut_n)
-    out["cut_node"] = in_order(t.cut_node, cuts, 8, "i8")
-    out["cut_low"] = in_order(t.cut_low, cuts, 4, "u4")
-    out["cut_high"] = in_order(t.cut_high, cuts, 4, "u4")
-    out["table_node"] = in_order(t.table_node, entry, 8, "i8")
-    out["table_code"] = in_order(t.table_code, entry, 4, "u4")
-    out["table_branch"] = in_order(t.table_branch, entry, 4, "i4")
+        out[name] = array
+        i += 1
+    array = np.empty((n, t.width))
+    pick(t.fields[i].data, order, n, 8 * t.width, memory_of(array))
+    free_arena(&t.fields[i])
+    out["value"] = array
+    out["cut_node"] = copied(t.cut_node, t.cut_n, 8, I8)
+    out["cut_low"] = copied(t.cut_low, t.cut_n, 4, U4)
+    out["cut_high"] = copied(t.cut_high, t.cut_n, 4, U4)
+    out["table_node"] = copied(t.table_node, t.table_n, 8, I8)
+    out["table_code"] = copied(t.table_code, t.table_n, 4, U4)
+    out["table_branch"] = copied(t.table_branch, t.table_n, 4, I4)
     if with_surrogates:
-        out["surrogates"] = in_order(t.surrogates.kept, np.arange(t.surrogates.n), sizeof(Kept), SURROGATE_DTYPE)
-        entry = np.arange(t.surrogates.table_n)
-        out["surrogate_code"] = in_order(t.surrogates.table_code, entry, 4, "u4")
-        out["surrogate_branch"] = in_order(t.surrogates.table_branch, entry, 4, "i4")
+        out["surrogates"] = copied(t.surrogates.kept, t.surrogates.n, sizeof(Kept), SURROGATE_DTYPE)
+        out["surrogate_code"] = copied(t.surrogates.table_code, t.surrogates.table_n, 4, U4)
+        out["surrogate_branch"] = copied(t.surrogates.table_branch, t.surrogates.table_n, 4, I4)
     return out
 
 
@@ -2487,10 +2514,10 @@ def error_based(
         if status:
             raise MemoryError
         out = {
-            "source": in_order(p.source, np.arange(n_nodes), sizeof(int32_t), "i4"),
-            "leaf": in_order(p.leaf, np.arange(n_nodes), 1, "u1"),
-            "n_samples": in_order(p.n_samples, np.arange(n_nodes), sizeof(int64_t), "i8"),
-            "errors": in_order(p.errors, np.arange(n_nodes), sizeof(float), "f4"),
+            "source": copied(p.source, n_nodes, sizeof(int32_t), "i4"),
+            "leaf": copied(p.leaf, n_nodes, 1, "u1"),
+            "n_samples": copied(p.n_samples, n_nodes, sizeof(int64_t), "i8"),
+            "errors": copied(p.errors, n_nodes, sizeof(float), "f4"),
             "weight": np.empty(n_nodes),
             "value": np.array(grown),      # empty leaves keep theirs
         }

@@ -125,14 +125,18 @@ def grow(
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
     labels = values = sums = ranks = first_class = y_unit = y_centre = y_bound = deviation_bound = None
-    if n_classes:
-        first_class = np.cumsum([0, *(outputs or (n_classes,))], dtype=np.int32)
-        labels = (target.reshape(n_samples, -1) + first_class[:-1]).astype(np.uint16)
+    if outputs is None and n_classes:
+        first_class = np.array([0, n_classes], dtype=np.int32)
+        labels = target.astype(np.uint16).reshape(n_samples, 1)
+    elif outputs is not None and n_classes:
+        first_class = np.cumsum([0, *outputs], dtype=np.int32)
+        labels = (target + first_class[:-1]).astype(np.uint16)
     else:
         values = np.ascontiguousarray(target, dtype=np.float64).reshape(n_samples, -1)
         ranks = _ranks(values) if recipe.impurity == "absolute_error" else None
         divides = recipe.missing == "fractional" and has_missing
         sums, y_unit, y_centre, y_bound, deviation_bound = _fixed_point_targets(values, weight, unit, recipe.impurity, divides)
+    cuts_intervals = "intervals" in (recipe.continuous, recipe.ordinal)
     grown = _core.grow(
         encoding,
         labels,
@@ -169,14 +173,14 @@ def grow(
         max_surrogates=min(limits.max_surrogates, table.n_features),
         known_agreement=limits.surrogate_agreement == "known",
         to_heavier=limits.no_surrogate == "majority",
-        critical_value=_critical_value(limits.merge_p_value, n_classes),
+        critical_value=_critical_value(limits.merge_p_value, n_classes) if cuts_intervals else 0.0,
         max_intervals=n_samples if limits.max_intervals is None else limits.max_intervals,
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
         **constraints.for_engine(table.n_features),
     )
     del encoding
-    by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
+    by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
     grown["threshold"] = _thresholds(grown, by_threshold, source, whole, recipe)
     surrogates = _surrogates(grown, source, whole, recipe) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
@@ -493,19 +497,33 @@ def _thresholds(
     `by_threshold`: the tests that have one; the others' is NaN.
     """
     thresholds = np.full(len(grown["feature"]), np.nan)
-    if not by_threshold.size:
-        return thresholds
-    by_feature = by_threshold[np.argsort(grown["feature"][by_threshold], kind="stable")]
-    features, starts = np.unique(grown["feature"][by_feature], return_index=True)
-    for feature, nodes in zip(features, np.split(by_feature, starts[1:]), strict=True):
-        column = table.column(int(feature))
-        low = column[grown["row_low"][nodes]].astype(np.float64)
-        high = column[grown["row_high"][nodes]].astype(np.float64)
-        if recipe.release8 and table.schema.features[feature].kind == Kind.CONTINUOUS:
-            thresholds[nodes] = _values_up_to_midpoints(whole.column(int(feature)), low, high)
-        else:
-            thresholds[nodes] = midpoints(low, high)
-    return thresholds + 0.0  # no -0.0: which of two equal zeros stands first in a column must not show
+    features = grown["feature"][by_threshold]
+    low, high = _cells(table, np.array([grown[side][by_threshold] for side in ("row_low", "row_high")]), features)
+    thresholds[by_threshold] = midpoints(low, high)
+    for feature, at in _by_feature(features) if recipe.release8 else ():
+        if table.schema.features[feature].kind == Kind.CONTINUOUS:
+            thresholds[by_threshold[at]] = _values_up_to_midpoints(whole.column(feature), low[at], high[at])
+    thresholds += 0.0  # no -0.0: which of two equal zeros stands first in a column must not show
+    return thresholds
+
+
+def _cells(table: AnyTable, rows: npt.NDArray[Any], features: npt.NDArray[np.int32]) -> Floats:
+    """The values in some rows, shape (m, n), of a feature each, shape (n,)."""
+    if table.matrix is not None:
+        return np.asarray(table.matrix[rows, features], np.float64)
+    cells = np.empty(rows.shape)
+    for feature, at in _by_feature(features):
+        cells[:, at] = table.column(feature)[rows[:, at]]
+    return cells
+
+
+def _by_feature(features: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+    """Every feature that occurs, and where."""
+    order = np.argsort(features, kind="stable")
+    starts = np.flatnonzero(np.diff(features[order], prepend=-1))
+    for at in np.split(order, starts[1:]):
+        if at.size:
+            yield int(features[at[0]]), at
 
 
 def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats) -> Floats:
@@ -526,7 +544,10 @@ def midpoints(low: Floats, high: Floats) -> Floats:
     """A double t with low <= t < high, halfway where there is one."""
     with np.errstate(over="ignore"):
         middle = low + (high - low) / 2
-        middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
+    good = (low <= middle) & (middle < high)
+    if good.all():
+        return middle
+    middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
     return np.where((middle >= high) | (middle < low), low, middle)
 
 
@@ -555,10 +576,11 @@ def _as_tree(
     outputs: tuple[int, ...] | None,
 ) -> Tree:
     owner = grown.pop("table_node")
-    by_node = np.argsort(owner, kind="stable")
     start = np.zeros(len(grown["kind"]) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
-    grown["table_code"], grown["table_branch"] = grown["table_code"][by_node], grown["table_branch"][by_node]
+    if owner.size:
+        by_node = np.argsort(owner, kind="stable")
+        np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
+        grown["table_code"], grown["table_branch"] = grown["table_code"][by_node], grown["table_branch"][by_node]
     return Tree(task=task, n_features=n_features, table_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, TypeVar, dataclass_transform
 
@@ -31,9 +32,16 @@ def parameter(default: Any, rule: Rule | None = None) -> Any:
     return field(default=default, metadata={} if rule is None else {"rule": rule})
 
 
+@lru_cache(maxsize=64)
 def rules_of(estimator: type) -> Mapping[str, Rule]:
-    """The rules of an estimator's parameters."""
+    """The rules of an estimator's parameters; every default meets its own."""
     return {found.name: found.metadata["rule"] for found in fields(estimator) if "rule" in found.metadata}
+
+
+@lru_cache(maxsize=64)
+def defaults_of(estimator: type) -> Mapping[str, Any]:
+    """The defaults of an estimator's parameters."""
+    return {found.name: found.default for found in fields(estimator)}
 
 
 def is_integer(value: object) -> bool:

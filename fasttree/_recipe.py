@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from dataclasses import replace as with_fields
+from typing import Any
 
 # The words that a choice may be.
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -99,6 +101,11 @@ class Recipe:
             raise ValueError(f"name={self.name!r}: must be text")
         if not isinstance(self.release8, bool):
             raise ValueError(f"release8={self.release8!r}: must be True or False")
+
+    def variant(self, **choices: Any) -> Recipe:
+        """Return the recipe with other choices; itself where they are its own."""
+        same = all(getattr(self, name) == choice for name, choice in choices.items())
+        return self if same else with_fields(self, **choices)
 
 
 @dataclass(frozen=True)

@@ -636,6 +636,9 @@ def best_classes(value: npt.NDArray[np.float64], loss: npt.NDArray[np.float64] |
 
 
 def _read_only(name: str, given: npt.ArrayLike, dtype: type[np.generic], n_dimensions: int) -> npt.NDArray[Any]:
+    if type(given) is np.ndarray and given.dtype == dtype and given.ndim == n_dimensions and given.flags.c_contiguous:
+        given.setflags(write=False)
+        return given
     array = np.asarray(given)
     if array.ndim != n_dimensions:
         raise ValueError(f"{name}: must have {n_dimensions} dimension(s); got shape {array.shape}")

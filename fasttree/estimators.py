@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sklearn.utils import check_random_state
@@ -339,7 +338,7 @@ class C45Classifier(BaseClassifier, LeastGain, WeightLimits, C45Choices):
         if self.variant == "textbook":
             if self.subset:
                 raise ValueError("subset=True and variant='textbook' exclude each other: grouping is a detail of Release 8")
-            return C45_TEXTBOOK if self.criterion == "gain_ratio" else replace(C45_TEXTBOOK, rank="gain")
+            return C45_TEXTBOOK if self.criterion == "gain_ratio" else C45_TEXTBOOK.variant(rank="gain")
         if self.windowing and (
             isinstance(self.ccp_alpha, str) or (self.pruning == "critical_value" and self.critical_value is None)
         ):
@@ -350,7 +349,7 @@ class C45Classifier(BaseClassifier, LeastGain, WeightLimits, C45Choices):
         if self.epsilon > 0:
             raise ValueError(f"epsilon={self.epsilon!r} and variant='release8' exclude each other: use variant='textbook'")
         form = "groups" if self.subset else "category"
-        return replace(C45, rank=self.criterion, nominal=form, ordinal=form)
+        return C45.variant(rank=self.criterion, nominal=form, ordinal=form)
 
     def _raises_branches(self) -> bool:
         return True
@@ -564,7 +563,7 @@ class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, 
     _takes_several = True
 
     def _recipe(self) -> Recipe:
-        return replace(CART_CLASSIFICATION, impurity=self.criterion, nominal=self.nominal, missing=self.missing)
+        return CART_CLASSIFICATION.variant(impurity=self.criterion, nominal=self.nominal, missing=self.missing)
 
 
 @parameters
@@ -699,7 +698,7 @@ class CARTRegressor(BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoice
     _takes_several = True
 
     def _recipe(self) -> Recipe:
-        return replace(CART_REGRESSION, impurity=self.criterion, nominal=self.nominal, missing=self.missing)
+        return CART_REGRESSION.variant(impurity=self.criterion, nominal=self.nominal, missing=self.missing)
 
 
 TreeEstimator: TypeAlias = ID3Classifier | C45Classifier | CARTClassifier | CARTRegressor | TreeClassifier | TreeRegressor

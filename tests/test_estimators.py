@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fasttree
 from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, TreeClassifier, TreeRegressor
+from fasttree._parameters import defaults_of, rules_of
 
 ALL = [ID3Classifier, C45Classifier, CARTClassifier, CARTRegressor]
 CLASSIFIERS = ALL[:3]
@@ -776,6 +777,12 @@ def test_splits_that_tie_do_so_on_whichever_side_a_light_sample_is(estimator):
         y = [0, 1, 1] if estimator is CARTClassifier else random.normal(size=3)
         for table in (X, X[:, ::-1]):
             assert estimator(max_depth=1).fit(table, y, sample_weight=weight).tree_.feature[0] == 0
+
+
+@pytest.mark.parametrize("estimator", [*ALL, TreeClassifier, TreeRegressor, C45Rules])
+def test_every_default_is_allowed_by_the_rule_of_its_parameter(estimator):
+    defaults = defaults_of(estimator)
+    assert [name for name, (is_allowed, _) in rules_of(estimator).items() if not is_allowed(defaults[name])] == []
 
 
 @pytest.mark.parametrize("estimator", [*ALL, TreeClassifier, TreeRegressor, C45Rules])
