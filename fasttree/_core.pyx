@@ -4,8 +4,8 @@ Knows arrays of codes, labels and weights.  Does not know algorithms by name, ta
 Kernels trust their caller: every check stands at the edge, in Python.
 
 Here: the columns as the engine wants them, the loop that grows nodes, and the doors for Python.  The chapters it is made of are
-headers beside this file, in the order of a tree's life: _types, _memory, _encode, _impurity, _count, _scan, _choose, _partition,
-_cells, _walk, _prune.
+headers beside this file, in the order of a tree's life: _types, _memory, _encode, _bin, _impurity, _count, _scan, _choose,
+_partition, _cells, _walk, _prune.
 """
 
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -16,6 +16,9 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from fasttree._bin cimport (
+    GRID_BITS, BinTable, Piece, bin_column, find_edges, keys_of, lay_table, room_for_pieces, room_for_search, single_keys,
+)
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
@@ -237,6 +240,64 @@ cdef class Encoding:
             else:
                 (<uint32_t*> entries)[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
         self.keep_list(feature, entries)
+
+
+def bin_edges(const real_t[:] column, int32_t max_bins, bint open_ends=False):
+    """Edges of bins of nearly equal counts, in keys: uint32 if all values are exact in single precision, else uint64.
+
+    Bin b = 1, ..., n_bins of the n_bins + 1 edges returned holds edges[b - 1] < key <= edges[b].  `open_ends`: the column is a
+    sample of another one, see `find_edges`.  A column without a value has one edge and no bin.
+    """
+    cdef int64_t n = column.shape[0]
+    cdef uint64_t[::1] keys = np.empty(n + 1, dtype=np.uint64)
+    cdef uint64_t[::1] spare = np.empty(n + 1, dtype=np.uint64)
+    cdef uint32_t[:, ::1] counts = np.empty((2, (1 << GRID_BITS) + 1), dtype=np.uint32)
+    cdef uint8_t[::1] room = np.empty(room_for_pieces(n, max_bins) * sizeof(Piece), dtype=np.uint8)
+    edges = np.zeros(<Py_ssize_t> max_bins + 1, dtype=np.uint64)
+    cdef uint64_t[::1] out = edges
+    cdef bint single
+    cdef int32_t n_bins
+    with nogil:
+        single = single_keys(column, <uint32_t*> &keys[0])
+        if single:
+            n_bins = find_edges(<const uint32_t*> &keys[0], n, max_bins, open_ends, <uint32_t*> &spare[0], &counts[0, 0],
+                                &counts[1, 0], <Piece*> &room[0], &out[0])
+        else:
+            keys_of(column, 0, n, 1, &keys[0])
+            n_bins = find_edges(<const uint64_t*> &keys[0], n, max_bins, open_ends, &spare[0], &counts[0, 0], &counts[1, 0],
+                                <Piece*> &room[0], &out[0])
+    return edges[:n_bins + 1].astype(np.uint32 if single else np.uint64)
+
+
+def bin_codes(const real_t[:] column, edges):
+    """The bin of every value, uint8 for up to 255 bins, else uint16; 0 = missing.  `edges` as `bin_edges` returns them.
+
+    Values beyond the edges belong to the first and to the last bin.
+    """
+    cdef int64_t n = column.shape[0]
+    cdef int32_t n_bins = len(edges) - 1
+    cdef bint single = edges.dtype == np.uint32
+    cdef uint64_t[::1] keys = edges.astype(np.uint64)
+    cdef uint16_t[::1] first = np.empty(1 << GRID_BITS, dtype=np.uint16)
+    cdef uint64_t[::1] search = np.empty(room_for_search(n_bins), dtype=np.uint64)
+    cdef uint8_t[::1] narrow
+    cdef uint16_t[::1] wide
+    cdef BinTable table
+    codes = np.zeros(n + 1, dtype=np.uint8 if n_bins <= FEW else np.uint16)
+    table.first = &first[0]
+    table.edges = &search[0]
+    if n_bins == 0:
+        return codes[:n]
+    lay_table(&keys[0], n_bins, single, n, &table)
+    if n_bins <= FEW:
+        narrow = codes
+        with nogil:
+            bin_column(column, 0, n, single, &table, &narrow[0])
+    else:
+        wide = codes
+        with nogil:
+            bin_column(column, 0, n, single, &table, &wide[0])
+    return codes[:n]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
