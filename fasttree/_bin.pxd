@@ -608,7 +608,7 @@ cdef inline void code_keys(const entry_t* keys, int64_t n, const BinTable* given
 cdef inline void bin_column(
     const real_t[:] column, int64_t start, int64_t stop, bint single, const BinTable* table, code_t* codes,
 ) noexcept nogil:
-    """codes[row] for the rows from `start` to `stop` - 1; `single`: keys of the edges have 32 bits, in which all values are exact."""
+    """codes[row] for the rows from `start` to `stop` - 1; `single`: with edges of 32 bits, in which all values are exact."""
     cdef uint32_t narrow[CHUNK]
     cdef uint64_t wide[CHUNK]
     cdef int64_t n
