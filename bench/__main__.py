@@ -1,164 +1,184 @@
-"""``python -m bench``: every case, ours and scikit-learn's in turn; prints tables of ratios and stores JSON lines."""
+"""``python -m bench``: every case, ours and the others' in turn, as tables of ratios and as JSON lines."""
 
 import argparse
-import datetime
+import fnmatch
+import importlib.util
 import json
-import math
-import os
-import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import sklearn
+from . import growth, more, peers, plots, recipes, report, targets
+from .cases import YARDSTICK, Case, Skipped
+from .clock import race, recorded_seconds
+from .growth import MemoryCase
+from .machine import about
+from .memory import can_measure_memory, training_bytes
 
-import fasttree
+FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "results"
+README = FOLDER / "README.md"
+BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+QUICK_ROWS = 50_000
+FULL_ROWS = 2**31
 
-from .cases import CASES, LARGE, MEMORY_CASES, YARDSTICK_SECONDS, Case, MemoryCase, Skipped
-from .clock import can_measure_memory, cpu_model, cpu_seconds, training_bytes
-
-RESULTS = Path(__file__).parent / "results"
-SUBJECTS = {
-    "grow": "growing, CPU time of fit",
-    "predict": "predicting, CPU time of predict",
-    "c45": "C4.5, CPU time of fit; its own program, without reading, its record scaled by a fit of scikit-learn",
-    "scale": "C4.5 on tables of different sizes, CPU time of fit",
-    "memory": "peak memory of fit above the input, bytes a value",
+Suite = dict[str, Sequence[Case | MemoryCase]]
+SUITE: Suite = {
+    "targets": targets.CASES,
+    "recipes": recipes.CASES,
+    "scale": growth.CASES,
+    "memory": growth.MEMORY_CASES,
+    "more": more.CASES,
 }
 
 
-def machine() -> dict[str, Any]:
-    """What figures depend on besides the code: versions, processor, cores."""
-    versions = {"python": platform.python_version()}
-    versions |= {module.__name__: module.__version__ for module in (fasttree, np, pd, sklearn)}
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return {"date": today, "versions": versions, "cpu": cpu_model(), "cores": os.cpu_count()}
-
-
-def measure(case: Case, large: bool, turns: int) -> dict[str, Any]:
-    """Check the answers, then take the times."""
-    duel = case.make(large)
-    answer = duel.check(duel.ours(), duel.peer() if duel.peer else None)
-    line: dict[str, Any] = {"subject": case.subject, "case": case.name, "shape": duel.shape}
-    if duel.recorded_seconds is not None and duel.yardstick is not None:
-        ours, yardstick = cpu_seconds(duel.ours, duel.yardstick, turns=turns)
-        scaled = duel.recorded_seconds * yardstick / YARDSTICK_SECONDS
-        line |= {"ours": ours, "recorded": duel.recorded_seconds, "peer": scaled, "ratio": scaled / ours}
-        line |= {"target": case.target if large else None}
-    elif duel.peer is None:
-        [ours] = cpu_seconds(duel.ours, turns=turns)
-        rows, columns = duel.shape
-        line |= {
-            "ours": ours,
-            "by_size": ours / (rows * columns * math.log2(rows)),
-            "by_visit": ours / (answer["visits"] * columns),
-        }
-    else:
-        ours, peer = cpu_seconds(duel.ours, duel.peer, turns=turns)
-        line |= {"ours": ours, "peer": peer, "ratio": peer / ours, "target": case.target if large else None}
-    return line | {"answer": answer}
-
-
-def measure_memory(case: MemoryCase, large: bool) -> dict[str, Any]:
-    X, y = case.make(case.n_samples if large else case.n_samples // 10)
-    line: dict[str, Any] = {"subject": "memory", "case": case.name, "shape": X.shape}
-    ours, peer = (training_bytes(estimator, X, y) / X.size for estimator in (case.ours, case.peer))
-    return line | {"ours": ours, "peer": peer, "ratio": peer / ours, "target": case.target if large else None}
-
-
-def run(wanted: str, large: bool, turns: int) -> Iterator[dict[str, Any]]:
-    """Lines of the cases whose "subject: name" contains `wanted`; targets are of full tables."""
-    for case in (*CASES, *MEMORY_CASES):
-        subject = case.subject if isinstance(case, Case) else "memory"
-        if wanted not in f"{subject}: {case.name}":
-            continue
-        try:
-            if isinstance(case, Case):
-                yield measure(case, large, turns)
-            elif can_measure_memory():
-                yield measure_memory(case, large)
+def chosen(patterns: Sequence[str], with_more: bool) -> Iterator[tuple[str, Case | MemoryCase]]:
+    """Groups and cases of which "group/id" contains one of the patterns; all but `more` without one."""
+    for group, cases in SUITE.items():
+        for case in cases:
+            if patterns:
+                wanted = any(fnmatch.fnmatchcase(f"{group}/{case.id}", f"*{pattern}*") for pattern in patterns)
             else:
-                raise Skipped("needs Linux: /proc/self/clear_refs")
-        except Skipped as reason:
-            yield {"subject": subject, "case": case.name, "skipped": str(reason)}
-        except AssertionError as reason:
-            yield {"subject": subject, "case": case.name, "wrong": str(reason)}
+                wanted = with_more or group != "more"
+            if wanted:
+                yield group, case
 
 
-def duration(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= scale or unit == "µs":
-            return f"{seconds / scale:.3g} {unit}"
-    raise AssertionError
+def measure(case: Case | MemoryCase, most_rows: int, repeat: int) -> dict[str, Any]:
+    """What a case shows: checked answers, least times; or why there is nothing to show."""
+    try:
+        return measure_memory(case, most_rows) if isinstance(case, MemoryCase) else measure_time(case, most_rows, repeat)
+    except Skipped as reason:
+        return {"skipped": str(reason)}
+    except AssertionError as reason:
+        return {"wrong": str(reason)}
 
 
-def meets_target(line: dict[str, Any]) -> bool:
-    if line.get("target") is None:
-        return True
-    return bool(line["ours"] <= line["target"] if line["subject"] == "memory" else line["ratio"] >= line["target"])
+def measure_time(case: Case, most_rows: int, repeat: int) -> dict[str, Any]:
+    contest = case.make(most_rows)
+    seconds, answer = race(contest, repeat)
+    if contest.recorded is not None and contest.yardstick_seconds is not None:
+        seconds |= recorded_seconds(contest.recorded, seconds.pop(YARDSTICK), contest.yardstick_seconds)
+    wanted = {} if case.at_least is None else {"at_least": case.at_least, "aim": case.aim}
+    return {
+        "table": list(contest.table),
+        "clock": "wall" if contest.wall else "cpu",
+        "seconds": {name: report.rounded(figure) for name, figure in seconds.items()},
+        "absent": list(contest.absent),
+        **wanted,
+        "answer": answer,
+    }
 
 
-def row(line: dict[str, Any]) -> str:
-    """A line as a row of a Markdown table: case, rows x columns, ours, the other's, ratio, target."""
-    name = line["case"]
-    if reason := line.get("skipped"):
-        return f"| {name} | skipped: {reason} | | | | |"
-    if reason := line.get("wrong"):
-        return f"| {name} | **wrong answer**: {reason} | | | | |"
-    rows, columns = line["shape"]
-    if line["subject"] == "scale":
-        figures = f"{duration(line['ours'])} | {line['by_size'] * 1e9:.2f} ns | {line['by_visit'] * 1e9:.2f} ns"
-        return f"| {name} | {rows:,} × {columns} | {figures} | {line['answer']['visits'] / rows:.1f} |"
-    is_memory = line["subject"] == "memory"
-    ours, peer, ratio, target = line["ours"], line["peer"], line.get("ratio"), line.get("target")
-    shown = [f"{figure:.1f}" if is_memory else duration(figure) for figure in (ours, peer)]
-    aim = "" if target is None else f"≤ {target}" if is_memory else f"≥ {target}"
-    if not meets_target(line):
-        aim += " **missed**"
-    return f"| {name} | {rows:,} × {columns} | {shown[0]} | {shown[1]} | {'' if ratio is None else f'{ratio:.3g}'} | {aim} |"
+def measure_memory(case: MemoryCase, most_rows: int) -> dict[str, Any]:
+    if not can_measure_memory():
+        raise Skipped("needs Linux: /proc/self/clear_refs")
+    X, y = case.make(most_rows)
+    megabytes = training_bytes(case.estimator, X, y) / 1e6
+    return {"table": list(X.shape), "megabytes": report.rounded(megabytes), "at_most": case.at_most}
 
 
-def headings(subject: str) -> str:
-    if subject == "scale":
-        by = "by rows × columns × log2 rows | by visits × columns | visits a row"
-        return f"\n**{SUBJECTS[subject]}**\n\n| case | table | fasttree | {by} |\n|---|---|--:|--:|--:|--:|"
-    other = "recorded, scaled" if subject == "c45" else "scikit-learn"
-    return f"\n**{SUBJECTS[subject]}**\n\n| case | table | fasttree | {other} | ratio | target |\n|---|---|--:|--:|--:|---|"
+def run(cases: Sequence[tuple[str, Case | MemoryCase]], quick: bool, repeat: int, output: Path | None) -> list[report.Line]:
+    """Measure, print and append to the file, case by case: what was measured stays when the run is interrupted."""
+    facts, lines, group = about(), [], None
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    for in_group, case in cases:
+        if in_group != group:
+            group = in_group
+            print(f"\n{report.GROUPS[group]}\n\n{report.heading(group)}", flush=True)
+        line = {"group": group, "id": case.id, "what": case.what, "size": "quick" if quick else "full"}
+        line |= measure(case, QUICK_ROWS if quick else FULL_ROWS, repeat)
+        line |= report.derived(line) | facts
+        print(report.row(line), flush=True)
+        lines.append(line)
+        if output is not None:
+            with output.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+    return lines
+
+
+def draw(lines: Sequence[report.Line], folder: Path) -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        print("matplotlib is not installed: no pictures", file=sys.stderr)
+        return
+    for path in plots.draw(lines, folder):
+        print(f"drawn: {path.name}")
+
+
+def publish(path: Path) -> None:
+    """Put the tables of a file into the README, and its pictures beside it."""
+    lines = report.read(path)
+    before, _, rest = README.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    README.write_text(f"{before}{BEGIN}{section(path)}{END}{after}")
+    draw(lines, RESULTS)
+
+
+def section(path: Path) -> str:
+    return f"\nFrom [{path.name}](results/{path.name}): {report.markdown(report.read(path))}\n"
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "--only", metavar="PATTERN", action="append", default=[], help="only cases whose 'group/id' contains this"
+    )
+    parser.add_argument("--more", action="store_true", help="also the group 'more'")
+    parser.add_argument("--quick", action="store_true", help=f"at most {QUICK_ROWS:,} rows: minutes, says little")
+    parser.add_argument("--repeat", type=int, default=5, help="turns of each call, of which the fastest counts (default 5)")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="append to this file; full runs: results/<date>-<commit>.jsonl"
+    )
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--list", action="store_true", help="print the cases, run none")
+    other.add_argument("--report", type=Path, metavar="FILE", help="print the tables of a file as Markdown")
+    other.add_argument("--publish", type=Path, metavar="FILE", help="put them into bench/README.md, and draw the pictures")
+    other.add_argument(
+        "--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="what became slower; exit status 1 if any did"
+    )
+    given = parser.parse_args()
+    if given.repeat < 1:
+        parser.error(f"--repeat {given.repeat}: must be at least 1")
+    return given
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("wanted", nargs="?", default="", help="only cases whose 'subject: name' contains this")
-    parser.add_argument("--small", action="store_true", help=f"small tables instead of {LARGE:,} rows: quick, says little")
-    parser.add_argument("--turns", type=int, default=5, help="turns of each side, of which the fastest counts (default 5)")
-    parser.add_argument(
-        "--output", type=Path, help="file for the JSON lines (default: bench/results/<date>.jsonl if all run large)"
-    )
-    options = parser.parse_args()
-    if options.turns < 1:
-        parser.error(f"--turns {options.turns}: must be at least 1")
+    given = options()
+    if given.report:
+        print(report.markdown(report.read(given.report)), end="")
+        return 0
+    if given.publish:
+        publish(given.publish)
+        return 0
+    if given.compare:
+        table, slower = report.compare(*map(report.read, given.compare))
+        print(table, end="")
+        return int(slower)
 
-    about = machine()
-    output = options.output
-    if output is None and not options.small and not options.wanted:
-        output = RESULTS / f"{about['date']}.jsonl"
-    print(f"{about['date']}, {about['cpu']}, {about['cores']} cores; " + ", ".join(map(" ".join, about["versions"].items())))
-    lines, subject = [], None
-    for line in run(options.wanted, not options.small, options.turns):
-        if line["subject"] != subject:
-            subject = line["subject"]
-            print(headings(subject))
-        print(row(line), flush=True)
-        lines.append(line)
+    cases = list(chosen(given.only, given.more))
+    if not cases:
+        print(f"no case's 'group/id' contains {' or '.join(map(repr, given.only))}: see --list", file=sys.stderr)
+        return 2
+    if given.list:
+        print("\n".join(f"{group}/{case.id}: {case.what}" for group, case in cases))
+        return 0
+    facts = about()
+    output = given.output
+    if output is None and not given.quick:
+        output = RESULTS / f"{facts['date']}-{facts['commit']}.jsonl"
+    print(report.machine(facts))
+    if peers.absent():
+        print(f"not installed: {', '.join(peers.absent())}")
+    lines = run(cases, given.quick, given.repeat, output)
+    if verdict := report.ends(lines):
+        print(f"\n{verdict}")
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text("".join(json.dumps(line | about) + "\n" for line in lines))
-    if not lines:
-        print(f"no case contains {options.wanted!r}", file=sys.stderr)
-    return int(not lines or any("wrong" in line for line in lines))
+        print(f"\nwritten: {output.name}")
+        if not given.only:
+            draw(report.read(output), output.parent)
+    return int(any("wrong" in line for line in lines))
 
 
 if __name__ == "__main__":

@@ -1,106 +1,101 @@
-"""Processor time and peak memory.  Knows nothing of trees."""
+"""The clock: calls take turns, the first answers are checked before any time counts.  Knows nothing of trees."""
 
-import os
-import platform
-import subprocess
-import sys
-import tempfile
+import hashlib
+import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from .cases import Contest, Figures
 
-BATCH = 0.02  # seconds that one measurement lasts at least: far above the resolution of the clock
-TURN = 0.5  # seconds of measurements a function takes before the next has its turn
-ENOUGH = 10.0  # seconds of measurements after which two turns do
-CLEAR_REFS = Path("/proc/self/clear_refs")  # Linux: "5" makes the peak of resident memory the present one
+BATCH = 0.02  # seconds that one measurement lasts at least: far above the resolution of the clocks
+TURN = 0.3  # seconds of measurements a call takes before the next has its turn
+ENOUGH = 10.0  # seconds after which a call gets no more turns
+
+Clock = Callable[[], float]
 
 
-def cpu_seconds(*functions: Callable[[], Any], turns: int) -> list[float]:
-    """Least processor time of one call of each function.
+@dataclass
+class Runner:
+    """A call and its least time so far."""
 
-    The functions take turns, so that a clock rate that changes hits all of them.  A call that is short is measured in batches;
-    long ones get fewer turns, at least two.
+    call: Callable[[], Any]
+    clock: Clock
+    best: float = float("inf")
+    spent: float = 0.0
+    batch: int = 1  # calls a measurement
+
+    def first(self) -> Any:
+        """Call once, which counts if it is long enough to be measured; the answer."""
+        start = self.clock()
+        answer = self.call()
+        seconds = self.clock() - start
+        self.spent = seconds
+        if seconds >= BATCH:
+            self.best = seconds
+        return answer
+
+    def turn(self) -> None:
+        until = self.spent + TURN
+        while self.spent < until:
+            seconds = self._measure()
+            self.spent += seconds
+            if seconds >= BATCH:
+                self.best = min(self.best, seconds / self.batch)
+            else:
+                self.batch = max(2 * self.batch, int(self.batch * BATCH / max(seconds, BATCH / 100)))
+
+    def _measure(self) -> float:
+        start = self.clock()
+        for _ in range(self.batch):
+            self.call()
+        return self.clock() - start
+
+
+def race(contest: Contest, repeat: int) -> tuple[dict[str, float], Figures]:
+    """Least seconds of one call each, and the figures of the check.
+
+    The calls take `repeat` turns one after the other, so that a clock rate that changes hits all of them.  Long ones get fewer:
+    what took `ENOUGH` once is not called again.
     """
-    sizes = [_batch_size(function) for function in functions]
-    best = [float("inf")] * len(functions)
-    start = time.process_time()
-    for turn in range(turns):
-        if turn >= 2 and time.process_time() - start > ENOUGH:
-            break
-        for i, (function, size) in enumerate(zip(functions, sizes, strict=True)):
-            best[i] = min(best[i], _take_turn(function, size))
+    clock = time.perf_counter if contest.wall else time.process_time
+    runners = {name: Runner(call, clock) for name, call in contest.calls.items()}
+    figures = contest.check({name: runner.first() for name, runner in runners.items()})
+    for turn in range(repeat):
+        for runner in runners.values():
+            counted = runner.best < float("inf")
+            if not counted or (turn > 0 and runner.spent < ENOUGH):
+                runner.turn()
+    return {name: runner.best for name, runner in runners.items()}, figures
+
+
+def speed_up_of_hashing(megabytes: int = 100) -> float:
+    """How many times faster two threads hash than one: what two threads can gain on this machine at this moment."""
+    block = bytes(megabytes << 20)
+
+    def hash_it(_: Any = None) -> None:
+        hashlib.sha256(block)  # without the interpreter's lock
+
+    def two() -> None:
+        threads = [threading.Thread(target=hash_it) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return 2 * least_wall_seconds(hash_it) / least_wall_seconds(two)
+
+
+def least_wall_seconds(call: Callable[[], Any], times: int = 3) -> float:
+    best = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
     return best
 
 
-def _take_turn(function: Callable[[], Any], size: int) -> float:
-    best, spent = float("inf"), 0.0
-    while spent < TURN:
-        seconds = _batch(function, size)
-        best = min(best, seconds / size)
-        spent += seconds
-    return best
-
-
-def _batch(function: Callable[[], Any], size: int) -> float:
-    start = time.process_time()
-    for _ in range(size):
-        function()
-    return time.process_time() - start
-
-
-def _batch_size(function: Callable[[], Any]) -> int:
-    size = 1
-    while (seconds := _batch(function, size)) < BATCH:
-        size = max(2 * size, int(size * BATCH / max(seconds, BATCH / 100)))
-    return size
-
-
-def cpu_model() -> str:
-    """Name of the processor as the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def can_measure_memory() -> bool:
-    return os.access(CLEAR_REFS, os.W_OK)
-
-
-def training_bytes(estimator: str, X: NDArray[Any], y: NDArray[Any]) -> int:
-    """Peak of resident memory while `estimator` ("module:class") is fitted, above that with X and y loaded.
-
-    A process of its own, which reads the arrays from files: memory freed by whatever made the table would hide some.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        np.save(Path(folder, "X.npy"), X)
-        np.save(Path(folder, "y.npy"), y)
-        command = [sys.executable, "-m", "bench.clock", estimator, folder]
-        root = Path(__file__).parent.parent
-        done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
-    return int(done.stdout)
-
-
-def _resident(field: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) * 1024
-
-
-def _fit_and_report(estimator: str, folder: str) -> None:
-    module, _, name = estimator.partition(":")
-    make = getattr(__import__(module, fromlist=[name]), name)
-    X, y = np.load(Path(folder, "X.npy")), np.load(Path(folder, "y.npy"))
-    make().fit(X[:100], y[:100])  # modules loaded on first use are no memory of training
-    CLEAR_REFS.write_text("5")
-    before = _resident("VmRSS")
-    make().fit(X, y)
-    print(_resident("VmHWM") - before)
-
-
-if __name__ == "__main__":
-    _fit_and_report(*sys.argv[1:])
+def recorded_seconds(recorded: Mapping[str, float], yardstick: float, yardstick_there: float) -> dict[str, float]:
+    """Seconds recorded on another machine, scaled by what one call takes here and took there."""
+    return {name: seconds * yardstick / yardstick_there for name, seconds in recorded.items()}

@@ -4,10 +4,11 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--large", action="store_true", help="full tables, 100,000 rows and more: takes many minutes")
+    parser.addoption(
+        "--rows", type=int, default=3_000, help="most rows of a table (default 3,000: the answers, hardly the times)"
+    )
 
 
 @pytest.fixture(scope="session")
-def large(request: pytest.FixtureRequest) -> bool:
-    """Whether the full tables are wanted."""
-    return bool(request.config.getoption("--large"))
+def most_rows(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--rows"))

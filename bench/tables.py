@@ -16,19 +16,22 @@ Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
 
 
-def signal(n_samples: int, n_features: int = 28, seed: int = 0) -> tuple[Floats32, Classes, Floats]:
+def signal(
+    n_samples: int, n_features: int = 28, seed: int = 0, dtype: type[np.floating[Any]] = np.float32
+) -> tuple[NDArray[Any], Classes, Floats]:
     """X in C order, each column a permutation of distinct normal quantiles; y of two classes; a regression target.
 
-    Eleven features matter, with products, a step and a sine among them; the Bayes error is far from 0.
+    Eleven features matter, with products, a step and a sine among them; the Bayes error is far from 0.  In float64 the quantiles
+    are not rounded; the targets are those of float32.
     """
     if n_features < 11:
         raise ValueError(f"n_features={n_features}: must be at least 11, so many make the target")
     rng = np.random.default_rng(seed)
     quantiles = ndtri((np.arange(n_samples) + 0.5) / n_samples)
-    X = np.empty((n_samples, n_features), np.float32)
+    X = np.empty((n_samples, n_features), dtype)
     for column in X.T:
         column[:] = quantiles[rng.permutation(n_samples)]
-    x = X[:, :11].astype(np.float64).T
+    x = X[:, :11].astype(np.float32).astype(np.float64).T
     logit = (
         1.2 * x[0] * x[1]
         + np.sin(2 * x[2])

@@ -1,0 +1,209 @@
+"""From JSON lines to Markdown: the tables of a run, and what changed between two."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .cases import OURS
+from .growth import WITHIN
+from .recipes import LIMIT, PLAIN
+
+Line = dict[str, Any]
+
+GROUPS = {
+    "targets": "Times faster",
+    "recipes": "Recipes beside plain Gini, depth 10",
+    "scale": "Growth with size",
+    "memory": "Peak memory of fit beyond table and model",
+    "more": "More",
+}
+SLOWER = 1.15  # times as long: more than the noise of a quiet machine
+
+
+# --- figures that follow from a line
+
+
+def best_other(line: Line) -> str | None:
+    """The quickest of the others."""
+    others = [name for name in line["seconds"] if name not in (OURS, PLAIN)]
+    return min(others, key=line["seconds"].__getitem__, default=None)
+
+
+def ratio(line: Line) -> float | None:
+    """How many times faster we are than the best of the others."""
+    other = best_other(line)
+    return None if other is None else float(line["seconds"][other] / line["seconds"][OURS])
+
+
+def per_value(line: Line) -> float:
+    """Seconds per row and column."""
+    rows, columns = line["table"]
+    return float(line["seconds"][OURS] / (rows * columns))
+
+
+def times_plain(line: Line) -> float:
+    return float(line["seconds"][OURS] / line["seconds"][PLAIN])
+
+
+def per_step(line: Line) -> float:
+    """Seconds per row, column and log2 of rows."""
+    return per_value(line) / math.log2(line["table"][0])
+
+
+def derived(line: Line) -> Line:
+    """The figures that people look for, to stand in the file."""
+    if "seconds" not in line:
+        return {}
+    if line["group"] == "recipes":
+        return {"ns": rounded(per_value(line) * 1e9), "times_plain": rounded(times_plain(line))}
+    if line["group"] == "scale":
+        return {"ns": rounded(per_step(line) * 1e9)}
+    found = ratio(line)
+    return {} if found is None else {"ratio": rounded(found), "against": best_other(line)}
+
+
+def rounded(figure: float) -> float:
+    return float(f"{figure:.4g}")
+
+
+# --- lines as rows of tables
+
+HEADINGS = {
+    "targets": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
+    "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
+    "scale": ("table", "fasttree", "ns per row, column and log2 of rows"),
+    "memory": ("case", "table", "MB", "at most"),
+    "more": ("case", "table", "fasttree", "the best of the others", "times faster"),
+}
+
+
+def heading(group: str) -> str:
+    names = HEADINGS[group]
+    return f"| {' | '.join(names)} |\n|---|{'--:|' * (len(names) - 1)}"
+
+
+def duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def shape(line: Line) -> str:
+    rows, columns = line["table"]
+    return f"{rows:,} × {columns}"
+
+
+def row(line: Line) -> str:
+    """A line as a row of its group's table; what misses its target at full size is marked."""
+    if reason := line.get("skipped"):
+        return f"| {line['what']} | skipped: {reason} |"
+    if reason := line.get("wrong"):
+        return f"| {line['what']} | **wrong answer**: {reason} |"
+    cells = {"recipes": recipe_cells, "scale": scale_cells, "memory": memory_cells}.get(line["group"], ratio_cells)(line)
+    return f"| {' | '.join(cells)} |"
+
+
+def ratio_cells(line: Line) -> list[str]:
+    cells = [line["what"], shape(line), duration(line["seconds"][OURS])]
+    other, found = best_other(line), ratio(line)
+    if other is None or found is None:
+        return [*cells, "", ""]
+    absent = f" ({', '.join(line['absent'])} not installed)" if line["absent"] else ""
+    cells.append(f"{other}{absent} {duration(line['seconds'][other])}")
+    if "at_least" not in line:
+        return [*cells, f"{found:.3g}"]
+    missed = line["size"] == "full" and found < line["at_least"]
+    return [*cells, f"**{found:.3g}, missed**" if missed else f"{found:.3g}", f"{line['at_least']:g}", f"{line['aim']:g}"]
+
+
+def recipe_cells(line: Line) -> list[str]:
+    times = times_plain(line)
+    marked = f"**{times:.2f}, above {LIMIT:g}**" if times > LIMIT else f"{times:.2f}"
+    return [line["what"], duration(line["seconds"][OURS]), f"{per_value(line) * 1e9:.1f}", marked]
+
+
+def scale_cells(line: Line) -> list[str]:
+    return [shape(line), duration(line["seconds"][OURS]), f"{per_step(line) * 1e9:.2f}"]
+
+
+def memory_cells(line: Line) -> list[str]:
+    missed = line["size"] == "full" and line["megabytes"] > line["at_most"]
+    figure = f"**{line['megabytes']:.0f}, missed**" if missed else f"{line['megabytes']:.0f}"
+    return [line["what"], shape(line), figure, f"{line['at_most']:g}"]
+
+
+def ends(lines: Iterable[Line]) -> str | None:
+    """How the largest table compares with the smallest."""
+    measured = sorted((line for line in lines if line["group"] == "scale" and "seconds" in line), key=lambda line: line["table"])
+    if len(measured) < 2:
+        return None
+    first, last = measured[0], measured[-1]
+    factor = per_step(last) / per_step(first)
+    verdict = f"within a factor {WITHIN:g}" if 1 / WITHIN <= factor <= WITHIN else f"**not within a factor {WITHIN:g}**"
+    return f"From {first['table'][0]:,} to {last['table'][0]:,} rows: {factor:.2f} times as much, {verdict}."
+
+
+# --- whole runs
+
+
+def read(path: Path) -> list[Line]:
+    """The lines of a file; of several of one case the last counts, in the place of the first."""
+    latest: dict[tuple[str, str], Line] = {}
+    for text in path.read_text().splitlines():
+        line = json.loads(text)
+        latest[line["group"], line["id"]] = line
+    return list(latest.values())
+
+
+def machine(line: Line) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in line["versions"].items())
+    return f"{line['date']}, commit {line['commit']}; {line['cpu']}, {line['cores']} cores; {versions}."
+
+
+def markdown(lines: Sequence[Line]) -> str:
+    """All groups of a run as Markdown tables."""
+    parts = list(dict.fromkeys(machine(line) for line in lines))
+    if any(line["size"] != "full" for line in lines):
+        parts.append("Small tables: no basis for claims.")
+    for group, title in GROUPS.items():
+        of_group = [line for line in lines if line["group"] == group]
+        if of_group:
+            rows = "\n".join(map(row, of_group))
+            parts.append(f"### {title}\n\n{heading(group)}\n{rows}")
+        if group == "scale" and (verdict := ends(of_group)):
+            parts.append(verdict)
+    return "\n\n".join(parts) + "\n"
+
+
+def amount(line: Line) -> tuple[float, str]:
+    """What a line is judged by, the less the better, and what that is: beside a peer of the same run where there is one."""
+    if "megabytes" in line:
+        return line["megabytes"], "MB"
+    if line["group"] == "recipes":
+        return per_value(line) * 1e9, "ns"
+    found = ratio(line)
+    if found is not None:
+        return 1 / found, "of the other's time"
+    return line["seconds"][OURS], "s"
+
+
+def compare(old: Sequence[Line], new: Sequence[Line]) -> tuple[str, bool]:
+    """A Markdown table of the cases that both runs have on tables of one size, and whether any became slower."""
+    before = {(line["group"], line["id"], tuple(line.get("table", ()))): line for line in old}
+    rows, slower = [], False
+    for line in new:
+        earlier = before.get((line["group"], line["id"], tuple(line.get("table", ()))))
+        if earlier is None or not {"seconds", "megabytes"} & line.keys() & earlier.keys():
+            continue
+        (was, unit), (now, unit_now) = amount(earlier), amount(line)
+        if unit != unit_now:
+            continue
+        change = now / was
+        slower |= change > SLOWER
+        marked = f"**{change:.2f}**" if change > SLOWER else f"{change:.2f}"
+        rows.append(f"| {line['group']}/{line['id']} | {was:.3g} | {now:.3g} | {unit} | {marked} |")
+    table = "\n".join(["| case | old | new | unit | new / old |\n|---|--:|--:|---|--:|", *rows])
+    return f"{table}\n", slower

@@ -1,0 +1,92 @@
+"""Reports: what they say of lines, and that the README says what its file says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import report
+from .__main__ import BEGIN, END, README, RESULTS, section
+from .cases import OURS
+from .checks import SKLEARN
+from .machine import about
+
+FACTS: dict[str, Any] = {"date": "2026-01-01", "commit": "0", "cpu": "a processor", "cores": 2, "versions": {"python": "3"}}
+
+
+def line(ours: float, **changes: Any) -> report.Line:
+    """Of a case that shall be 10 times faster than what takes 10 seconds."""
+    seconds = {OURS: ours, SKLEARN: 10.0, "slow": 99.0}
+    shown = {
+        "group": "targets",
+        "id": "one",
+        "what": "one",
+        "size": "full",
+        "table": [1024, 10],
+        "seconds": seconds,
+        "absent": [],
+    }
+    return shown | {"at_least": 10, "aim": 20} | FACTS | changes
+
+
+@pytest.mark.parametrize(("ours", "missed"), [(0.9, False), (1.0, False), (1.1, True)])
+def test_a_ratio_below_its_target_is_marked(ours: float, missed: bool) -> None:
+    assert ("missed" in report.row(line(ours))) is missed
+
+
+def test_the_ratio_is_that_to_the_quickest_of_the_others() -> None:
+    assert report.derived(line(0.5)) == {"ratio": 20.0, "against": SKLEARN}
+
+
+def test_small_tables_miss_nothing_and_found_no_claims() -> None:
+    small = line(5.0, size="quick")
+    assert "missed" not in report.row(small)
+    assert "no basis for claims" in report.markdown([small])
+
+
+def test_a_case_measured_again_counts_in_place_of_its_earlier_line(tmp_path: Path) -> None:
+    lines = [line(1.0), line(1.0, id="two"), line(3.0)]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert report.read(tmp_path / "run.jsonl") == [lines[2], lines[1]]
+
+
+def test_a_slow_path_introduced_later_shows_up_as_a_ratio() -> None:
+    table, slower = report.compare([line(1.0)], [line(1.5)])
+    assert slower
+    assert "**1.50**" in table
+    assert not report.compare([line(1.0)], [line(1.05)])[1]
+
+
+def test_a_slower_machine_is_no_slow_path() -> None:
+    there = line(2.0, seconds={OURS: 2.0, SKLEARN: 20.0})
+    assert not report.compare([line(1.0)], [there])[1]
+
+
+def test_tables_of_different_sizes_are_not_compared() -> None:
+    table, slower = report.compare([line(1.0)], [line(9.0, table=[2048, 10])])
+    assert not slower
+    assert "one" not in table
+
+
+def test_growth_by_rows_and_their_logarithm_is_growth_by_a_factor_of_one() -> None:
+    sizes = [(2**10, 10.0), (2**20, 20.0 * 2**10)]
+    lines = [line(0.0, group="scale", id=str(rows), table=[rows, 1], seconds={OURS: seconds}) for rows, seconds in sizes]
+    assert "1.00 times as much, within" in (report.ends(lines) or "")
+
+
+def test_a_recipe_of_more_than_four_times_the_plain_one_is_marked() -> None:
+    rows = [report.row(line(0.0, group="recipes", seconds={OURS: ours, "plain Gini": 1.0})) for ours in (4.0, 4.1)]
+    assert ["above" in row for row in rows] == [False, True]
+
+
+def test_the_machine_is_described_without_its_name_or_a_path() -> None:
+    facts = about()
+    assert facts.keys() == {"date", "commit", "cpu", "cores", "versions"}
+    assert "/" not in json.dumps(facts)
+
+
+def test_the_readme_says_what_its_file_says() -> None:
+    shown = README.read_text().partition(BEGIN)[2].partition(END)[0]
+    sources = [path for path in RESULTS.glob("*.jsonl") if f"(results/{path.name})" in shown]
+    assert [section(path) for path in sources] == [shown]
