@@ -11,6 +11,7 @@ from fasttree import CARTClassifier
 
 from . import tables
 from .cases import OURS, Answers, Case, Contest, Figures, Skipped
+from .memory import can_measure_memory, forget_peak, resident_bytes
 
 SIZES = (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000)
 WITHIN = 2.0  # times as much per row, column and log2 of rows at most, between the ends
@@ -23,7 +24,11 @@ def of_size(n: int) -> Callable[[int], Contest]:
             raise Skipped("more rows than this run is to have")
         X, y, _ = tables.signal(min(n, most_rows))
 
+        if can_measure_memory():
+            forget_peak()
+
         def check(answers: Answers) -> Figures:
+            peak = {"peak_gib": resident_bytes(peak=True) / 2**30} if can_measure_memory() else {}
             tree = answers[OURS].tree_
             tree.check()
             leaves = tree.first_child < 0
@@ -31,7 +36,7 @@ def of_size(n: int) -> Callable[[int], Contest]:
             assert tree.n_samples[leaves].sum() == len(X)
             looked_at = slice(LOOKED_AT)
             assert np.array_equal(answers[OURS].predict(X[looked_at]), y[looked_at]), "a row learnt is predicted wrongly"
-            return {"nodes": tree.node_count}
+            return {"nodes": tree.node_count} | peak
 
         return Contest(calls={OURS: lambda: CARTClassifier().fit(X, y)}, check=check, table=X.shape)
 
@@ -48,7 +53,7 @@ class MemoryCase:
     id: str
     what: str
     make: Callable[[int], tuple[NDArray[Any], NDArray[Any]]]
-    at_most: float | None  # megabytes
+    at_most: float  # megabytes
     estimator: str = "fasttree:CARTClassifier"
 
 

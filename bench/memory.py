@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CLEAR_REFS = Path("/proc/self/clear_refs")  # "5" makes the peak of resident memory the present one
+CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 def can_measure_memory() -> bool:
@@ -32,9 +32,16 @@ def training_bytes(estimator: str, X: NDArray[Any], y: NDArray[Any]) -> int:
     return int(done.stdout)
 
 
-def _resident(field: str) -> int:
+def forget_peak() -> None:
+    """Make the peak of resident memory the present one."""
+    CLEAR_REFS.write_text("5")
+
+
+def resident_bytes(*, peak: bool = False) -> int:
+    """Resident memory of this process: now, or the most since the last `forget_peak`."""
+    field = "VmHWM:" if peak else "VmRSS:"
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) * 1024
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
 
 
 def _fit_and_report(estimator: str, folder: str) -> None:
@@ -42,11 +49,12 @@ def _fit_and_report(estimator: str, folder: str) -> None:
     make = getattr(__import__(module, fromlist=[name]), name)
     X, y = np.load(Path(folder, "X.npy")), np.load(Path(folder, "y.npy"))
     make().fit(X[:100], y[:100])  # modules loaded on first use are no memory of training
-    CLEAR_REFS.write_text("5")
-    before = _resident("VmRSS")
+    forget_peak()
+    before = resident_bytes()
     model = make().fit(X, y)
-    peak = _resident("VmHWM")
-    print(peak - before - len(pickle.dumps(model)))  # a pickled model is its arrays, and next to nothing besides
+    print(
+        resident_bytes(peak=True) - before - len(pickle.dumps(model))
+    )  # a pickled model is its arrays, and next to nothing besides
 
 
 if __name__ == "__main__":

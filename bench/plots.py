@@ -22,7 +22,8 @@ def draw(lines: Sequence[Line], folder: Path) -> list[Path]:
 def draw_ratios(lines: Sequence[Line], path: Path) -> Path | None:
     from matplotlib.figure import Figure
 
-    measured = [(line, ratio(line)) for line in lines if line["group"] == "targets" and "seconds" in line]
+    of_targets = [line for line in lines if line["group"] == "targets" and "seconds" in line]
+    measured = [(line, times) for line in of_targets if (times := ratio(line)) is not None]
     if not measured:
         return None
     figure = Figure(figsize=(8, 0.6 + 0.27 * len(measured)), layout="constrained")

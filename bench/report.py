@@ -73,7 +73,7 @@ def rounded(figure: float) -> float:
 HEADINGS = {
     "targets": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
     "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
-    "scale": ("table", "fasttree", "ns per row, column and log2 of rows"),
+    "scale": ("table", "fasttree", "ns per row, column and log2 of rows", "peak GiB, table included"),
     "memory": ("case", "table", "MB", "at most"),
     "more": ("case", "table", "fasttree", "the best of the others", "times faster"),
 }
@@ -126,7 +126,9 @@ def recipe_cells(line: Line) -> list[str]:
 
 
 def scale_cells(line: Line) -> list[str]:
-    return [shape(line), duration(line["seconds"][OURS]), f"{per_step(line) * 1e9:.2f}"]
+    peak = line["answer"].get("peak_gib")
+    figures = [f"{per_step(line) * 1e9:.2f}", "" if peak is None else f"{peak:.2f}"]
+    return [shape(line), duration(line["seconds"][OURS]), *figures]
 
 
 def memory_cells(line: Line) -> list[str]:
@@ -178,32 +180,34 @@ def markdown(lines: Sequence[Line]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def amount(line: Line) -> tuple[float, str]:
-    """What a line is judged by, the less the better, and what that is: beside a peer of the same run where there is one."""
-    if "megabytes" in line:
-        return line["megabytes"], "MB"
-    if line["group"] == "recipes":
-        return per_value(line) * 1e9, "ns"
-    found = ratio(line)
-    if found is not None:
-        return 1 / found, "of the other's time"
-    return line["seconds"][OURS], "s"
+def amounts(old: Line, new: Line) -> tuple[float, float, str]:
+    """What two lines of one case are compared by, the less the better, and what that is.
+
+    Beside a peer that both runs have, a faster machine changes nothing.
+    """
+    if "megabytes" in old:
+        return old["megabytes"], new["megabytes"], "MB"
+    peers = sorted((old["seconds"].keys() & new["seconds"].keys()) - {OURS, PLAIN}, key=new["seconds"].__getitem__)
+    if peers:
+        was, now = (line["seconds"][OURS] / line["seconds"][peers[0]] for line in (old, new))
+        return was, now, f"of {peers[0]}"
+    return old["seconds"][OURS], new["seconds"][OURS], "s"
 
 
 def compare(old: Sequence[Line], new: Sequence[Line]) -> tuple[str, bool]:
-    """A Markdown table of the cases that both runs have on tables of one size, and whether any became slower."""
-    before = {(line["group"], line["id"], tuple(line.get("table", ()))): line for line in old}
-    rows, slower = [], False
+    """A Markdown table of the cases that both runs have on tables of one size, and whether any became slower, or wrong."""
+    before = {(line["group"], line["id"]): line for line in old}
+    rows, worse = [], False
     for line in new:
-        earlier = before.get((line["group"], line["id"], tuple(line.get("table", ()))))
-        if earlier is None or not {"seconds", "megabytes"} & line.keys() & earlier.keys():
+        name, earlier = f"{line['group']}/{line['id']}", before.get((line["group"], line["id"]), {})
+        if "wrong" in line:
+            rows.append(f"| {name} | | | | **wrong answer** |")
+            worse = True
+        if "table" not in line or line["table"] != earlier.get("table"):
             continue
-        (was, unit), (now, unit_now) = amount(earlier), amount(line)
-        if unit != unit_now:
-            continue
-        change = now / was
-        slower |= change > SLOWER
-        marked = f"**{change:.2f}**" if change > SLOWER else f"{change:.2f}"
-        rows.append(f"| {line['group']}/{line['id']} | {was:.3g} | {now:.3g} | {unit} | {marked} |")
-    table = "\n".join(["| case | old | new | unit | new / old |\n|---|--:|--:|---|--:|", *rows])
-    return f"{table}\n", slower
+        was, now, unit = amounts(earlier, line)
+        slower = now > SLOWER * was
+        worse |= slower
+        rows.append(f"| {name} | {was:.3g} | {now:.3g} | {unit} | {f'**{now / was:.2f}**' if slower else f'{now / was:.2f}'} |")
+    table = "\n".join(["| case | old | new | | new / old |\n|---|--:|--:|---|--:|", *rows])
+    return f"{table}\n", worse

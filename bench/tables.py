@@ -16,9 +16,7 @@ Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
 
 
-def signal(
-    n_samples: int, n_features: int = 28, seed: int = 0, dtype: type[np.floating[Any]] = np.float32
-) -> tuple[NDArray[Any], Classes, Floats]:
+def signal(n_samples: int, n_features: int = 28, seed: int = 0, dtype: str = "float32") -> tuple[NDArray[Any], Classes, Floats]:
     """X in C order, each column a permutation of distinct normal quantiles; y of two classes; a regression target.
 
     Eleven features matter, with products, a step and a sine among them; the Bayes error is far from 0.  In float64 the quantiles

@@ -31,7 +31,7 @@ SMALL = 20_000  # below so many rows a leaf has few samples, and bins cost more
 
 
 @lru_cache(maxsize=1)
-def signal(n_samples: int, dtype: type[np.floating[Any]] = np.float32) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def signal(n_samples: int, dtype: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return tables.signal(n_samples, dtype=dtype)
 
 
@@ -50,9 +50,7 @@ def against_sklearn(X: Any, y: Any, *, max_depth: int | None = None, regression:
     )
 
 
-def of_signal(
-    n: int, *, max_depth: int | None = None, regression: bool = False, dtype: type[np.floating[Any]] = np.float32
-) -> Make:
+def of_signal(n: int, *, max_depth: int | None = None, regression: bool = False, dtype: str = "float32") -> Make:
     def make(most_rows: int) -> Contest:
         X, y, values = signal(min(n, most_rows), dtype)
         return against_sklearn(X, values if regression else y, max_depth=max_depth, regression=regression)
@@ -128,7 +126,7 @@ def of_255_leaves(**parameters: Any) -> Make:
         unknown = parameters.keys() - CARTClassifier().get_params().keys()
         if unknown:
             raise Skipped(f"CARTClassifier has no {', '.join(sorted(unknown))}")
-        X, y, _ = signal(min(MILLION, most_rows))
+        X, y, _ = signal(min(MILLION, most_rows), "float32")
 
         def fit(fit_peer: peers.Fit) -> Callable[[], peers.Predict]:
             return lambda: fit_peer(X, y)
@@ -150,7 +148,7 @@ def of_255_leaves(**parameters: Any) -> Make:
 def of_two_threads(most_rows: int) -> Contest:
     if "n_jobs" not in CARTClassifier().get_params():
         raise Skipped("CARTClassifier has no n_jobs")
-    X, y, _ = signal(min(MILLION, most_rows))
+    X, y, _ = signal(min(MILLION, most_rows), "float32")
 
     def check(answers: Answers) -> Figures:
         one, two = answers.values()
@@ -252,7 +250,7 @@ CASES = [
     Case("leaves255-bins", "signal, 255 leaves, max_bins=255", of_255_leaves(max_bins=255), 6, 9),
     Case("signal-regression", "signal, regression, float32", of_signal(MILLION, regression=True), 20, 28),
     Case("two-threads", "signal, two threads, wall", of_two_threads, 1.6, 1.85),
-    Case("signal-float64", "signal, classes, float64", of_signal(MILLION, dtype=np.float64), 25, 40),
+    Case("signal-float64", "signal, classes, float64", of_signal(MILLION, dtype="float64"), 25, 40),
     Case("covtype", "covtype", of_covtype, 7, 12),
     Case("covtype-like", "covtype_like", of_covtype_like, 15, 25),
     Case("adult", "adult from strings; one-hot there", of_adult, 7, 12),

@@ -63,6 +63,18 @@ def test_a_slower_machine_is_no_slow_path() -> None:
     assert not report.compare([line(1.0)], [there])[1]
 
 
+def test_a_wrong_answer_is_worse_than_a_slow_one() -> None:
+    wrong = {key: shown for key, shown in line(1.0).items() if key not in ("table", "seconds")} | {"wrong": "nodes: 3"}
+    table, worse = report.compare([line(1.0)], [wrong])
+    assert worse
+    assert "wrong answer" in table
+
+
+def test_a_peer_that_one_of_two_runs_lacks_decides_nothing() -> None:
+    with_a_quick_one = line(1.0, seconds={OURS: 1.0, "quick": 0.5, SKLEARN: 10.0})
+    assert report.compare([with_a_quick_one], [line(1.0)]) == report.compare([line(1.0)], [line(1.0)])
+
+
 def test_tables_of_different_sizes_are_not_compared() -> None:
     table, slower = report.compare([line(1.0)], [line(9.0, table=[2048, 10])])
     assert not slower
