@@ -5,6 +5,7 @@ import fnmatch
 import importlib.util
 import json
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,9 @@ def measure(case: Case | MemoryCase, most_rows: int, repeat: int) -> dict[str, A
         return {"skipped": str(reason)}
     except AssertionError as reason:
         return {"wrong": str(reason)}
+    except Exception as error:  # the other cases are still worth their time; messages may name paths, which files shall not
+        traceback.print_exc()
+        return {"wrong": type(error).__name__}
 
 
 def measure_time(case: Case, most_rows: int, repeat: int) -> dict[str, Any]:

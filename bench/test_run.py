@@ -41,6 +41,14 @@ def test_what_is_not_here_is_said() -> None:
     assert measure(Case("one", "one", make), FEW, 1) == {"skipped": "needs a table"}
 
 
+def test_an_error_in_a_case_is_a_wrong_answer_and_its_message_stays_out_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise ValueError("in /a/folder")
+
+    assert measure(case(other=fail), FEW, 1) == {"wrong": "ValueError"}
+    assert "in /a/folder" in capsys.readouterr().err
+
+
 def test_calls_take_turns_after_the_first_answers_were_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "BATCH", 0.0)  # every call is long enough to be measured
     monkeypatch.setattr(clock, "TURN", 1e-9)
