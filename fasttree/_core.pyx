@@ -22,8 +22,11 @@ from fasttree._bin cimport (
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
-from fasttree._count cimport add_sample, category_of, count_codes, groups_from_counts, groups_from_list
+from fasttree._count cimport (
+    add_sample, category_of, count_cells, count_codes, groups_from_counts, groups_from_list, other_cells,
+)
 from fasttree._encode cimport encode_few, list_column, sort_records, value_of
+from fasttree._glance cimport Glance, expect, is_of_interest, start_glances
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._median cimport (
     NO_PART, find_medians, gain_of_parts, lay_out_codes, lay_out_list, median_of_part, rank_targets,
@@ -40,8 +43,9 @@ from fasttree._rules cimport (
     Refinement, Samples, Verdict, Without, anneal, climb_from_all_sides, connect, count_failing, digits_of, divide, draw,
     fill_failing, holds, judge, lg, list_samples, put_in_order, simplify, try_all,
 )
-from fasttree._scan cimport cut_side, form_of, gain_of_part, no_cut, order_groups, scan_feature
+from fasttree._scan cimport Bounds, bounds_of, cut_side, form_of, gain_of_part, no_cut, order_groups, scan_feature
 from fasttree._surrogate cimport Kept, Surrogates, Target, add_surrogates_of, free_surrogates, heavier_branch
+from fasttree._twig cimport Few, Shoot, Twig, few_of, search_twig
 from fasttree._types cimport *
 from fasttree._walk cimport TOGETHER, Flat, Step, add_shares, branch_of, stops, visit
 
@@ -356,6 +360,8 @@ cdef struct Child:
     bint open                      # may still be split: its lists are made and scanned
     bint scans                     # scanned here; a child that a narrow block will take is not
     bint done                      # a perfect split is found
+    double largest                 # gain so far
+    Glance glance
     double share                   # of the samples that go to every child
 
 
@@ -384,8 +390,10 @@ cdef int reserve_nodes(Nodes* t, int64_t extra) noexcept nogil:
     cdef int32_t i
     if n > 2147483646:
         return -1
+    if n * 4 <= <int64_t> t.fields[0].size:
+        return 0
     for i in range(13):
-        if reserve(&t.fields[i], n * sizes[i]):
+        if reserve(&t.fields[i], 2 * n * sizes[i]):
             return -1
     t.parent = <int32_t*> t.fields[0].data
     t.first_child = <int32_t*> t.fields[1].data
@@ -812,6 +820,137 @@ cdef inline void add_deviations(
         exact_add(&w.sums[at + o], <double> weight * p.unit * deviation(p.impurity, y, centre[o]))
 
 
+cdef bint goes_two_ways(const Problem* p, bint two) noexcept nogil:
+    """Are there two children, of samples that count 1 and have one target?"""
+    return two and not p.weighted and p.n_outputs == 1 and p.sweep != MEDIANS
+
+
+cdef int64_t add_classes_two_ways(const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n) noexcept nogil:
+    """Count the classes of two children; returns how many samples have no side yet."""
+    cdef const uint8_t* side = w.scratch.side
+    cdef int64_t* counts = w.child_counts
+    cdef int64_t in_side[2]
+    cdef int64_t ones = 0
+    cdef int64_t ones_right = 0
+    cdef int64_t undecided = 0
+    cdef int64_t i, b, label
+    in_side[1] = 0
+    if p.n_classes == 2:
+        for i in range(n):
+            b = side[rows[i]]
+            label = block.label[rows[i]]
+            undecided += b >> 1
+            in_side[1] += b
+            ones += label
+            ones_right += label & b
+        if undecided:
+            return undecided
+        in_side[0] = n - in_side[1]
+        counts[0] = in_side[0] - ones + ones_right
+        counts[1] = ones - ones_right
+        counts[2] = in_side[1] - ones_right
+        counts[3] = ones_right
+    else:
+        for i in range(n):
+            undecided += side[rows[i]] >> 1
+            in_side[1] += side[rows[i]]
+        if undecided:
+            return undecided
+        in_side[0] = n - in_side[1]
+        for i in range(n):
+            counts[side[rows[i]] * p.width + block.label[rows[i]]] += 1
+    for b in range(2):
+        w.children[b].totals.n = in_side[b]
+        w.children[b].totals.weight = in_side[b]
+    return 0
+
+
+cdef int64_t add_targets_two_ways(const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n) noexcept nogil:
+    """Sum the targets of two children; returns how many samples have no side yet."""
+    cdef const uint8_t* side = w.scratch.side
+    cdef Exact sums[2]
+    cdef int64_t of_ysum = 0
+    cdef int64_t of_ysum_right = 0
+    cdef int64_t n_right = 0
+    cdef int64_t undecided = 0
+    cdef int64_t i, b, whole, rest, right
+    cdef double scaled
+    sums[0] = p.zero[0]
+    sums[1] = p.zero[0]
+    for i in range(n):
+        b = side[rows[i]]
+        right = -b
+        undecided += b >> 1
+        n_right += b
+        of_ysum += block.ysum[rows[i]]
+        of_ysum_right += block.ysum[rows[i]] & right
+        scaled = p.unit * block.y[rows[i]] * sums[0].scale_high
+        whole = llrint(scaled)
+        rest = llrint((scaled - <double> whole) * sums[0].scale_low)
+        sums[0].high += whole
+        sums[0].low += rest
+        sums[1].high += whole & right
+        sums[1].low += rest & right
+        w.any_target[b & 1] = block.y[rows[i]]
+    if undecided:
+        return undecided
+    sums[0].high -= sums[1].high
+    sums[0].low -= sums[1].low
+    for b in range(2):
+        w.sums[b] = sums[b]
+        w.children[b].totals.n = n_right if b else n - n_right
+        w.children[b].totals.weight = w.children[b].totals.n
+        w.children[b].totals.sum = of_ysum_right if b else of_ysum - of_ysum_right
+    return 0
+
+
+cdef void add_deviations_two_ways(const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n) noexcept nogil:
+    """`add_deviations` for the samples of two children."""
+    cdef const uint8_t* side = w.scratch.side
+    cdef Exact sums[2]
+    cdef double centre[2]
+    cdef int64_t i, b, whole, rest, right
+    cdef int64_t varies = 0
+    cdef double scaled, y
+    sums[0] = p.zero_deviation[0]
+    sums[1] = p.zero_deviation[0]
+    for b in range(2):
+        centre[b] = w.nodes.value[w.children[b].id]
+    for i in range(n):
+        b = side[rows[i]]
+        right = -b
+        y = block.y[rows[i]]
+        varies |= <int64_t> (y != w.any_target[b]) << b
+        scaled = p.unit * deviation(p.impurity, y, centre[b]) * sums[0].scale_high
+        whole = llrint(scaled)
+        rest = llrint((scaled - <double> whole) * sums[0].scale_low)
+        sums[0].high += whole
+        sums[0].low += rest
+        sums[1].high += whole & right
+        sums[1].low += rest & right
+    sums[0].high -= sums[1].high
+    sums[0].low -= sums[1].low
+    for b in range(2):
+        w.sums[b] = sums[b]
+        w.varies[b] = (varies >> b) & 1
+
+
+cdef void add_deviations_by_branch(
+    const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
+) noexcept nogil:
+    """`add_deviations` for the samples of any number of children."""
+    cdef Scratch* s = w.scratch
+    cdef int64_t i, b, c, weight
+    for i in range(n):
+        b = s.side[rows[i]] if two else s.branch[rows[i]]
+        weight = 1 if block.weight == NULL else block.weight[rows[i]]
+        if b < n_children:
+            add_deviations(p, block, w, b, rows[i], weight)
+        elif b == SPREAD:
+            for c in range(n_children):
+                add_deviations(p, block, w, c, rows[i], spread_weight(weight, w.children[c].share))
+
+
 cdef void describe_children(
     const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
@@ -819,11 +958,10 @@ cdef void describe_children(
 
     Exact sums: w.sums holds weight x target.  Where all targets are equal the mean is that, and not what rounding makes of it.
     """
-    cdef Scratch* s = w.scratch
     cdef Nodes* t = w.nodes
     cdef Child* child
     cdef int32_t n_outputs = p.n_outputs
-    cdef int64_t i, b, c, weight
+    cdef int64_t b
     cdef int32_t o
     cdef double risk
     cdef size_t at
@@ -835,14 +973,10 @@ cdef void describe_children(
                 t.value[child.id * n_outputs + o] = exact_value(&w.sums[at]) / (<double> child.totals.weight * p.unit)
             w.sums[at] = p.zero_deviation[o]
             w.varies[at] = False
-    for i in range(n):
-        b = s.side[rows[i]] if two else s.branch[rows[i]]
-        weight = 1 if block.weight == NULL else block.weight[rows[i]]
-        if b < n_children:
-            add_deviations(p, block, w, b, rows[i], weight)
-        elif b == SPREAD:
-            for c in range(n_children):
-                add_deviations(p, block, w, c, rows[i], spread_weight(weight, w.children[c].share))
+    if not goes_two_ways(p, two):
+        add_deviations_by_branch(p, block, w, rows, n, n_children, two)
+    elif n > 2:
+        add_deviations_two_ways(p, block, w, rows, n)
     for b in range(n_children):
         child = &w.children[b]
         risk = 0
@@ -910,6 +1044,31 @@ cdef void add_unknown(
         set_part(p, block, row, weight)
 
 
+cdef int64_t add_two_ways(const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n) noexcept nogil:
+    """Add the samples of two children to their totals, if all have a side; returns how many have none yet."""
+    if p.n_classes:
+        return add_classes_two_ways(p, block, w, rows, n)
+    return add_targets_two_ways(p, block, w, rows, n)
+
+
+cdef int64_t add_by_branch(
+    const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
+) noexcept nogil:
+    """Add the samples of any number of children to their totals; returns how many are SPREAD."""
+    cdef Scratch* s = w.scratch
+    cdef int64_t n_spread = 0
+    cdef int64_t i, b
+    cdef uint32_t row
+    for i in range(n):
+        row = rows[i]
+        b = s.side[row] if two else s.branch[row]
+        if b < n_children:
+            add_to_child(p, block, w, b, row, 1 if block.weight == NULL else block.weight[row])
+        else:
+            n_spread += b != STAY
+    return n_spread
+
+
 cdef double count_children(
     const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
@@ -917,15 +1076,13 @@ cdef double count_children(
 
     Returns the gain of the split, which such samples have no part in.
     """
-    cdef Scratch* s = w.scratch
     cdef Nodes* t = w.nodes
     cdef Child* child
-    cdef int64_t i, b
+    cdef int64_t b
     cdef int64_t n_spread = 0
     cdef int64_t known = 0
     cdef int32_t n_outputs = p.n_outputs
     cdef int32_t o
-    cdef uint32_t row
     cdef double gain
     memset(w.child_counts, 0, n_children * p.width * sizeof(int64_t))
     for b in range(n_children):
@@ -936,13 +1093,10 @@ cdef double count_children(
         child.totals.counts = w.child_counts + b * p.width
         for o in range(0 if p.n_classes else n_outputs):
             w.sums[b * n_outputs + o] = p.zero[o]
-    for i in range(n):
-        row = rows[i]
-        b = s.side[row] if two else s.branch[row]
-        if b >= n_children:
-            n_spread += b != STAY
-            continue
-        add_to_child(p, block, w, b, row, 1 if block.weight == NULL else block.weight[row])
+    if goes_two_ways(p, two):
+        n_spread = add_two_ways(p, block, w, rows, n)
+    if n_spread or not goes_two_ways(p, two):
+        n_spread = add_by_branch(p, block, w, rows, n, n_children, two)
     if p.sweep == MEDIANS:
         store_medians(p, w, rows, n, n_children, two)
         gain = gain_of_parts(p, n, n_children)
@@ -964,10 +1118,22 @@ cdef double count_children(
     return gain
 
 
-cdef void partition_rows(Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two, char* data) noexcept nogil:
+cdef void partition_rows(
+    const Problem* p, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two, char* data,
+) noexcept nogil:
     cdef Scratch* s = w.scratch
     cdef Child* child
     cdef int64_t i, b, c
+    cdef uint32_t* outs[2]
+    if two and p.cells:
+        # a closed child's rows too: they are what its sibling's are told from
+        for b in range(2):
+            outs[b] = <uint32_t*> (data + w.children[b].rows_at)
+        for i in range(n):
+            b = s.side[rows[i]]
+            outs[b][0] = rows[i]
+            outs[b] += 1
+        return
     for b in range(n_children):
         w.children[b].filled = 0
     for i in range(n):
@@ -1164,22 +1330,29 @@ cdef int open_children(
         child.open = not is_leaf(p, &child.totals, t.impurity[child.id], node.depth + 1)
         child.scans = not loose or child.totals.n > narrow
         child.done = False
+        child.largest = -INFINITY
+        child.glance.possible = False
+        child.glance.least = 0
         child.n_cuts = 0
         child.n_active = 0
         child.key = mix(node.key ^ mix(child.id - x.first + 1))
-        if not child.open:
+        if not child.open and not (p.cells and x.two):
             continue
         child.region = top
         child.actives_at = top
         child.rows_at = top + pad(node.n_active * sizeof(Active))
         child.cursor = child.rows_at + pad(child.totals.n * sizeof(uint32_t))
         top = child.cursor
-        if not loose:
+        if not loose and child.open:
             # a partition may write one entry past the end of a list
-            top += pad((child.totals.n * node.n_active + 1) * entry_size)
+            top += pad((child.totals.n * node.n_active + 1) * entry_size) + p.cells
+            if p.glances:
+                child.glance.share = s.shares + b * block.n
+                child.glance.step = s.steps + b * p.width
+                start_glances(p, &child.totals, &child.glance)
     if reserve(arena, top):
         return -1
-    partition_rows(w, rows, node.n, x.n_children, x.two, arena.data)
+    partition_rows(p, w, rows, node.n, x.n_children, x.two, arena.data)
     if x.n_spread:
         spread_rows = <uint32_t*> (arena.data + x.spread_at)
         spread_weights = <int64_t*> (arena.data + x.spread_at + pad(x.n_spread * sizeof(uint32_t)))
@@ -1239,10 +1412,47 @@ cdef int partition_list(
     return 1
 
 
-cdef void receive_feature(
-    const Problem* p, const Block* block, Work* w, int64_t b, Active made, char* data, char* lists, bint loose, entry_t typed,
+cdef void count_two_ways(
+    const Problem* p, const Block* block, Work* w, const Expansion* x, const Active* active, const char* own, char* data,
 ) noexcept nogil:
-    """Give child b a feature of its parent, unless it no longer varies; a lazy search scans it at once, while it is warm."""
+    """Count a feature's codes in two children, where they are wanted, at their cursors: by samples in the smaller child alone.
+
+    The other counts what is left of the node's counts, if these were kept.
+    """
+    cdef Scratch* s = w.scratch
+    cdef int32_t f = active.feature
+    cdef const uint8_t* codes = block.codes + <size_t> p.slot[f] * block.n
+    cdef size_t size = <size_t> p.n_codes[f] * p.width
+    cdef int64_t few = 0 if x.swapped else 1
+    cdef Child* child
+    cdef uint32_t* cells = s.cells
+    cdef bint wants[2]
+    cdef int64_t b
+    for b in range(2):
+        child = &w.children[b]
+        wants[b] = child.open and not child.done and child.totals.n >= p.list_below[f]
+    child = &w.children[few]
+    if wants[few]:
+        cells = <uint32_t*> (data + child.cursor)
+    if wants[few] or (wants[1 - few] and active.at):
+        count_cells(p, block, codes, p.n_codes[f], <const uint32_t*> (data + child.rows_at), child.totals.n, cells, s.spare_cells)
+    if not wants[1 - few]:
+        return
+    child = &w.children[1 - few]
+    if active.at:
+        other_cells(<const uint32_t*> (own + active.at), cells, size, <uint32_t*> (data + child.cursor))
+    else:
+        count_cells(p, block, codes, p.n_codes[f], <const uint32_t*> (data + child.rows_at), child.totals.n,
+                    <uint32_t*> (data + child.cursor), s.spare_cells)
+
+
+cdef void receive_feature(
+    const Problem* p, const Block* block, Work* w, int64_t b, Active made, char* data, char* lists, bint loose, bint counted, entry_t typed,
+) noexcept nogil:
+    """Give child b a feature of its parent, unless it no longer varies; a lazy search scans it at once, while it is warm.
+
+    Its list stands at the child's cursor, or (`counted`) its counts.
+    """
     cdef Scratch* s = w.scratch
     cdef Child* child = &w.children[b]
     cdef const uint32_t* rows = <const uint32_t*> (data + child.rows_at)
@@ -1250,9 +1460,11 @@ cdef void receive_feature(
     cdef Cut* cuts = s.cuts if b == 0 else s.cuts_two
     cdef Cut found
     cdef bint constant = False
-    made.at = child.cursor
+    cdef bint ruled_out = False
+    made.at = child.cursor if made.listed or counted else 0
     if not made.listed and not loose and child.totals.n < p.list_below[made.feature]:
         made.listed = True
+        made.at = child.cursor
         list_from_codes(
             block.codes + <size_t> p.slot[made.feature] * block.n, p.n_codes[made.feature], rows, child.totals.n,
             <entry_t*> (lists + child.cursor), typed,
@@ -1260,11 +1472,19 @@ cdef void receive_feature(
     if made.listed:
         entries = <const entry_t*> (lists + child.cursor)
         constant = code_of(entries[0]) == code_of(entries[child.totals.n - 1])
-    if p.lazy and child.scans and not constant:
+    if entry_t is uint32_t:
+        ruled_out = (
+            child.glance.least > 0 and made.listed and code_of(entries[0]) and form_of(p, made.feature) == ORDERED
+            and not is_of_interest(p, block, s, &child.glance, entries, child.totals.n)
+        )
+    if p.lazy and child.scans and not constant and not ruled_out:
         found = scan_feature(p, block, s, &child.totals, &made, lists, rows, typed, -INFINITY, &constant)
         if found.form != NO_CUT:
             cuts[child.n_cuts] = found
             child.n_cuts += 1
+            if found.gain > child.largest:
+                child.largest = found.gain
+                expect(&child.glance, tie_limit(found.gain, child.totals.risk))
             # pure on both sides: nothing can beat it, a later feature cannot win the tie, and its children need no lists
             # (if it is judged by all samples of the node)
             child.done = child.totals.n == 2 or (
@@ -1279,6 +1499,8 @@ cdef void receive_feature(
     child.n_active += 1
     if made.listed and not loose:
         child.cursor += child.totals.n * sizeof(entry_t)
+    elif counted:
+        child.cursor += <size_t> p.n_codes[made.feature] * p.width * sizeof(uint32_t)
 
 
 cdef int push_children(
@@ -1373,6 +1595,7 @@ cdef int expand(
     cdef int64_t n_groups, i, b
     cdef int used_up
     cdef double gain
+    cdef bint counted
     cdef Expansion x
     if loose:
         own_lists = NULL               # they stand by themselves
@@ -1439,10 +1662,136 @@ cdef int expand(
                 return -1
             if loose and not used_up:
                 free_list(actives[i].at, node.n, sizeof(entry_t))
+        counted = p.cells and x.two and not loose and not actives[i].listed
+        if counted:
+            count_two_ways(p, block, w, &x, &actives[i], own, arena.data)
         for b in range(x.n_children):
             if w.children[b].open and not w.children[b].done:
-                receive_feature(p, block, w, b, actives[i], arena.data, lists, loose, typed)
+                receive_feature(p, block, w, b, actives[i], arena.data, lists, loose, counted, typed)
     return push_children(p, block, w, node, &x, arena.data, lists, loose, typed)
+
+
+cdef bint is_twig(const Problem* p, const Pending* node, const char* data) noexcept nogil:
+    """Are all values of a small node known?"""
+    cdef const Active* actives = <const Active*> (data + node.actives_at)
+    cdef int32_t i
+    for i in range(node.n_active):
+        if not actives[i].listed or (<const uint32_t*> (data + actives[i].at))[0] >> 16 == 0:
+            return False
+    return True
+
+
+cdef void read_twig(
+    const Problem* p, const Block* block, Scratch* s, const Pending* node, const char* data, Twig* twig,
+) noexcept nogil:
+    """Number the samples of a small node, and write its lists in terms of these numbers."""
+    cdef const Active* actives = <const Active*> (data + node.actives_at)
+    cdef const uint32_t* rows = <const uint32_t*> (data + node.rows_at)
+    cdef const uint32_t* entries
+    cdef uint32_t* out = s.twig_entries
+    cdef uint8_t* place = s.side
+    cdef int32_t f
+    cdef int64_t i
+    twig.n = node.n
+    twig.n_active = node.n_active
+    twig.feature = s.twig_features
+    twig.entries = s.twig_entries
+    for i in range(twig.n):
+        twig.row[i] = rows[i]
+        twig.statistic[i] = block.label[rows[i]] if p.n_classes else block.ysum[rows[i]]
+        place[rows[i]] = <uint8_t> i
+    for f in range(node.n_active):
+        twig.feature[f] = actives[f].feature
+        entries = <const uint32_t*> (data + actives[f].at)
+        for i in range(twig.n):
+            out[i] = (entries[i] & <uint32_t> 0xFFFF0000) | place[entries[i] & 0xFFFF]
+        out += TWIG
+
+
+cdef Shoot first_shoot(const Twig* twig, const Pending* node) noexcept nogil:
+    """The twig itself, whose threshold is known."""
+    cdef Shoot shoot
+    cdef const uint32_t* entries = twig.entries
+    cdef int32_t f = 0
+    cdef int64_t i
+    while twig.feature[f] != node.cut.feature:
+        f += 1
+    entries += f * TWIG
+    shoot.members = ((<uint64_t> 1) << twig.n) - 1
+    shoot.left = 0
+    for i in range(node.cut.at + 1):
+        shoot.left |= <uint64_t> 1 << (entries[i] & 0xFFFF)
+    shoot.low = twig.row[entries[node.cut.at] & 0xFFFF]
+    shoot.high = twig.row[entries[node.cut.at + 1] & 0xFFFF]
+    shoot.feature = node.cut.feature
+    shoot.id = node.id
+    shoot.depth = node.depth
+    return shoot
+
+
+cdef int split_shoot(const Problem* p, const Block* block, Work* w, const Twig* twig, const Shoot* shoot) noexcept nogil:
+    """Write the children of a node of a twig.  -1 if memory runs out."""
+    cdef uint32_t rows[TWIG]
+    cdef Pending node
+    cdef Cut cut = no_cut(shoot.feature)
+    cdef Expansion x
+    cdef int64_t n = 0
+    cdef int64_t i
+    cdef double gain
+    for i in range(twig.n):
+        if (shoot.members >> i) & 1:
+            rows[n] = twig.row[i]
+            w.scratch.side[rows[n]] = 1 - <uint8_t> ((shoot.left >> i) & 1)
+            n += 1
+    memset(&x, 0, sizeof(Expansion))
+    x.two = True
+    x.n_children = 2
+    x.n_branches = 2
+    x.low = shoot.low
+    x.high = shoot.high
+    node.id = shoot.id
+    cut.form = THRESHOLD_CUT
+    if write_split(p, block, w, &node, &cut, &x, 0):
+        return -1
+    gain = count_children(p, block, w, rows, n, 2, True)
+    w.nodes.gain[node.id] = gain / w.nodes.weight[node.id]
+    w.nodes.missing[node.id] = missing_branch(p, w, &cut, &x)
+    return 0
+
+
+cdef int grow_twig(const Problem* p, const Block* block, Work* w, const Pending* node, const char* data) noexcept nogil:
+    """Grow all that is below a small node, from its own lists.  -1 if memory runs out."""
+    cdef Shoot waiting[TWIG]
+    cdef Shoot shoot
+    cdef Shoot* child
+    cdef Twig twig
+    cdef Few few
+    cdef Bounds limits
+    cdef Totals* totals
+    cdef Cut cut = no_cut(-1)
+    cdef int32_t n_waiting = 1
+    cdef int64_t b
+    read_twig(p, block, w.scratch, node, data, &twig)
+    waiting[0] = first_shoot(&twig, node)
+    while n_waiting:
+        n_waiting -= 1
+        shoot = waiting[n_waiting]
+        if split_shoot(p, block, w, &twig, &shoot):
+            return -1
+        for b in range(2):
+            totals = &w.children[b].totals
+            if is_leaf(p, totals, w.nodes.impurity[w.children[b].id], shoot.depth + 1):
+                continue
+            limits = bounds_of(p, totals.n, totals.weight, False)
+            few = few_of(p, totals, max(limits.n_min, limits.w_min), min(limits.n_max, limits.w_max))
+            child = &waiting[n_waiting]
+            child.members = shoot.members & ~shoot.left if b else shoot.left
+            child.id = w.children[b].id
+            child.depth = shoot.depth + 1
+            cut.first_gain = search_twig(p, &twig, &few, totals.risk, w.scratch.twig_gains, child)
+            if cut.first_gain > -INFINITY and accepted(p, &cut, <double> totals.weight * p.unit, totals.risk):
+                n_waiting += 1
+    return 0
 
 
 cdef int start(
@@ -1590,6 +1939,11 @@ cdef int run(
                 if loose:
                     free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
                 continue
+        if entry_t is uint32_t:
+            if p.twigs and node.n <= TWIG and is_twig(p, &node, data):
+                if grow_twig(p, block, w, &node, data):
+                    return -1
+                continue
         if expand(p, block, w, &node, narrow, loose, typed):
             return -1
     return 0
@@ -1687,6 +2041,8 @@ cdef void carve_scratch(
     s.hist = <int64_t*> carve(cursor, 256 * width * 8, measuring)
     s.hist_n = <int64_t*> carve(cursor, 256 * 8, measuring)
     s.hist_w = <int64_t*> carve(cursor, 256 * 8, measuring)
+    s.cells = <uint32_t*> carve(cursor, 256 * width * 4 if p.cells else 0, measuring)
+    s.spare_cells = <uint32_t*> carve(cursor, 256 * width * 4 if p.cells else 0, measuring)
     s.group_code = <uint32_t*> carve(cursor, g * 4, measuring)
     s.group_row = <uint32_t*> carve(cursor, g * 4, measuring)
     s.group_n = <int64_t*> carve(cursor, g * 8, measuring)
@@ -1711,6 +2067,11 @@ cdef void carve_scratch(
     s.following = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
     s.preceding = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
     s.stamp = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
+    s.shares = <float*> carve(cursor, 2 * n * 4 if p.glances else 0, measuring)
+    s.steps = <int32_t*> carve(cursor, 2 * width * 4 if p.glances else 0, measuring)
+    s.twig_entries = <uint32_t*> carve(cursor, d * TWIG * 4 if p.twigs else 0, measuring)
+    s.twig_features = <int32_t*> carve(cursor, d * 4 if p.twigs else 0, measuring)
+    s.twig_gains = <double*> carve(cursor, d * 8 if p.twigs else 0, measuring)
     s.side = <uint8_t*> carve(cursor, n, measuring)
     s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
     s.pca = <double*> carve(cursor, (2 * SQUARED * SQUARED + 4 * width) * 8 if principal else 0, measuring)
@@ -2064,6 +2425,12 @@ def grow(
         p.sweep = TABLE
     else:
         p.sweep = GENERIC
+    p.glances = p.lazy and not p.weighted and (p.sweep == LINEAR or p.sweep == SQUARES)
+    p.twigs = p.glances and p.sweep == LINEAR and monotone is None and not pairwise and sets_start is None
+    for f in range(d):
+        p.twigs = p.twigs and form_of(&p, f) == ORDERED
+        if n_classes and n_outputs == 1 and not p.weighted and encoding.counted[f]:
+            p.cells += <size_t> encoding.n_codes[f] * p.width * sizeof(uint32_t)
     if monotone is not None:
         p.monotone = &monotone[0]
     sets.pairwise = pairwise

@@ -3,7 +3,7 @@
 What a node costs follows its samples: a feature with many categories is grouped along its sorted list.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from fasttree._types cimport Block, Problem, Scratch, Totals, code_of, entry_t, row_of
@@ -88,6 +88,57 @@ cdef inline void count_codes(
             hist[<size_t> code * width + block.label[row]] += block.weight[row]
         else:
             hist[code] += block.ysum[row]
+
+
+cdef enum:
+    FEW_CELLS = 64
+
+
+cdef inline void count_cells(
+    const Problem* p, const Block* block, const uint8_t* codes, uint32_t n_codes,
+    const uint32_t* rows, int64_t n, uint32_t* cells, uint32_t* spare,
+) noexcept nogil:
+    """Count samples of one target that count 1 by code and class (code x class).
+
+    Where the cells are few, neighbours are counted in two tables: so no count waits for the one before to be stored.
+    """
+    cdef const uint16_t* label = block.label
+    cdef uint32_t width = <uint32_t> p.width
+    cdef size_t size = <size_t> n_codes * width
+    cdef uint32_t* second = spare if size <= FEW_CELLS else cells
+    cdef size_t c
+    cdef int64_t i
+    memset(cells, 0, size * sizeof(uint32_t))
+    memset(second, 0, size * sizeof(uint32_t))
+    for i in range(0, n - 1, 2):
+        cells[codes[rows[i]] * width + label[rows[i]]] += 1
+        second[codes[rows[i + 1]] * width + label[rows[i + 1]]] += 1
+    if n % 2:
+        cells[codes[rows[n - 1]] * width + label[rows[n - 1]]] += 1
+    if second != cells:
+        for c in range(size):
+            cells[c] += second[c]
+
+
+cdef inline void other_cells(const uint32_t* all, const uint32_t* part, size_t size, uint32_t* rest) noexcept nogil:
+    """What a node's other child counts."""
+    cdef size_t c
+    for c in range(size):
+        rest[c] = all[c] - part[c]
+
+
+cdef inline void widen_cells(const Problem* p, const uint32_t* cells, uint32_t n_codes, Scratch* s) noexcept nogil:
+    """`count_codes` from the counts of `count_cells`."""
+    cdef uint32_t width = <uint32_t> p.width
+    cdef uint32_t code, k
+    cdef int64_t n
+    for code in range(n_codes):
+        n = 0
+        for k in range(width):
+            s.hist[code * width + k] = cells[code * width + k]
+            n += cells[code * width + k]
+        s.hist_n[code] = n
+        s.hist_w[code] = n
 
 
 cdef inline int64_t groups_from_counts(const Problem* p, uint32_t n_codes, Scratch* s, Totals* lost) noexcept nogil:

@@ -10,7 +10,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
 from fasttree._constraints cimport Side, drop_disordered, in_order, start_side
-from fasttree._count cimport add_outputs, add_sample, count_codes, groups_from_counts, groups_from_list
+from fasttree._count cimport add_outputs, add_sample, count_codes, groups_from_counts, groups_from_list, widen_cells
 from fasttree._impurity cimport (
     deviance_gain, deviance_of_part, linear_gain, linear_gains, outputs_gain, risk_of, single_branches, single_information,
     single_slack, threshold_base, threshold_gain, tie_limit, xlogx,
@@ -1429,7 +1429,10 @@ cdef inline Cut scan_feature(
         else:
             q = groups_from_list(p, block, entries, n, s, &lost)
     else:
-        count_codes(p, block, block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], rows, n, s)
+        if active.at:
+            widen_cells(p, <const uint32_t*> (base + active.at), p.n_codes[f], s)
+        else:
+            count_codes(p, block, block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], rows, n, s)
         q = groups_from_counts(p, p.n_codes[f], s, &lost)
         if q == 0 or (q == 1 and lost.n == 0):
             constant[0] = True

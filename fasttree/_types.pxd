@@ -95,6 +95,7 @@ cdef enum:
     FEW = 255              # a feature with at most this many categories or values is counted by code
     SQUARED = 16           # classes up to which the principal axis is found by squaring the covariance
     EXHAUSTIVE = 10        # categories up to which every partition of more than two classes is tried
+    TWIG = 16              # samples up to which a node keeps its lists for all that grows on it
     NARROW = 65535         # rows of a block with 16-bit entries
     UNDECIDED = 2          # from here on a byte says no side of two
     STAY = 2147483646      # branch of a sample that goes to no child
@@ -229,6 +230,9 @@ cdef struct Problem:
     bint release8
     bint weighted
     bint lazy              # a child's search may stop at a perfect split
+    bint glances           # features that cannot win are told by a bound
+    size_t cells           # bytes of the counts of all counted features; 0: they are not kept
+    bint twigs             # small nodes are grown without lists of their own
     bint draws             # max_features < n_features
     double unit            # weight of one fixed-point quantum
     const double* y_unit   # of the fixed-point sums of each target
@@ -272,7 +276,7 @@ cdef struct Problem:
 cdef struct Active:                # a feature that still varies in a node
     int32_t feature
     bint listed
-    size_t at                      # offset of its list in the arena (an address in the wide phase)
+    size_t at                      # offset of its list in the arena (an address in the wide phase), or of its counts; 0: none
 
 
 cdef struct Arena:
@@ -334,6 +338,8 @@ cdef struct Scratch:
     int64_t* hist                  # counted features: code x width
     int64_t* hist_n
     int64_t* hist_w
+    uint32_t* cells                # the same of samples that count 1
+    uint32_t* spare_cells
     uint32_t* group_code
     uint32_t* group_row
     int64_t* group_n
@@ -347,6 +353,11 @@ cdef struct Scratch:
     uint32_t* branch_of_group
     Cut* cuts
     Cut* cuts_two                  # the second child's, where both are searched at once
+    float* shares                  # for glances: two children's 1 / (left x right)
+    int32_t* steps                 # and what a sample of each class adds
+    uint32_t* twig_entries         # twigs: feature x TWIG
+    int32_t* twig_features
+    double* twig_gains             # by feature
     uint8_t* side
     uint32_t* branch
     double* pca
