@@ -42,7 +42,7 @@ from ._parameters import (
 from ._prune import Samples
 from ._recipe import Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table, target_columns
-from ._tree import STOP, Tree, best_classes
+from ._tree import STOP, Tree
 from ._weights import (
     check_loss_matrix,
     check_not_negative,
@@ -590,6 +590,22 @@ class BaseTree(FittedModel, Reading, TreeLimits):
         self._keep_schema(schema)
         self.max_features_ = self._count_features(self.n_features_in_)
 
+    def _ends(self, X: Any) -> NDArray[np.int32] | None:
+        """The node where each sample of a plain float array ends; None where to find that, or an error, takes a longer look."""
+        known = self.__dict__
+        if type(X) is not np.ndarray or "tree_" not in known or not known["schema_"].is_bare or self.unseen != "as_missing":
+            return None
+        tree: Tree = known["tree_"]
+        return tree.walker.ends(X, known["recipe_"].missing == "error")
+
+    def _predictions(self, X: Any) -> NDArray[np.float64]:
+        """Class shares (of all targets side by side) or means, shape (n_samples, k)."""
+        ends = self._ends(X)
+        if ends is not None:
+            return self.tree_.predictions(ends)
+        table = self._encode_table(X)
+        return _grow.predict_value(self.tree_, table)
+
     def _encode_table(self, X: Any) -> Table:
         """Encode a table as that of the fit was."""
         if "tree_" not in self.__dict__:
@@ -852,6 +868,9 @@ class BaseTree(FittedModel, Reading, TreeLimits):
             Index of the leaf in `tree_`; of the heaviest where a sample with missing values reaches several, and of an inner
             node where a sample stops there.
         """
+        ends = self._ends(X)
+        if ends is not None:
+            return ends
         table = self._encode_table(X)
         return _grow.walk(self.tree_, table)
 
@@ -1193,8 +1212,7 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pr
             Share of each class in the weight of the leaf, in the order of `classes_`; rows sum to 1.  A leaf that no sample
             of the fit reached gives all to the largest class of its parent.  Of several targets a list of such.
         """
-        table = self._encode_table(X)
-        shares = _grow.predict_value(self.tree_, table)
+        shares = self._predictions(X)
         return shares if self.tree_.outputs is None else self.tree_.by_output(shares)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -1210,13 +1228,22 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pr
         ndarray of shape (n_samples,), of the dtype of `classes_`
             Of several targets (n_samples, n_outputs), of objects where their classes are of several kinds.
         """
-        probability = self.predict_proba(X)
-        if isinstance(probability, list):
-            kinds = {labels.dtype.kind for labels in self.classes_}
-            answers = [labels[part.argmax(axis=1)] for labels, part in zip(self.classes_, probability, strict=True)]
-            return np.column_stack(answers if len(kinds) == 1 else [answer.astype(object) for answer in answers])
-        predicted: NDArray[Any] = self.classes_[best_classes(probability, self.tree_.loss)]
+        if "tree_" in self.__dict__ and self.tree_.outputs is not None:
+            return self._predict_several(X)
+        ends = self._ends(X)
+        if ends is None:
+            table = self._encode_table(X)
+            answers = _grow.predict_class(self.tree_, table)
+        else:
+            answers = self.tree_.answer.take(ends)
+        predicted: NDArray[Any] = self.classes_.take(answers)
         return predicted
+
+    def _predict_several(self, X: Any) -> NDArray[Any]:
+        """A column of classes per target."""
+        kinds = {labels.dtype.kind for labels in self.classes_}
+        answers = [labels[part.argmax(axis=1)] for labels, part in zip(self.classes_, self.predict_proba(X), strict=True)]
+        return np.column_stack(answers if len(kinds) == 1 else [answer.astype(object) for answer in answers])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of samples whose class is predicted right; of several targets, all classes.
@@ -1304,6 +1331,5 @@ class BaseRegressor(RegressorMixin, BaseTree, RegressionPruning):  # type: ignor
         ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
             Mean of the leaf; median with absolute error.
         """
-        table = self._encode_table(X)
-        means = _grow.predict_value(self.tree_, table)
+        means = self._predictions(X)
         return means[:, 0] if self.tree_.outputs is None else means

@@ -11,6 +11,7 @@ IMPURITY: dict[str, int]
 FORM: dict[str, int]
 RANK: dict[str, int]
 MISSING: dict[str, int]
+DIVIDED: int
 
 class Encoding:
     n_samples: int
@@ -75,7 +76,12 @@ def grow(
     members: npt.NDArray[np.int32] | None,
     pairwise: bool,
 ) -> dict[str, npt.NDArray[Any]]: ...
-def walk(tree: Tree, X: npt.NDArray[Any], out: npt.NDArray[np.int32]) -> None: ...
+
+class Walker:
+    def __init__(self, tree: Tree) -> None: ...
+    def ends(self, X: npt.NDArray[Any], refuse_missing: bool = ...) -> npt.NDArray[np.int32] | None: ...
+
+def walk(tree: Tree, X: npt.NDArray[Any], out: npt.NDArray[np.int32]) -> int: ...
 def walk_shares(
     tree: Tree,
     X: npt.NDArray[Any],

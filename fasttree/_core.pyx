@@ -8,11 +8,11 @@ headers beside this file, in the order of a tree's life: _types, _memory, _encod
 _partition, _cells, _walk, _prune.
 """
 
-from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, ceil, llrint
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memset, strcmp
 
 import numpy as np
 
@@ -47,7 +47,10 @@ from fasttree._scan cimport Bounds, bounds_of, cut_side, form_of, gain_of_part, 
 from fasttree._surrogate cimport Kept, Surrogates, Target, add_surrogates_of, free_surrogates, heavier_branch
 from fasttree._twig cimport Few, Shoot, Twig, few_of, search_twig
 from fasttree._types cimport *
-from fasttree._walk cimport TOGETHER, Flat, Step, add_shares, branch_of, stops, visit
+from fasttree._walk cimport (
+    ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Flat, Rows, Step, Steps, add_shares, branch_of, lay_out_steps, number, stops,
+    visit, walk_rows,
+)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -2612,93 +2615,108 @@ cdef void add_surrogates(
     t.surrogate_branch = &table_branch[0] if table_branch.shape[0] else NULL
 
 
-cdef Flat flat_tree(object tree):
-    cdef Flat t = flat_of(tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing,
-                          tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper,
-                          tree.cut_start, tree.cut)
-    t.means = tree.task == "regression"
-    s = tree.surrogates
-    if s is not None:
-        add_surrogates(&t, s.start, s.feature, s.kind, s.threshold, s.low_branch, s.table_start, s.table_code, s.table_branch)
-    return t
+cdef class Walker:
+    """A finished tree as walks want it: its arrays, and a step per inner node.  Made once for a tree, which never changes."""
 
+    cdef Flat flat
+    cdef Steps steps
+    cdef int32_t n_nodes
+    cdef int32_t n_features
+    cdef tuple kept
 
-cdef int32_t walk_row(const Flat* t, const real_t[:, :] X, Py_ssize_t row) noexcept nogil:
-    """Where one row ends in a tree whose samples never divide."""
-    cdef int32_t node = 0
-    cdef int32_t branch
-    while t.first_child[node] >= 0:
-        branch = branch_of(t, node, X, row)
-        if branch < 0:
-            break
-        node = t.first_child[node] + branch
-    return node
-
-
-cdef void walk_together(
-    const Flat* t, const Step* steps, const real_t[:, :] X, Py_ssize_t start, int32_t* nodes,
-) noexcept nogil:
-    """Where TOGETHER rows end.  They take their steps in turn, so that one waits for memory while the others compute.
-
-    A leaf's step leads to itself, so rows that have arrived stay; the walk ends when no row moves.
-    """
-    cdef int32_t i, node, following, branch
-    cdef int32_t moved = 1
-    cdef double x
-    for i in range(TOGETHER):
-        nodes[i] = 0
-    while moved:
-        moved = 0
-        for i in range(TOGETHER):
-            node = nodes[i]
-            x = X[start + i, steps[node].feature]
-            following = steps[node].first_child + (x > steps[node].threshold)
-            if x != x or not steps[node].plain:
-                following = node
-                if t.first_child[node] >= 0:
-                    branch = branch_of(t, node, X, start + i)
-                    if branch >= 0:
-                        following = t.first_child[node] + branch
-            moved |= following ^ node
-            nodes[i] = following
-
-
-def walk(object tree, const real_t[:, :] X, int32_t[::1] out):
-    """Leaf of every row of X (codes as floats, missing = NaN) in a tree whose samples never divide."""
-    cdef Flat t = flat_tree(tree)
-    cdef Py_ssize_t n = X.shape[0]
-    cdef Py_ssize_t row = 0
-    cdef Py_ssize_t i
-    cdef Py_ssize_t n_nodes = tree.node_count
-    cdef Step* steps = NULL
-    if n >= TOGETHER and n >= n_nodes // 8:
-        steps = <Step*> malloc(n_nodes * sizeof(Step))
-        if steps == NULL:
+    def __cinit__(self, tree):
+        self.flat = flat_of(tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing,
+                            tree.table_start, tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper,
+                            tree.cut_start, tree.cut)
+        self.flat.means = tree.task == "regression"
+        s = tree.surrogates
+        if s is not None:
+            add_surrogates(
+                &self.flat, s.start, s.feature, s.kind, s.threshold, s.low_branch, s.table_start, s.table_code, s.table_branch
+            )
+        self.kept = (tree.first_child, tree.n_branches, tree.feature, tree.kind, tree.threshold, tree.missing, tree.table_start,
+                     tree.table_code, tree.table_branch, tree.weight, tree.lower, tree.upper, tree.cut_start, tree.cut, s)
+        self.n_nodes = tree.node_count
+        self.n_features = tree.n_features
+        self.steps.tree = &self.flat
+        self.steps.step = <Step*> malloc(self.n_nodes * sizeof(Step))
+        self.steps.node = <int32_t*> malloc(self.n_nodes * sizeof(int32_t))
+        self.steps.place = <int32_t*> malloc(self.n_nodes * sizeof(int32_t))
+        if not (self.steps.step and self.steps.node and self.steps.place):
             raise MemoryError
-    with nogil:
-        if steps != NULL:
-            for i in range(n_nodes):
-                steps[i].plain = t.kind[i] == NODE_THRESHOLD or t.kind[i] == NODE_LEAF
-                steps[i].feature = max(t.feature[i], 0)
-                steps[i].first_child = t.first_child[i] if t.first_child[i] >= 0 else <int32_t> i
-                steps[i].threshold = t.threshold[i] if t.kind[i] == NODE_THRESHOLD else INFINITY
-            while row + TOGETHER <= n:
-                walk_together(&t, steps, X, row, &out[row])
-                row += TOGETHER
-            free(steps)
-        while row < n:
-            out[row] = walk_row(&t, X, row)
-            row += 1
+        lay_out_steps(&self.steps, self.n_nodes)
+
+    def __dealloc__(self):
+        free(self.steps.step)
+        free(self.steps.node)
+        free(self.steps.place)
+
+    def ends(self, X, bint refuse_missing=False):
+        """Where every row of a plain array ends, int32 (n,).
+
+        None where that is for others to find out: if X is no 2-D array of float32 or float64 with a column per feature and a
+        row at least, holds infinity or (where refused) NaN, or a row reaches several leaves.
+        """
+        cdef Rows rows
+        cdef int64_t n_divided
+        if not fill_rows(&rows, X) or rows.n_features != self.n_features or not 0 < rows.n <= INT32_MAX:
+            return None
+        out = np.empty(rows.n, I4)
+        cdef int32_t* nodes = <int32_t*> memory_of(out)
+        with nogil:
+            n_divided = walk_rows(&self.steps, &rows, MISSING_VALUES if refuse_missing else INFINITE, nodes)
+        return None if n_divided else out
+
+
+cdef bint fill_rows(Rows* rows, object X) except -1:
+    """Describe a matrix of float32 or float64, in native byte order; False if X is none."""
+    cdef Py_buffer view
+    try:
+        PyObject_GetBuffer(X, &view, PyBUF_RECORDS_RO)
+    except (BufferError, TypeError, ValueError):       # what has no buffer, such as an array of dates
+        return False
+    cdef bint fits = view.ndim == 2 and (strcmp(view.format, b"f") == 0 or strcmp(view.format, b"d") == 0)
+    if fits:
+        rows.data = <const char*> view.buf
+        rows.n, rows.n_features = view.shape[0], view.shape[1]
+        rows.row_stride, rows.column_stride = view.strides[0], view.strides[1]
+        rows.single = view.format[0] == c"f"
+    PyBuffer_Release(&view)
+    return fits
+
+
+cdef Rows rows_of(object X) except *:
+    """Samples that the caller keeps: a matrix of float32 or float64."""
+    cdef Rows rows
+    if not fill_rows(&rows, X):
+        raise TypeError("X must be a matrix of float32 or float64")
+    return rows
+
+
+DIVIDED = SEVERAL                  # marks a sample in what `walk` finds
+
+
+def walk(object tree, object X, int32_t[::1] out):
+    """Leaf of every row of X (codes as floats, missing = NaN); DIVIDED for one that reaches several.  Returns how many do."""
+    cdef Walker walker = tree.walker
+    cdef Rows rows = rows_of(X)
+    cdef int64_t n_divided = 0
+    if rows.n:
+        with nogil:
+            n_divided = walk_rows(&walker.steps, &rows, ANY_STATE, &out[0])
+    return n_divided
 
 
 def walk_shares(
-    object tree, const real_t[:, :] X, const double[:, ::1] value, double[:, ::1] shares, int32_t[::1] leaves,
+    object tree, object X, const double[:, ::1] value, double[:, ::1] shares, int32_t[::1] leaves,
 ):
     """Class shares or mean of every row, added over the leaves it reaches, and the leaf that gets the largest part of it.
 
     A leaf gives its class weights over their sum; an empty one its first largest class (Quinlan 1993, section 3.3).
     """
-    cdef Flat t = flat_tree(tree)
+    cdef Walker walker = tree.walker
+    cdef const Flat* t = &walker.flat
+    cdef Rows rows = rows_of(X)
     cdef Py_ssize_t row, k
     cdef Py_ssize_t n_nodes = value.shape[0]
     cdef Py_ssize_t n_classes = value.shape[1]
@@ -2710,24 +2728,26 @@ def walk_shares(
     cdef int32_t node
     cdef double largest
     with nogil:
-        for row in range(X.shape[0]):
-            n = visit(&t, X, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
+        for row in range(rows.n):
+            n = visit(t, &rows, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
             largest = -1
             for k in range(n_classes):
                 shares[row, k] = 0
             for i in range(n):
                 node = nodes[i]
-                if not stops(&t, X, row, node):
+                if not stops(t, &rows, row, node):
                     continue
-                add_shares(&t, value, node, weights[i], &shares[row, 0])
+                add_shares(t, value, node, weights[i], &shares[row, 0])
                 if weights[i] > largest or (weights[i] == largest and node < leaves[row]):
                     largest = weights[i]
                     leaves[row] = node
 
 
-def paths(object tree, const real_t[:, :] X, int64_t[::1] starts, int32_t[::1] out):
+def paths(object tree, object X, int64_t[::1] starts, int32_t[::1] out):
     """Nodes that every row reaches.  With `out` None fill starts[1:] with their numbers; else write them at starts."""
-    cdef Flat t = flat_tree(tree)
+    cdef Walker walker = tree.walker
+    cdef const Flat* t = &walker.flat
+    cdef Rows rows = rows_of(X)
     cdef Py_ssize_t row
     cdef Py_ssize_t n_nodes = tree.node_count
     cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
@@ -2737,8 +2757,8 @@ def paths(object tree, const real_t[:, :] X, int64_t[::1] starts, int32_t[::1] o
     cdef bint write = out is not None
     cdef int64_t n
     with nogil:
-        for row in range(X.shape[0]):
-            n = visit(&t, X, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
+        for row in range(rows.n):
+            n = visit(t, &rows, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
             if write:
                 memcpy(&out[starts[row]], &nodes[0], n * sizeof(int32_t))
             else:
@@ -2746,7 +2766,7 @@ def paths(object tree, const real_t[:, :] X, int64_t[::1] starts, int32_t[::1] o
 
 
 cdef int32_t class_from(
-    const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t start, const double[:, ::1] value, const int32_t[::1] label,
+    const Flat* t, const Rows* X, Py_ssize_t row, int32_t start, const double[:, ::1] value, const int32_t[::1] label,
     int32_t* stack, double* parts, int32_t* nodes, double* weights, double* shares,
 ) noexcept nogil:
     """Class of a row that starts at a node, the first on ties.  Scratch: as many entries as nodes, `shares` as classes."""
@@ -2775,7 +2795,7 @@ cdef int32_t class_from(
 
 
 def threshold_tests(
-    object tree, const real_t[:, :] X, const int32_t[::1] classes, int64_t[::1] starts, uint8_t[::1] own_wrong,
+    object tree, object X, const int32_t[::1] classes, int64_t[::1] starts, uint8_t[::1] own_wrong,
     int32_t[::1] out, uint8_t[::1] other_wrong,
 ):
     """Threshold nodes that every row reaches whole and with a known value.
@@ -2784,7 +2804,9 @@ def threshold_tests(
     class when it takes the branch that its value does not (`other_wrong`), and for each row whether it is on its own way
     (`own_wrong`, which is then the same at all its nodes: no missing value has divided it above them).
     """
-    cdef Flat t = flat_tree(tree)
+    cdef Walker walker = tree.walker
+    cdef const Flat* t = &walker.flat
+    cdef Rows rows = rows_of(X)
     cdef const double[:, ::1] value = tree.value
     cdef const int32_t[::1] label = np.ascontiguousarray(tree.label, dtype=np.int32)
     cdef Py_ssize_t row
@@ -2799,19 +2821,19 @@ def threshold_tests(
     cdef int32_t node, branch, given
     cdef double x
     with nogil:
-        for row in range(X.shape[0]):
+        for row in range(rows.n):
             i = starts[row] if write else 0
             node = 0
             while t.first_child[node] >= 0:
-                x = X[row, t.feature[node]]
-                branch = branch_of(&t, node, X, row)
+                x = number(&rows, row, t.feature[node])
+                branch = branch_of(t, node, &rows, row)
                 if branch < 0:
                     break
                 if t.kind[node] == NODE_THRESHOLD and x == x:
                     if write:
                         out[i] = node
                         given = class_from(
-                            &t, X, row, t.first_child[node] + 1 - branch, value, label,
+                            t, &rows, row, t.first_child[node] + 1 - branch, value, label,
                             &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
                         )
                         other_wrong[i] = given != classes[row]
@@ -2819,7 +2841,7 @@ def threshold_tests(
                 node = t.first_child[node] + branch
             if write:
                 given = class_from(
-                    &t, X, row, node, value, label, &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
+                    t, &rows, row, node, value, label, &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
                 )
                 own_wrong[row] = given != classes[row]
             else:
@@ -2900,6 +2922,7 @@ def error_based(
     training samples say there: `value`, `weight`, `n_samples`, `errors`.  Meaningful for the nodes that can still be reached.
     """
     cdef Pruning p
+    cdef Walker walker = tree.walker
     cdef Py_ssize_t n_nodes = tree.node_count
     cdef Py_ssize_t n = rows.shape[0]
     cdef Py_ssize_t i
@@ -2909,7 +2932,7 @@ def error_based(
     cdef double[::1] total
     cdef const double[:, ::1] grown = tree.value
     memset(&p, 0, sizeof(Pruning))
-    p.tree = flat_tree(tree)
+    p.tree = walker.flat
     p.columns = columns.cells
     p.rows = &rows[0]
     p.label = &label[0]
@@ -3090,7 +3113,7 @@ def weakest_links(
 
 
 def arrivals(
-    object tree, const real_t[:, :] X, const double[::1] target, const double[::1] weight, const double[::1] answer, int impurity,
+    object tree, object X, const double[::1] target, const double[::1] weight, const double[::1] answer, int impurity,
     const double[:, ::1] loss_matrix, double[:, ::1] out,
 ):
     """Add to out[i] what arrives at node i: weight, loss by its answer, squared loss; the losses again of what ends there.
@@ -3099,7 +3122,9 @@ def arrivals(
     for, it is loss_matrix[target, answer], and without a matrix 1 where they differ.  The last two columns are of inner nodes,
     where a sample may stop.
     """
-    cdef Flat t = flat_tree(tree)
+    cdef Walker walker = tree.walker
+    cdef const Flat* t = &walker.flat
+    cdef Rows rows = rows_of(X)
     cdef Py_ssize_t n_nodes = answer.shape[0]
     cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
     cdef double[::1] parts = np.empty(n_nodes)
@@ -3111,10 +3136,10 @@ def arrivals(
     cdef double part, loss
     cdef bint by_matrix = loss_matrix is not None
     with nogil:
-        for row in range(X.shape[0]):
+        for row in range(rows.n):
             if weight[row] == 0:
                 continue
-            n = visit(&t, X, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
+            n = visit(t, &rows, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
             for i in range(n):
                 node = nodes[i]
                 part = weight[row] * weights[i]
@@ -3127,7 +3152,7 @@ def arrivals(
                 out[node, 0] += part
                 out[node, 1] += part * loss
                 out[node, 2] += part * loss * loss
-                if t.first_child[node] >= 0 and stops(&t, X, row, node):
+                if t.first_child[node] >= 0 and stops(t, &rows, row, node):
                     out[node, 3] += part * loss
                     out[node, 4] += part * loss * loss
 

@@ -646,51 +646,52 @@ def blocks(table: Table) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
         yield slice(start, stop), table.block(start, stop)
 
 
+class _Divided(NamedTuple):
+    """Samples that reach several leaves, and what these make of them."""
+
+    samples: npt.NDArray[np.intp]
+    values: Floats  # (n, k)
+
+
+def _walk(tree: Tree, table: Table) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
+    """The node where each sample ends, of several leaves the one with the largest part of it; and the samples that do."""
+    ends = np.empty(table.n_samples, dtype=np.int32)
+    value = tree.value
+    if tree.divides and tree.loss is not None:  # the walk takes the largest class of a node without weight for its answer
+        value = np.where((tree.weight > 0)[:, None], value, np.eye(value.shape[1])[tree.label])
+    divided = []
+    for rows, block in blocks(table):
+        if _core.walk(tree, block, ends[rows]):
+            marked = np.flatnonzero(ends[rows] == _core.DIVIDED)
+            found, leaves = np.empty((marked.size, value.shape[1])), np.empty(marked.size, dtype=np.int32)
+            _core.walk_shares(tree, block[marked], value, found, leaves)
+            marked += rows.start
+            ends[marked] = leaves
+            divided.append(_Divided(marked, found))
+    return ends, divided
+
+
 def walk(tree: Tree, table: Table) -> npt.NDArray[np.int32]:
     """The node where each sample ends, int32 (n_samples,); of several leaves the one with the largest part of it."""
-    leaves = np.empty(table.n_samples, dtype=np.int32)
-    for rows, block in blocks(table):
-        if tree.divides:
-            shares = np.empty((len(block), tree.n_outputs_or_classes))
-            _core.walk_shares(tree, block, tree.value, shares, leaves[rows])
-        else:
-            _core.walk(tree, block, leaves[rows])
-    return leaves
+    return _walk(tree, table)[0]
 
 
 def predict_value(tree: Tree, table: Table) -> Floats:
     """Class shares (rows sum to 1) or means, float64 (n_samples, k)."""
-    if not tree.divides:
-        ends = walk(tree, table)
-        if len(ends) < tree.node_count:
-            return node_values(tree, ends)
-        return node_values(tree)[ends]
-    shares = np.empty((table.n_samples, tree.n_outputs_or_classes))
-    leaves = np.empty(table.n_samples, dtype=np.int32)
-    value = tree.value
-    if tree.loss is not None:  # the walk takes the largest class of a node without weight for its answer
-        value = np.where((tree.weight > 0)[:, None], value, np.eye(value.shape[1])[tree.label])
-    for rows, block in blocks(table):
-        _core.walk_shares(tree, block, value, shares[rows], leaves[rows])
-    return shares
+    ends, divided = _walk(tree, table)
+    values = tree.predictions(ends)
+    for some in divided:
+        values[some.samples] = some.values
+    return values
 
 
-def node_values(tree: Tree, nodes: npt.NDArray[np.int32] | slice = slice(None)) -> Floats:
-    """What nodes predict: class shares (of each target), or means; the answer of an empty leaf gets all."""
-    values: Floats = tree.value[nodes]
-    if tree.task == "regression":
-        return values
-    if tree.outputs is not None:
-        parts = [_shares(part, tree.weight[nodes], None) for part in tree.by_output(values)]
-        return np.concatenate(parts, axis=1)
-    return _shares(values, tree.weight[nodes], tree.loss)
-
-
-def _shares(values: Floats, weight: Floats, loss: Floats | None) -> Floats:
-    shares: Floats = values / values.sum(axis=1, keepdims=True)
-    empty = np.flatnonzero(weight == 0)
-    shares[empty] = np.eye(values.shape[1])[best_classes(values[empty], loss)]
-    return shares
+def predict_class(tree: Tree, table: Table) -> npt.NDArray[np.intp]:
+    """Index of the class that is the answer for each sample, shape (n_samples,), of one target."""
+    ends, divided = _walk(tree, table)
+    answers: npt.NDArray[np.intp] = tree.answer.take(ends)
+    for some in divided:
+        answers[some.samples] = best_classes(some.values, tree.loss)
+    return answers
 
 
 def decision_path(tree: Tree, table: Table) -> csr_matrix:

@@ -16,7 +16,7 @@ import numbers
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -59,6 +59,16 @@ class Schema:
 
     features: tuple[Feature, ...]
     has_names: bool = False
+
+    @cached_property
+    def is_continuous(self) -> bool:
+        """Whether every feature is continuous."""
+        return all(feature.kind is Kind.CONTINUOUS for feature in self.features)
+
+    @cached_property
+    def is_bare(self) -> bool:
+        """Whether the columns are those of a matrix of floats: continuous, without names."""
+        return self.is_continuous and not self.has_names
 
 
 # Cells: what a column is read as
@@ -496,7 +506,7 @@ class Table:
         self._kept: dict[int, Array] = {}  # columns that were slow to read, or small
         self._lookups: dict[int, dict[Category, int]] = {}
         self._numeric: Array | None = None  # an array of numbers, all features continuous: no need to go by columns
-        if isinstance(source, _ArraySource) and source.values.dtype.kind in "biuf" and _all_continuous(schema):
+        if isinstance(source, _ArraySource) and source.values.dtype.kind in "biuf" and schema.is_continuous:
             self._numeric = source.values
 
     def column(self, j: int) -> Array:
@@ -629,10 +639,6 @@ def _codes(labels: Labels, lookup: Mapping[Category, int]) -> tuple[Array, _Unkn
             occurring = np.unique(labels.positions[hits])
             unknown = _Unknown([labels.values[position] for position in occurring], int(np.argmax(hits)))
     return codes, unknown
-
-
-def _all_continuous(schema: Schema) -> bool:
-    return all(feature.kind is Kind.CONTINUOUS for feature in schema.features)
 
 
 # Learning a schema
@@ -845,7 +851,7 @@ def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimato
         warnings.warn(_checks.names_gained(estimator_name), UserWarning, stacklevel=3)
     if source.shape[1] != n_features:
         raise _checks.wrong_n_features(source.shape[1], n_features, estimator_name)
-    if is_plain and _all_continuous(schema):
+    if is_plain and schema.is_continuous:
         return _plain_table(X, schema)
     return Table(source, schema, unseen=unseen)
 

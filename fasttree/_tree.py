@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fasttree._core import breadth_first
+from fasttree._core import Walker, breadth_first
 
 if TYPE_CHECKING:
     from fasttree._surrogates import Surrogates
@@ -307,6 +307,49 @@ class Tree:
         """Whether a sample can reach several leaves, with a share of its weight in each."""
         soft = self.lower is not None and self.upper is not None and (self.lower < self.upper).any()
         return bool(soft or (self.missing == SHARES).any())
+
+    @cached_property
+    def walker(self) -> Walker:
+        """The tree as the compiled walks want it; never saved."""
+        return Walker(self)
+
+    def predictions(self, nodes: npt.NDArray[np.integer[Any]] | None = None) -> npt.NDArray[np.float64]:
+        """What nodes predict: class shares (of each target), or means; all that of an empty leaf goes to its answer.
+
+        Parameters
+        ----------
+        nodes : array of int, shape (m,), or None, default None
+            Their ids; None: all nodes.
+
+        Returns
+        -------
+        array of float64, shape (m, k)
+            A new one.
+        """
+        if nodes is not None and nodes.size >= self.node_count:  # finding shares once per node costs less
+            return self.predictions().take(nodes, axis=0)
+        value, weight = (self.value, self.weight) if nodes is None else (self.value.take(nodes, axis=0), self.weight.take(nodes))
+        if self.task == "regression":
+            return value.copy() if nodes is None else value
+        if self.outputs is not None:
+            return np.concatenate([self._shares(part, weight) for part in self.by_output(value)], axis=1)
+        return self._shares(value, weight)
+
+    def _shares(self, value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Class weights over their sum; over the node's weight where samples divide, as for the parts of a sample."""
+        empty = (weight == 0).nonzero()[0]
+        whole = weight if self.divides else value.sum(axis=1)
+        if empty.size:
+            whole = np.where(weight == 0, 1.0, whole)
+        shares: npt.NDArray[np.float64] = value / whole[:, None]
+        if empty.size:
+            shares[empty] = np.eye(value.shape[1])[best_classes(value[empty], self.loss)]
+        return shares
+
+    @cached_property
+    def answer(self) -> npt.NDArray[np.intp]:
+        """Index of the class of the largest share in what each node predicts, or of least loss by it; of one target."""
+        return best_classes(self.predictions(), self.loss)
 
     def leaves(self) -> npt.NDArray[np.intp]:
         """Return the ids of the leaves, ascending."""

@@ -1,9 +1,25 @@
-"""From a sample to its leaf, or to several with a part of it each.  Header only."""
+"""From a sample to its leaf, or to several with a part of it each.  Header only.
 
-from libc.math cimport isnan
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+Most walks go by steps: an inner node as 24 bytes that tell where values on either side of its threshold go.  Samples walk in
+blocks, level by level, so that many of them wait for memory at once, and those that have arrived drop out without a branch.
+What a step cannot tell, because a value is missing or a test is not a threshold alone, is asked of the tree itself.
+"""
 
-from fasttree._types cimport NODE_CATEGORY, NODE_INTERVALS, NODE_KNOWN, NODE_THRESHOLD, TO_SHARES, TO_STOP, real_t
+from libc.math cimport NAN, isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from fasttree._types cimport (
+    NODE_CATEGORY, NODE_INTERVALS, NODE_KNOWN, NODE_THRESHOLD, TO_SHARES, TO_STOP, real_t,
+)
+
+
+cdef struct Rows:              # samples as numbers: codes as floats, missing = NaN
+    const char* data
+    Py_ssize_t n
+    Py_ssize_t n_features
+    Py_ssize_t row_stride      # in bytes, as the next
+    Py_ssize_t column_stride
+    bint single                # float32, else float64
 
 
 cdef struct Flat:                  # the arrays of a finished tree
@@ -34,14 +50,30 @@ cdef struct Flat:                  # the arrays of a finished tree
 
 cdef enum:
     NO_BRANCH = -3             # a test says nothing on this value
-    TOGETHER = 8               # rows that walk side by side
+    SEVERAL = 0x7FFFFFFF       # no node: a sample that does not reach one leaf alone
+    BLOCK = 256                # samples that walk together; as many as a byte can number
 
 
-cdef struct Step:              # of a walk: what a threshold node needs, in one place
-    double threshold
+cdef enum State:               # of the numbers in some rows
+    FINITE
+    MISSING_VALUES
+    INFINITE
+    ANY_STATE                  # refused by nobody
+
+
+cdef struct Step:              # of a walk, at an inner node
+    double threshold           # NaN: the tree is to be asked
     int32_t feature
-    int32_t first_child
-    bint plain                 # a threshold or a leaf
+    int32_t child[2]           # the step, or ~node of a leaf, to which the value belongs: x <= threshold, x > threshold
+
+
+cdef struct Steps:             # of a finished tree
+    const Flat* tree
+    Step* step
+    int32_t* node              # of each step
+    int32_t* place             # of each node: its step, or ~node of a leaf
+    int32_t n_shallow          # steps that no sample with known values walks less than; thresholds alone
+    bint plain                 # nothing but hard thresholds with two branches
 
 
 ctypedef fused sorted_t:
@@ -103,18 +135,23 @@ cdef inline int32_t surrogate_says(const Flat* t, int64_t s, double x) noexcept 
     )
 
 
-cdef inline int32_t branch_of(const Flat* t, int32_t node, const real_t[:, :] X, Py_ssize_t row) noexcept nogil:
+cdef inline double number(const Rows* X, Py_ssize_t row, int32_t feature) noexcept nogil:
+    cdef const char* at = X.data + row * X.row_stride + feature * X.column_stride
+    return (<const float*> at)[0] if X.single else (<const double*> at)[0]
+
+
+cdef inline int32_t branch_of(const Flat* t, int32_t node, const Rows* X, Py_ssize_t row) noexcept nogil:
     """Branch of a row at an inner node: as its value says, else its first surrogate that decides, else as `missing` says.
 
     SHARES and STOP are negative.
     """
-    cdef int32_t branch = known_branch(t, node, X[row, t.feature[node]])
+    cdef int32_t branch = known_branch(t, node, number(X, row, t.feature[node]))
     cdef int64_t s
     if branch != NO_BRANCH:
         return branch
     if t.surrogate_start != NULL:
         for s in range(t.surrogate_start[node], t.surrogate_start[node + 1]):
-            branch = surrogate_says(t, s, X[row, t.surrogate_feature[s]])
+            branch = surrogate_says(t, s, number(X, row, t.surrogate_feature[s]))
             if branch != NO_BRANCH:
                 return branch
     return t.missing[node]
@@ -135,8 +172,173 @@ cdef inline double left_part(double lower, double threshold, double upper, doubl
     return 0.0
 
 
+cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
+    """Fill the arrays of `s`, which have room for all nodes, from its tree."""
+    cdef const Flat* t = s.tree
+    cdef int32_t i, first
+    cdef int32_t n = 0
+    for i in range(n_nodes):
+        s.place[i] = ~i
+        if t.first_child[i] >= 0:
+            s.place[i] = n
+            s.node[n] = i
+            n += 1
+    s.plain = t.lower == NULL
+    for i in range(n):
+        first = t.first_child[s.node[i]]
+        s.step[i].feature = t.feature[s.node[i]]
+        s.step[i].child[0] = s.place[first]
+        s.step[i].child[1] = s.place[first + 1]
+        s.step[i].threshold = t.threshold[s.node[i]]
+        if t.kind[s.node[i]] != NODE_THRESHOLD or (t.lower != NULL and t.lower[s.node[i]] < t.upper[s.node[i]]):
+            s.step[i].threshold = NAN
+            s.plain = False
+    first = 0
+    while s.place[first] >= 0:
+        first += 1
+    # breadth first: the first leaf is one of the least deep, and the first node of each level above it is the first's child
+    s.n_shallow = 0
+    i = 0
+    while 0 <= t.first_child[i] <= first:
+        i = t.first_child[i]
+        s.n_shallow += 1
+
+
+cdef inline int32_t aside(const Steps* s, const Rows* X, Py_ssize_t row, int32_t at) noexcept nogil:
+    """Where a sample goes from a step that cannot tell; ~SEVERAL if to several children."""
+    cdef const Flat* t = s.tree
+    cdef int32_t node = s.node[at]
+    cdef int32_t branch
+    cdef double left
+    cdef double x = number(X, row, t.feature[node])
+    if t.lower != NULL and t.kind[node] == NODE_THRESHOLD and not isnan(x):
+        left = left_part(t.lower[node], t.threshold[node], t.upper[node], x)
+        if 0 < left < 1:
+            return ~SEVERAL
+        return s.place[t.first_child[node] + (left == 0)]
+    branch = branch_of(t, node, X, row)
+    if branch >= 0:
+        return s.place[t.first_child[node] + branch]
+    return ~SEVERAL if branch == TO_SHARES else ~node
+
+
+cdef inline const real_t* cell_at(const real_t* first, Py_ssize_t distance) noexcept nogil:
+    return <const real_t*> (<const char*> first + distance)
+
+
+cdef inline void walk_block(
+    const Steps* s, const Rows* X, const real_t* first, Py_ssize_t start, int32_t n, Py_ssize_t column_stride, bint plain,
+    int32_t* at,
+) noexcept nogil:
+    """Where `n` rows from `start` on end, whose first cell is `first`; `plain`: every step can tell."""
+    cdef uint8_t[BLOCK] active
+    cdef int32_t i, j, level, following
+    cdef int32_t n_active = 0
+    cdef const Step* step
+    cdef real_t x
+    for i in range(n):
+        at[i] = s.place[0]
+    for level in range(s.n_shallow if plain else 0):
+        for i in range(n):
+            step = &s.step[at[i]]
+            at[i] = step.child[cell_at(first, i * X.row_stride + step.feature * column_stride)[0] > step.threshold]
+    for i in range(n):
+        active[n_active] = <uint8_t> i
+        n_active += at[i] >= 0
+    while n_active:
+        n = n_active
+        n_active = 0
+        for j in range(n):
+            i = active[j]
+            step = &s.step[at[i]]
+            x = cell_at(first, i * X.row_stride + step.feature * column_stride)[0]
+            following = step.child[x > step.threshold]
+            if not plain and not x > step.threshold and not x <= step.threshold:
+                following = aside(s, X, start + i, at[i])
+            at[i] = following
+            active[n_active] = <uint8_t> i
+            n_active += following >= 0
+
+
+cdef inline bint all_finite(const real_t* cells, Py_ssize_t n) noexcept nogil:
+    """Whether neither NaN nor infinite are among consecutive cells: their exponents, plus one, must not overflow."""
+    cdef uint32_t found = 0
+    cdef uint64_t found_long = 0
+    cdef uint64_t one = 1
+    cdef Py_ssize_t i
+    if real_t is float:
+        for i in range(n):
+            found |= ((<const uint32_t*> cells)[i] & (<uint32_t> one << 31) - 1) + (<uint32_t> one << 23)
+        return not found >> 31
+    else:
+        for i in range(n):
+            found_long |= ((<const uint64_t*> cells)[i] & (one << 63) - 1) + (one << 52)
+        return not found_long >> 63
+
+
+cdef inline State state_of(const Rows* X, const real_t* first, Py_ssize_t n) noexcept nogil:
+    """The worst of `n` rows whose first cell is `first`."""
+    cdef Py_ssize_t i, j
+    cdef bint finite = True
+    cdef State state = FINITE
+    cdef real_t x
+    if X.column_stride == sizeof(real_t) and X.row_stride == X.n_features * <Py_ssize_t> sizeof(real_t):
+        finite = all_finite(first, n * X.n_features)
+    elif X.row_stride == sizeof(real_t):
+        for j in range(X.n_features):
+            finite = finite and all_finite(cell_at(first, j * X.column_stride), n)
+    elif X.column_stride == sizeof(real_t):
+        for i in range(n):
+            finite = finite and all_finite(cell_at(first, i * X.row_stride), X.n_features)
+    else:
+        finite = False
+    if finite:
+        return FINITE
+    for i in range(n):
+        for j in range(X.n_features):
+            x = cell_at(first, i * X.row_stride + j * X.column_stride)[0]
+            if x - x != 0:
+                if x == x:
+                    return INFINITE
+                state = MISSING_VALUES
+    return state
+
+
+cdef inline int64_t walk_typed(
+    const Steps* s, const Rows* X, const real_t* first, State refused, int32_t* out,
+) noexcept nogil:
+    cdef Py_ssize_t i, n
+    cdef Py_ssize_t start = 0
+    cdef int64_t n_divided = 0
+    cdef State state
+    while start < X.n:
+        n = min(<Py_ssize_t> BLOCK, X.n - start)
+        state = state_of(X, first, n)
+        if state >= refused:
+            return -1
+        if s.plain and state == FINITE and X.column_stride == sizeof(real_t):
+            walk_block(s, X, first, start, <int32_t> n, sizeof(real_t), True, out + start)
+        elif s.plain and state == FINITE:
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, True, out + start)
+        else:
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, False, out + start)
+        for i in range(start, start + n):
+            out[i] = ~out[i]
+            n_divided += out[i] == SEVERAL
+        first = cell_at(first, n * X.row_stride)
+        start += n
+    return n_divided
+
+
+cdef inline int64_t walk_rows(const Steps* s, const Rows* X, State refused, int32_t* out) noexcept nogil:
+    """Where every row ends, or SEVERAL; how many are; -1 where a row is in a refused state, or in a worse one."""
+    if X.single:
+        return walk_typed(s, X, <const float*> X.data, refused, out)
+    return walk_typed(s, X, <const double*> X.data, refused, out)
+
+
 cdef inline int64_t visit(
-    const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t start, int32_t* stack, double* parts,
+    const Flat* t, const Rows* X, Py_ssize_t row, int32_t start, int32_t* stack, double* parts,
     int32_t* nodes, double* weights,
 ) noexcept nogil:
     """Every node from `start` down that a row reaches, with the part of it that arrives there; parents first.
@@ -159,7 +361,7 @@ cdef inline int64_t visit(
         n += 1
         if t.first_child[node] < 0:
             continue
-        x = X[row, t.feature[node]]
+        x = number(X, row, t.feature[node])
         if t.lower != NULL and t.kind[node] == NODE_THRESHOLD and not isnan(x):
             left = left_part(t.lower[node], t.threshold[node], t.upper[node], x)
             if left < 1:
@@ -189,7 +391,7 @@ cdef inline int64_t visit(
     return n
 
 
-cdef inline bint stops(const Flat* t, const real_t[:, :] X, Py_ssize_t row, int32_t node) noexcept nogil:
+cdef inline bint stops(const Flat* t, const Rows* X, Py_ssize_t row, int32_t node) noexcept nogil:
     """Does a row that reached this node end here?"""
     return t.first_child[node] < 0 or branch_of(t, node, X, row) == TO_STOP
 

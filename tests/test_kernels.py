@@ -216,6 +216,17 @@ def node_at(tree: Tree, path: tuple[int, ...]) -> int:
     return node
 
 
+class EncodedRows:
+    """As much of a table as walks look at."""
+
+    def __init__(self, rows: NDArray) -> None:
+        self.matrix = rows
+        self.n_samples, self.n_features = rows.shape
+
+    def block(self, start: int, stop: int) -> NDArray:
+        return self.matrix[start:stop]
+
+
 ROWS = st.lists(
     st.tuples(
         st.one_of(st.just(math.nan), st.floats(-150, 150)),
@@ -228,22 +239,30 @@ ROWS = st.lists(
 ).map(lambda rows: np.array(rows, dtype=np.float64))
 
 
-@given(tree=random_trees(), rows=ROWS, single=st.booleans(), fortran=st.booleans())
-def test_walk_ends_where_a_walk_from_node_to_node_ends(tree, rows, single, fortran):
-    if (tree.missing == SHARES).any():
-        shared = {
-            name: getattr(tree, name) for name in ("parent", "first_child", "n_branches", "table_start", "table_code", *CUTS)
-        }
-        fields = {name: getattr(tree, name) for name in NODE_FIELDS} | {
-            "missing": np.where(tree.missing == SHARES, STOP, tree.missing)
-        }
-        tree = Tree(task=tree.task, n_features=tree.n_features, table_branch=tree.table_branch, **shared, **fields)
-    block = np.array(rows, dtype=np.float32 if single else np.float64, order="F" if fortran else "C")
-    leaves = np.empty(len(rows), np.int32)
-    _core.walk(tree, block, leaves)
+@given(tree=random_trees(), rows=ROWS, times=st.sampled_from([1, 70]), single=st.booleans(), fortran=st.booleans())
+def test_walk_ends_where_a_walk_from_node_to_node_ends(tree, rows, times, single, fortran):
+    block = np.array(np.tile(rows, (times, 1)), dtype=np.float32 if single else np.float64, order="F" if fortran else "C")
+    leaves = np.empty(len(block), np.int32)
+    n_divided = _core.walk(tree, block, leaves)
+    assert n_divided == np.count_nonzero(leaves == _core.DIVIDED)
     root = nested(tree)
-    expected = [next(node_at(tree, path) for path, _, _, ends in visits(root, row) if ends) for row in block.astype(float)]
-    assert leaves.tolist() == expected
+    for i, leaf in enumerate(leaves):
+        ends = [node_at(tree, path) for path, _, _, ends in visits(root, block[i % len(rows)].astype(float)) if ends]
+        if leaf == _core.DIVIDED:
+            assert tree.divides
+        else:
+            assert [leaf] == ends
+
+
+@given(tree=random_trees(), rows=ROWS)
+def test_predictions_are_those_of_the_leaf_or_of_all_leaves_that_a_row_reaches(tree, rows):
+    table = EncodedRows(rows)
+    shares, leaves = np.empty((len(rows), tree.n_outputs_or_classes)), np.empty(len(rows), np.int32)
+    _core.walk_shares(tree, rows, tree.value, shares, leaves)
+    assert _grow.walk(tree, table).tolist() == leaves.tolist()
+    assert _grow.predict_value(tree, table) == pytest.approx(shares, rel=1e-12)
+    if tree.task == "classification":
+        assert _grow.predict_class(tree, table).tolist() == _grow.predict_value(tree, table).argmax(axis=1).tolist()
 
 
 @given(tree=random_trees().filter(lambda tree: tree.task == "classification"), rows=ROWS)
