@@ -232,13 +232,13 @@ cdef inline void walk_block(
 ) noexcept nogil:
     """Where `n` rows from `start` on end, whose first cell is `first`; `plain`: every step can tell."""
     cdef uint8_t[BLOCK] active
-    cdef int32_t i, j, level, following
+    cdef int32_t i, j, _level, following
     cdef int32_t n_active = 0
     cdef const Step* step
     cdef real_t x
     for i in range(n):
         at[i] = s.place[0]
-    for level in range(s.n_shallow if plain else 0):
+    for _level in range(s.n_shallow if plain else 0):
         for i in range(n):
             step = &s.step[at[i]]
             at[i] = step.child[cell_at(first, i * X.row_stride + step.feature * column_stride)[0] > step.threshold]

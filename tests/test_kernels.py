@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from trees import NODE_FIELDS, Node, chain, nested, random_trees
+from trees import Node, chain, nested, random_trees
 
 from fasttree import CARTClassifier, CARTRegressor, Tree, _core, _grow, load
 from fasttree._recipe import CART_CLASSIFICATION, CART_REGRESSION, Limits
 from fasttree._table import learn_table
-from fasttree._tree import CATEGORY, CUTS, INTERVALS, KNOWN, NOMINAL, SHARES, STOP, THRESHOLD
+from fasttree._tree import CATEGORY, INTERVALS, KNOWN, NOMINAL, SHARES, STOP, THRESHOLD
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 BITS = np.finfo(np.float64)
