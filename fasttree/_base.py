@@ -489,6 +489,7 @@ class BaseTree(FittedModel, Reading, TreeLimits):
             **{name: getattr(self, name, default) for name, default in _SURROGATE_CHOICES.items()},
             merge_p_value=float(getattr(self, "merge_p_value", Limits.merge_p_value)),
             max_intervals=getattr(self, "max_intervals", None),
+            max_bins=None if self.max_bins is None else int(self.max_bins),
             max_features=max_features if draws else None,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else 0,
         )
@@ -977,6 +978,7 @@ class BaseTree(FittedModel, Reading, TreeLimits):
                 n_classes=len(getattr(self, "classes_", ())),
                 costs=costs,
                 constraints=Constraints(None if monotone is None else (monotone[j],)),
+                bins_of=_grow.OneFeature(table, j),
             )
             if split := _competing.split_of(stump, j, feature):
                 yield split

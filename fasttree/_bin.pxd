@@ -621,3 +621,59 @@ cdef inline void bin_column(
             keys_of(column, start, n, 1, wide)
             code_keys(wide, n, table, codes + start)
         start += n
+
+
+cdef inline void widen_bounds(
+    const entry_t* keys, const code_t* codes, int64_t n, uint64_t* least, uint64_t* most,
+) noexcept nogil:
+    """The smallest and the largest key of each bin, by code, those of n keys included."""
+    cdef int64_t i
+    for i in range(n):
+        # both hardly ever happen, so they cost less as branches than as minimum and maximum
+        if keys[i] < least[codes[i]]:
+            least[codes[i]] = keys[i]
+        if keys[i] > most[codes[i]]:
+            most[codes[i]] = keys[i]
+
+
+cdef inline void bin_keys(
+    const entry_t* keys, int64_t n, const BinTable* table, code_t* codes, uint64_t* least, uint64_t* most,
+) noexcept nogil:
+    """Codes of n keys, and the bounds of the bins."""
+    cdef int64_t done = 0
+    cdef int64_t some
+    while done < n:
+        some = min(n - done, <int64_t> CHUNK)
+        code_keys(keys + done, some, table, codes + done)
+        widen_bounds(keys + done, codes + done, some, least, most)
+        done += some
+
+
+cdef inline void list_bins(
+    const code_t* codes, int64_t n, uint32_t n_bins, uint32_t* starts, void* out, bint wide,
+) noexcept nogil:
+    """The sorted list of a column of codes, its own codes being dense; `starts` is SCRATCH (n_bins + 2)."""
+    cdef int64_t i
+    cdef uint32_t code, count
+    cdef uint32_t start = 0
+    cdef uint32_t dense = 0
+    memset(starts, 0, (<size_t> n_bins + 2) * sizeof(uint32_t))
+    for i in range(n):
+        starts[codes[i]] += 1
+    for code in range(n_bins + 1):
+        count = starts[code]
+        starts[code] = start
+        if count and code:
+            dense += 1
+        for i in range(start, start + <int64_t> count):
+            if wide:
+                (<uint64_t*> out)[i] = <uint64_t> (dense if code else 0) << 32
+            else:
+                (<uint32_t*> out)[i] = (dense if code else 0) << 16
+        start += count
+    for i in range(n):
+        if wide:
+            (<uint64_t*> out)[starts[codes[i]]] |= <uint32_t> i
+        else:
+            (<uint32_t*> out)[starts[codes[i]]] |= <uint32_t> i
+        starts[codes[i]] += 1

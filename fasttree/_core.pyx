@@ -17,7 +17,8 @@ from libc.string cimport memcpy, memset, strcmp
 import numpy as np
 
 from fasttree._bin cimport (
-    GRID_BITS, BinTable, Piece, bin_column, find_edges, keys_of, lay_table, room_for_pieces, room_for_search, single_keys,
+    GRID_BITS, BinTable, Piece, bin_column, bin_keys, find_edges, keys_of, lay_table, list_bins, room_for_pieces, room_for_search,
+    single_keys,
 )
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
@@ -25,7 +26,7 @@ from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_
 from fasttree._count cimport (
     add_sample, category_of, count_cells, count_codes, groups_from_counts, groups_from_list, other_cells,
 )
-from fasttree._encode cimport encode_few, list_column, sort_records, value_of
+from fasttree._encode cimport encode_few, float_of, list_column, sort_records, value_of
 from fasttree._glance cimport Glance, expect, is_of_interest, start_glances
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._median cimport (
@@ -203,6 +204,23 @@ cdef class Encoding:
             self.keep_values(feature, np.array([0.0] + [value_of(distinct[i]) for i in range(found)]))
         return False
 
+    def add_bins(self, int32_t feature, const code_t[:] codes, uint32_t n_bins):
+        """Encode a continuous feature given as codes of bins 1, ..., n_bins in the order of their values, 0 = missing."""
+        cdef int64_t n = self.n_samples
+        cdef const code_t[::1] given = np.ascontiguousarray(codes)
+        cdef uint32_t[::1] starts = np.empty(<size_t> n_bins + 2, dtype=np.uint32)
+        cdef void* entries
+        if n_bins <= FEW:
+            self.add_codes(feature, codes, n_bins, True)
+        self.kind[feature] = CONTINUOUS
+        if n_bins <= FEW:
+            return
+        self.n_codes[feature] = 0
+        entries = self.room_for_list()
+        with nogil:
+            list_bins(&given[0], n, n_bins, &starts[0], entries, self.wide)
+        self.keep_list(feature, entries)
+
     def keep_values(self, int32_t feature, const real_t[:] values):
         """Let the engine read a feature's values, by sample or (few values) by code.  They are not copied."""
         self.kept.append(values)
@@ -249,31 +267,102 @@ cdef class Encoding:
         self.keep_list(feature, entries)
 
 
+cdef class Binning:
+    """Room to bin columns of continuous features, one after the other.
+
+    Parameters
+    ----------
+    n_samples : int
+    max_bins : int
+        From 1 to 65,535.
+    """
+
+    cdef readonly int32_t max_bins
+    cdef uint64_t[::1] keys
+    cdef uint64_t[::1] spare
+    cdef uint32_t[:, ::1] counts
+    cdef uint8_t[::1] pieces
+    cdef uint64_t[::1] edges
+    cdef int32_t n_bins
+    cdef bint single
+
+    def __cinit__(self, uint32_t n_samples, int32_t max_bins):
+        self.max_bins = max_bins
+        self.keys = np.empty(<size_t> n_samples + 1, dtype=np.uint64)
+        self.spare = np.empty(<size_t> n_samples + 1, dtype=np.uint64)
+        self.counts = np.empty((2, (1 << GRID_BITS) + 1), dtype=np.uint32)
+        self.pieces = np.empty(room_for_pieces(n_samples, max_bins) * sizeof(Piece), dtype=np.uint8)
+        self.edges = np.zeros(<size_t> max_bins + 1, dtype=np.uint64)
+
+    def find_edges(self, const real_t[:] column, bint open_ends=False):
+        """As `bin_edges`."""
+        cdef int64_t n = column.shape[0]
+        cdef uint32_t* narrow = <uint32_t*> &self.keys[0]
+        cdef uint32_t* counts = &self.counts[0, 0]
+        cdef uint32_t* places = &self.counts[1, 0]
+        cdef uint64_t* keys = &self.keys[0]
+        cdef uint64_t* spare = &self.spare[0]
+        cdef Piece* pieces = <Piece*> &self.pieces[0]
+        cdef uint64_t* edges = &self.edges[0]
+        with nogil:
+            self.single = single_keys(column, narrow)
+            if self.single:
+                self.n_bins = find_edges(narrow, n, self.max_bins, open_ends, <uint32_t*> spare, counts, places, pieces, edges)
+            else:
+                keys_of(column, 0, n, 1, keys)
+                self.n_bins = find_edges(keys, n, self.max_bins, open_ends, spare, counts, places, pieces, edges)
+        return np.array(self.edges[:self.n_bins + 1], dtype=np.uint32 if self.single else np.uint64)
+
+    def bin(self, const real_t[:] column):
+        """The codes of a column, its edges, and the smallest and largest value of each bin.
+
+        Returns
+        -------
+        codes : array of shape (n_samples,)
+            uint8 for up to 255 bins, else uint16; 0 = missing.  Void after the next call.
+        edges : array of shape (n_bins + 1,)
+            As of `bin_edges`.
+        least, most : float64 array of shape (n_bins,)
+        """
+        cdef int64_t n = column.shape[0]
+        edges = self.find_edges(column)
+        cdef int32_t n_bins = self.n_bins
+        cdef uint16_t[::1] first = np.empty(1 << GRID_BITS, dtype=np.uint16)
+        cdef uint64_t[::1] search = np.empty(room_for_search(n_bins), dtype=np.uint64)
+        cdef uint64_t[:, ::1] bounds = np.zeros((2, <Py_ssize_t> n_bins + 1), dtype=np.uint64)
+        cdef double[:, ::1] values = np.empty((2, n_bins))
+        cdef uint8_t* codes = <uint8_t*> &self.spare[0]
+        cdef uint64_t* least = &bounds[0, 0]
+        cdef uint64_t* most = &bounds[1, 0]
+        cdef BinTable table
+        cdef int32_t b, side
+        table.first = &first[0]
+        table.edges = &search[0]
+        bounds[0] = <uint64_t> -1
+        with nogil:
+            lay_table(&self.edges[0], n_bins, self.single, n, &table)
+            if self.single and n_bins <= FEW:
+                bin_keys(<uint32_t*> &self.keys[0], n, &table, codes, least, most)
+            elif self.single:
+                bin_keys(<uint32_t*> &self.keys[0], n, &table, <uint16_t*> codes, least, most)
+            elif n_bins <= FEW:
+                bin_keys(&self.keys[0], n, &table, codes, least, most)
+            else:
+                bin_keys(&self.keys[0], n, &table, <uint16_t*> codes, least, most)
+            for side in range(2):
+                for b in range(n_bins):
+                    values[side, b] = float_of(<uint32_t> bounds[side, b + 1]) if self.single else value_of(bounds[side, b + 1])
+        found = np.asarray(self.spare).view(np.uint8 if n_bins <= FEW else np.uint16)[:n]
+        return found, edges, np.asarray(values[0]), np.asarray(values[1])
+
+
 def bin_edges(const real_t[:] column, int32_t max_bins, bint open_ends=False):
     """Edges of bins of nearly equal counts, in keys: uint32 if all values are exact in single precision, else uint64.
 
     Bin b = 1, ..., n_bins of the n_bins + 1 edges returned holds edges[b - 1] < key <= edges[b].  `open_ends`: the column is a
     sample of another one, see `find_edges`.  A column without a value has one edge and no bin.
     """
-    cdef int64_t n = column.shape[0]
-    cdef uint64_t[::1] keys = np.empty(n + 1, dtype=np.uint64)
-    cdef uint64_t[::1] spare = np.empty(n + 1, dtype=np.uint64)
-    cdef uint32_t[:, ::1] counts = np.empty((2, (1 << GRID_BITS) + 1), dtype=np.uint32)
-    cdef uint8_t[::1] room = np.empty(room_for_pieces(n, max_bins) * sizeof(Piece), dtype=np.uint8)
-    edges = np.zeros(<Py_ssize_t> max_bins + 1, dtype=np.uint64)
-    cdef uint64_t[::1] out = edges
-    cdef bint single
-    cdef int32_t n_bins
-    with nogil:
-        single = single_keys(column, <uint32_t*> &keys[0])
-        if single:
-            n_bins = find_edges(<const uint32_t*> &keys[0], n, max_bins, open_ends, <uint32_t*> &spare[0], &counts[0, 0],
-                                &counts[1, 0], <Piece*> &room[0], &out[0])
-        else:
-            keys_of(column, 0, n, 1, &keys[0])
-            n_bins = find_edges(<const uint64_t*> &keys[0], n, max_bins, open_ends, &spare[0], &counts[0, 0], &counts[1, 0],
-                                <Piece*> &room[0], &out[0])
-    return edges[:n_bins + 1].astype(np.uint32 if single else np.uint64)
+    return Binning(column.shape[0], max_bins).find_edges(column, open_ends)
 
 
 def bin_codes(const real_t[:] column, edges):

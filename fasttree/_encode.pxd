@@ -35,6 +35,14 @@ cdef inline double value_of(uint64_t key) noexcept nogil:
     return x
 
 
+cdef inline float float_of(uint32_t key) noexcept nogil:
+    """Inverse of `sortable_float`."""
+    cdef float x
+    key = key ^ (<uint32_t> 1 << 31) if key >> 31 else ~key
+    memcpy(&x, &key, 4)
+    return x
+
+
 cdef inline int compare_keys(const void* a, const void* b) noexcept nogil:
     cdef uint64_t x = (<const uint64_t*> a)[0]
     cdef uint64_t y = (<const uint64_t*> b)[0]

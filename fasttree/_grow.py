@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 32_768  # samples up to which the engine works on private blocks: half of what 16 bits allow, so that less waits
 BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and no cache line is read often
+ROWS_IN_CACHE = 4_096  # of those columns: what is read for the first of them is there for the others
 ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
 CELLS_AT_ONCE = 2**24
 EXACT_INTEGERS = 2.0**53
@@ -38,6 +39,18 @@ OF_NUMBERS = ("squared_error", "absolute_error", "poisson")  # impurities of num
 
 Floats = npt.NDArray[np.float64]
 AnyTable: TypeAlias = "Table | _Rows | OneFeature"
+
+
+class Bins(NamedTuple):
+    """The values of a continuous feature, a range of them per code."""
+
+    least: Floats  # (n_bins,): the smallest of each
+    most: Floats
+
+    def gap(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """What a cut between the bins of `low` and of `high` separates: the largest value of these, the smallest of those."""
+        below, above = (np.searchsorted(self.least, values, side="right") - 1 for values in (low, high))
+        return self.most[below], self.least[above]
 
 
 class Costs(NamedTuple):
@@ -60,6 +73,7 @@ def grow(
     costs: Costs | None = None,
     rows: npt.NDArray[np.intp] | None = None,
     constraints: Constraints = FREE,
+    bins_of: AnyTable | None = None,
     block_rows: int = BLOCK_ROWS,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
@@ -89,6 +103,8 @@ def grow(
         are values that occur in it, and "very many" categories are many for all its samples.
     constraints : Constraints
         What predictions and paths must keep.
+    bins_of : Table or None
+        Where `limits.max_bins` counts the samples of a bin; None: on all samples of positive weight, also those not in `rows`.
     block_rows : int
         Samples up to which the engine works on private blocks; the tree does not depend on it.
 
@@ -120,7 +136,7 @@ def grow(
         case_weight = None if case_weight is None else case_weight[chosen]
     n_samples = source.n_samples
     weight, unit = fixed_point_weights(sample_weight)
-    encoding, has_missing = _encode(source, recipe, block_rows)
+    encoding, has_missing, bins = _encode(source, whole if bins_of is None else bins_of, recipe, limits, block_rows)
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
@@ -181,10 +197,10 @@ def grow(
     )
     del encoding
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
-    grown["threshold"] = _thresholds(grown, by_threshold, source, whole, recipe)
-    surrogates = _surrogates(grown, source, whole, recipe) if recipe.missing == "surrogate" else None
+    grown["threshold"] = _thresholds(grown, by_threshold, source, whole, recipe, bins)
+    surrogates = _surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
-    cuts = _cuts(grown, source, whole, recipe)
+    cuts = _cuts(grown, source, whole, recipe, bins)
     if costs is not None:
         grown |= _with_weights_as_given(grown, costs)
     task = "classification" if n_classes else "regression"
@@ -322,28 +338,47 @@ def columns(table: AnyTable) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     width = BYTES_AT_ONCE // matrix.itemsize
     block = np.empty((width, matrix.shape[0]), dtype=matrix.dtype)
     for start in range(0, table.n_features, width):
-        several = matrix[:, start : start + width].T
-        block[: len(several)] = several
-        for offset in range(len(several)):
+        n_several = min(width, matrix.shape[1] - start)
+        for row in range(0, len(matrix), ROWS_IN_CACHE):
+            rows = slice(row, row + ROWS_IN_CACHE)
+            block[:n_several, rows] = matrix[rows, start : start + width].T
+        for offset in range(n_several):
             yield start + offset, block[offset]
 
 
-def _encode(table: AnyTable, recipe: Recipe, block_rows: int) -> tuple[_core.Encoding, bool]:
-    """The encoded features, and (asked only where samples may be divided) whether a value is missing."""
+def _encode(
+    table: AnyTable, bins_of: AnyTable, recipe: Recipe, limits: Limits, block_rows: int
+) -> tuple[_core.Encoding, bool, dict[int, Bins]]:
+    """The encoded features, whether a value is missing (asked only where samples may be divided), and the bins of features."""
     encoding = _core.Encoding(table.n_samples, table.n_features, block_rows)
+    binning = None if limits.max_bins is None else _core.Binning(bins_of.n_samples, limits.max_bins)
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
     has_missing = False
+    bins: dict[int, Bins] = {}
     for feature, column in columns(table):
         described = table.schema.features[feature]
-        if described.kind == Kind.CONTINUOUS:
-            if encoding.add_continuous(feature, column, gap):
-                encoding.keep_values(feature, table.column(feature))
-        else:
+        if described.kind != Kind.CONTINUOUS:
             assert described.categories is not None
             encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+        elif binning is not None:
+            codes, edges, *bounds = binning.bin(column if bins_of is table else bins_of.column(feature))
+            bins[feature] = Bins(*bounds)
+            if bins_of is not table:
+                codes = _core.bin_codes(column, edges)
+            _add_bins(encoding, feature, codes, bins[feature], gap)
+        elif encoding.add_continuous(feature, column, gap):
+            encoding.keep_values(feature, table.column(feature))
         if recipe.missing == "fractional" and not has_missing:
             has_missing = bool(np.isnan(column).any() if described.kind == Kind.CONTINUOUS else not column.all())
-    return encoding, has_missing
+    return encoding, has_missing, bins
+
+
+def _add_bins(encoding: _core.Encoding, feature: int, codes: npt.NDArray[Any], bins: Bins, gap: float) -> None:
+    encoding.add_bins(feature, codes, len(bins.least))
+    if (np.diff(bins.least) <= gap).any():
+        # the gap rule goes by the first value of each bin: by code, or by sample where the codes are too many to be counted
+        values = np.append(0.0, bins.least)
+        encoding.keep_values(feature, values if codes.dtype == np.uint8 else values[codes])
 
 
 def _power_of_two_quantum(total: float) -> float:
@@ -444,7 +479,7 @@ def _ranks(values: Floats) -> npt.NDArray[np.uint32]:
 # --- out of the engine
 
 
-def _surrogates(grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe) -> Surrogates:
+def _surrogates(grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe, bins: Mapping[int, Bins]) -> Surrogates:
     """The surrogates of all nodes, which the engine lists in the order of its growth."""
     found, codes, branches = (grown.pop(name) for name in ("surrogates", "surrogate_code", "surrogate_branch"))
     by_threshold = np.flatnonzero(found["low_branch"] >= 0)
@@ -452,7 +487,7 @@ def _surrogates(grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe:
         start=np.arange(len(found) + 1),
         feature=found["feature"],
         kind=np.where(found["low_branch"] >= 0, THRESHOLD, NOMINAL),
-        threshold=_thresholds(found, by_threshold, table, whole, recipe),
+        threshold=_thresholds(found, by_threshold, table, whole, recipe, bins),
         low_branch=found["low_branch"],
         table_start=np.append(0, found["table_stop"]),
         table_code=codes,
@@ -473,14 +508,14 @@ def _critical_value(p_value: float, n_classes: int) -> float:
 
 
 def _cuts(
-    grown: dict[str, Any], table: Table | OneFeature | _Rows, whole: Table | OneFeature | _Rows, recipe: Recipe
+    grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe, bins: Mapping[int, Bins]
 ) -> dict[str, npt.NDArray[Any]]:
     """Where the intervals of nodes meet, as `Tree` has it; empty where there are none."""
     node, low, high = (grown.pop(name) for name in ("cut_node", "cut_low", "cut_high"))
     if not node.size:
         return {}
     in_order_of_growth = {"feature": grown["feature"][node], "row_low": low, "row_high": high}
-    cut = _thresholds(in_order_of_growth, np.arange(node.size), table, whole, recipe)
+    cut = _thresholds(in_order_of_growth, np.arange(node.size), table, whole, recipe, bins)
     sizes = np.bincount(node, minlength=len(grown["kind"]))
     return {"cut_start": np.append(0, np.cumsum(sizes)), "cut": cut[np.argsort(node, kind="stable")]}
 
@@ -491,14 +526,19 @@ def _thresholds(
     table: AnyTable,
     whole: AnyTable,
     recipe: Recipe,
+    bins: Mapping[int, Bins],
 ) -> Floats:
     """Midpoints of the two values that each cut separates; C4.5: the largest value of the whole table up to the midpoint.
 
+    Of a feature in bins the two are of the whole table too, so that every sample is on the side of its bin.
     `by_threshold`: the tests that have one; the others' is NaN.
     """
     thresholds = np.full(len(grown["feature"]), np.nan)
     features = grown["feature"][by_threshold]
     low, high = _cells(table, np.array([grown[side][by_threshold] for side in ("row_low", "row_high")]), features)
+    for feature, at in _by_feature(features) if bins else ():
+        if feature in bins:
+            low[at], high[at] = bins[feature].gap(low[at], high[at])
     thresholds[by_threshold] = midpoints(low, high)
     for feature, at in _by_feature(features) if recipe.release8 else ():
         if table.schema.features[feature].kind == Kind.CONTINUOUS:

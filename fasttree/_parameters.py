@@ -129,7 +129,7 @@ class Reading:
 
 @parameters
 class GrowthLimits:
-    """Where growth stops, and how many features compete."""
+    """Where growth stops, how many features compete, and at how many places each."""
 
     max_depth: int | None = parameter(
         None, (lambda value: value is None or (is_integer(value) and value >= 1), "an integer >= 1, or None for no limit")
@@ -151,6 +151,13 @@ class GrowthLimits:
     min_weight_fraction_leaf: float = parameter(0.0, (lambda value: is_amount(value) and value <= 0.5, "a number in [0, 0.5]"))
     min_impurity_decrease: float = parameter(0.0, AMOUNT)
     min_impurity: float = parameter(0.0, AMOUNT)
+    max_bins: int | None = parameter(
+        None,
+        (
+            lambda value: value is None or (is_integer(value) and 2 <= value <= 65_535),
+            "an integer from 2 to 65,535, or None for every value",
+        ),
+    )
     max_features: float | str | None = parameter(
         None,
         (

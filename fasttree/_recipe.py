@@ -118,6 +118,7 @@ class Limits:
     weight(node) / weight(root) * gain per unit weight must reach it. With `max_leaf_nodes` the nodes of largest weight * gain
     are split first. `merge_p_value` is the probability, were the classes independent of it, of a chi-square as large as that
     which keeps two neighbouring intervals apart (K - 1 degrees of freedom for K classes); at most `max_intervals` are left.
+    A continuous feature of more than `max_bins` values (2 to 65,535) is grown on so many bins of nearly equal counts.
     """
 
     max_depth: int | None = None
@@ -137,6 +138,7 @@ class Limits:
     no_surrogate: str = "majority"  # or "stop": rpart's usesurrogate, 2 or 1
     merge_p_value: float = 0.1
     max_intervals: int | None = None
+    max_bins: int | None = None
     max_features: int | None = None
     seed: int = 0
 

@@ -195,6 +195,9 @@ class TreeClassifier(
         chi-square as large as theirs had at most this probability (Kerber 1992).
     max_intervals : int or None, default=None
         With intervals: most of them at a node.
+    max_bins : int or None, default=None
+        A continuous feature of more values than this, 2 to 65,535, is cut only between so many bins of nearly equal numbers of
+        samples; a value that many samples have is a bin of its own.  None: between any two values.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None
@@ -337,6 +340,9 @@ class TreeRegressor(_ByRecipe, BaseRegressor, ConstraintChoices, LeastGain, Surr
     min_gain : float or None, default=None
         A node is split only by a gain per unit weight larger than this, in the unit of the impurity.  None: any at all where
         categories get a branch each, else every split will do.
+    max_bins : int or None, default=None
+        A continuous feature of more values than this, 2 to 65,535, is cut only between so many bins of nearly equal numbers of
+        samples; a value that many samples have is a bin of its own.  None: between any two values.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None

@@ -104,6 +104,9 @@ class ID3Classifier(BaseClassifier):
     max_split_p_value : float or None, default=None
         A node is split only if the probability, under independence, of classes that depend so much on its branches is at most
         this, by Pearson's chi-square test (Quinlan 1986).  None: no test.
+    max_bins : int or None, default=None
+        A continuous feature of more values than this, 2 to 65,535, is cut only between so many bins of nearly equal numbers of
+        samples; a value that many samples have is a bin of its own.  None: between any two values.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     class_weight : dict, "balanced" or None, default=None
@@ -264,6 +267,9 @@ class C45Classifier(BaseClassifier, LeastGain, WeightLimits, C45Choices):
     max_split_p_value : float or None, default=None
         A node is split only if the probability, under independence, of classes that depend so much on its branches is at most
         this, by Pearson's chi-square test (Quinlan 1986).  None: no test.
+    max_bins : int or None, default=None
+        A continuous feature of more values than this, 2 to 65,535, is cut only between so many bins of nearly equal numbers of
+        samples; a value that many samples have is a bin of its own.  None: between any two values.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     class_weight : dict, "balanced" or None, default=None
@@ -486,6 +492,9 @@ class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, 
     max_split_p_value : float or None, default=None
         A node is split only if the probability, under independence, of classes that depend so much on its branches is at most
         this, by Pearson's chi-square test (Quinlan 1986).  None: no test.
+    max_bins : int or None, default=None
+        A continuous feature of more values than this, 2 to 65,535, is cut only between so many bins of nearly equal numbers of
+        samples; a value that many samples have is a bin of its own.  None: between any two values.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     class_weight : dict, "balanced" or None, default=None
@@ -640,6 +649,9 @@ class CARTRegressor(BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoice
         A node of smaller impurity is a leaf.
     min_gain : float or None, default=None
         A node is split only by a gain per unit weight larger than this, in the unit of the impurity; None: every split will do.
+    max_bins : int or None, default=None
+        A continuous feature of more values than this, 2 to 65,535, is cut only between so many bins of nearly equal numbers of
+        samples; a value that many samples have is a bin of its own.  None: between any two values.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     monotonic_cst : array-like of shape (n_features,), dict or None, default=None

@@ -183,6 +183,9 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
         Least gain of a split times the node's share of the weight of all samples.
     min_impurity : float, default=0.0
         A node of smaller impurity is a leaf.
+    max_bins : int or None, default=None
+        A continuous feature of more values than this, 2 to 65,535, is cut only between so many bins of nearly equal numbers of
+        samples; a value that many samples have is a bin of its own.  None: between any two values.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Number of features that each node draws to choose from; a float is a share of all features.
     categorical_features : list of str or of int, or None, default=None

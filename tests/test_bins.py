@@ -1,17 +1,37 @@
-"""Bins against their definitions, written with NumPy."""
+"""Bins against their definitions, written with NumPy, and trees on bins against trees of tables of codes."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from strategies import CONTINUOUS, SmallTable, limits, tables
+from test_engine_twin import (
+    ANY_GAIN,
+    CLASSIFIERS,
+    COMPLETE,
+    REGRESSORS,
+    RELEASE8,
+    as_nodes,
+    grow_compiled,
+    grow_naive,
+    numbers_of,
+    outline,
+    test_of,
+)
 
-from fasttree import _core
+from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, TreeClassifier, _core, _grow
+from fasttree._recipe import CART_CLASSIFICATION, Limits, Recipe
+from fasttree._table import learn_table
+from fasttree._tree import Tree
 
 BITS = np.finfo(np.float64)
 SPECIAL = [
@@ -234,3 +254,185 @@ def test_codes_rise_with_values_over_the_whole_range_of_doubles():
     codes = _core.bin_codes(values, edges)
     assert (np.diff(codes.astype(int)) >= 0).all()
     assert math.isclose(np.bincount(codes)[1:].mean(), len(values) / 255, rel_tol=0.01)
+
+
+# Trees on bins
+
+INTERVALS = {
+    "intervals": replace(CART_CLASSIFICATION, continuous="intervals", missing="majority"),
+    "intervals, fractional": replace(CART_CLASSIFICATION, continuous="intervals", missing="fractional"),
+}
+SURROGATES = {"surrogates": replace(CART_CLASSIFICATION, missing="surrogate")}
+RECIPES = CLASSIFIERS | COMPLETE | RELEASE8 | INTERVALS | SURROGATES | REGRESSORS
+MAY_REFUSE = [name for name, recipe in RECIPES.items() if recipe.continuous == "refuse"]
+
+
+def table_for(data: st.DataObject, recipe: Recipe, **sizes: Any) -> SmallTable:
+    task = "regression" if recipe.impurity in naive.OF_NUMBERS else "classification"
+    return data.draw(tables(task=task, missing=recipe.missing != "error", **sizes))
+
+
+def as_codes(table: SmallTable, max_bins: int) -> SmallTable:
+    """The table with the numbers of bins in the place of continuous values; samples of weight 0 are left out."""
+    if table.sample_weight is not None:
+        table = table.take(np.flatnonzero(table.sample_weight))
+    columns = [
+        column if kind != CONTINUOUS else code_values(column, max_bins)
+        for column, kind in zip(table.columns, table.kinds, strict=True)
+    ]
+    return replace(table, columns=tuple(columns))
+
+
+def code_values(column: NDArray[Any], max_bins: int) -> NDArray[np.float64]:
+    codes = codes_of(column, _core.bin_edges(column, max_bins)).astype(float)
+    return np.where(codes == 0, np.nan, codes)
+
+
+def structure(tree: Tree) -> list[Any]:
+    """All of a tree but where exactly its thresholds are."""
+    arrays_of = [tree.parent, tree.n_branches, tree.feature, tree.kind, tree.missing, tree.n_samples, tree.value, tree.gain]
+    return [array.tolist() for array in arrays_of]
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name not in MAY_REFUSE])
+@given(data=st.data())
+def test_with_a_bin_for_every_value_the_tree_is_that_without_bins(name, data):
+    recipe = RECIPES[name]
+    table = table_for(data, recipe)
+    bounds = data.draw(limits(min_gain=ANY_GAIN, min_branch_weight=recipe.release8))
+    exact = grow_compiled(table, recipe, bounds)
+    assert grow_compiled(table, recipe, replace(bounds, max_bins=255)) == exact
+    assert grow_compiled(table, recipe, replace(bounds, max_bins=max(2, table.n_samples)), block_rows=3) == exact
+
+
+@pytest.mark.parametrize("name", [name for name in {**CLASSIFIERS, **COMPLETE, **REGRESSORS} if name not in MAY_REFUSE])
+@given(data=st.data(), max_bins=st.integers(2, 6))
+def test_the_tree_on_bins_is_the_slow_tree_of_the_codes(name, data, max_bins):
+    recipe = RECIPES[name]
+    table = table_for(data, recipe)
+    bounds = data.draw(limits(min_gain=ANY_GAIN))
+    compiled = as_nodes(grow_compiled(table, recipe, replace(bounds, max_bins=max_bins)))
+    expected = grow_naive(as_codes(table, max_bins), recipe, bounds)
+    report = "\n".join([f"{recipe}\n{bounds}\n{table!r}", "compiled", *outline(compiled), "expected", *outline(expected)])
+    ours, theirs = naive.breadth_first(compiled), naive.breadth_first(expected)
+    for one, other in zip(ours, theirs, strict=True):
+        assert test_of(replace(one, threshold=0.0)) == test_of(replace(other, threshold=0.0)), report
+        assert numbers_of(one) == pytest.approx(numbers_of(other), rel=1e-9, abs=1e-9), report
+
+
+def continuous_table(n: int, seed: int, *, missing: float = 0.0) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Three columns without ties, one with a heavy value, one of few values."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    X[rng.random(n) < 0.4, 3] = 0.25
+    X[:, 4] = rng.integers(0, 9, n)
+    y = (X[:, 0] * X[:, 1] + X[:, 3] + 0.3 * X[:, 4] + rng.normal(size=n) > 1).astype(np.intp)
+    X[rng.random((n, 5)) < missing] = np.nan
+    return X, y
+
+
+def grow(X: NDArray, y: NDArray, max_bins: int | None, recipe: Recipe = CART_CLASSIFICATION, **choices: Any) -> Tree:
+    bounds = Limits(min_gain=ANY_GAIN, max_bins=max_bins, min_samples_leaf=2)
+    tree = _grow.grow(learn_table(X), y, None, recipe, bounds, n_classes=2, **choices)
+    tree.check()
+    return tree
+
+
+@pytest.mark.parametrize("max_bins", [2, 20, 255, 256, 1000])
+@pytest.mark.parametrize("block_rows", [100, 32_768])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_large_tables_have_the_tree_of_their_codes_and_every_sample_is_where_its_codes_lead(max_bins, block_rows, missing):
+    X, y = continuous_table(6_000, 5, missing=missing)
+    codes = np.column_stack([code_values(column, max_bins) for column in X.T])
+    tree, of_codes = grow(X, y, max_bins, block_rows=block_rows), grow(codes, y, None)
+    assert structure(tree) == structure(of_codes)
+    assert tree.n_leaves > 10
+    assert _grow.walk(tree, learn_table(X)).tolist() == _grow.walk(of_codes, learn_table(codes)).tolist()
+
+
+@pytest.mark.parametrize("max_bins", [2, 30, 400])
+@pytest.mark.parametrize("feature", range(5))
+def test_a_threshold_of_the_root_lies_halfway_between_the_values_next_to_an_edge(max_bins, feature):
+    X, y = continuous_table(3_000, 6)
+    column = X[:, feature]
+    threshold = grow(column[:, None], y, max_bins).threshold[0]
+    values = np.unique(column)
+    low, high = values[values <= threshold].max(), values[values > threshold].min()
+    assert threshold == (low + high) / 2
+    codes = codes_of(np.array([low, high]), _core.bin_edges(column, max_bins))
+    assert codes[1] == codes[0] + 1
+
+
+@pytest.mark.parametrize("max_bins", [20, 255, 700])
+def test_neither_the_order_of_rows_nor_the_layout_changes_a_tree_on_bins(max_bins):
+    X, y = continuous_table(4_000, 7, missing=0.05)
+    reference = grow(X, y, max_bins)
+    order = np.random.default_rng(0).permutation(len(y))
+    assert grow(X[order], y[order], max_bins) == reference
+    assert grow(np.asfortranarray(X), y, max_bins) == reference
+    single = X.astype(np.float32)
+    assert grow(single, y, max_bins) == grow(single.astype(np.float64), y, max_bins)
+
+
+@pytest.mark.parametrize("max_bins", [20, 700])
+@pytest.mark.parametrize("factor", [4.0, 2.0**-40])
+def test_scaling_by_a_power_of_two_scales_the_thresholds(max_bins, factor):
+    X, y = continuous_table(4_000, 8)
+    reference, scaled = grow(X, y, max_bins), grow(X * factor, y, max_bins)
+    assert structure(scaled) == structure(reference)
+    assert scaled.threshold.tolist() == pytest.approx((reference.threshold * factor).tolist(), rel=1e-12, nan_ok=True)
+
+
+def test_samples_that_a_window_leaves_out_count_for_the_bins():
+    X, y = continuous_table(2_000, 9)
+    rows = np.arange(0, 2_000, 3)
+    codes = np.column_stack([code_values(column, 12) for column in X.T])
+    assert structure(grow(X, y, 12, rows=rows)) == structure(grow(codes, y, None, rows=rows))
+
+
+def test_samples_without_weight_do_not_count_for_the_bins():
+    X, y = continuous_table(2_000, 10)
+    weight = (np.random.default_rng(0).random(2_000) < 0.5).astype(float)
+    kept = weight > 0
+    models = [CARTClassifier(max_bins=15).fit(X, y, sample_weight=weight), CARTClassifier(max_bins=15).fit(X[kept], y[kept])]
+    assert models[0].tree_ == models[1].tree_
+
+
+@pytest.mark.parametrize("recipe", [RELEASE8["c4.5"], *INTERVALS.values(), *SURROGATES.values()], ids=str)
+def test_other_splits_on_bins_are_those_of_codes_too(recipe):
+    X, y = continuous_table(1_500, 11, missing=0.05)
+    codes = np.column_stack([code_values(column, 25) for column in X.T])
+    tree, of_codes = grow(X, y, 25, recipe), grow(codes, y, None, recipe)
+    assert structure(tree)[:-1] == structure(of_codes)[:-1]
+    shares, of_code_shares = (_grow.predict_value(one, learn_table(of)) for one, of in ((tree, X), (of_codes, codes)))
+    assert shares.tolist() == of_code_shares.tolist()
+
+
+@pytest.mark.parametrize("estimator", [C45Classifier, CARTClassifier, CARTRegressor, TreeClassifier, C45Rules, ID3Classifier])
+def test_every_estimator_takes_max_bins(estimator):
+    X, y = continuous_table(400, 12)
+    if estimator is ID3Classifier:
+        X = X[:, 4:].astype(int)
+    model = estimator(max_bins=5).fit(X, y)
+    assert model.score(X, y) > 0.2
+    if isinstance(model, C45Rules):
+        return
+    between_bins = 4 * 5 / 2  # pairs of the five bins, of which those between are empty
+    for feature in range(X.shape[1]):
+        thresholds = np.unique(model.tree_.threshold[model.tree_.feature == feature])
+        assert len(thresholds) <= between_bins
+
+
+def test_the_best_competing_split_is_the_split_of_the_tree_on_its_bins():
+    X, y = continuous_table(1_000, 13)
+    model = CARTClassifier(max_bins=9, max_depth=3).fit(X, y)
+    for node in (0, 1, 2):
+        best = model.competing_splits(node, X, y)[0]
+        assert (best.feature, best.threshold) == (model.tree_.feature[node], model.tree_.threshold[node])
+        assert best.gain == pytest.approx(model.tree_.gain[node])
+
+
+@pytest.mark.parametrize("max_bins", [1, 65_536, 2.0, "many"])
+def test_numbers_of_bins_that_cannot_be_are_refused(max_bins):
+    with pytest.raises(ValueError, match=r"max_bins=.*must be an integer from 2 to 65,535, or None for every value"):
+        CARTClassifier(max_bins=max_bins).fit([[1.0], [2.0]], [0, 1])
