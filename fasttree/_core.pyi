@@ -90,6 +90,10 @@ def grow(
     members: npt.NDArray[np.int32] | None,
     pairwise: bool,
 ) -> dict[str, npt.NDArray[Any]]: ...
+def holds_infinity(X: npt.NDArray[Any]) -> bool: ...
+def distinct_integers(
+    values: npt.NDArray[np.int64], widest: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp]] | None: ...
 
 class Walker:
     def __init__(self, tree: Tree) -> None: ...
@@ -162,6 +166,15 @@ def arrivals(
     answer: npt.NDArray[np.float64],
     impurity: int,
     loss_matrix: npt.NDArray[np.float64] | None,
+    out: npt.NDArray[np.float64],
+) -> None: ...
+def midpoints(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], out: npt.NDArray[np.float64]) -> None: ...
+def thresholds(
+    X: npt.NDArray[Any],
+    at: npt.NDArray[np.intp],
+    feature: npt.NDArray[np.int32],
+    row_low: npt.NDArray[np.uint32],
+    row_high: npt.NDArray[np.uint32],
     out: npt.NDArray[np.float64],
 ) -> None: ...
 def raise_thresholds(column: npt.NDArray[Any], thresholds: npt.NDArray[np.float32], out: npt.NDArray[np.float64]) -> None: ...

@@ -9,7 +9,7 @@ _partition, _cells, _walk, _prune.
 """
 
 from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.math cimport INFINITY, ceil, llrint
+from libc.math cimport INFINITY, ceil, isfinite, llrint
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset, strcmp
@@ -49,8 +49,8 @@ from fasttree._surrogate cimport Kept, Surrogates, Target, add_surrogates_of, fr
 from fasttree._twig cimport Few, Shoot, Twig, few_of, search_twig
 from fasttree._types cimport *
 from fasttree._walk cimport (
-    ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Flat, Rows, Step, Steps, add_shares, branch_of, lay_out_steps, number, stops,
-    visit, walk_rows,
+    ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Flat, Rows, Step, Steps, add_shares, branch_of, lay_out_steps, number,
+    state_of_rows, stops, visit, walk_rows,
 )
 
 
@@ -2785,6 +2785,50 @@ cdef Rows rows_of(object X) except *:
 DIVIDED = SEVERAL                  # marks a sample in what `walk` finds
 
 
+def holds_infinity(object X):
+    """Whether a matrix of floats does; NaN is none."""
+    cdef Rows rows = rows_of(X)
+    cdef bint found
+    with nogil:
+        found = state_of_rows(&rows) == INFINITE
+    return found
+
+
+def distinct_integers(const int64_t[:] values, int64_t widest):
+    """Distinct integers, ascending, and the place of each value among them; None if their range exceeds `widest`."""
+    cdef Py_ssize_t n = values.shape[0]
+    cdef Py_ssize_t i
+    cdef int64_t low = values[0]
+    cdef int64_t high = values[0]
+    cdef int64_t n_distinct = 0
+    for i in range(n):
+        low = min(low, values[i])
+        high = max(high, values[i])
+    if <uint64_t> high - <uint64_t> low > <uint64_t> widest:
+        return None
+    cdef Py_ssize_t* rank = <Py_ssize_t*> calloc(high - low + 1, sizeof(Py_ssize_t))
+    if rank == NULL:
+        raise MemoryError
+    places = np.empty(n, np.intp)
+    cdef Py_ssize_t* place = <Py_ssize_t*> memory_of(places)
+    for i in range(n):
+        rank[values[i] - low] = 1
+    for i in range(high - low + 1):
+        n_distinct += rank[i]
+    distinct = np.empty(n_distinct, I8)
+    cdef int64_t* value = <int64_t*> memory_of(distinct)
+    n_distinct = 0
+    for i in range(high - low + 1):
+        if rank[i]:
+            value[n_distinct] = low + i
+            rank[i] = n_distinct
+            n_distinct += 1
+    for i in range(n):
+        place[i] = rank[values[i] - low]
+    free(rank)
+    return distinct, places
+
+
 def walk(object tree, object X, int32_t[::1] out):
     """Leaf of every row of X (codes as floats, missing = NaN); DIVIDED for one that reaches several.  Returns how many do."""
     cdef Walker walker = tree.walker
@@ -3244,6 +3288,35 @@ def arrivals(
                 if t.first_child[node] >= 0 and stops(t, &rows, row, node):
                     out[node, 3] += part * loss
                     out[node, 4] += part * loss * loss
+
+
+cdef inline double midpoint(double low, double high) noexcept nogil:
+    """A t with low <= t < high, halfway where there is one; never -0.0: which of two equal zeros comes first must not show."""
+    cdef double middle = low + (high - low) / 2
+    if not isfinite(middle):
+        middle = low / 2 + high / 2
+    return (middle if low <= middle < high else low) + 0.0
+
+
+def midpoints(const double[:] low, const double[:] high, double[::1] out):
+    """out[i] = a number between low[i] and high[i]; less than it unless the two are equal."""
+    cdef Py_ssize_t i
+    for i in range(out.shape[0]):
+        out[i] = midpoint(low[i], high[i])
+
+
+def thresholds(
+    object X, const Py_ssize_t[::1] at, const int32_t[:] feature, const uint32_t[:] row_low, const uint32_t[:] row_high,
+    double[::1] out,
+):
+    """out[i] = the midpoint of the values of feature[i] in two rows, for the entries `at`."""
+    cdef Rows rows = rows_of(X)
+    cdef Py_ssize_t k
+    cdef Py_ssize_t i
+    with nogil:
+        for k in range(at.shape[0]):
+            i = at[k]
+            out[i] = midpoint(number(&rows, row_low[i], feature[i]), number(&rows, row_high[i], feature[i]))
 
 
 def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double[::1] out):

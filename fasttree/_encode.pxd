@@ -49,6 +49,21 @@ cdef inline int compare_keys(const void* a, const void* b) noexcept nogil:
     return (x > y) - (x < y)
 
 
+cdef inline void sort_keys(uint64_t* keys, int32_t n) noexcept nogil:
+    cdef int32_t i, j
+    cdef uint64_t key
+    if n > 64:
+        qsort(keys, n, sizeof(uint64_t), compare_keys)
+        return
+    for i in range(1, n):
+        key = keys[i]
+        j = i
+        while j > 0 and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+
+
 cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t* codes, uint64_t* distinct) noexcept nogil:
     """Codes 1, 2, ... of a column with at most FEW distinct values, in ascending order; their number, or -1 if there are more."""
     cdef uint64_t keys[1024]
@@ -81,7 +96,7 @@ cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t*
                 break
             slot = slot + 1 if slot < 1022 else 0
         slots[i] = slot
-    qsort(distinct, found, sizeof(uint64_t), compare_keys)
+    sort_keys(distinct, found)
     for j in range(found):
         key = keys[slot_of[j]]
         low = 0

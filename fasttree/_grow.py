@@ -534,16 +534,16 @@ def _thresholds(
     `by_threshold`: the tests that have one; the others' is NaN.
     """
     thresholds = np.full(len(grown["feature"]), np.nan)
+    if table.matrix is not None and not recipe.release8:
+        _core.thresholds(table.matrix, by_threshold, grown["feature"], grown["row_low"], grown["row_high"], thresholds)
+        return thresholds
     features = grown["feature"][by_threshold]
     low, high = _cells(table, np.array([grown[side][by_threshold] for side in ("row_low", "row_high")]), features)
-    for feature, at in _by_feature(features) if bins else ():
-        if feature in bins:
-            low[at], high[at] = bins[feature].gap(low[at], high[at])
-    thresholds[by_threshold] = midpoints(low, high)
+    between = midpoints(low, high)
     for feature, at in _by_feature(features) if recipe.release8 else ():
         if table.schema.features[feature].kind == Kind.CONTINUOUS:
-            thresholds[by_threshold[at]] = _values_up_to_midpoints(whole.column(feature), low[at], high[at])
-    thresholds += 0.0  # no -0.0: which of two equal zeros stands first in a column must not show
+            between[at] = _values_up_to_midpoints(whole.column(feature), low[at], high[at])
+    thresholds[by_threshold] = between
     return thresholds
 
 
@@ -577,18 +577,14 @@ def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats)
     _core.raise_thresholds(column, ordered, raised)
     thresholds = low.copy()
     thresholds[separable] = raised[inverse]
-    return thresholds
+    return thresholds + 0.0  # no -0.0, as of midpoints
 
 
 def midpoints(low: Floats, high: Floats) -> Floats:
-    """A double t with low <= t < high, halfway where there is one."""
-    with np.errstate(over="ignore"):
-        middle = low + (high - low) / 2
-    good = (low <= middle) & (middle < high)
-    if good.all():
-        return middle
-    middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
-    return np.where((middle >= high) | (middle < low), low, middle)
+    """Doubles t with low <= t < high, halfway where there is one; not -0.0."""
+    between = np.empty(len(low))
+    _core.midpoints(low, high, between)
+    return between
 
 
 def _with_weights_as_given(grown: dict[str, Any], costs: Costs) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from . import _checks
+from . import _checks, _core
 
 Array: TypeAlias = npt.NDArray[Any]
 Category: TypeAlias = str | int | float | bool
@@ -131,14 +131,10 @@ Cells: TypeAlias = Numbers | Labels
 
 def _distinct(values: Array) -> tuple[Array, Array]:
     """Sorted distinct values and every value's position among them; linear for integers of a small range."""
-    if values.dtype.kind in "iu" and len(values):
-        low, high = int(values.min()), int(values.max())
-        if high - low <= max(len(values), 1000) and high < 2**63:
-            offsets = values.astype(np.int64) - low
-            present = np.zeros(high - low + 1, dtype=bool)
-            present[offsets] = True
-            rank = np.cumsum(present) - 1
-            return (np.flatnonzero(present) + low).astype(values.dtype), rank[offsets]
+    if values.dtype.kind in "iu" and values.dtype != np.uint64 and len(values):
+        found = _core.distinct_integers(values.astype(np.int64, copy=False), max(len(values), 1000))
+        if found is not None:
+            return found[0].astype(values.dtype, copy=False), found[1]
     distinct, positions = np.unique(values, return_inverse=True)
     return distinct, positions
 
@@ -604,12 +600,7 @@ def _check_finite(values: Array, name: str, first_row: int) -> None:
 
 
 def _check_finite_matrix(values: Array, schema: Schema, first_row: int) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return
-    lines = values.T if values.flags.f_contiguous else values  # in the order of memory, a few at a time
-    step = 2**16 // lines.shape[1] + 1
-    if any(np.isinf(lines[start : start + step]).any() for start in range(0, len(lines), step)):
+    if _core.holds_infinity(values):
         for j, feature in enumerate(schema.features):
             _check_finite(values[:, j], feature.name, first_row)
 

@@ -45,6 +45,9 @@ ARRAYS: dict[str, tuple[type[np.generic], int]] = {
     "impurity": (np.float64, 1),
     "gain": (np.float64, 1),
 }
+_NATIVE: dict[type[np.generic], np.dtype[Any]] = {
+    dtype: np.dtype(dtype) for dtype in (np.uint8, np.int32, np.uint32, np.int64, np.float64)
+}
 EQUAL_LOSSES = 1e-12  # relative: of classes whose expected losses are so close the first is the answer
 # float64 (n,), or None where a tree does not have them
 OPTIONAL_ARRAYS = ("estimated_errors", "lower", "upper")
@@ -679,7 +682,7 @@ def best_classes(value: npt.NDArray[np.float64], loss: npt.NDArray[np.float64] |
 
 
 def _read_only(name: str, given: npt.ArrayLike, dtype: type[np.generic], n_dimensions: int) -> npt.NDArray[Any]:
-    if type(given) is np.ndarray and given.dtype == dtype and given.ndim == n_dimensions and given.flags.c_contiguous:
+    if type(given) is np.ndarray and given.dtype is _NATIVE[dtype] and given.ndim == n_dimensions and given.flags.c_contiguous:
         given.setflags(write=False)
         return given
     array = np.asarray(given)

@@ -304,6 +304,23 @@ cdef inline State state_of(const Rows* X, const real_t* first, Py_ssize_t n) noe
     return state
 
 
+cdef inline State state_of_rows(const Rows* X) noexcept nogil:
+    """The worst of all rows."""
+    cdef State state = FINITE
+    cdef State here
+    cdef Py_ssize_t n
+    cdef Py_ssize_t start = 0
+    while start < X.n and state != INFINITE:
+        n = min(<Py_ssize_t> BLOCK, X.n - start)
+        if X.single:
+            here = state_of(X, cell_at(<const float*> X.data, start * X.row_stride), n)
+        else:
+            here = state_of(X, cell_at(<const double*> X.data, start * X.row_stride), n)
+        state = max(state, here)
+        start += n
+    return state
+
+
 cdef inline int64_t walk_typed(
     const Steps* s, const Rows* X, const real_t* first, State refused, int32_t* out,
 ) noexcept nogil:

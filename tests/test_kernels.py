@@ -162,6 +162,41 @@ def test_a_midpoint_lies_halfway(low, high):
     assert middle == pytest.approx(low / 2 + high / 2, abs=max(abs(low), abs(high)) * 1e-15 + 1e-323)
 
 
+@given(
+    low=st.sampled_from([-(2**63), -3, 0, 2**40, 2**63 - 30]),
+    offsets=st.lists(st.integers(0, 29), min_size=1),
+    widest=st.sampled_from([10, 29]),
+    step=st.sampled_from([1, -1, 2]),
+)
+def test_distinct_integers_of_a_small_range_are_those_of_numpy(low, offsets, widest, step):
+    values = np.array([low + offset for offset in offsets], dtype=np.int64)[::step]
+    found = _core.distinct_integers(values, widest)
+    if int(values.max()) - int(values.min()) > widest:
+        assert found is None
+    else:
+        assert found is not None
+        assert [part.tolist() for part in found] == [part.tolist() for part in np.unique(values, return_inverse=True)]
+
+
+def test_a_range_of_integers_that_no_64_bits_hold_is_not_small():
+    assert _core.distinct_integers(np.array([-(2**63), 2**63 - 1]), 2**62) is None
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_infinity_is_told_from_every_other_number(dtype, order):
+    largest = np.finfo(dtype).max
+    numbers = np.array([0.0, -0.0, np.nan, -np.nan, largest, -largest, np.finfo(dtype).smallest_subnormal] * 100, dtype=dtype)
+    for X in (numbers.reshape(-1, 7), numbers.reshape(-1, 7)[::3, ::-2], numbers[numbers == numbers].reshape(-1, 5)):
+        X = np.array(X, order=order)
+        assert not _core.holds_infinity(X)
+        for infinite in (np.inf, -np.inf):
+            for row, column in ((0, 0), (len(X) // 2, 1), (-1, -1)):
+                holding = X.copy(order="K")
+                holding[row, column] = infinite
+                assert _core.holds_infinity(holding)
+
+
 # Walks
 
 
