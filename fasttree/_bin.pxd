@@ -456,8 +456,8 @@ cdef inline int32_t place_edges(
             in_gap += pieces.at[i].count
             continue
         if in_gap or (open_ends and (i == pieces.n or pieces.at[i].upper - edges[n_bins] > 1)):
-            wanted = (in_gap * bins_left + samples_left // 2) // max(samples_left, 1)
-            wanted = max(min(wanted, bins_left - gaps_left + 1), 1)
+            # one, and a part of those that are left when every gap has one
+            wanted = 1 + (in_gap * (bins_left - gaps_left) + samples_left // 2) // max(samples_left, 1)
             wanted = cut_gap(pieces.at + start, i - start, in_gap, wanted, pieces.at[i].upper - 1 if heavy else last,
                              edges + n_bins + 1)
             n_bins += <int32_t> wanted
