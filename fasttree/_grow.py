@@ -534,11 +534,14 @@ def _thresholds(
     `by_threshold`: the tests that have one; the others' is NaN.
     """
     thresholds = np.full(len(grown["feature"]), np.nan)
-    if table.matrix is not None and not recipe.release8:
+    if table.matrix is not None and not recipe.release8 and not bins:
         _core.thresholds(table.matrix, by_threshold, grown["feature"], grown["row_low"], grown["row_high"], thresholds)
         return thresholds
     features = grown["feature"][by_threshold]
     low, high = _cells(table, np.array([grown[side][by_threshold] for side in ("row_low", "row_high")]), features)
+    for feature, at in _by_feature(features) if bins else ():
+        if feature in bins:
+            low[at], high[at] = bins[feature].gap(low[at], high[at])
     between = midpoints(low, high)
     for feature, at in _by_feature(features) if recipe.release8 else ():
         if table.schema.features[feature].kind == Kind.CONTINUOUS:
