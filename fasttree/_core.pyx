@@ -27,7 +27,7 @@ from fasttree._count cimport (
     add_sample, category_of, count_cells, count_codes, groups_from_counts, groups_from_list, other_cells,
 )
 from fasttree._encode cimport encode_few, float_of, list_column, sort_records, value_of
-from fasttree._glance cimport Glance, expect, is_of_interest, start_glances
+from fasttree._glance cimport Glance, counts_are_of_interest, expect, list_is_of_interest, start_glances
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._median cimport (
     NO_PART, find_medians, gain_of_parts, lay_out_codes, lay_out_list, median_of_part, rank_targets,
@@ -37,7 +37,9 @@ from fasttree._memory cimport (
     allow, can_shrink, carve, free_arena, free_list, new_list, pad, renew, reserve, resize, shrink_list,
 )
 from fasttree._merge cimport Merge, merge_groups
-from fasttree._partition cimport list_from_codes, partition_one, partition_parts, partition_two, set_part, spread_weight
+from fasttree._partition cimport (
+    divide_rows, list_from_codes, partition_one, partition_parts, partition_two, set_part, spread_weight,
+)
 from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
 from fasttree._rules cimport (
     BATCH, FEW_RULES, WORDS_OF_RANDOM, Conditions, Confidence, Cover, Draft, Edges, Failures, Field, Ordered, Random, Record,
@@ -731,6 +733,51 @@ cdef void total_of_groups(const Problem* p, const Scratch* s, int64_t q, Totals*
             totals.counts[k] += s.group_stat[g * p.width + k]
 
 
+cdef void side_by_list(
+    const entry_t* entries, int64_t n, int64_t at, uint8_t lost_side, uint8_t* side, uint32_t* low, uint32_t* high,
+) noexcept nogil:
+    """Write the side of every row of a list that a threshold divides after entry `at`."""
+    cdef int64_t i = 0
+    low[0] = row_of(entries[at])
+    high[0] = row_of(entries[at + 1])
+    while code_of(entries[i]) == 0:
+        side[row_of(entries[i])] = lost_side
+        i += 1
+    for i in range(i, at + 1):
+        side[row_of(entries[i])] = 0
+    for i in range(at + 1, n):
+        side[row_of(entries[i])] = 1
+
+
+cdef void side_by_code(
+    const uint8_t* codes, const uint32_t* rows, int64_t n, int64_t at, uint8_t lost_side, uint8_t* side, uint32_t* low,
+    uint32_t* high,
+) noexcept nogil:
+    """The same by code: codes up to `at` are below the threshold."""
+    cdef uint8_t side_of[256]
+    cdef uint8_t low_code = 0
+    cdef uint8_t high_code = 255
+    cdef uint8_t code, below
+    cdef int64_t i
+    memset(side_of, 0, at + 1)
+    memset(side_of + at + 1, 1, 255 - at)
+    side_of[0] = lost_side
+    for i in range(n):
+        code = codes[rows[i]]
+        side[rows[i]] = side_of[code]
+        below = 255 if code <= at else 0
+        low_code = max(low_code, code & below)
+        high_code = min(high_code, code | below)
+    i = 0
+    while codes[rows[i]] != low_code:
+        i += 1
+    low[0] = rows[i]
+    i = 0
+    while codes[rows[i]] != high_code:
+        i += 1
+    high[0] = rows[i]
+
+
 cdef int64_t assign_branches(
     const Problem* p, const Block* block, Scratch* s, const Cut* cut, const Active* active,
     const char* base, const uint32_t* rows, int64_t n, uint32_t lost_branch, bint two, entry_t typed,
@@ -751,6 +798,12 @@ cdef int64_t assign_branches(
     cdef Totals lost
     cdef Totals known
     cdef Merge merged
+    if cut.form == THRESHOLD_CUT and two:
+        if active.listed:
+            side_by_list(entries, n, cut.at, <uint8_t> lost_branch, s.side, low, high)
+        else:
+            side_by_code(codes, rows, n, cut.at, <uint8_t> lost_branch, s.side, low, high)
+        return 0
     if cut.form == THRESHOLD_CUT or cut.form == KNOWN_CUT:
         if active.listed and cut.form == THRESHOLD_CUT:
             low[0] = row_of(entries[cut.at])
@@ -1216,15 +1269,9 @@ cdef void partition_rows(
     cdef Scratch* s = w.scratch
     cdef Child* child
     cdef int64_t i, b, c
-    cdef uint32_t* outs[2]
     if two and p.cells:
-        # a closed child's rows too: they are what its sibling's are told from
-        for b in range(2):
-            outs[b] = <uint32_t*> (data + w.children[b].rows_at)
-        for i in range(n):
-            b = s.side[rows[i]]
-            outs[b][0] = rows[i]
-            outs[b] += 1
+        # a closed child's rows too: its sibling's counts are what they leave
+        divide_rows(rows, n, s.side, <uint32_t*> (data + w.children[0].rows_at), <uint32_t*> (data + w.children[1].rows_at))
         return
     for b in range(n_children):
         w.children[b].filled = 0
@@ -1433,16 +1480,19 @@ cdef int open_children(
         child.region = top
         child.actives_at = top
         child.rows_at = top + pad(node.n_active * sizeof(Active))
-        child.cursor = child.rows_at + pad(child.totals.n * sizeof(uint32_t))
+        child.cursor = child.rows_at + pad((child.totals.n + 1) * sizeof(uint32_t))
         top = child.cursor
         if not loose and child.open:
             # a partition may write one entry past the end of a list
             top += pad((child.totals.n * node.n_active + 1) * entry_size) + p.cells
             if p.glances:
-                child.glance.share = s.shares + b * block.n
+                child.glance.share = s.shares + b * (block.n + 1)
                 child.glance.step = s.steps + b * p.width
+                child.glance.cross = s.crosses + b * p.width
+                child.glance.total = s.class_totals + b * p.width
                 start_glances(p, &child.totals, &child.glance)
-    if reserve(arena, top):
+    # if more is needed, at once what the other arena has: what stays untouched costs nothing, and nothing need move again
+    if top > arena.size and reserve(arena, max(top, w.arenas[node.depth % 2].size)):
         return -1
     partition_rows(p, w, rows, node.n, x.n_children, x.two, arena.data)
     if x.n_spread:
@@ -1539,7 +1589,8 @@ cdef void count_two_ways(
 
 
 cdef void receive_feature(
-    const Problem* p, const Block* block, Work* w, int64_t b, Active made, char* data, char* lists, bint loose, bint counted, entry_t typed,
+    const Problem* p, const Block* block, Work* w, int64_t b, Active made, char* data, char* lists, bint loose, bint counted,
+    entry_t typed,
 ) noexcept nogil:
     """Give child b a feature of its parent, unless it no longer varies; a lazy search scans it at once, while it is warm.
 
@@ -1548,7 +1599,7 @@ cdef void receive_feature(
     cdef Scratch* s = w.scratch
     cdef Child* child = &w.children[b]
     cdef const uint32_t* rows = <const uint32_t*> (data + child.rows_at)
-    cdef const entry_t* entries
+    cdef const entry_t* entries = NULL
     cdef Cut* cuts = s.cuts if b == 0 else s.cuts_two
     cdef Cut found
     cdef bint constant = False
@@ -1565,10 +1616,13 @@ cdef void receive_feature(
         entries = <const entry_t*> (lists + child.cursor)
         constant = code_of(entries[0]) == code_of(entries[child.totals.n - 1])
     if entry_t is uint32_t:
-        ruled_out = (
-            child.glance.least > 0 and made.listed and code_of(entries[0]) and form_of(p, made.feature) == ORDERED
-            and not is_of_interest(p, block, s, &child.glance, entries, child.totals.n)
-        )
+        if child.glance.least > 0 and form_of(p, made.feature) == ORDERED:
+            if made.listed:
+                ruled_out = code_of(entries[0]) and not list_is_of_interest(
+                    p, block, s, &child.glance, entries, child.totals.n)
+            elif counted:
+                ruled_out = not counts_are_of_interest(
+                    p, s, &child.glance, <const uint32_t*> (lists + made.at), p.n_codes[made.feature], child.totals.n)
     if p.lazy and child.scans and not constant and not ruled_out:
         found = scan_feature(p, block, s, &child.totals, &made, lists, rows, typed, -INFINITY, &constant)
         if found.form != NO_CUT:
@@ -2053,7 +2107,7 @@ cdef int shrink(
     cdef uint32_t i, row, code, dense
     cdef size_t here, there
     cdef int32_t a, f
-    cdef const entry_t* entries
+    cdef const entry_t* entries = NULL
     cdef uint32_t* out
     cdef uint8_t* codes
     cdef const uint8_t* wide_codes
@@ -2159,8 +2213,10 @@ cdef void carve_scratch(
     s.following = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
     s.preceding = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
     s.stamp = <int32_t*> carve(cursor, g * 4 if intervals else 0, measuring)
-    s.shares = <float*> carve(cursor, 2 * n * 4 if p.glances else 0, measuring)
+    s.shares = <float*> carve(cursor, 2 * (n + 1) * 4 if p.glances else 0, measuring)
     s.steps = <int32_t*> carve(cursor, 2 * width * 4 if p.glances else 0, measuring)
+    s.crosses = <int64_t*> carve(cursor, 2 * width * 8 if p.glances else 0, measuring)
+    s.class_totals = <float*> carve(cursor, 2 * width * 4 if p.glances else 0, measuring)
     s.twig_entries = <uint32_t*> carve(cursor, d * TWIG * 4 if p.twigs else 0, measuring)
     s.twig_features = <int32_t*> carve(cursor, d * 4 if p.twigs else 0, measuring)
     s.twig_gains = <double*> carve(cursor, d * 8 if p.twigs else 0, measuring)

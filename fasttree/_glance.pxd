@@ -1,24 +1,26 @@
-"""A glance at a sorted list: can a threshold along it gain enough to matter?  Header only.
+"""A glance at a sorted list, or at counts by code: can a threshold gain enough to matter?  Header only.
 
-Most features of a node lose to one that was searched before.  To know that takes no exact gains.  Of unweighted samples with a
-numeric target, or of two classes, the gain of a cut is proportional to
+Most features of a node lose to one that was searched before.  To know that takes no exact gains.  Of samples that count 1, the
+gain of a cut in squared error or in the Gini index is proportional to
 
-    (n left - total n_left)^2 / (n_left n_right)
+    sum over k of (n left_k - total_k n_left)^2 / (n_left n_right)
 
-with `left` the sum of the targets on the left, or the samples of one of the classes.  What is squared is a running sum, and its
-divisor depends on the position alone.  Single precision bounds it, with room for its rounding: a feature that a glance rules out
-would not have been chosen.
+with `left_k` the samples of class k on the left, or of one numeric target the sum.  The divisor depends on the position alone,
+and the numerator follows from running sums of integers: of two classes both terms are equal, and the sum is one in which each
+sample counts n x (is it of that class) - total.  Single precision bounds the quotient, with room for its rounding: a feature
+that a glance rules out would not have been chosen.
 """
 
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
 
-from fasttree._types cimport CHUNK, LINEAR, Block, Problem, Scratch, Totals
+from fasttree._types cimport CHUNK, Block, Problem, Scratch, Totals
 
 
 cdef extern from *:
     """
-    /* The largest sums[j]^2 x share[j] where the next entry has another code: loops that the compiler makes vectors of. */
+    /* The largest quotient where the next entry has another code: loops that the compiler makes vectors of. */
     static float fasttree_largest_of_counts(const uint32_t *entries, const int32_t *sums, const float *share, int64_t m)
     {
         float largest = 0;
@@ -26,9 +28,9 @@ cdef extern from *:
         #pragma omp simd reduction(max:largest)
         for (j = 0; j < m; j++) {
             float sum = (float) sums[j];
-            float square = sum * sum * share[j];
-            square = (entries[j] ^ entries[j + 1]) >> 16 ? square : 0;
-            largest = square > largest ? square : largest;
+            float quotient = sum * sum * share[j];
+            quotient = (entries[j] ^ entries[j + 1]) >> 16 ? quotient : 0;
+            largest = quotient > largest ? quotient : largest;
         }
         return largest;
     }
@@ -38,69 +40,162 @@ cdef extern from *:
         int64_t j;
         #pragma omp simd reduction(max:largest)
         for (j = 0; j < m; j++) {
-            float square = sums[j] * sums[j] * share[j];
-            square = (entries[j] ^ entries[j + 1]) >> 16 ? square : 0;
-            largest = square > largest ? square : largest;
+            float quotient = sums[j] * sums[j] * share[j];
+            quotient = (entries[j] ^ entries[j + 1]) >> 16 ? quotient : 0;
+            largest = quotient > largest ? quotient : largest;
         }
         return largest;
+    }
+    static float fasttree_largest_of_squares(const uint32_t *entries, const float *squares, const float *share, int64_t m)
+    {
+        float largest = 0;
+        int64_t j;
+        #pragma omp simd reduction(max:largest)
+        for (j = 0; j < m; j++) {
+            float quotient = squares[j] * share[j];
+            quotient = (entries[j] ^ entries[j + 1]) >> 16 ? quotient : 0;
+            largest = quotient > largest ? quotient : largest;
+        }
+        return largest;
+    }
+    /* Move the samples of a code to the left; returns how many they are. */
+    static int32_t fasttree_move_code(const uint32_t *cells, int32_t *left, int64_t width)
+    {
+        int32_t moved = 0;
+        int64_t k;
+        #pragma omp simd reduction(+:moved)
+        for (k = 0; k < width; k++) {
+            left[k] += (int32_t) cells[k];
+            moved += (int32_t) cells[k];
+        }
+        return moved;
+    }
+    static float fasttree_square_of(const int32_t *left, const float *total, int64_t width, float n, float n_left)
+    {
+        float square = 0;
+        int64_t k;
+        #pragma omp simd reduction(+:square)
+        for (k = 0; k < width; k++) {
+            float d = n * (float) left[k] - total[k] * n_left;
+            square += d * d;
+        }
+        return square;
     }
     """
     float largest_of_counts "fasttree_largest_of_counts"(
         const uint32_t* entries, const int32_t* sums, const float* share, int64_t m) noexcept nogil
     float largest_of_sums "fasttree_largest_of_sums"(
         const uint32_t* entries, const float* sums, const float* share, int64_t m) noexcept nogil
+    float largest_of_squares "fasttree_largest_of_squares"(
+        const uint32_t* entries, const float* squares, const float* share, int64_t m) noexcept nogil
+    int32_t move_code "fasttree_move_code"(const uint32_t* cells, int32_t* left, int64_t width) noexcept nogil
+    float square_of "fasttree_square_of"(
+        const int32_t* left, const float* total, int64_t width, float n, float n_left) noexcept nogil
+
+
+cdef enum:
+    MOST_TO_GLANCE_AT = 32768      # samples: fourth powers of their number stay within 64 bits
+    LANES = 4                      # counts of 16 bits in a word
 
 
 cdef struct Glance:            # what it needs to know of a node
     bint possible
-    float least                # squares below this gain too little
-    float* share               # by samples on the left: 1 / (left x right)
-    int32_t* step              # by class: what a sample adds to n left - total n_left
+    int32_t n_present          # classes that occur
+    float least                # smaller quotients gain too little
+    float* share               # by samples on the left: 1 / (left x right), or 0
+    int32_t* step              # two classes: what a sample of each adds to n left - total n_left; several: its bits in a word
+    int64_t* cross             # several classes, by class: 2 n total - sum of total^2
+    float* total               # by class
     int64_t mean               # of numeric targets, rounded down; they are summed less this
-    double scale               # gain of a square
-    double slack               # what leaving out the rest of the mean can change in the root of a square
+    double scale               # gain of a quotient
+    double slack               # what rounding, of the mean or in single precision, can change in the root of a quotient
 
 
 cdef inline void start_glances(const Problem* p, const Totals* totals, Glance* g) noexcept nogil:
-    """Get ready for the lists of a node of at most 65,535 samples.  Rules nothing out before `expect` was told a gain."""
+    """Get ready for the features of a node.  Rules nothing out before `expect` was told a gain."""
     cdef int64_t n = totals.n
-    cdef int32_t other = -1
+    cdef int64_t squares = 0
+    cdef int32_t first = -1
     cdef int32_t last = -1
-    cdef int32_t k
-    cdef int32_t i, size
-    g.possible = False
+    cdef int32_t i, k, size
+    g.n_present = 0
     g.least = 0
-    if p.n_classes:
-        for k in range(p.n_classes):
-            g.step[k] = 0
-            if totals.counts[k]:
-                if other >= 0:
-                    return                 # a third class
-                other = last
-                last = k
-        g.step[last] = <int32_t> (n - totals.counts[last])
-        g.step[other] = <int32_t> -totals.counts[last]
-        g.scale = 2.0 * p.unit / <double> n
-        g.slack = 0
-    else:
+    g.slack = 0
+    g.possible = n <= MOST_TO_GLANCE_AT
+    if not g.possible:
+        return
+    if p.n_classes == 0:
         g.mean = totals.sum // n
         g.scale = p.y_unit[0] * p.y_unit[0] * <double> n / p.unit
         g.slack = sqrt(<double> n)
-    g.possible = True
+    for k in range(p.n_classes):
+        g.total[k] = <float> totals.counts[k]
+        g.step[k] = 16 * g.n_present
+        if totals.counts[k]:
+            first, last = last, k
+            g.n_present += 1
+            squares += totals.counts[k] * totals.counts[k]
+    if p.n_classes:
+        g.scale = p.unit / <double> n
+        g.slack = 2.4e-7 * <double> n * sqrt(<double> n)
+    if g.n_present == 2:
+        g.scale *= 2
+        g.step[first] = <int32_t> -totals.counts[last]
+        g.step[last] = <int32_t> (n - totals.counts[last])
+    elif g.n_present > 2:
+        for k in range(p.n_classes):
+            g.cross[k] = 2 * n * totals.counts[k] - squares
     size = <int32_t> n
+    g.share[0] = 0
+    g.share[size] = 0
     for i in range(1, size):
         g.share[i] = <float> 1.0 / (<float> i * <float> (size - i))
 
 
 cdef inline void expect(Glance* g, double gain) noexcept nogil:
-    """From now on a list is of interest only if it can gain so much."""
+    """From now on a feature is of interest only if it can gain so much."""
     cdef double root
     if g.possible and gain > 0:
         root = sqrt(gain / g.scale) * (1 - 1e-6) - g.slack
         g.least = <float> (root * root * (1 - 1e-6)) if root > 0 else 0
 
 
-cdef inline bint is_of_interest(
+cdef inline void squares_along(
+    const Block* block, Scratch* s, const Glance* g, const uint32_t* entries, int64_t n, int64_t start, int64_t m,
+    int64_t* moved, int64_t* crossed, uint64_t* word, float* out,
+) noexcept nogil:
+    """Numerators of m cuts from `start` on: n^2 sum left^2 - n_left (2 n sum left total - n_left sum total^2).
+
+    Counts of few classes stand in the lanes of a word, others in s.left: a count in memory must be stored before it is read.
+    """
+    cdef const uint16_t* label = block.label
+    cdef const int32_t* lane = g.step
+    cdef int64_t squares = moved[0]
+    cdef int64_t cross = crossed[0]
+    cdef uint64_t counts = word[0]
+    cdef int64_t square_of_n = n * n
+    cdef int64_t j
+    cdef uint32_t k
+    if g.n_present <= LANES:
+        for j in range(m):
+            k = label[entries[start + j] & 0xFFFF]
+            squares += 2 * <int64_t> ((counts >> lane[k]) & 0xFFFF) + 1
+            counts += <uint64_t> 1 << lane[k]
+            cross += g.cross[k]
+            out[j] = <float> (square_of_n * squares - (start + j + 1) * cross)
+    else:
+        for j in range(m):
+            k = label[entries[start + j] & 0xFFFF]
+            squares += 2 * s.left[k] + 1
+            s.left[k] += 1
+            cross += g.cross[k]
+            out[j] = <float> (square_of_n * squares - (start + j + 1) * cross)
+    moved[0] = squares
+    crossed[0] = cross
+    word[0] = counts
+
+
+cdef inline bint list_is_of_interest(
     const Problem* p, const Block* block, Scratch* s, const Glance* g, const uint32_t* entries, int64_t n,
 ) noexcept nogil:
     """False: no threshold along this list, which has no missing values, gains what is expected."""
@@ -111,17 +206,24 @@ cdef inline bint is_of_interest(
     cdef float* sums = <float*> s.a
     cdef int64_t mean = g.mean
     cdef int64_t sum = 0
+    cdef int64_t squares = 0
+    cdef uint64_t word = 0
     cdef int32_t count = 0
     cdef int64_t i = 0
     cdef int64_t m, j
     cdef float largest
+    if g.n_present > LANES:
+        memset(s.left, 0, p.n_classes * sizeof(int64_t))
     while i < n - 1:
         m = min(n - 1 - i, CHUNK)
-        if p.n_classes:
+        if g.n_present == 2:
             for j in range(m):
                 count += step[label[entries[i + j] & 0xFFFF]]
                 counts[j] = count
             largest = largest_of_counts(entries + i, counts, g.share + i + 1, m)
+        elif g.n_present:
+            squares_along(block, s, g, entries, n, i, m, &squares, &sum, &word, sums)
+            largest = largest_of_squares(entries + i, sums, g.share + i + 1, m)
         else:
             for j in range(m):
                 sum += ysum[entries[i + j] & 0xFFFF] - mean
@@ -131,3 +233,52 @@ cdef inline bint is_of_interest(
             return True
         i += m
     return False
+
+
+cdef inline bint two_counts_are_of_interest(const Glance* g, const uint32_t* cells, uint32_t n_codes, int64_t n) noexcept nogil:
+    """`counts_are_of_interest` of two classes, without a jump."""
+    cdef int32_t size = <int32_t> n
+    cdef int32_t n_ones = <int32_t> g.total[1]
+    cdef int32_t n_left = 0
+    cdef int32_t ones = 0
+    cdef int32_t between = 0
+    cdef float largest = 0
+    cdef float d
+    cdef uint32_t code
+    for code in range(1, n_codes):
+        n_left += <int32_t> (cells[2 * code] + cells[2 * code + 1])
+        ones += <int32_t> cells[2 * code + 1]
+        between |= (n_left != 0) & (n_left != size)
+        d = <float> (size * ones - n_ones * n_left)
+        largest = max(largest, d * d * g.share[n_left])
+    return largest >= g.least or not between or cells[0] + cells[1] > 0
+
+
+cdef inline bint counts_are_of_interest(
+    const Problem* p, Scratch* s, const Glance* g, const uint32_t* cells, uint32_t n_codes, int64_t n,
+) noexcept nogil:
+    """The same of counts by code and class; True also where values are missing, or all equal."""
+    cdef int64_t width = p.width
+    cdef int32_t* left = s.positions
+    cdef float times = <float> 0.5 if g.n_present == 2 else <float> 1.0
+    cdef int32_t n_left = 0
+    cdef int32_t moved
+    cdef uint32_t code
+    cdef bint varies = False
+    if width == 2:
+        return two_counts_are_of_interest(g, cells, n_codes, n)
+    if width > CHUNK:
+        return True
+    memset(left, 0, width * sizeof(int32_t))
+    if move_code(cells, left, width):
+        return True
+    for code in range(1, n_codes):
+        moved = move_code(cells + code * width, left, width)
+        n_left += moved
+        if n_left == n:
+            break
+        if moved:
+            varies = True
+            if times * square_of(left, g.total, width, <float> n, <float> n_left) * g.share[n_left] >= g.least:
+                return True
+    return not varies

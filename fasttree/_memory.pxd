@@ -13,6 +13,9 @@ cdef extern from *:
     /* Large pieces are mapped one by one: they go back to the system when they are freed.  From malloc's heap they would stay
        with the process while other large pieces are made beside them. */
     #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__)
+    #if defined(__linux__) && !defined(_GNU_SOURCE)
+    #define _GNU_SOURCE
+    #endif
     #include <stdlib.h>
     #include <sys/mman.h>
     static void *fasttree_map(size_t size, size_t limit) {
@@ -32,8 +35,20 @@ cdef extern from *:
         if (kept < old) munmap((char *) place + kept, old - kept);
         return place;
     }
+    /* A mapped piece that becomes larger takes its pages along, where the system can do that. */
+    static void *fasttree_remap(void *place, size_t old, size_t size, size_t limit) {
+    #ifdef MREMAP_MAYMOVE
+        if (old > limit) {
+            void *larger = mremap(place, old, size, MREMAP_MAYMOVE);
+            return larger == MAP_FAILED ? NULL : larger;
+        }
+    #endif
+        (void) place; (void) old; (void) size; (void) limit;
+        return NULL;
+    }
     #else
     #include <stdlib.h>
+    #define fasttree_remap(place, old, size, limit) NULL
     static void *fasttree_shrink(void *place, size_t old, size_t size) {
         void *smaller = realloc(place, size);
         (void) old;
@@ -57,6 +72,7 @@ cdef extern from *:
     """
     void* map_memory "fasttree_map"(size_t size, size_t limit) noexcept nogil
     void* shrink_memory "fasttree_shrink"(void* place, size_t old, size_t size) noexcept nogil
+    void* remap_memory "fasttree_remap"(void* place, size_t old, size_t size, size_t limit) noexcept nogil
     void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
     const size_t GAP "FASTTREE_GAP"
     void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
@@ -74,7 +90,11 @@ cdef inline size_t pad(size_t size) noexcept nogil:
 
 cdef inline int enlarge(void** data, size_t old, size_t size) noexcept nogil:
     """Move `old` bytes to `size` bytes.  -1: no memory, and nothing has changed."""
-    cdef void* larger = map_memory(size, ARENA_LIMIT)
+    cdef void* larger = remap_memory(data[0], old, size, ARENA_LIMIT)
+    if larger != NULL:
+        data[0] = larger
+        return 0
+    larger = map_memory(size, ARENA_LIMIT)
     if larger == NULL:
         return -1
     if old:

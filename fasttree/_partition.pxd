@@ -45,6 +45,22 @@ cdef inline int64_t partition_two(
     return n_left
 
 
+cdef inline void divide_rows(
+    const uint32_t* rows, int64_t n, const uint8_t* side, uint32_t* left, uint32_t* right,
+) noexcept nogil:
+    """The rows of two children.  Writes one past the end of each side."""
+    cdef int64_t i
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t b
+    for i in range(n):
+        b = side[rows[i]]
+        left[n_left] = rows[i]
+        right[n_right] = rows[i]
+        n_left += b ^ 1
+        n_right += b
+
+
 cdef inline int64_t partition_parts(
     const entry_t* entries, int64_t n, const uint32_t* branch, entry_t* left, entry_t* right,
 ) noexcept nogil:

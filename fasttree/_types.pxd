@@ -353,8 +353,10 @@ cdef struct Scratch:
     uint32_t* branch_of_group
     Cut* cuts
     Cut* cuts_two                  # the second child's, where both are searched at once
-    float* shares                  # for glances: two children's 1 / (left x right)
-    int32_t* steps                 # and what a sample of each class adds
+    float* shares                  # for glances, of two children each: see Glance
+    int32_t* steps
+    int64_t* crosses
+    float* class_totals
     uint32_t* twig_entries         # twigs: feature x TWIG
     int32_t* twig_features
     double* twig_gains             # by feature
