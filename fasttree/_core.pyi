@@ -81,6 +81,7 @@ def grow(
     to_heavier: bool,
     critical_value: float,
     max_intervals: int,
+    most_splits: int,
     max_features: int,
     seed: int,
     monotone: npt.NDArray[np.int8] | None,

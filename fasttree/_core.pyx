@@ -27,6 +27,7 @@ from fasttree._count cimport (
     add_sample, category_of, count_cells, count_codes, groups_from_counts, groups_from_list, other_cells,
 )
 from fasttree._encode cimport encode_few, float_of, list_column, sort_records, value_of
+from fasttree._frontier cimport Frontier, is_beyond, note_reach
 from fasttree._glance cimport Glance, counts_are_of_interest, expect, list_is_of_interest, start_glances
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._median cimport (
@@ -438,6 +439,7 @@ cdef struct Nodes:                 # the tree under construction, in order of cr
     uint32_t* cut_low              # samples whose values stand on both sides of a cut between two intervals
     uint32_t* cut_high
     Surrogates surrogates
+    Frontier frontier
 
 
 cdef struct Child:
@@ -1339,6 +1341,7 @@ cdef struct Expansion:             # of one node into its children
     size_t spread_at               # where their rows and weights are kept
     uint32_t low                   # a threshold's samples on both sides
     uint32_t high
+    double reach                   # of the split, see Frontier
 
 
 cdef int write_split(
@@ -1466,7 +1469,10 @@ cdef int open_children(
     for i in range(x.n_children):
         b = 1 - i if x.swapped else i
         child = &w.children[b]
-        child.open = not is_leaf(p, &child.totals, t.impurity[child.id], node.depth + 1)
+        child.open = not (
+            is_leaf(p, &child.totals, t.impurity[child.id], node.depth + 1)
+            or is_beyond(&t.frontier, x.reach, t.impurity[child.id] * t.weight[child.id])
+        )
         child.scans = not loose or child.totals.n > narrow
         child.done = False
         child.largest = -INFINITY
@@ -1700,6 +1706,7 @@ cdef int push_children(
         pushed.spread_at = x.spread_at
         pushed.n_spread = x.n_spread
         pushed.share = child.share
+        pushed.reach = x.reach
         pushed.searched = child.scans
     return 0
 
@@ -1779,6 +1786,8 @@ cdef int expand(
         return -1
     gain = count_children(p, block, w, rows, node.n, x.n_children, x.two) - cut.penalty
     w.nodes.gain[node.id] = max(gain, 0.0) / w.nodes.weight[node.id]
+    x.reach = min(node.reach, w.nodes.gain[node.id] * w.nodes.weight[node.id])
+    note_reach(&w.nodes.frontier, x.reach)
     w.nodes.missing[node.id] = missing_branch(p, w, &cut, &x)
     if p.monotone != NULL:
         bound_children(p, w, node, &cut, x.n_children)
@@ -2059,6 +2068,10 @@ cdef int run(
         node = w.stack[w.stack_n]
         data = w.arenas[node.depth % 2].data
         share_weights(p, block, data, node.spread_at, node.n_spread, node.share)
+        if is_beyond(&w.nodes.frontier, node.reach, w.nodes.impurity[node.id] * w.nodes.weight[node.id]):
+            if loose:
+                free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
+            continue
         if loose and node.n <= narrow:
             if shrink(p, block, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
                       small, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
@@ -2437,6 +2450,7 @@ def grow(
     bint to_heavier,
     double critical_value,
     int64_t max_intervals,
+    int64_t most_splits,
     int32_t max_features,
     uint64_t seed,
     const int8_t[::1] monotone,
@@ -2459,6 +2473,7 @@ def grow(
     n_cases : weight of the whole training set, of which these samples may be some
     monotone : (n_features,) whether values rise (1) or fall (-1) with a feature, or None
     critical_value, max_intervals : chi-square that neighbouring intervals must exceed to stay apart, and most of them
+    most_splits : splits of best-first growth, all into two; what cannot be among them may be left out.  0: all are made
     sets_start, sets_of, members_start, members : sets of features that may stand on one path, each by its members, and the sets
         of each feature, as starts and entries; or None
     pairwise : any two features may stand on one path, and no more
@@ -2470,6 +2485,7 @@ def grow(
     """
     cdef Problem p
     cdef Nodes nodes
+    cdef double[::1] reach = np.empty(max(most_splits, 1))
     cdef Scratch scratch
     cdef Work work
     cdef Work inner
@@ -2501,6 +2517,8 @@ def grow(
     cdef bint branches, principal
     cdef size_t rows = encoding.block_rows if wide else 0
     memset(&nodes, 0, sizeof(Nodes))
+    nodes.frontier.reach = &reach[0]
+    nodes.frontier.most = most_splits
     memset(&scratch, 0, sizeof(Scratch))
     memset(&work, 0, sizeof(Work))
     memset(&inner, 0, sizeof(Work))
@@ -2690,6 +2708,7 @@ def grow(
                 write_root(&p, &block, &nodes, &totals)
                 status = 0
                 root.key = mix(seed)
+                root.reach = INFINITY
                 root.n = <uint32_t> n
                 if not is_leaf(&p, &totals, nodes.impurity[0], 0):
                     if wide:

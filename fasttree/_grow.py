@@ -191,6 +191,7 @@ def grow(
         to_heavier=limits.no_surrogate == "majority",
         critical_value=_critical_value(limits.merge_p_value, n_classes) if cuts_intervals else 0.0,
         max_intervals=n_samples if limits.max_intervals is None else limits.max_intervals,
+        most_splits=_most_splits(limits, recipe, n_samples),
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
         **constraints.for_engine(table.n_features),
@@ -630,10 +631,20 @@ def _deepest(limits: Limits, n_samples: int) -> int:
     return min(*given, n_samples) if given else -1
 
 
+def _most_splits(limits: Limits, recipe: Recipe, n_samples: int) -> int:
+    """How many splits best-first growth makes, where all are into two and none is taken back before they are chosen; else 0."""
+    into_two = recipe.nominal in ("subset", "one_vs_rest") and recipe.ordinal == "threshold" and recipe.continuous != "intervals"
+    if limits.max_leaf_nodes is None or not into_two or recipe.missing == "branch":
+        return 0
+    taken_back = recipe.release8 or limits.max_split_p_value is not None
+    return 0 if taken_back else min(limits.max_leaf_nodes - 1, n_samples)
+
+
 def _best_first(tree: Tree, max_leaf_nodes: int) -> Tree:
     """The tree of best-first growth: the leaf of largest weight x gain is always split next.
 
-    A node's split does not depend on when it is made, so the whole tree is grown and cut back.  A split with more branches than
+    A node's split does not depend on when it is made, so the tree is grown in any order, but for what cannot be in it, and cut
+    back.  A split with more branches than
     leaves are left is not made.  Ties go to the node that comes first, level by level.
     """
     if tree.n_leaves <= max_leaf_nodes:

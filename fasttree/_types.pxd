@@ -300,6 +300,7 @@ cdef struct Pending:               # a node that waits to be expanded
     size_t spread_at               # fractional: saved samples of the parent that went to every child
     int64_t n_spread
     double share
+    double reach                   # of its parent, see Frontier
     bint searched
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from strategies import limits, tables
+from test_engine_twin import CLASSIFIERS, REGRESSORS, grow_compiled
 
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _grow
+from fasttree._recipe import CART_CLASSIFICATION, CART_REGRESSION, Limits
+from fasttree._table import learn_table
 from fasttree._tree import Tree
 
 
@@ -42,6 +48,34 @@ def test_the_best_leaf_is_always_split_next(seed, max_leaf_nodes, kind):
     tree.check()
     assert tree == expected
     assert tree.n_leaves <= max_leaf_nodes
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *REGRESSORS])
+@given(data=st.data(), max_leaf_nodes=st.integers(2, 8), block_rows=st.sampled_from([3, 65_535]))
+def test_what_is_left_ungrown_could_not_be_among_the_best(name, data, max_leaf_nodes, block_rows):
+    recipe = (CLASSIFIERS | REGRESSORS)[name]
+    task = "regression" if name in REGRESSORS else "classification"
+    table = data.draw(tables(task=task, missing=recipe.missing != "error", max_samples=60))
+    bounds = data.draw(limits(min_gain=-np.inf))
+    whole = grow_compiled(table, recipe, bounds)
+    tree = grow_compiled(table, recipe, replace(bounds, max_leaf_nodes=max_leaf_nodes), block_rows=block_rows)
+    assert tree == _grow._best_first(whole, max_leaf_nodes)
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [2, 10, 60, 300])
+@pytest.mark.parametrize("block_rows", [500, 32_768])
+@pytest.mark.parametrize("max_bins", [None, 20])
+def test_the_best_leaves_of_a_large_table_are_found_without_the_others(max_leaf_nodes, block_rows, max_bins):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5_000, 6)).round(2)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = (np.nan_to_num(X[:, 0] * X[:, 1]) + rng.normal(size=5_000)).round(3)
+    for target, recipe, n_classes in ((y, CART_REGRESSION, 0), ((y > 0).astype(np.intp), CART_CLASSIFICATION, 2)):
+        bounds = Limits(min_gain=-np.inf, max_bins=max_bins)
+        whole = _grow.grow(learn_table(X), target, None, recipe, bounds, n_classes=n_classes)
+        bounds = replace(bounds, max_leaf_nodes=max_leaf_nodes)
+        tree = _grow.grow(learn_table(X), target, None, recipe, bounds, n_classes=n_classes, block_rows=block_rows)
+        assert tree == _grow._best_first(whole, max_leaf_nodes)
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [2, 3, 7, 12, 20])
