@@ -1235,10 +1235,11 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pr
         ends = self._ends(X)
         if ends is None:
             table = self._encode_table(X)
-            answers = _grow.predict_class(self.tree_, table)
+            predicted: NDArray[Any] = self.classes_.take(_grow.predict_class(self.tree_, table))
+        elif ends.size < self.tree_.node_count:
+            predicted = self.classes_.take(self.tree_.answer.take(ends))
         else:
-            answers = self.tree_.answer.take(ends)
-        predicted: NDArray[Any] = self.classes_.take(answers)
+            predicted = self.classes_.take(self.tree_.answer).take(ends)
         return predicted
 
     def _predict_several(self, X: Any) -> NDArray[Any]:

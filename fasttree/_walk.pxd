@@ -1,11 +1,11 @@
 """From a sample to its leaf, or to several with a part of it each.  Header only.
 
-Most walks go by steps: an inner node as 24 bytes that tell where values on either side of its threshold go.  Samples walk in
-blocks, level by level, so that many of them wait for memory at once, and those that have arrived drop out without a branch.
-What a step cannot tell, because a value is missing or a test is not a threshold alone, is asked of the tree itself.
+Most walks go by steps: an inner node as 24 bytes that tell where values on either side of its threshold go, and where missing
+ones do.  Samples walk in blocks, level by level, so that many of them wait for memory at once, and those that have arrived drop
+out without a branch.  What a step cannot tell, of surrogates and of tests that are no threshold, is asked of the tree itself.
 """
 
-from libc.math cimport NAN, isnan
+from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from fasttree._types cimport (
@@ -51,6 +51,7 @@ cdef struct Flat:                  # the arrays of a finished tree
 cdef enum:
     NO_BRANCH = -3             # a test says nothing on this value
     SEVERAL = 0x7FFFFFFF       # no node: a sample that does not reach one leaf alone
+    ASK = 0x7FFFFFFF           # no step: the tree knows the child
     BLOCK = 256                # samples that walk together; as many as a byte can number
 
 
@@ -62,9 +63,15 @@ cdef enum State:               # of the numbers in some rows
 
 
 cdef struct Step:              # of a walk, at an inner node
-    double threshold           # NaN: the tree is to be asked
+    double threshold
     int32_t feature
-    int32_t child[2]           # the step, or ~node of a leaf, to which the value belongs: x <= threshold, x > threshold
+    int32_t child[3]           # of x <= threshold, x > threshold, a missing x: a step, ~node where a sample ends, or ASK
+
+
+cdef enum Knowledge:           # that steps need not ask for
+    OF_KNOWN                   # no value is missing, and the values have a child
+    OF_ALL                     # missing ones have, too
+    OF_SOME
 
 
 cdef struct Steps:             # of a finished tree
@@ -72,8 +79,10 @@ cdef struct Steps:             # of a finished tree
     Step* step
     int32_t* node              # of each step
     int32_t* place             # of each node: its step, or ~node of a leaf
-    int32_t n_shallow          # steps that no sample with known values walks less than; thresholds alone
-    bint plain                 # nothing but hard thresholds with two branches
+    Knowledge of_finite        # of rows without missing values
+    Knowledge of_any
+    int32_t least_of_finite    # steps that each of them walks
+    int32_t least_of_any
 
 
 ctypedef fused sorted_t:
@@ -172,6 +181,28 @@ cdef inline double left_part(double lower, double threshold, double upper, doubl
     return 0.0
 
 
+cdef inline void lay_out_step(Steps* s, int32_t i) noexcept nogil:
+    cdef const Flat* t = s.tree
+    cdef int32_t node = s.node[i]
+    cdef int32_t first = t.first_child[node]
+    cdef bint soft = t.lower != NULL and t.lower[node] < t.upper[node]
+    cdef Step* step = &s.step[i]
+    step.feature = t.feature[node]
+    step.threshold = t.threshold[node]
+    step.child[0] = s.place[first]
+    step.child[1] = s.place[first + 1]
+    if t.missing[node] >= 0:
+        step.child[2] = s.place[first + t.missing[node]]
+    else:
+        step.child[2] = ~SEVERAL if t.missing[node] == TO_SHARES else ~node
+    if t.kind[node] != NODE_THRESHOLD or soft:
+        step.child[0] = step.child[1] = step.child[2] = ASK
+        s.of_finite = s.of_any = OF_SOME
+    elif t.surrogate_start != NULL and t.surrogate_start[node] < t.surrogate_start[node + 1]:
+        step.child[2] = ASK
+        s.of_any = OF_SOME
+
+
 cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
     """Fill the arrays of `s`, which have room for all nodes, from its tree."""
     cdef const Flat* t = s.tree
@@ -183,29 +214,26 @@ cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
             s.place[i] = n
             s.node[n] = i
             n += 1
-    s.plain = t.lower == NULL
+    s.of_finite, s.of_any = OF_KNOWN, OF_ALL
     for i in range(n):
-        first = t.first_child[s.node[i]]
-        s.step[i].feature = t.feature[s.node[i]]
-        s.step[i].child[0] = s.place[first]
-        s.step[i].child[1] = s.place[first + 1]
-        s.step[i].threshold = t.threshold[s.node[i]]
-        if t.kind[s.node[i]] != NODE_THRESHOLD or (t.lower != NULL and t.lower[s.node[i]] < t.upper[s.node[i]]):
-            s.step[i].threshold = NAN
-            s.plain = False
+        lay_out_step(s, i)
     first = 0
     while s.place[first] >= 0:
         first += 1
     # breadth first: the first leaf is one of the least deep, and the first node of each level above it is the first's child
-    s.n_shallow = 0
+    s.least_of_finite = 0
     i = 0
     while 0 <= t.first_child[i] <= first:
         i = t.first_child[i]
-        s.n_shallow += 1
+        s.least_of_finite += 1
+    s.least_of_any = s.least_of_finite
+    for i in range(n):
+        if t.missing[s.node[i]] < 0:       # a sample may end there
+            s.least_of_any = 0
 
 
-cdef inline int32_t aside(const Steps* s, const Rows* X, Py_ssize_t row, int32_t at) noexcept nogil:
-    """Where a sample goes from a step that cannot tell; ~SEVERAL if to several children."""
+cdef inline int32_t asked(const Steps* s, const Rows* X, Py_ssize_t row, int32_t at) noexcept nogil:
+    """Where a sample goes from a step that asks; ~SEVERAL if to several children."""
     cdef const Flat* t = s.tree
     cdef int32_t node = s.node[at]
     cdef int32_t branch
@@ -226,22 +254,34 @@ cdef inline const real_t* cell_at(const real_t* first, Py_ssize_t distance) noex
     return <const real_t*> (<const char*> first + distance)
 
 
-cdef inline void walk_block(
-    const Steps* s, const Rows* X, const real_t* first, Py_ssize_t start, int32_t n, Py_ssize_t column_stride, bint plain,
-    int32_t* at,
+cdef inline int32_t next_place(
+    const Steps* s, const Rows* X, const real_t* cells, Py_ssize_t row, Py_ssize_t column_stride, Knowledge knowledge, int32_t at,
 ) noexcept nogil:
-    """Where `n` rows from `start` on end, whose first cell is `first`; `plain`: every step can tell."""
+    """Where a row, whose first cell is `cells`, goes from a step."""
+    cdef const Step* step = &s.step[at]
+    cdef real_t x = cell_at(cells, step.feature * column_stride)[0]
+    cdef int32_t following
+    if knowledge == OF_KNOWN:
+        return step.child[x > step.threshold]
+    following = step.child[(x > step.threshold) + 2 * (x != x)]
+    if knowledge == OF_SOME and following == ASK:
+        following = asked(s, X, row, at)
+    return following
+
+
+cdef inline void walk_block(
+    const Steps* s, const Rows* X, const real_t* first, Py_ssize_t start, int32_t n, Py_ssize_t column_stride,
+    Knowledge knowledge, int32_t n_least, int32_t* at,
+) noexcept nogil:
+    """Where `n` rows from `start` on end, whose first cell is `first`; each walks `n_least` steps or more."""
     cdef uint8_t[BLOCK] active
-    cdef int32_t i, j, _level, following
+    cdef int32_t i, j, _level
     cdef int32_t n_active = 0
-    cdef const Step* step
-    cdef real_t x
     for i in range(n):
         at[i] = s.place[0]
-    for _level in range(s.n_shallow if plain else 0):
+    for _level in range(n_least):
         for i in range(n):
-            step = &s.step[at[i]]
-            at[i] = step.child[cell_at(first, i * X.row_stride + step.feature * column_stride)[0] > step.threshold]
+            at[i] = next_place(s, X, cell_at(first, i * X.row_stride), start + i, column_stride, knowledge, at[i])
     for i in range(n):
         active[n_active] = <uint8_t> i
         n_active += at[i] >= 0
@@ -250,57 +290,51 @@ cdef inline void walk_block(
         n_active = 0
         for j in range(n):
             i = active[j]
-            step = &s.step[at[i]]
-            x = cell_at(first, i * X.row_stride + step.feature * column_stride)[0]
-            following = step.child[x > step.threshold]
-            if not plain and not x > step.threshold and not x <= step.threshold:
-                following = aside(s, X, start + i, at[i])
-            at[i] = following
+            at[i] = next_place(s, X, cell_at(first, i * X.row_stride), start + i, column_stride, knowledge, at[i])
             active[n_active] = <uint8_t> i
-            n_active += following >= 0
+            n_active += at[i] >= 0
 
 
-cdef inline bint all_finite(const real_t* cells, Py_ssize_t n) noexcept nogil:
-    """Whether neither NaN nor infinite are among consecutive cells: their exponents, plus one, must not overflow."""
-    cdef uint32_t found = 0
-    cdef uint64_t found_long = 0
+cdef inline State state_of_run(const real_t* cells, Py_ssize_t n) noexcept nogil:
+    """The worst of consecutive cells, by their bits without the sign, so that the first bit is free.
+
+    One more in the exponent carries into it where the exponent is full, as in infinity and NaN.  Bits that differ from infinity's
+    in nothing are zero, and zero alone borrows from it.
+    """
+    cdef uint32_t bits, unknown = 0, infinite = 0
+    cdef uint64_t bits_long, unknown_long = 0, infinite_long = 0
     cdef uint64_t one = 1
     cdef Py_ssize_t i
     if real_t is float:
         for i in range(n):
-            found |= ((<const uint32_t*> cells)[i] & (<uint32_t> one << 31) - 1) + (<uint32_t> one << 23)
-        return not found >> 31
+            bits = (<const uint32_t*> cells)[i] & 0x7FFFFFFF
+            unknown |= bits + 0x00800000
+            infinite |= (bits ^ 0x7F800000) - 1
+        return INFINITE if infinite >> 31 else MISSING_VALUES if unknown >> 31 else FINITE
     else:
         for i in range(n):
-            found_long |= ((<const uint64_t*> cells)[i] & (one << 63) - 1) + (one << 52)
-        return not found_long >> 63
+            bits_long = (<const uint64_t*> cells)[i] & (one << 63) - 1
+            unknown_long |= bits_long + (one << 52)
+            infinite_long |= (bits_long ^ (one << 63) - (one << 52)) - 1
+        return INFINITE if infinite_long >> 63 else MISSING_VALUES if unknown_long >> 63 else FINITE
 
 
 cdef inline State state_of(const Rows* X, const real_t* first, Py_ssize_t n) noexcept nogil:
     """The worst of `n` rows whose first cell is `first`."""
     cdef Py_ssize_t i, j
-    cdef bint finite = True
     cdef State state = FINITE
-    cdef real_t x
     if X.column_stride == sizeof(real_t) and X.row_stride == X.n_features * <Py_ssize_t> sizeof(real_t):
-        finite = all_finite(first, n * X.n_features)
-    elif X.row_stride == sizeof(real_t):
+        return state_of_run(first, n * X.n_features)
+    if X.row_stride == sizeof(real_t):
         for j in range(X.n_features):
-            finite = finite and all_finite(cell_at(first, j * X.column_stride), n)
-    elif X.column_stride == sizeof(real_t):
-        for i in range(n):
-            finite = finite and all_finite(cell_at(first, i * X.row_stride), X.n_features)
-    else:
-        finite = False
-    if finite:
-        return FINITE
+            state = max(state, state_of_run(cell_at(first, j * X.column_stride), n))
+        return state
     for i in range(n):
+        if X.column_stride == sizeof(real_t):
+            state = max(state, state_of_run(cell_at(first, i * X.row_stride), X.n_features))
+            continue
         for j in range(X.n_features):
-            x = cell_at(first, i * X.row_stride + j * X.column_stride)[0]
-            if x - x != 0:
-                if x == x:
-                    return INFINITE
-                state = MISSING_VALUES
+            state = max(state, state_of_run(cell_at(first, i * X.row_stride + j * X.column_stride), 1))
     return state
 
 
@@ -328,17 +362,21 @@ cdef inline int64_t walk_typed(
     cdef Py_ssize_t start = 0
     cdef int64_t n_divided = 0
     cdef State state
+    cdef Knowledge knowledge
     while start < X.n:
         n = min(<Py_ssize_t> BLOCK, X.n - start)
         state = state_of(X, first, n)
         if state >= refused:
             return -1
-        if s.plain and state == FINITE and X.column_stride == sizeof(real_t):
-            walk_block(s, X, first, start, <int32_t> n, sizeof(real_t), True, out + start)
-        elif s.plain and state == FINITE:
-            walk_block(s, X, first, start, <int32_t> n, X.column_stride, True, out + start)
+        knowledge = s.of_finite if state == FINITE else s.of_any
+        if knowledge == OF_KNOWN and X.column_stride == sizeof(real_t):
+            walk_block(s, X, first, start, <int32_t> n, sizeof(real_t), OF_KNOWN, s.least_of_finite, out + start)
+        elif knowledge == OF_KNOWN:
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_KNOWN, s.least_of_finite, out + start)
+        elif knowledge == OF_ALL:
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_ALL, s.least_of_any, out + start)
         else:
-            walk_block(s, X, first, start, <int32_t> n, X.column_stride, False, out + start)
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_SOME, 0, out + start)
         for i in range(start, start + n):
             out[i] = ~out[i]
             n_divided += out[i] == SEVERAL
