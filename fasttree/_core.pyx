@@ -214,10 +214,10 @@ cdef class Encoding:
         cdef uint32_t[::1] starts = np.empty(<size_t> n_bins + 2, dtype=np.uint32)
         cdef void* entries
         if n_bins <= FEW:
-            self.add_codes(feature, codes, n_bins, True)
-        self.kind[feature] = CONTINUOUS
-        if n_bins <= FEW:
+            self.add_codes(feature, given, n_bins, True)
+            self.kind[feature] = CONTINUOUS
             return
+        self.kind[feature] = CONTINUOUS
         self.n_codes[feature] = 0
         entries = self.room_for_list()
         with nogil:
@@ -286,6 +286,8 @@ cdef class Binning:
     cdef uint32_t[:, ::1] counts
     cdef uint8_t[::1] pieces
     cdef uint64_t[::1] edges
+    cdef uint16_t[::1] first
+    cdef uint64_t[::1] search
     cdef int32_t n_bins
     cdef bint single
 
@@ -296,6 +298,8 @@ cdef class Binning:
         self.counts = np.empty((2, (1 << GRID_BITS) + 1), dtype=np.uint32)
         self.pieces = np.empty(room_for_pieces(n_samples, max_bins) * sizeof(Piece), dtype=np.uint8)
         self.edges = np.zeros(<size_t> max_bins + 1, dtype=np.uint64)
+        self.first = np.empty(1 << GRID_BITS, dtype=np.uint16)
+        self.search = np.empty(room_for_search(max_bins), dtype=np.uint64)
 
     def find_edges(self, const real_t[:] column, bint open_ends=False):
         """As `bin_edges`."""
@@ -330,8 +334,6 @@ cdef class Binning:
         cdef int64_t n = column.shape[0]
         edges = self.find_edges(column)
         cdef int32_t n_bins = self.n_bins
-        cdef uint16_t[::1] first = np.empty(1 << GRID_BITS, dtype=np.uint16)
-        cdef uint64_t[::1] search = np.empty(room_for_search(n_bins), dtype=np.uint64)
         cdef uint64_t[:, ::1] bounds = np.zeros((2, <Py_ssize_t> n_bins + 1), dtype=np.uint64)
         cdef double[:, ::1] values = np.empty((2, n_bins))
         cdef uint8_t* codes = <uint8_t*> &self.spare[0]
@@ -339,8 +341,8 @@ cdef class Binning:
         cdef uint64_t* most = &bounds[1, 0]
         cdef BinTable table
         cdef int32_t b, side
-        table.first = &first[0]
-        table.edges = &search[0]
+        table.first = &self.first[0]
+        table.edges = &self.search[0]
         bounds[0] = <uint64_t> -1
         with nogil:
             lay_table(&self.edges[0], n_bins, self.single, n, &table)
