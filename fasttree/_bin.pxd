@@ -145,12 +145,15 @@ cdef inline uint64_t least_magnitude(const entry_t* keys, int64_t n) noexcept no
 
 cdef inline entry_t squeezed(entry_t key, entry_t hole) noexcept nogil:
     """A key moved towards that of zero, which keeps its side; a missing value's stays."""
-    cdef entry_t zero = <entry_t> zero_key(sizeof(entry_t))
-    cdef entry_t below = -<entry_t> (key < zero)           # all bits, or none: a branch would be a coin toss
-    cdef entry_t distance = ((key - zero) ^ below) - below
-    cdef entry_t beyond = -<entry_t> (distance > hole)
-    distance = ((distance - hole) & beyond) | (~beyond & <entry_t> (distance != 0))
-    return (zero + ((distance ^ below) - below)) & -<entry_t> (key != 0)
+    # in masks from topmost bits: a branch would be a coin toss, and vectors of old have no comparison of 64 bits
+    cdef int32_t top = 8 * sizeof(entry_t) - 1
+    cdef entry_t zero = <entry_t> 1 << top
+    cdef entry_t below = (key >> top) - 1
+    cdef entry_t distance = ((key - zero) ^ below) - below             # at most `zero`, which is that of a missing value
+    cdef entry_t known = (distance >> top) - 1
+    cdef entry_t beyond = -((hole - distance) >> top)
+    distance = ((distance - hole) & beyond) | (-distance >> top & ~beyond)
+    return (zero + ((distance ^ below) - below)) & known
 
 
 cdef inline uint64_t widened(uint64_t edge, uint64_t hole, uint64_t zero) noexcept nogil:
