@@ -1017,7 +1017,10 @@ cdef int64_t add_classes_two_ways(const Problem* p, const Block* block, Work* w,
 cdef int64_t add_targets_two_ways(const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n) noexcept nogil:
     """Sum the targets of two children; returns how many samples have no side yet."""
     cdef const uint8_t* side = w.scratch.side
+    cdef const int64_t* ysum = block.ysum
+    cdef const double* y = block.y
     cdef Exact sums[2]
+    cdef double some[2]
     cdef int64_t of_ysum = 0
     cdef int64_t of_ysum_right = 0
     cdef int64_t n_right = 0
@@ -1031,22 +1034,23 @@ cdef int64_t add_targets_two_ways(const Problem* p, const Block* block, Work* w,
         right = -b
         undecided += b >> 1
         n_right += b
-        of_ysum += block.ysum[rows[i]]
-        of_ysum_right += block.ysum[rows[i]] & right
-        scaled = p.unit * block.y[rows[i]] * sums[0].scale_high
+        of_ysum += ysum[rows[i]]
+        of_ysum_right += ysum[rows[i]] & right
+        scaled = p.unit * y[rows[i]] * sums[0].scale_high
         whole = llrint(scaled)
         rest = llrint((scaled - <double> whole) * sums[0].scale_low)
         sums[0].high += whole
         sums[0].low += rest
         sums[1].high += whole & right
         sums[1].low += rest & right
-        w.any_target[b & 1] = block.y[rows[i]]
+        some[b & 1] = y[rows[i]]
     if undecided:
         return undecided
     sums[0].high -= sums[1].high
     sums[0].low -= sums[1].low
     for b in range(2):
         w.sums[b] = sums[b]
+        w.any_target[b] = some[b]
         w.children[b].totals.n = n_right if b else n - n_right
         w.children[b].totals.weight = w.children[b].totals.n
         w.children[b].totals.sum = of_ysum_right if b else of_ysum - of_ysum_right
@@ -1056,7 +1060,9 @@ cdef int64_t add_targets_two_ways(const Problem* p, const Block* block, Work* w,
 cdef void add_deviations_two_ways(const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n) noexcept nogil:
     """`add_deviations` for the samples of two children."""
     cdef const uint8_t* side = w.scratch.side
+    cdef const double* targets = block.y
     cdef Exact sums[2]
+    cdef double some[2]
     cdef double centre[2]
     cdef int64_t i, b, whole, rest, right
     cdef int64_t varies = 0
@@ -1065,11 +1071,12 @@ cdef void add_deviations_two_ways(const Problem* p, const Block* block, Work* w,
     sums[1] = p.zero_deviation[0]
     for b in range(2):
         centre[b] = w.nodes.value[w.children[b].id]
+        some[b] = w.any_target[b]
     for i in range(n):
         b = side[rows[i]]
         right = -b
-        y = block.y[rows[i]]
-        varies |= <int64_t> (y != w.any_target[b]) << b
+        y = targets[rows[i]]
+        varies |= <int64_t> (y != some[b]) << b
         scaled = p.unit * deviation(p.impurity, y, centre[b]) * sums[0].scale_high
         whole = llrint(scaled)
         rest = llrint((scaled - <double> whole) * sums[0].scale_low)
@@ -3398,7 +3405,7 @@ def thresholds(
 
 def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double[::1] out):
     """out[i] = the largest value of the column that, in single precision, is <= thresholds[i]; `thresholds` ascending."""
-    cdef Py_ssize_t i, low, high, middle
+    cdef Py_ssize_t i, low, span, half
     cdef Py_ssize_t m = thresholds.shape[0]
     cdef double x
     with nogil:
@@ -3407,13 +3414,11 @@ def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double
         for i in range(column.shape[0]):
             x = column[i]
             low = 0
-            high = m
-            while low < high:
-                middle = (low + high) // 2
-                if thresholds[middle] < <float> x:
-                    low = middle + 1
-                else:
-                    high = middle
+            span = m                       # the threshold wanted is one of low, ..., low + span; found without a jump
+            while span > 0:
+                half = (span + 1) // 2
+                low += half & -<Py_ssize_t> (thresholds[low + half - 1] < <float> x)
+                span -= half
             if low < m and x > out[low]:
                 out[low] = x
         for i in range(1, m):

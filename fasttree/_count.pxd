@@ -49,7 +49,8 @@ cdef inline void count_codes(
     """Fill hist (code x width), hist_n and hist_w for the samples `rows`."""
     cdef int32_t width = p.width
     cdef int64_t* hist = s.hist
-    cdef int64_t i
+    cdef int64_t i, weight
+    cdef int32_t k
     cdef uint32_t row, code
     memset(hist, 0, <size_t> n_codes * width * sizeof(int64_t))
     memset(s.hist_n, 0, n_codes * sizeof(int64_t))
@@ -62,32 +63,32 @@ cdef inline void count_codes(
             s.hist_w[code] += 1 if block.weight == NULL else block.weight[row]
             add_outputs(p, block, &hist[<size_t> code * width], row, 1 if block.weight == NULL else block.weight[row])
         return
-    if block.weight == NULL:
-        if p.n_classes:
-            for i in range(n):
-                row = rows[i]
-                hist[<size_t> codes[row] * width + block.label[row]] += 1
-            for code in range(n_codes):
-                for i in range(width):
-                    s.hist_n[code] += hist[<size_t> code * width + i]
-        else:
-            for i in range(n):
-                row = rows[i]
-                code = codes[row]
-                hist[code] += block.ysum[row]
-                s.hist_n[code] += 1
-        memcpy(s.hist_w, s.hist_n, n_codes * sizeof(int64_t))
-        return
-    memset(s.hist_w, 0, n_codes * sizeof(int64_t))
-    for i in range(n):
-        row = rows[i]
-        code = codes[row]
-        s.hist_n[code] += 1
-        s.hist_w[code] += block.weight[row]
-        if p.n_classes:
-            hist[<size_t> code * width + block.label[row]] += block.weight[row]
-        else:
+    if p.n_classes == 0:
+        memset(s.hist_w, 0, n_codes * sizeof(int64_t))
+        for i in range(n):
+            row = rows[i]
+            code = codes[row]
+            s.hist_n[code] += 1
+            s.hist_w[code] += 1 if block.weight == NULL else block.weight[row]
             hist[code] += block.ysum[row]
+        return
+    if block.weight == NULL:
+        for i in range(n):
+            row = rows[i]
+            hist[<size_t> codes[row] * width + block.label[row]] += 1
+    else:
+        for i in range(n):
+            row = rows[i]
+            code = codes[row]
+            s.hist_n[code] += 1
+            hist[<size_t> code * width + block.label[row]] += block.weight[row]
+    for code in range(n_codes):
+        weight = 0
+        for k in range(width):
+            weight += hist[<size_t> code * width + k]
+        s.hist_w[code] = weight
+        if block.weight == NULL:
+            s.hist_n[code] = weight
 
 
 cdef enum:

@@ -114,6 +114,7 @@ cdef struct Glance:            # what it needs to know of a node
 cdef inline void start_glances(const Problem* p, const Totals* totals, Glance* g) noexcept nogil:
     """Get ready for the features of a node.  Rules nothing out before `expect` was told a gain."""
     cdef int64_t n = totals.n
+    cdef float* share = g.share
     cdef int64_t squares = 0
     cdef int32_t first = -1
     cdef int32_t last = -1
@@ -146,10 +147,10 @@ cdef inline void start_glances(const Problem* p, const Totals* totals, Glance* g
         for k in range(p.n_classes):
             g.cross[k] = 2 * n * totals.counts[k] - squares
     size = <int32_t> n
-    g.share[0] = 0
-    g.share[size] = 0
+    share[0] = 0
+    share[size] = 0
     for i in range(1, size):
-        g.share[i] = <float> 1.0 / (<float> i * <float> (size - i))
+        share[i] = <float> 1.0 / (<float> i * <float> (size - i))
 
 
 cdef inline void expect(Glance* g, double gain) noexcept nogil:
@@ -170,6 +171,8 @@ cdef inline void squares_along(
     """
     cdef const uint16_t* label = block.label
     cdef const int32_t* lane = g.step
+    cdef const int64_t* cross_of = g.cross
+    cdef int64_t* left = s.left
     cdef int64_t squares = moved[0]
     cdef int64_t cross = crossed[0]
     cdef uint64_t counts = word[0]
@@ -181,14 +184,14 @@ cdef inline void squares_along(
             k = label[entries[start + j] & 0xFFFF]
             squares += 2 * <int64_t> ((counts >> lane[k]) & 0xFFFF) + 1
             counts += <uint64_t> 1 << lane[k]
-            cross += g.cross[k]
+            cross += cross_of[k]
             out[j] = <float> (square_of_n * squares - (start + j + 1) * cross)
     else:
         for j in range(m):
             k = label[entries[start + j] & 0xFFFF]
-            squares += 2 * s.left[k] + 1
-            s.left[k] += 1
-            cross += g.cross[k]
+            squares += 2 * left[k] + 1
+            left[k] += 1
+            cross += cross_of[k]
             out[j] = <float> (square_of_n * squares - (start + j + 1) * cross)
     moved[0] = squares
     crossed[0] = cross

@@ -760,6 +760,8 @@ cdef inline Cut sweep_groups(
     cdef int64_t g, n_left, w_left, s_left
     cdef double gain
     cdef float base_single = threshold_base(p, total) if p.release8 else 0
+    cdef double slack = single_slack(p, total) if p.release8 else 0
+    cdef double largest = -INFINITY
     cdef float single
     cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
     tries[0] = 0
@@ -773,15 +775,19 @@ cdef inline Cut sweep_groups(
         if p.exact[f].data != NULL and not apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0):
             continue
         tries[0] += 1
+        gain = group_gain(p, total, w_left, s_left, s.left, s.right)
         if p.release8:
+            # near the largest gain so far, the rounding of single precision decides
+            if gain < largest - slack:
+                continue
+            largest = max(largest, gain)
             single = threshold_gain(p, total, base_single, s.left, node_weight)
             if single > cut.single_gain:
                 cut.single_gain = single
-                cut.first_gain = group_gain(p, total, w_left, s_left, s.left, s.right)
-                cut.gain = cut.first_gain
+                cut.first_gain = gain
+                cut.gain = gain
                 cut.at = s.group_code[g]
             continue
-        gain = group_gain(p, total, w_left, s_left, s.left, s.right)
         if offer(&cut, gain, s.group_code[g], total.risk, at_least):
             break
     if p.release8 and p.min_branch_weight > MOST_OF_A_SIDE:

@@ -95,7 +95,7 @@ cdef enum:
     FEW = 255              # a feature with at most this many categories or values is counted by code
     SQUARED = 16           # classes up to which the principal axis is found by squaring the covariance
     EXHAUSTIVE = 10        # categories up to which every partition of more than two classes is tried
-    TWIG = 16              # samples up to which a node keeps its lists for all that grows on it
+    TWIG = 24              # samples up to which a node keeps its lists for all that grows on it
     NARROW = 65535         # rows of a block with 16-bit entries
     UNDECIDED = 2          # from here on a byte says no side of two
     STAY = 2147483646      # branch of a sample that goes to no child

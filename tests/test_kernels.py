@@ -147,6 +147,68 @@ def test_columns_around_the_largest_private_block_are_sorted(n_samples):
     assert column[y == 0].max() <= tree.threshold[0] < column[y == 1].min()
 
 
+# The search of a node: features that cannot win are told by a bound, small nodes stop at a gain that nothing exceeds
+
+
+def largest_gain(X: NDArray, y: NDArray, n_classes: int) -> float:
+    """Of all thresholds of all features, weight x gain."""
+    weight = np.eye(n_classes)[y] if n_classes else (y - y.mean())[:, None]
+    n_left = np.arange(1, len(y))[:, None]
+    best = -math.inf
+    for column in X.T:
+        order = np.argsort(column, kind="stable")
+        left = weight[order].cumsum(axis=0)
+        square = ((len(y) * left[:-1] - n_left * left[-1]) ** 2).sum(axis=1, keepdims=True)
+        gains = (square / (len(y) * n_left * (len(y) - n_left)))[:, 0]
+        best = max(best, gains[np.diff(column[order]) > 0].max(initial=-math.inf))
+    return best
+
+
+def assert_all_gains_are_largest(X: NDArray, y: NDArray, n_classes: int, max_depth: int | None) -> None:
+    recipe = CART_CLASSIFICATION if n_classes else CART_REGRESSION
+    table = learn_table(X)
+    tree = _grow.grow(table, y, None, recipe, Limits(max_depth=max_depth), n_classes=n_classes)
+    tree.check()
+    path = _grow.decision_path(tree, table).tocsc()
+    for node in np.flatnonzero(tree.feature >= 0):
+        rows = path.indices[path.indptr[node] : path.indptr[node + 1]]
+        best = largest_gain(X[rows], y[rows], n_classes)
+        assert tree.gain[node] * tree.weight[node] == pytest.approx(best, rel=1e-9, abs=1e-9 * tree.impurity[node])
+
+
+@pytest.mark.parametrize("n_values", [2, 9, 200, None])
+@pytest.mark.parametrize("n_classes", [0, 2, 3, 4, 5, 11])
+def test_no_glance_passes_over_the_best_feature(n_classes, n_values):
+    rng = np.random.default_rng(n_classes)
+    n_samples = 2_500  # children of more than one chunk of candidates
+    X = rng.normal(size=(n_samples, 9)) if n_values is None else rng.integers(0, n_values, (n_samples, 9)).astype(float)
+    score = X[:, 3] + X[:, 7] * (X[:, 1] > X[:, 1].mean()) + 2 * X.std() * rng.normal(size=n_samples)
+    y = score if n_classes == 0 else np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
+    assert_all_gains_are_largest(X, y, n_classes, max_depth=5)
+
+
+@pytest.mark.parametrize("scale", [2.0**-300, 1.0, 2.0**300])
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_no_glance_passes_over_the_best_feature_for_targets_of_any_size(shift, scale):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 6))
+    y = X[:, 2] + rng.normal(size=700) + shift
+    ours = _grow.grow(learn_table(X), y * scale, None, CART_REGRESSION, Limits(max_depth=4), n_classes=0)
+    assert_all_gains_are_largest(X, y, 0, max_depth=4)
+    plain = _grow.grow(learn_table(X), y, None, CART_REGRESSION, Limits(max_depth=4), n_classes=0)
+    assert ours.feature.tolist() == plain.feature.tolist()
+    assert ours.threshold[ours.feature >= 0].tolist() == plain.threshold[plain.feature >= 0].tolist()
+
+
+@pytest.mark.parametrize("n_values", [3, None])
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_the_small_nodes_of_whole_trees_have_the_largest_gains(n_classes, n_values):
+    rng = np.random.default_rng(n_classes)
+    X = rng.normal(size=(300, 5)) if n_values is None else rng.integers(0, n_values, (300, 5)).astype(float)
+    y = rng.normal(size=300) if n_classes == 0 else rng.integers(0, n_classes, 300)
+    assert_all_gains_are_largest(X, y, n_classes, max_depth=None)
+
+
 @given(low=FINITE, high=FINITE)
 def test_a_midpoint_separates_its_two_values(low, high):
     low, high = sorted([low, high])
