@@ -20,15 +20,17 @@ from fasttree._bin cimport (
     GRID_BITS, BinTable, Piece, bin_column, bin_keys, find_edges, keys_of, lay_table, list_bins, room_for_pieces, room_for_search,
     single_keys,
 )
+from fasttree._bound cimport bound_groups
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
 from fasttree._count cimport (
     add_sample, category_of, count_cells, count_codes, groups_from_counts, groups_from_list, other_cells,
 )
-from fasttree._encode cimport encode_few, float_of, list_column, sort_records, value_of
+from fasttree._encode cimport encode_few, float_of, list_column, sort_records, sortable, value_of
 from fasttree._frontier cimport Frontier, is_beyond, note_reach
 from fasttree._glance cimport Glance, counts_are_of_interest, expect, list_is_of_interest, start_glances
+from fasttree._histogram cimport LANES, count_tiles, groups_from_histogram, lane_of, subtract_histogram
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._median cimport (
     NO_PART, find_medians, gain_of_parts, lay_out_codes, lay_out_list, median_of_part, rank_targets,
@@ -42,6 +44,7 @@ from fasttree._partition cimport (
     divide_rows, list_from_codes, partition_one, partition_parts, partition_two, set_part, spread_weight,
 )
 from fasttree._prune cimport Pruning, free_pruning, prune_by_errors
+from fasttree._refine cimport key_in, list_from_fine, number_codes, position_of_end, refine_feature, sort_rows
 from fasttree._rules cimport (
     BATCH, FEW_RULES, WORDS_OF_RANDOM, Conditions, Confidence, Cover, Draft, Edges, Failures, Field, Ordered, Random, Record,
     Refinement, Samples, Verdict, Without, anneal, climb_from_all_sides, connect, count_failing, digits_of, divide, draw,
@@ -66,6 +69,19 @@ cdef inline size_t node_header(size_t n_features, size_t n_samples) noexcept nog
     return pad(n_features * sizeof(Active)) + pad(n_samples * sizeof(uint32_t))
 
 
+cdef enum:
+    ROWS_OF_SAMPLE = 32768     # that say where the bins of the bounded search end
+
+
+cdef bint all_single(const real_t[:] column) noexcept nogil:
+    """Whether every value is exact in single precision."""
+    cdef Py_ssize_t i
+    for i in range(column.shape[0]):
+        if not (column[i] == <double> <float> column[i] or column[i] != column[i]):
+            return False
+    return True
+
+
 cdef class Encoding:
     """The features of a table as the engine wants them: a code column, or a presorted list with as many codes as values.
 
@@ -74,12 +90,18 @@ cdef class Encoding:
     n_samples, n_features : int
     block_rows : int, at most 65,535
         Above this many samples the entries of a list take 8 bytes instead of 4.
+    bounded : bool
+        Above that many samples nodes are searched by histograms and bounds: continuous features of many values become bins.
+    most_codes : int, 2 to 255
+        Values up to which a feature is counted by code; bins of one with more.
     """
 
     cdef readonly uint32_t n_samples
     cdef readonly int32_t n_features
     cdef readonly uint32_t block_rows
+    cdef readonly bint bounded
     cdef bint wide
+    cdef int32_t most_codes
     cdef int32_t n_counted
     cdef Arena arena               # narrow: room for the first node, then the lists
     cdef size_t cursor             # end of the lists in the arena
@@ -90,17 +112,25 @@ cdef class Encoding:
     cdef uint32_t* n_codes
     cdef int32_t* slot
     cdef Column* exact
+    cdef uint8_t* tiles            # bounded: codes of all features
+    cdef uint8_t* binned
+    cdef uint8_t* single_valued    # feature x 256
+    cdef Column* column            # of a binned feature
     cdef const uint32_t** category
     cdef uint64_t* records
     cdef uint64_t* spare
     cdef list kept
 
-    def __cinit__(self, uint32_t n_samples, int32_t n_features, uint32_t block_rows=NARROW):
+    def __cinit__(
+        self, uint32_t n_samples, int32_t n_features, uint32_t block_rows=NARROW, bint bounded=False, int32_t most_codes=FEW
+    ):
         cdef size_t d = max(n_features, 1)
         self.n_samples = n_samples
         self.n_features = n_features
         self.block_rows = block_rows
         self.wide = n_samples > block_rows
+        self.bounded = self.wide and bounded
+        self.most_codes = most_codes
         self.kept = []
         self.cursor = node_header(d, n_samples)
         self.lists = <size_t*> calloc(d, sizeof(size_t))
@@ -114,13 +144,23 @@ cdef class Encoding:
         self.codes = <uint8_t*> malloc(<size_t> n_samples + 1)
         self.records = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
         self.spare = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
+        self.binned = <uint8_t*> calloc(d, 1)
+        self.single_valued = <uint8_t*> malloc(d * 256)
+        self.column = <Column*> calloc(d, sizeof(Column))
+        if self.bounded:
+            self.tiles = <uint8_t*> malloc((d + LANES - 1) // LANES * LANES * <size_t> n_samples)
+            if self.tiles == NULL:
+                raise MemoryError
+        if not (self.binned and self.single_valued and self.column):
+            raise MemoryError
+        memset(self.single_valued, 1, d * 256)
         if not (self.lists and self.kind and self.counted and self.n_codes and self.slot and self.exact and self.category
                 and self.codes and self.records and self.spare):
             raise MemoryError
 
     def __dealloc__(self):
         cdef int32_t f
-        if self.lists and self.wide:
+        if self.lists and self.wide and not self.bounded:
             for f in range(self.n_features):
                 free_list(self.lists[f], self.n_samples, sizeof(uint64_t))
         free(self.lists)
@@ -132,6 +172,10 @@ cdef class Encoding:
         free(self.exact)
         free(self.category)
         free(self.codes)
+        free(self.tiles)
+        free(self.binned)
+        free(self.single_valued)
+        free(self.column)
         self.free_sorting_space()
 
     cdef void free_sorting_space(self) noexcept:
@@ -168,8 +212,23 @@ cdef class Encoding:
             self.lists[feature] = self.cursor
             self.cursor += n * sizeof(uint32_t)
 
+    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) noexcept:
+        """Keep the codes of a feature that `next_column` holds."""
+        cdef uint8_t* lane
+        cdef int64_t i
+        self.slot[feature] = self.n_counted
+        self.n_counted += 1
+        self.n_codes[feature] = <uint32_t> n_codes
+        if self.bounded:
+            lane = self.tiles + <size_t> (feature // LANES) * LANES * self.n_samples + feature % LANES
+            for i in range(self.n_samples):
+                lane[i * LANES] = codes[i]
+
     cdef uint8_t* next_column(self) except NULL:
-        cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
+        cdef void* larger
+        if self.bounded:
+            return self.codes          # for a moment: codes stand in tiles
+        larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
         if larger == NULL:
             raise MemoryError
         self.codes = <uint8_t*> larger
@@ -190,6 +249,9 @@ cdef class Encoding:
         with nogil:
             found = encode_few(column, <uint16_t*> self.spare, codes, distinct)
         self.kind[feature] = CONTINUOUS
+        if self.bounded and (found < 0 or found > self.most_codes):
+            self.put_in_bins(feature, column)
+            return True
         if found < 0:
             self.n_codes[feature] = 0
             entries = self.room_for_list()
@@ -198,9 +260,7 @@ cdef class Encoding:
             self.keep_list(feature, entries)
             return close
         self.counted[feature] = True
-        self.slot[feature] = self.n_counted
-        self.n_counted += 1
-        self.n_codes[feature] = found + 1
+        self.keep_codes(feature, codes, found + 1)
         for i in range(found - 1):
             close = close or value_of(distinct[i + 1]) - value_of(distinct[i]) <= gap
         if close:
@@ -218,15 +278,57 @@ cdef class Encoding:
             self.kind[feature] = CONTINUOUS
             return
         self.kind[feature] = CONTINUOUS
+        if self.bounded:
+            column = np.where(np.asarray(given) == 0, np.nan, given).astype(np.float32)
+            self.put_in_bins(feature, column)
+            self.keep_values(feature, column)
+            return
         self.n_codes[feature] = 0
         entries = self.room_for_list()
         with nogil:
             list_bins(&given[0], n, n_bins, &starts[0], entries, self.wide)
         self.keep_list(feature, entries)
 
+    def put_in_bins(self, int32_t feature, const real_t[:] column):
+        """Encode a continuous feature by bins of nearly equal counts in a sample; `keep_values` must then be called.
+
+        Where their edges lie has no influence on a tree.
+        """
+        cdef uint8_t* codes = self.next_column()
+        cdef int64_t n = self.n_samples
+        cdef int64_t step = max(n // ROWS_OF_SAMPLE, 1)
+        edges = bin_edges(np.ascontiguousarray(column[::step]), self.most_codes, True)
+        cdef bint single = edges.dtype == np.uint32
+        cdef uint64_t[::1] keys = edges.astype(np.uint64) if len(edges) > 1 else np.array([0, 2**64 - 1], dtype=np.uint64)
+        cdef int32_t n_bins = <int32_t> keys.shape[0] - 1
+        cdef uint16_t[::1] first = np.empty(1 << GRID_BITS, dtype=np.uint16)
+        cdef uint64_t[::1] search = np.empty(room_for_search(n_bins), dtype=np.uint64)
+        cdef BinTable table
+        cdef int32_t b
+        table.first = &first[0]
+        table.edges = &search[0]
+        with nogil:
+            if real_t is double and single and not all_single(column):
+                single = False         # the sample's values alone are
+                for b in range(1, n_bins):
+                    keys[b] = sortable(float_of(keys[b]))
+                keys[n_bins] = <uint64_t> -1
+            lay_table(&keys[0], n_bins, single, n, &table)
+            bin_column(column, 0, n, single, &table, codes)
+        self.binned[feature] = True
+        self.lists[feature] = 1        # there is none, but the feature varies
+        for b in range(n_bins):
+            self.single_valued[<size_t> feature * 256 + b + 1] = keys[b + 1] == keys[b] + 1
+        self.keep_codes(feature, codes, n_bins + 1)
+
     def keep_values(self, int32_t feature, const real_t[:] values):
         """Let the engine read a feature's values, by sample or (few values) by code.  They are not copied."""
         self.kept.append(values)
+        if self.binned[feature]:
+            self.column[feature].data = <const char*> &values[0]
+            self.column[feature].stride = values.strides[0]
+            self.column[feature].is_double = real_t is double
+            return
         self.exact[feature].data = <const char*> &values[0]
         self.exact[feature].stride = values.strides[0]
         self.exact[feature].is_double = real_t is double
@@ -246,10 +348,9 @@ cdef class Encoding:
         if n_categories <= FEW:
             out = self.next_column()
             self.counted[feature] = True
-            self.slot[feature] = self.n_counted
-            self.n_counted += 1
             for i in range(n):
                 out[i] = <uint8_t> codes[i]
+            self.keep_codes(feature, out, n_categories + 1)
             return
         by_row = np.ascontiguousarray(codes, dtype=np.uint32)
         self.kept.append(by_row)
@@ -460,6 +561,8 @@ cdef struct Child:
     bint done                      # a perfect split is found
     double largest                 # gain so far
     Glance glance
+    bint bounded                   # searched by a histogram, or handed to a private block: its features need no lists
+    char* histogram
     double share                   # of the samples that go to every child
 
 
@@ -480,6 +583,9 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     uint64_t* draw_keys
     uint8_t* drawn
     uint8_t* allowed               # features that constraints leave to the nodes in hand
+    char** histograms              # unused ones
+    int64_t n_histograms
+    int64_t histograms_made
 
 
 cdef int reserve_nodes(Nodes* t, int64_t extra) noexcept nogil:
@@ -667,7 +773,10 @@ cdef Cut settle(
     if not p.release8 and not p.ratio and (cut.ambiguous or cut.first_gain < limit):
         for i in range(n_active):
             if actives[i].feature == cut.feature:
-                cut = scan_feature(p, block, w.scratch, totals, &actives[i], base, rows, typed, limit, &constant)
+                if w.scratch.node_histogram != NULL and p.binned[cut.feature]:
+                    cut = refine_feature(p, block, w.scratch, totals, cut.feature, rows, limit, limit, typed)
+                else:
+                    cut = scan_feature(p, block, w.scratch, totals, &actives[i], base, rows, typed, limit, &constant)
                 break
         if cut.form == NO_CUT:
             cut = cuts[winner]
@@ -721,6 +830,82 @@ cdef Cut search(
                 cuts[n_cuts] = cut
                 n_cuts += 1
     return settle(p, block, w, totals, cuts, n_cuts, actives, n_active[0], base, rows, typed)
+
+
+cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n) noexcept nogil:
+    """Is a node of n samples searched by a histogram?  In a wide block all are, or they go to private ones."""
+    return block.tiles != NULL and (block.fine == NULL or n >= p.bounded_from)
+
+
+cdef double bound_feature(
+    const Problem* p, const Block* block, Scratch* s, const Totals* totals, int32_t f, double limit,
+) noexcept nogil:
+    """What a cut inside one of the feature's bins may gain; below `limit` only roughly."""
+    cdef Totals lost
+    cdef int64_t q, g
+    cdef double largest
+    lost.counts = s.lost
+    lost.sum = 0
+    q = groups_from_histogram(p, s, f, &lost)
+    for g in range(q):
+        s.group_bound[g] = -INFINITY
+    largest = bound_groups(p, block, s, totals, &lost, False, q, f, limit)
+    if lost.n:
+        largest = max(largest, bound_groups(p, block, s, totals, &lost, True, q, f, limit))
+    return largest
+
+
+cdef Cut search_bounded(
+    const Problem* p, const Block* block, Work* w, const Totals* totals, const char* histogram,
+    Active* actives, int32_t* n_active, const uint32_t* rows, Cut* cuts, entry_t typed,
+) noexcept nogil:
+    """`search` by a histogram: of a binned feature only those bins are sorted whose bound reaches the largest gain known.
+
+    Features whose bounds are highest come first, so that the others' need not be looked into.  All cuts within the tie
+    tolerance of the largest gain are found, whatever the bins.
+    """
+    cdef Scratch* s = w.scratch
+    cdef Cut cut
+    cdef double largest = -INFINITY
+    cdef double limit = -INFINITY
+    cdef int32_t kept = 0
+    cdef int32_t i, f, best
+    cdef bint constant
+    s.node_histogram = histogram
+    for i in range(n_active[0]):
+        f = actives[i].feature
+        constant = False
+        cut = scan_feature(p, block, s, totals, &actives[i], NULL, rows, typed, -INFINITY, &constant)
+        if constant:
+            continue
+        if p.binned[f] and cut.form == THRESHOLD_CUT:
+            cut.at = position_of_end(<uint32_t> cut.at)
+            cut.key = <uint64_t> -1
+        largest = max(largest, cut.gain)
+        cuts[kept] = cut
+        actives[kept] = actives[i]
+        kept += 1
+    n_active[0] = kept
+    if largest > -INFINITY:
+        limit = tie_limit(largest, totals.risk)
+    for i in range(kept):
+        f = actives[i].feature
+        s.feature_bound[i] = bound_feature(p, block, s, totals, f, limit) if p.binned[f] else -INFINITY
+    while kept:
+        best = 0
+        for i in range(1, kept):
+            if s.feature_bound[i] > s.feature_bound[best]:
+                best = i
+        if s.feature_bound[best] == -INFINITY or s.feature_bound[best] < limit:
+            break
+        s.feature_bound[best] = -INFINITY
+        cuts[best] = refine_feature(p, block, s, totals, actives[best].feature, rows, limit, -INFINITY, typed)
+        if cuts[best].gain > largest:
+            largest = cuts[best].gain
+            limit = tie_limit(largest, totals.risk)
+    cut = settle(p, block, w, totals, cuts, kept, actives, kept, NULL, rows, typed)
+    s.node_histogram = NULL
+    return cut
 
 
 cdef void total_of_groups(const Problem* p, const Scratch* s, int64_t q, Totals* totals) noexcept nogil:
@@ -780,6 +965,43 @@ cdef void side_by_code(
     while codes[rows[i]] != high_code:
         i += 1
     high[0] = rows[i]
+cdef void assign_bins(
+    const Problem* p, const Block* block, Scratch* s, const Cut* cut, const uint32_t* rows, int64_t n, uint32_t lost_branch,
+    uint32_t* low, uint32_t* high,
+) noexcept nogil:
+    """`assign_branches` for a binned feature: write s.side, and find the samples next to the cut."""
+    cdef const uint8_t* codes = lane_of(block, cut.feature)
+    cdef int32_t f = cut.feature
+    cdef uint8_t* side = s.side
+    cdef int64_t at = cut.at >> 32 if cut.form == THRESHOLD_CUT else 255
+    cdef bint inside = cut.key != <uint64_t> -1
+    cdef int64_t high_code = at if inside else 256
+    cdef uint64_t low_key = 0
+    cdef uint64_t high_key = <uint64_t> -1
+    cdef uint64_t key
+    cdef int64_t i, code
+    cdef uint32_t row
+    for i in range(n):
+        row = rows[i]
+        code = codes[<size_t> row * LANES]
+        side[row] = code > at
+        if code == 0:
+            side[row] = <uint8_t> lost_branch
+        elif code == at and cut.form == THRESHOLD_CUT:
+            key = key_in(p, block, f, row)
+            side[row] = key > cut.key
+            if side[row] and key < high_key:
+                high_key = key
+                high[0] = row
+            elif not side[row] and key > low_key:
+                low_key = key
+                low[0] = row
+        elif not inside and at < code <= high_code:
+            key = key_in(p, block, f, row)
+            if code < high_code or key < high_key:
+                high_code = code
+                high_key = key
+                high[0] = row
 
 
 cdef int64_t assign_branches(
@@ -802,6 +1024,13 @@ cdef int64_t assign_branches(
     cdef Totals lost
     cdef Totals known
     cdef Merge merged
+    if p.histogram and p.binned[f] and not active.listed:
+        assign_bins(p, block, s, cut, rows, n, lost_branch, low, high)
+        return 0
+    if block.tiles != NULL and block.fine == NULL:
+        codes = s.codes_by_row
+        for i in range(n):
+            s.codes_by_row[rows[i]] = lane_of(block, f)[<size_t> rows[i] * LANES]
     if cut.form == THRESHOLD_CUT and two:
         if active.listed:
             side_by_list(entries, n, cut.at, <uint8_t> lost_branch, s.side, low, high)
@@ -1483,7 +1712,9 @@ cdef int open_children(
             or is_beyond(&t.frontier, x.reach, t.impurity[child.id] * t.weight[child.id])
         )
         child.scans = not loose or child.totals.n > narrow
+        child.bounded = is_bounded(p, block, child.totals.n)
         child.done = False
+        child.histogram = NULL
         child.largest = -INFINITY
         child.glance.possible = False
         child.glance.least = 0
@@ -1497,7 +1728,7 @@ cdef int open_children(
         child.rows_at = top + pad(node.n_active * sizeof(Active))
         child.cursor = child.rows_at + pad((child.totals.n + 1) * sizeof(uint32_t))
         top = child.cursor
-        if not loose and child.open:
+        if not loose and child.open and not child.bounded:
             # a partition may write one entry past the end of a list
             top += pad((child.totals.n * node.n_active + 1) * entry_size) + p.cells
             if p.glances:
@@ -1620,7 +1851,17 @@ cdef void receive_feature(
     cdef bint constant = False
     cdef bint ruled_out = False
     made.at = child.cursor if made.listed or counted else 0
-    if not made.listed and not loose and child.totals.n < p.list_below[made.feature]:
+    if child.bounded:
+        (<Active*> (data + child.actives_at))[child.n_active] = made
+        child.n_active += 1
+        return
+    if not made.listed and p.histogram and p.binned[made.feature]:
+        made.listed = True
+        made.at = child.cursor
+        list_from_fine(
+            block, made.feature, rows, child.totals.n, <entry_t*> (lists + child.cursor), <uint32_t*> s.spare_records,
+        )
+    elif not made.listed and not loose and child.totals.n < p.list_below[made.feature]:
         made.listed = True
         made.at = child.cursor
         list_from_codes(
@@ -1664,6 +1905,73 @@ cdef void receive_feature(
         child.cursor += <size_t> p.n_codes[made.feature] * p.width * sizeof(uint32_t)
 
 
+cdef char* take_histogram(const Problem* p, Work* w) noexcept nogil:
+    """Room for a histogram; NULL if memory runs out."""
+    cdef char* taken
+    if w.n_histograms:
+        w.n_histograms -= 1
+        return w.histograms[w.n_histograms]
+    if resize(<void**> &w.histograms, (w.histograms_made + 1) * sizeof(char*)):
+        return NULL
+    taken = <char*> malloc(p.histogram_size)
+    w.histograms_made += taken != NULL
+    return taken
+
+
+cdef void give_histogram(Work* w, char* histogram) noexcept nogil:
+    """Take back a histogram that nobody needs any longer, or NULL."""
+    if histogram != NULL:
+        w.histograms[w.n_histograms] = histogram
+        w.n_histograms += 1
+
+
+cdef void mark_wanted(const Problem* p, Work* w, const Active* actives, int32_t n_active) noexcept nogil:
+    cdef int32_t i
+    memset(w.drawn, 0, p.n_features)
+    for i in range(n_active):
+        w.drawn[actives[i].feature] = 1
+
+
+cdef int count_histograms(
+    const Problem* p, const Block* block, Work* w, const Pending* node, const Expansion* x, char* data,
+) noexcept nogil:
+    """Give every child that is searched its histogram; the larger one's is what the smaller one's leaves of the node's.
+
+    The node's own histogram is used up.  -1 if memory runs out.
+    """
+    cdef Child* small = &w.children[0 if x.swapped else 1]
+    cdef Child* large = &w.children[1 if x.swapped else 0]
+    cdef Child* child
+    cdef int64_t b
+    if small.totals.n > large.totals.n:
+        small, large = large, small
+    if not (small.open and small.scans and small.bounded) and not (large.open and large.scans and large.bounded):
+        give_histogram(w, node.histogram)
+        return 0
+    child = large if large.open else small
+    mark_wanted(p, w, <const Active*> (data + child.actives_at), child.n_active)
+    if large.scans and large.bounded and large.open and small.open and node.histogram != NULL:
+        small.histogram = take_histogram(p, w)
+        if small.histogram == NULL:
+            return -1
+        count_tiles(p, block, <const uint32_t*> (data + small.rows_at), small.totals.n, w.drawn, small.histogram)
+        large.histogram = node.histogram
+        subtract_histogram(p, large.histogram, small.histogram)
+        if not (small.scans and small.bounded):
+            give_histogram(w, small.histogram)
+            small.histogram = NULL
+        return 0
+    give_histogram(w, node.histogram)
+    for b in range(2):
+        child = &w.children[b]
+        if child.open and child.scans and child.bounded:
+            child.histogram = take_histogram(p, w)
+            if child.histogram == NULL:
+                return -1
+            count_tiles(p, block, <const uint32_t*> (data + child.rows_at), child.totals.n, w.drawn, child.histogram)
+    return 0
+
+
 cdef int push_children(
     const Problem* p, Block* block, Work* w, const Pending* node, const Expansion* x, char* data, char* lists, bint loose,
     entry_t typed,
@@ -1686,7 +1994,11 @@ cdef int push_children(
         if child.scans:
             actives = <Active*> (data + child.actives_at)
             rows = <const uint32_t*> (data + child.rows_at)
-            if p.lazy:
+            if child.bounded:
+                found = search_bounded(
+                    p, block, w, &child.totals, child.histogram, actives, &child.n_active, rows, s.cuts if b == 0 else s.cuts_two, typed,
+                )
+            elif p.lazy:
                 found = settle(
                     p, block, w, &child.totals, s.cuts if b == 0 else s.cuts_two, child.n_cuts, actives, child.n_active, lists,
                     rows, typed,
@@ -1697,10 +2009,12 @@ cdef int push_children(
             if found.form == NO_CUT:
                 if loose:
                     free_lists(actives, child.n_active, child.totals.n, sizeof(entry_t))
+                give_histogram(w, child.histogram)
                 continue
         pushed = &w.stack[w.stack_n]
         w.stack_n += 1
         pushed.cut = found
+        pushed.histogram = child.histogram
         pushed.key = child.key
         pushed.id = child.id
         pushed.depth = node.depth + 1
@@ -1826,12 +2140,14 @@ cdef int expand(
                 return -1
             if loose and not used_up:
                 free_list(actives[i].at, node.n, sizeof(entry_t))
-        counted = p.cells and x.two and not loose and not actives[i].listed
+        counted = p.cells and x.two and not loose and not actives[i].listed and not is_bounded(p, block, node.n)
         if counted:
             count_two_ways(p, block, w, &x, &actives[i], own, arena.data)
         for b in range(x.n_children):
             if w.children[b].open and not w.children[b].done:
                 receive_feature(p, block, w, b, actives[i], arena.data, lists, loose, counted, typed)
+    if block.tiles != NULL and count_histograms(p, block, w, node, &x, arena.data):
+        return -1
     return push_children(p, block, w, node, &x, arena.data, lists, loose, typed)
 
 
@@ -1969,11 +2285,12 @@ cdef int start(
     cdef Active* active
     cdef uint32_t* rows
     cdef size_t size = cursor
+    cdef bint bounded = block.tiles != NULL
     cdef int32_t f
     cdef uint32_t i
     if not loose:
         for f in range(p.n_features):
-            if p.counted[f] and root.n < p.list_below[f]:
+            if p.counted[f] and root.n < p.list_below[f] and not bounded:
                 size += root.n * sizeof(entry_t)
         size += sizeof(entry_t)
     if reserve(arena, size):
@@ -1993,12 +2310,14 @@ cdef int start(
         root.n_active += 1
         active.feature = f
         active.at = lists[f]
-        active.listed = not p.counted[f] or (not loose and root.n < p.list_below[f])
+        active.listed = not bounded and (not p.counted[f] or (not loose and root.n < p.list_below[f]))
         if active.listed and p.counted[f]:
             active.at = cursor
             list_from_codes(block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], rows, root.n,
                             <entry_t*> (arena.data + cursor), typed)
             cursor += root.n * sizeof(entry_t)
+        elif not active.listed:
+            active.at = 0
         lists[f] = 0                   # the node's now
     return 0
 
@@ -2057,7 +2376,7 @@ cdef void write_root(Problem* p, const Block* block, Nodes* t, Totals* totals) n
 
 cdef int run(
     const Problem* p, Block* block, Work* w, Pending* root, size_t* lists, size_t cursor, uint32_t narrow, bint loose,
-    entry_t typed, Work* inner, Block* small, uint32_t* place, size_t* small_lists, uint32_t small_typed,
+    entry_t typed, Work* inner, Block* small, uint8_t* small_tiles, uint32_t* place, size_t* small_lists, uint32_t small_typed,
 ) noexcept nogil:
     """Grow everything below `root`, a written node whose rows are the whole block.
 
@@ -2080,14 +2399,15 @@ cdef int run(
         if is_beyond(&w.nodes.frontier, node.reach, w.nodes.impurity[node.id] * w.nodes.weight[node.id]):
             if loose:
                 free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
+            give_histogram(w, node.histogram)
             continue
         if loose and node.n <= narrow:
-            if shrink(p, block, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
-                      small, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
+            if shrink(p, block, w.scratch, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
+                      small, small_tiles, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
                 return -1
             node.n_spread = 0
             node.searched = False
-            if run[uint32_t](p, small, inner, &node, small_lists, cursor, narrow, False, small_typed, NULL, NULL, NULL, NULL, 0):
+            if run[uint32_t](p, small, inner, &node, small_lists, cursor, narrow, False, small_typed, NULL, NULL, NULL, NULL, NULL, 0):
                 return -1
             continue
         if not node.searched:
@@ -2099,16 +2419,27 @@ cdef int run(
             totals.high = node.high
             if p.sets != NULL:
                 mark_allowed(p.sets, p.n_features, w.nodes.parent, w.nodes.feature, w.nodes.parent[node.id], w.allowed)
-            node.cut = search(
-                p, block, w, &totals, node.key, <Active*> (data + node.actives_at), &node.n_active,
-                NULL if loose else data, <const uint32_t*> (data + node.rows_at), typed,
-            )
+            if block.tiles != NULL:
+                node.histogram = take_histogram(p, w)
+                if node.histogram == NULL:
+                    return -1
+                mark_wanted(p, w, <const Active*> (data + node.actives_at), node.n_active)
+                count_tiles(p, block, <const uint32_t*> (data + node.rows_at), node.n, w.drawn, node.histogram)
+                node.cut = search_bounded(
+                    p, block, w, &totals, node.histogram, <Active*> (data + node.actives_at), &node.n_active,
+                    <const uint32_t*> (data + node.rows_at), w.scratch.cuts, typed,
+                )
+            else:
+                node.cut = search(
+                    p, block, w, &totals, node.key, <Active*> (data + node.actives_at), &node.n_active,
+                    NULL if loose else data, <const uint32_t*> (data + node.rows_at), typed,
+                )
             if node.cut.form == NO_CUT:
                 if loose:
                     free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
                 continue
         if entry_t is uint32_t:
-            if p.twigs and node.n <= TWIG and is_twig(p, &node, data):
+            if p.twigs and node.n <= TWIG and not is_bounded(p, block, node.n) and is_twig(p, &node, data):
                 if grow_twig(p, block, w, &node, data):
                     return -1
                 continue
@@ -2117,9 +2448,47 @@ cdef int run(
     return 0
 
 
+cdef void bin_records(
+    const uint64_t* records, int64_t n, int32_t most, uint16_t* fine, uint8_t* lane, uint8_t* single_valued,
+) noexcept nogil:
+    """Codes of a feature in a private block, out of its sorted records: ranks of values, and `most` bins about as full.
+
+    A value with more samples than a bin should have gets one of its own.
+    """
+    cdef int64_t i = 0
+    cdef int64_t stop, in_bin = 0
+    cdef int64_t quota = 0
+    cdef int32_t code = 0
+    cdef uint64_t value
+    cdef uint32_t row
+    while i < n:
+        value = records[i] >> 32
+        stop = i + 1
+        while stop < n and records[stop] >> 32 == value:
+            stop += 1
+        if value and (code == 0 or (in_bin + stop - i > quota and code < most)):
+            code += 1
+            in_bin = 0
+            quota = (n - i + most - code) // (most - code + 1)
+        single_valued[code] = in_bin == 0
+        in_bin += stop - i
+        while i < stop:
+            row = <uint32_t> records[i]
+            fine[row] = <uint16_t> value
+            lane[<size_t> row * LANES] = <uint8_t> code
+            i += 1
+
+
+cdef void put_in_lane(const Block* block, int32_t f, const uint8_t* codes) noexcept nogil:
+    cdef uint8_t* lane = <uint8_t*> lane_of(block, f)
+    cdef uint32_t i
+    for i in range(block.n):
+        lane[<size_t> i * LANES] = codes[i]
+
+
 cdef int shrink(
-    const Problem* p, const Block* block, const Pending* node, const Active* actives, const uint32_t* rows,
-    Block* small, uint32_t* place, Arena* arena, size_t* small_lists, size_t* cursor, entry_t typed,
+    const Problem* p, const Block* block, Scratch* s, const Pending* node, const Active* actives, const uint32_t* rows,
+    Block* small, uint8_t* small_tiles, uint32_t* place, Arena* arena, size_t* small_lists, size_t* cursor, entry_t typed,
 ) noexcept nogil:
     """Copy a node of a wide block into a private block with 16-bit rows and codes, its lists into `arena` up to `cursor`.
 
@@ -2133,6 +2502,7 @@ cdef int shrink(
     cdef uint32_t* out
     cdef uint8_t* codes
     cdef const uint8_t* wide_codes
+    cdef size_t step
     small.n = n
     for i in range(n):
         row = rows[i]
@@ -2157,18 +2527,43 @@ cdef int shrink(
             memset(codes, 0, n)
     cursor[0] = node_header(p.n_features, n)
     # the whole at once, counted features' lists included: what stays untouched costs nothing, and nothing need move
-    if renew(arena, cursor[0] + (<size_t> n * p.n_features + 1) * sizeof(uint32_t)):
+    small.tiles = small_tiles if p.histogram and n >= p.bounded_from else NULL
+    if renew(arena, cursor[0] + (0 if small.tiles != NULL else (<size_t> n * p.n_features + 1) * sizeof(uint32_t))):
         return -1
+    if small.tiles != NULL:
+        memset(small_tiles, 0, (p.n_features + LANES - 1) // LANES * LANES * <size_t> n)
+        memset(<uint8_t*> small.single_valued, 1, <size_t> p.n_features * 256)
     for a in range(node.n_active):
         f = actives[a].feature
         if p.counted[f]:
             codes = <uint8_t*> small.codes + <size_t> p.slot[f] * n
             wide_codes = block.codes + <size_t> p.slot[f] * block.n
+            step = 1
+            if block.tiles != NULL:
+                wide_codes = lane_of(block, f)
+                step = LANES
             for i in range(n):
-                codes[i] = wide_codes[rows[i]]
+                codes[i] = wide_codes[rows[i] * step]
+            if small.tiles != NULL:
+                put_in_lane(small, f, codes)
+            continue
+        out = <uint32_t*> (arena.data + cursor[0])
+        if p.histogram:
+            for i in range(n):
+                s.records[i] = i
+            sort_rows(&p.column[f], rows, s.records, s.spare_records, n)
+            number_codes(s.records, n)
+            if small.tiles != NULL:
+                bin_records(s.records, n, p.n_codes[f] - 1, <uint16_t*> small.fine + <size_t> f * n, <uint8_t*> lane_of(small, f),
+                            <uint8_t*> small.single_valued + <size_t> f * 256)
+                small_lists[f] = 1     # there is none, but the feature may vary
+                continue
+            for i in range(n):
+                out[i] = <uint32_t> (s.records[i] >> 32) << 16 | <uint32_t> s.records[i]
+            small_lists[f] = cursor[0]
+            cursor[0] += n * sizeof(uint32_t)
             continue
         entries = <const entry_t*> actives[a].at
-        out = <uint32_t*> (arena.data + cursor[0])
         dense = 0
         for i in range(n):
             code = code_of(entries[i])
@@ -2242,6 +2637,13 @@ cdef void carve_scratch(
     s.twig_entries = <uint32_t*> carve(cursor, d * TWIG * 4 if p.twigs else 0, measuring)
     s.twig_features = <int32_t*> carve(cursor, d * 4 if p.twigs else 0, measuring)
     s.twig_gains = <double*> carve(cursor, d * 8 if p.twigs else 0, measuring)
+    s.feature_bound = <double*> carve(cursor, d * 8 if p.histogram else 0, measuring)
+    s.group_bound = <double*> carve(cursor, 256 * 8 if p.histogram else 0, measuring)
+    s.survives = <uint8_t*> carve(cursor, 256 if p.histogram else 0, measuring)
+    s.before = <int64_t*> carve(cursor, width * 8 if p.histogram else 0, measuring)
+    s.records = <uint64_t*> carve(cursor, n * 8 if p.histogram else 0, measuring)
+    s.spare_records = <uint64_t*> carve(cursor, n * 8 if p.histogram else 0, measuring)
+    s.codes_by_row = <uint8_t*> carve(cursor, n if p.histogram else 0, measuring)
     s.side = <uint8_t*> carve(cursor, n, measuring)
     s.branch = <uint32_t*> carve(cursor, n * 4 if branches else 0, measuring)
     s.pca = <double*> carve(cursor, (2 * SQUARED * SQUARED + 4 * width) * 8 if principal else 0, measuring)
@@ -2294,9 +2696,14 @@ cdef void free_nodes(Nodes* t) noexcept nogil:
 cdef void free_work(Work* w, bint loose) noexcept nogil:
     """Free a run's memory; of a loose run that has failed also the lists of the nodes that wait."""
     cdef Pending* node
+    cdef int64_t i
+    for i in range(w.n_histograms):
+        free(w.histograms[i])
+    free(w.histograms)
     while loose and w.stack_n:
         w.stack_n -= 1
         node = &w.stack[w.stack_n]
+        free(node.histogram)
         free_lists(<const Active*> (w.arenas[node.depth % 2].data + node.actives_at), node.n_active, node.n, sizeof(uint64_t))
     free_arena(&w.arenas[0])
     free_arena(&w.arenas[1])
@@ -2411,6 +2818,18 @@ cdef dict take_nodes(Nodes* t, bint with_surrogates):
     return out
 
 
+cdef int32_t coarse_shift_of(const int64_t[:, ::1] sums) noexcept:
+    """The shift that leaves so few bits of each sum that the squares of all of them add up below 2^62."""
+    cdef int64_t largest = 1
+    cdef int32_t shift = 0
+    cdef int64_t i
+    for i in range(sums.shape[0]):
+        largest = max(largest, sums[i, 0] if sums[i, 0] >= 0 else -sums[i, 0])
+    while <double> (largest >> shift) * <double> (largest >> shift) * <double> sums.shape[0] > 4.6e18:
+        shift += 1
+    return shift
+
+
 IMPURITY = {"gini": GINI, "entropy": ENTROPY, "misclassification": MISCLASSIFICATION, "squared_error": SQUARED_ERROR,
             "poisson": POISSON, "absolute_error": ABSOLUTE_ERROR}
 FORM = {"category": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED,
@@ -2462,6 +2881,7 @@ def grow(
     int64_t most_splits,
     int32_t max_features,
     uint64_t seed,
+    int64_t bounded_from,
     const int8_t[::1] monotone,
     const int64_t[::1] sets_start,
     const int32_t[::1] sets_of,
@@ -2480,6 +2900,7 @@ def grow(
     y_unit, y_centre : (n_outputs,), or None for classification; so are the bounds
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
     n_cases : weight of the whole training set, of which these samples may be some
+    bounded_from : samples from which on nodes of private blocks are searched by bounds, where large ones are
     monotone : (n_features,) whether values rise (1) or fall (-1) with a feature, or None
     critical_value, max_intervals : chi-square that neighbouring intervals must exceed to stay apart, and most of them
     most_splits : splits of best-first growth, all into two; what cannot be among them may be left out.  0: all are made
@@ -2511,6 +2932,7 @@ def grow(
     cdef char* cursor
     cdef int64_t* table = NULL
     cdef int64_t* list_below
+    cdef size_t* first_cell
     cdef int64_t* root_counts
     cdef uint64_t* draw_keys
     cdef uint8_t* drawn
@@ -2519,6 +2941,7 @@ def grow(
     cdef int64_t n_sets = 0
     cdef uint32_t* place
     cdef size_t* small_lists
+    cdef uint8_t* small_tiles
     cdef Exact* zeros
     cdef int32_t n_outputs, n_classes
     cdef int status = -1
@@ -2634,6 +3057,21 @@ def grow(
     if case_weight is not None:
         block.case_weight = &case_weight[0]
     block.codes = encoding.codes
+    if encoding.bounded:
+        block.tiles = encoding.tiles
+        p.binned = encoding.binned
+        block.single_valued = encoding.single_valued
+        p.bounded_from = bounded_from
+        p.column = encoding.column
+        if n_classes == 0:
+            p.histogram, p.cell_size = MOMENTS, 4 * sizeof(int64_t)
+            p.coarse_shift = coarse_shift_of(ysum)
+        elif weight is not None:
+            p.histogram, p.cell_size = WEIGHTS, (n_classes + 1) * sizeof(int64_t)
+        elif n_classes == 2:
+            p.histogram, p.cell_size = PAIRS, sizeof(uint64_t)
+        else:
+            p.histogram, p.cell_size = CLASSES, n_classes * sizeof(uint32_t)
 
     n_groups = 0
     principal = False
@@ -2650,6 +3088,7 @@ def grow(
             cursor = buffer
             carve_scratch(&scratch, &cursor, &p, n, n_groups, branches, principal, i == 0)
             list_below = <int64_t*> carve(&cursor, d * 8, i == 0)
+            first_cell = <size_t*> carve(&cursor, d * sizeof(size_t), i == 0)
             root_counts = <int64_t*> carve(&cursor, p.width * 8, i == 0)
             draw_keys = <uint64_t*> carve(&cursor, 2 * d * 8 if p.draws else 0, i == 0)
             drawn = <uint8_t*> carve(&cursor, d, i == 0)
@@ -2659,6 +3098,9 @@ def grow(
             table = <int64_t*> carve(&cursor, (n + 1) * 8 if p.sweep == TABLE else 0, i == 0)
             place = <uint32_t*> carve(&cursor, n * 4 if wide else 0, i == 0)
             small_lists = <size_t*> carve(&cursor, d * sizeof(size_t), i == 0)
+            small_tiles = <uint8_t*> carve(&cursor, (d + LANES - 1) // LANES * LANES * rows if p.histogram else 0, i == 0)
+            small.fine = <uint16_t*> carve(&cursor, d * rows * 2 if p.histogram else 0, i == 0)
+            small.single_valued = <uint8_t*> carve(&cursor, d * 256 if p.histogram else 0, i == 0)
             small.origin = <uint32_t*> carve(&cursor, rows * 4, i == 0)
             small.label = <uint16_t*> carve(&cursor, rows * n_outputs * 2 if n_classes else 0, i == 0)
             small.y = <double*> carve(&cursor, 0 if n_classes else rows * n_outputs * 8, i == 0)
@@ -2677,6 +3119,8 @@ def grow(
                 buffer = <char*> malloc(buffer_size)
                 if buffer == NULL:
                     raise MemoryError
+        if not p.histogram:
+            small.fine = NULL
         if not p.weighted:
             small.weight = NULL
         if block.case_weight == NULL:
@@ -2689,7 +3133,12 @@ def grow(
                 zeros[n_outputs + f] = exact_zero(deviation_bound[f], n)
             p.zero, p.zero_deviation = zeros, zeros + n_outputs
         p.list_below = list_below
+        p.first_cell = first_cell
         p.xlogx = table
+        for f in range(d if p.histogram else 0):
+            first_cell[f] = p.histogram_size // p.cell_size
+            p.histogram_size += encoding.n_codes[f] * p.cell_size
+        p.histogram_size = pad(p.histogram_size)
         for f in range(d):
             # below this, sorting a list once is cheaper than clearing and reading a histogram at every node
             list_below[f] = <int64_t> encoding.n_codes[f] * max(4, p.width) // 2
@@ -2722,10 +3171,10 @@ def grow(
                 if not is_leaf(&p, &totals, nodes.impurity[0], 0):
                     if wide:
                         status = run[uint64_t](&p, &block, &work, &root, encoding.lists, encoding.cursor,
-                                               encoding.block_rows, True, 0, &inner, &small, place, small_lists, 0)
+                                               encoding.block_rows, True, 0, &inner, &small, small_tiles, place, small_lists, 0)
                     else:
                         status = run[uint32_t](&p, &block, &work, &root, encoding.lists, encoding.cursor,
-                                               encoding.block_rows, False, 0, NULL, NULL, NULL, NULL, 0)
+                                               encoding.block_rows, False, 0, NULL, NULL, NULL, NULL, NULL, 0)
         if status:
             raise MemoryError
         free_work(&work, wide)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 BLOCK_ROWS = 32_768  # samples up to which the engine works on private blocks: half of what 16 bits allow, so that less waits
+MOST_CODES = 255
+BOUNDED_FROM = 1_024
 BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and no cache line is read often
 ROWS_IN_CACHE = 4_096  # of those columns: what is read for the first of them is there for the others
 ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
@@ -75,6 +77,8 @@ def grow(
     constraints: Constraints = FREE,
     bins_of: AnyTable | None = None,
     block_rows: int = BLOCK_ROWS,
+    most_codes: int = MOST_CODES,
+    bounded_from: int = BOUNDED_FROM,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
 
@@ -107,6 +111,8 @@ def grow(
         Where `limits.max_bins` counts the samples of a bin; None: on all samples of positive weight, also those not in `rows`.
     block_rows : int
         Samples up to which the engine works on private blocks; the tree does not depend on it.
+    most_codes : int
+        Bins of a continuous feature in the bounded search, 2 to 255; the tree does not depend on it.  0: no such search.
 
     Raises
     ------
@@ -136,7 +142,10 @@ def grow(
         case_weight = None if case_weight is None else case_weight[chosen]
     n_samples = source.n_samples
     weight, unit = fixed_point_weights(sample_weight)
-    encoding, has_missing, bins = _encode(source, whole if bins_of is None else bins_of, recipe, limits, block_rows)
+    bounded = most_codes > 1 and _may_be_bounded(source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None)
+    encoding, has_missing, bins = _encode(
+        source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0
+    )
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
         weight, unit = _fractional_weights(weight, n_samples)
@@ -194,6 +203,7 @@ def grow(
         most_splits=_most_splits(limits, recipe, n_samples),
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
+        bounded_from=bounded_from,
         **constraints.for_engine(table.n_features),
     )
     del encoding
@@ -347,11 +357,30 @@ def columns(table: AnyTable) -> Iterator[tuple[int, npt.NDArray[Any]]]:
             yield start + offset, block[offset]
 
 
+def _may_be_bounded(
+    table: AnyTable, recipe: Recipe, limits: Limits, constraints: Constraints, n_classes: int, weighted: bool, several: bool
+) -> bool:
+    """May large nodes be searched by histograms and bounds?  Bounds are of two-way splits of all features, ranked by gain."""
+    many = any(f.categories is not None and len(f.categories) > MOST_CODES for f in table.schema.features)
+    return (
+        recipe.rank == "gain"
+        and not recipe.release8
+        and not many
+        and not several
+        and recipe.impurity in ("gini", "entropy", "misclassification", "squared_error")
+        and not (weighted and n_classes == 0)
+        and {recipe.nominal, recipe.ordinal, recipe.continuous} <= {"subset", "one_vs_rest", "threshold", "refuse"}
+        and recipe.missing in ("direction", "error")
+        and limits.max_features is None
+        and constraints == FREE
+    )
+
+
 def _encode(
-    table: AnyTable, bins_of: AnyTable, recipe: Recipe, limits: Limits, block_rows: int
+    table: AnyTable, bins_of: AnyTable, recipe: Recipe, limits: Limits, block_rows: int, most_codes: int
 ) -> tuple[_core.Encoding, bool, dict[int, Bins]]:
     """The encoded features, whether a value is missing (asked only where samples may be divided), and the bins of features."""
-    encoding = _core.Encoding(table.n_samples, table.n_features, block_rows)
+    encoding = _core.Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2))
     binning = None if limits.max_bins is None else _core.Binning(bins_of.n_samples, limits.max_bins)
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
     has_missing = False

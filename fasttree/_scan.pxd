@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memset
 
 from fasttree._constraints cimport Side, drop_disordered, in_order, start_side
 from fasttree._count cimport add_outputs, add_sample, count_codes, groups_from_counts, groups_from_list, widen_cells
+from fasttree._histogram cimport groups_from_histogram
 from fasttree._impurity cimport (
     deviance_gain, deviance_of_part, linear_gain, linear_gains, outputs_gain, risk_of, single_branches, single_information,
     single_slack, threshold_base, threshold_gain, tie_limit, xlogx,
@@ -33,6 +34,7 @@ cdef inline Cut no_cut(int32_t feature) noexcept nogil:
     cut.single_info = 0
     cut.at = -1
     cut.mask = 0
+    cut.key = 0
     cut.feature = feature
     cut.form = NO_CUT
     cut.order = 0
@@ -1315,6 +1317,26 @@ cdef inline void merge_directions(Cut* right, const Cut* left, double risk) noex
     right.ambiguous = ambiguous
 
 
+cdef inline Cut with_known_cut(
+    const Problem* p, Scratch* s, const Totals* node, const Totals* lost, Cut cut, double at_least,
+) noexcept nogil:
+    """`cut` of a feature with missing values, or known against missing if that gains more."""
+    cdef Cut other = no_cut(cut.feature)
+    if not cut_known_allowed(p, node, lost):
+        return cut
+    other.form = KNOWN_CUT
+    other.missing = 1
+    other.gain = gain_of_known(p, s, node, lost)
+    other.first_gain = other.gain
+    if at_least > -INFINITY:
+        return other if cut.form == NO_CUT and other.gain >= at_least else cut
+    if other.gain > cut.gain:
+        if cut.form == NO_CUT or cut.first_gain < tie_limit(other.gain, node.risk):
+            return other
+        cut.gain = other.gain
+    return cut
+
+
 cdef inline int64_t weight_below(
     const Block* block, const Scratch* s, const Active* active, const entry_t* entries, int64_t q, const Cut* cut,
     const Totals* lost, int64_t known,
@@ -1451,6 +1473,11 @@ cdef inline Cut scan_feature(
             lost_of_list(p, block, entries, n, &lost)
         else:
             q = groups_from_list(p, block, entries, n, s, &lost)
+    elif s.node_histogram != NULL:
+        q = groups_from_histogram(p, s, f, &lost)
+        if q + (lost.n > 0) == 1 and block.single_valued[<size_t> f * 256 + (s.group_code[0] if q else 0)]:
+            constant[0] = True
+            return cut
     else:
         if active.at:
             widen_cells(p, <const uint32_t*> (base + active.at), p.n_codes[f], s)
@@ -1507,20 +1534,8 @@ cdef inline Cut scan_feature(
         cut = with_own_branch(p, node, &lost, cut, apart, at_least)
     elif total != node:
         cut.missing = TO_HEAVIEST if p.missing == MAJORITY or p.missing == OWN_BRANCH else -1
-    if p.missing == DIRECTION and lost.n > 0 and cut_known_allowed(p, node, &lost):
-        other = no_cut(f)
-        other.form = KNOWN_CUT
-        other.missing = 1
-        other.gain = gain_of_known(p, s, node, &lost)
-        other.first_gain = other.gain
-        if at_least > -INFINITY:
-            if cut.form == NO_CUT and other.gain >= at_least:
-                cut = other
-        elif other.gain > cut.gain:
-            if cut.form == NO_CUT or cut.first_gain < tie_limit(other.gain, node.risk):
-                cut = other
-            else:
-                cut.gain = other.gain
+    if p.missing == DIRECTION and lost.n > 0:
+        cut = with_known_cut(p, s, node, &lost, cut, at_least)
     if p.ratio and not p.release8 and cut.form != NO_CUT:
         cut.split_info = split_information(p, block, s, active, entries, q, &cut, &lost, node)
     if p.release8 and cut.form != NO_CUT and cut.form != MERGE_CUT:

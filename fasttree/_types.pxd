@@ -79,6 +79,13 @@ cdef enum GroupOrder:  # how a division into two groups of categories was found;
     BY_SINGLE = -4     # one against the rest
     BY_CODE = -5       # the first ones, where no division gains anything
 
+cdef enum Histogram:   # what a cell of a node's histogram holds, if nodes have one
+    NO_HISTOGRAM
+    PAIRS              # samples, and in the upper half those of class 1 (uint64)
+    CLASSES            # samples of each class (uint32)
+    WEIGHTS            # samples, then the weight of each class (int64)
+    MOMENTS            # samples, sum of the targets; in coarse quanta the sum of their squares, and their sum (int64)
+
 cdef enum NodeKind:
     NODE_LEAF
     NODE_THRESHOLD
@@ -126,6 +133,7 @@ cdef struct Cut:
     float single_info
     int64_t at             # last list position (listed), code (counted) or rank (groups) of branch 0; MERGE_CUT: groups
     uint64_t mask          # GROUP_CUT over an exhaustive search: groups of branch 0
+    uint64_t key           # of a bin (whose code is at >> 32) the largest key of branch 0
     int32_t feature
     int32_t form
     int32_t order          # GROUP_CUT: how the groups were ordered
@@ -176,6 +184,9 @@ cdef struct Block:
     int64_t* case_weight           # before priors and costs, for surrogates; NULL: every sample counts 1
     const uint32_t* origin         # sample of the table; NULL: the same
     const uint8_t* codes           # counted features, one column of n after the other
+    const uint8_t* tiles           # bounded search: codes of all features, see _histogram.pxd; NULL: features have lists
+    const uint8_t* single_valued   # bounded search: by feature and code, a bin that holds one value
+    const uint16_t* fine           # of a private block: by feature and row the rank of the value; NULL: see Problem.column
 
 
 cdef struct Weighed:               # some samples: weight, and weight x target in quanta of a node, less its median
@@ -271,6 +282,14 @@ cdef struct Problem:
     int64_t max_intervals
     const int8_t* monotone         # by feature: whether values rise (1) or fall (-1) with it; NULL: nothing is asked
     const FeatureSets* sets        # NULL: any features may stand on a path
+    int32_t histogram              # a Histogram: what nodes of a block with tiles count
+    size_t cell_size               # bytes
+    size_t histogram_size
+    const size_t* first_cell       # by feature
+    const uint8_t* binned          # by feature: codes are bins, and a cut may lie inside one
+    const Column* column           # values of binned features
+    int64_t bounded_from           # smaller nodes of a private block get lists
+    int32_t coarse_shift           # MOMENTS: of the fixed-point sums
 
 
 cdef struct Active:                # a feature that still varies in a node
@@ -287,6 +306,7 @@ cdef struct Arena:
 cdef struct Pending:               # a node that waits to be expanded
     Cut cut
     uint64_t key                   # random stream: depends on the seed and the path only
+    char* histogram                # NULL: not kept
     int64_t id
     int64_t depth
     uint32_t n
@@ -361,6 +381,14 @@ cdef struct Scratch:
     uint32_t* twig_entries         # twigs: feature x TWIG
     int32_t* twig_features
     double* twig_gains             # by feature
+    const char* node_histogram     # of the node in hand, if it has one
+    double* feature_bound          # no cut of a binned feature gains more
+    double* group_bound            # of a bin
+    uint8_t* survives              # by code: a bin that is looked into
+    int64_t* before                # class weights on the left of a bin
+    uint64_t* records              # sorting space
+    uint64_t* spare_records
+    uint8_t* codes_by_row          # of one feature
     uint8_t* side
     uint32_t* branch
     double* pca

@@ -1,0 +1,229 @@
+"""The bounded search: histograms over bins, and the most that a cut inside a bin can gain.  Header only.
+
+A cut inside a bin puts some of the bin's samples on the left.  The risk of a side is a concave function of its class weights, so
+the gain is a convex one, and its largest value over the box of all divisions of the bin is reached at a corner: at each class
+either none or all of its weight.  For squared error see `moment_bound`.  A bin whose bound falls short of the best gain known
+is never looked into.
+"""
+
+from libc.math cimport INFINITY, exp2, log2, sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from fasttree._histogram cimport histogram_of
+from fasttree._scan cimport Bounds, bounds_of, group_gain, within
+from fasttree._types cimport *
+
+
+cdef enum:
+    CORNERS = 6                # classes of a bin up to which every corner of its box is tried
+
+
+cdef inline double moment_bound(
+    const Problem* p, const Totals* total, const char* cell, int64_t n_left, double before, double after,
+) noexcept nogil:
+    """Squared error: no cut inside a bin gains more, where cuts at its two ends gain `before` and `after`.
+
+    Of a cut with n_l samples on the left, n_r on the right, let D be the sum of the targets on the left less n_l times the mean:
+    the gain is D^2 n / (n_l n_r).  Were the bin's targets all at their mean, D would move along a straight line from end to end;
+    the gain is convex along it, so at most the larger of the two.  A part of a out of b samples has a sum that is off the line
+    by at most sqrt(a (b - a) / b x SS) (Cauchy-Schwarz), SS the sum of squares around the bin's mean.  So
+    sqrt(gain) <= sqrt(max(before, after)) + sqrt(SS / b x n x max a (b - a) / (n_l n_r)), and a / n_l, (b - a) / n_r grow
+    with a and b - a.  Squares are summed in coarse quanta; half a quantum of each sample is added for what that leaves out.
+    """
+    cdef const int64_t* moments = <const int64_t*> cell
+    cdef double b = <double> moments[0]
+    cdef double n = <double> total.n
+    cdef double first = <double> n_left                  # samples on the left at the lower end, and at the upper one
+    cdef double last = first + b
+    cdef double spread = <double> moments[2] - <double> moments[3] * (<double> moments[3] / b)
+    cdef double room = b * b / (last * (n - first))
+    cdef double narrow = min(first * (n - first), last * (n - last))
+    # rounding may have taken something off the difference
+    spread += 1e-15 * <double> moments[2]
+    spread = (sqrt(max(spread, 0.0)) + 0.5 * sqrt(b)) * <double> (<int64_t> 1 << p.coarse_shift) * p.y_unit[0]
+    if narrow > 0:
+        room = min(room, b * b / 4 / narrow)
+    before = sqrt(max(before, after)) + spread * sqrt(room * n / b)
+    return before * before
+
+
+cdef inline double most_of_a_side(
+    const Problem* p, const int64_t* side, const int64_t* bin, double weight, double bin_weight,
+) noexcept nogil:
+    """The largest (minus risk) of a side that takes any part of a bin on top of what it has, or a little more.
+
+    Sums of c^2 (Gini) or c log2 c (entropy) over the classes are convex in each class weight, hence below the chord from none to
+    all of the bin's weight; with a the steepest chord, a part of weight t adds at most a t.  What remains is a function of t.
+    """
+    cdef double sum = 0
+    cdef double steepest = 0
+    cdef double c, b, t, most
+    cdef int32_t k
+    for k in range(p.n_classes):
+        c = <double> side[k] * p.unit
+        b = <double> bin[k] * p.unit
+        if p.impurity == GINI:
+            sum += c * c
+            if b > 0:
+                steepest = max(steepest, 2 * c + b)
+        else:
+            sum += c * log2(c) if c > 0 else 0.0
+            if b > 0:
+                steepest = max(steepest, ((c + b) * log2(c + b) - (c * log2(c) if c > 0 else 0.0)) / b)
+    if p.impurity == GINI:             # (sum + a t) / (weight + t) - (weight + t) + t: monotone but for its last parts, which cancel
+        most = (sum + steepest * bin_weight) / (weight + bin_weight)
+        return max(most, sum / weight) if weight > 0 else most
+    # sum + a t - (weight + t) log2(weight + t), largest where a = log2(weight + t) + log2(e)
+    t = min(max(exp2(steepest - 1.4426950408889634) - weight, 0.0), bin_weight)
+    c = weight + t
+    return sum + steepest * t - (c * log2(c) if c > 0 else 0.0)
+
+
+cdef inline double corner_bound(
+    const Problem* p, Scratch* s, const Totals* total, int64_t g, const Totals* before, const Bounds* limits,
+) noexcept nogil:
+    """The largest gain over the corners of a bin's box; INFINITY if there are too many.
+
+    The two corners that are the bin's ends count only where they are no cuts themselves.  A division that takes some of the
+    bin's n samples is a mixture of corners in which other ones have a weight of at least 1 / n: so it falls short of the gain
+    of an end by an n-th of what the best of those does, which `with_margin` allows for.
+    """
+    cdef const int64_t* bin = &s.group_stat[g * p.width]
+    cdef int32_t present[CORNERS]
+    cdef int32_t n_present = 0
+    cdef int32_t k, j
+    cdef uint32_t code, changed
+    cdef int64_t weight = before.weight
+    cdef int64_t end = before.weight + s.group_w[g]
+    cdef double most = -INFINITY
+    cdef double gain, low_end, high_end
+    for k in range(p.n_classes):
+        if bin[k] == 0:
+            continue
+        if n_present == CORNERS:
+            return INFINITY
+        present[n_present] = k
+        n_present += 1
+    memcpy(s.left, before.counts, p.n_classes * sizeof(int64_t))
+    low_end = group_gain(p, total, weight, 0, s.left, s.right)
+    high_end = low_end
+    for code in range(1, <uint32_t> 1 << n_present):
+        # one class after the other comes and goes, as in a Gray code
+        changed = (code ^ (code >> 1)) ^ ((code - 1) ^ ((code - 1) >> 1))
+        j = 0
+        while not (changed >> j) & 1:
+            j += 1
+        k = present[j]
+        if ((code ^ (code >> 1)) >> j) & 1:
+            s.left[k] += bin[k]
+            weight += bin[k]
+        else:
+            s.left[k] -= bin[k]
+            weight -= bin[k]
+        gain = group_gain(p, total, weight, 0, s.left, s.right)
+        if weight == end:
+            high_end = gain
+        else:
+            most = max(most, gain)
+    if n_present == 1:
+        most = min(low_end, high_end)
+    if not within(limits, before.n, before.weight):
+        most = max(most, low_end)
+    if not within(limits, before.n + s.group_n[g], end):
+        most = max(most, high_end)
+    return most
+
+
+cdef inline double class_bound(
+    const Problem* p, Scratch* s, const Totals* total, int64_t g, const Totals* before, const Bounds* limits, double limit,
+) noexcept nogil:
+    """No cut inside bin g gains more; corners are tried only if a cheaper bound reaches `limit`."""
+    cdef const int64_t* bin = &s.group_stat[g * p.width]
+    cdef int64_t weight = total.weight - before.weight - s.group_w[g]
+    cdef double bound
+    cdef double left = 0
+    cdef double right = 0
+    cdef int32_t k
+    if p.n_classes == 2:
+        return corner_bound(p, s, total, g, before, limits)
+    for k in range(p.n_classes):
+        s.right[k] = total.counts[k] - before.counts[k] - bin[k]
+    if p.impurity == MISCLASSIFICATION:
+        for k in range(p.n_classes):
+            left = max(left, <double> (before.counts[k] + bin[k]) * p.unit)
+            right = max(right, <double> (s.right[k] + bin[k]) * p.unit)
+    else:
+        left = most_of_a_side(p, before.counts, bin, <double> before.weight * p.unit, <double> s.group_w[g] * p.unit)
+        right = most_of_a_side(p, s.right, bin, <double> weight * p.unit, <double> s.group_w[g] * p.unit)
+    bound = left + right + total.risk
+    if p.impurity != ENTROPY:
+        bound -= <double> total.weight * p.unit
+    if bound < limit:
+        return bound
+    return min(bound, corner_bound(p, s, total, g, before, limits))
+
+
+cdef inline double with_margin(double bound, int64_t n, double risk) noexcept nogil:
+    """A little more than a bound: what rounding may have taken, and what `corner_bound` asks for."""
+    return bound + (<double> n + 2) * (2 * RELATIVE_TIE * bound + RISK_TIE * risk) if bound > -INFINITY else bound
+
+
+cdef inline double bound_groups(
+    const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left, int64_t q, int32_t f,
+    double limit,
+) noexcept nogil:
+    """Raise s.group_bound[g] to what a cut inside bin g may gain, for bins of several values; returns the largest.
+
+    Below `limit` they may be rough.
+    """
+    cdef const uint8_t* single = block.single_valued + <size_t> f * 256
+    cdef const char* cells = histogram_of(p, s.node_histogram, f)
+    cdef Totals before
+    cdef double gain_before = 0
+    cdef double gain_after, bound
+    cdef double largest = -INFINITY
+    cdef Bounds limits = bounds_of(p, total.n, total.weight, False)
+    cdef int64_t g
+    start_before(p, s, lost, lost_left, &before)
+    if p.n_classes == 0:
+        gain_before = group_gain(p, total, before.weight, before.sum, NULL, NULL)
+    for g in range(q):
+        bound = -INFINITY
+        if p.n_classes:
+            if s.group_n[g] > 1 and not single[s.group_code[g]]:
+                bound = class_bound(p, s, total, g, &before, &limits, limit)
+        else:
+            gain_after = group_gain(
+                p, total, before.weight + s.group_w[g], before.sum + s.group_stat[g], NULL, NULL
+            )
+            if s.group_n[g] > 1 and not single[s.group_code[g]]:
+                bound = moment_bound(p, total, cells + s.group_code[g] * p.cell_size, before.n, gain_before, gain_after)
+            gain_before = gain_after
+        add_to_before(p, s, g, &before)
+        bound = with_margin(bound, s.group_n[g], total.risk)
+        s.group_bound[g] = max(s.group_bound[g], bound)
+        largest = max(largest, bound)
+    return largest
+
+
+cdef inline void start_before(const Problem* p, Scratch* s, const Totals* lost, bint lost_left, Totals* before) noexcept nogil:
+    """What stands on the left of the first bin; its counts are s.before."""
+    before.counts = s.before
+    before.n = lost.n if lost_left else 0
+    before.weight = lost.weight if lost_left else 0
+    before.sum = lost.sum if lost_left else 0
+    if p.n_classes and lost_left:
+        memcpy(s.before, lost.counts, p.n_classes * sizeof(int64_t))
+    elif p.n_classes:
+        memset(s.before, 0, p.n_classes * sizeof(int64_t))
+
+
+cdef inline void add_to_before(const Problem* p, const Scratch* s, int64_t g, Totals* before) noexcept nogil:
+    cdef int32_t k
+    before.n += s.group_n[g]
+    before.weight += s.group_w[g]
+    if p.n_classes == 0:
+        before.sum += s.group_stat[g]
+    for k in range(p.n_classes):
+        before.counts[k] += s.group_stat[g * p.width + k]
