@@ -405,7 +405,9 @@ def _encode(
 
 def _add_bins(encoding: _core.Encoding, feature: int, codes: npt.NDArray[Any], bins: Bins, gap: float) -> None:
     encoding.add_bins(feature, codes, len(bins.least))
-    if (np.diff(bins.least) <= gap).any():
+    with np.errstate(over="ignore"):
+        close = np.diff(bins.least) <= gap
+    if close.any():
         # the gap rule goes by the first value of each bin: by code, or by sample where the codes are too many to be counted
         values = np.append(0.0, bins.least)
         encoding.keep_values(feature, values if codes.dtype == np.uint8 else values[codes])

@@ -408,6 +408,21 @@ def test_other_splits_on_bins_are_those_of_codes_too(recipe):
     assert shares.tolist() == of_code_shares.tolist()
 
 
+@pytest.mark.parametrize("estimator", [CARTClassifier, CARTRegressor, C45Classifier])
+@pytest.mark.parametrize("n_samples", [1, 3, 300])
+@pytest.mark.parametrize("max_bins", [2, 255, 65_535])
+def test_columns_that_say_nothing_and_extreme_values_are_grown_on_bins(estimator, n_samples, max_bins):
+    rng = np.random.default_rng(14)
+    X = np.full((n_samples, 4), np.nan)
+    X[:, 1] = -0.0
+    X[:, 2] = np.where(rng.random(n_samples) < 0.5, np.nan, 7)
+    X[:, 3] = rng.choice([BITS.max, -BITS.max, 5e-324], n_samples)
+    model = estimator(max_bins=max_bins).fit(X, rng.integers(0, 2, n_samples))
+    model.tree_.check()
+    assert model.predict(X).shape == (n_samples,)
+    assert not (model.tree_.feature < 2)[model.tree_.feature >= 0].any()
+
+
 @pytest.mark.parametrize("estimator", [C45Classifier, CARTClassifier, CARTRegressor, TreeClassifier, C45Rules, ID3Classifier])
 def test_every_estimator_takes_max_bins(estimator):
     X, y = continuous_table(400, 12)
