@@ -28,6 +28,7 @@ from sklearn.exceptions import DataConversionWarning
 from . import _checks, _core
 
 Array: TypeAlias = npt.NDArray[Any]
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 Category: TypeAlias = str | int | float | bool
 
 MAX_SAMPLES = 2**31 - 1  # the tree counts samples in 32 bits where it can
@@ -348,15 +349,18 @@ def _check_labels(labels: list[Any], name: str) -> None:
 
 
 class _Source(Protocol):
-    """A table of any library: column labels (None for arrays) and cells on demand."""
+    """A table of any library: column labels (None for arrays), cells on demand, and a matrix that shares its memory, or None."""
 
     labels: list[Any] | None
     shape: tuple[int, int]
+    matrix: Array | None
 
     def cells(self, j: int, start: int, stop: int, name: str) -> Cells: ...
 
 
 class _ArraySource:
+    matrix: Array | None = None
+
     def __init__(self, values: Array) -> None:
         self.values = values
         self.labels: list[Any] | None = None
@@ -368,6 +372,8 @@ class _ArraySource:
 
 class _SparseSource:
     """A matrix of scipy.sparse; what it leaves out is zero.  One column at a time is made dense, or a block of rows."""
+
+    matrix: Array | None = None
 
     def __init__(self, matrix: Any) -> None:
         self.by_column = matrix.tocsc()
@@ -391,12 +397,28 @@ class _FrameSource:
         self.frame = frame
         self.labels: list[Any] | None = list(frame.columns)
         self.shape: tuple[int, int] = frame.shape
+        self.matrix = _float_matrix(frame)
 
     def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
         series = self.frame[:, j]
         if stop - start < len(series):
             series = series[start:stop]
         return _series_cells(series, name, start)
+
+
+def _float_matrix(frame: nw.DataFrame[Any]) -> Array | None:
+    """The frame as a matrix where pandas keeps it as one, all of one type of floats; nothing large is copied for it."""
+    if not frame.implementation.is_pandas() or not all(frame.shape):
+        return None
+    native = frame.to_native()
+    types = set(native.dtypes)
+    if types != {_FLOAT32} and types != {_FLOAT64}:
+        return None
+    first, last = native.iloc[:, 0].to_numpy(), native.iloc[:, -1].to_numpy()
+    if first.base is None or first.base is not last.base:
+        return None
+    matrix = native.to_numpy()
+    return matrix if _is_plain(matrix) else None
 
 
 def _open(X: Any) -> _Source:
@@ -683,6 +705,9 @@ def learn_table(
     source = _open(X)
     column_names = _column_names(source)
     names = column_names or [f"x{j}" for j in range(source.shape[1])]
+    if categorical_features is None and ordinal_features is None and source.matrix is not None:
+        continuous = tuple(Feature(name, Kind.CONTINUOUS) for name in names)
+        return _plain_table(source.matrix, Schema(continuous, has_names=column_names is not None))
     labels = source.labels or names
     nominal = _nominal_columns(categorical_features, labels)
     orders = _orders(ordinal_features, labels, names)
@@ -697,10 +722,12 @@ def learn_table(
         features.append(feature)
         if feature.categories is not None:
             kept[j] = _learned_codes(cells, feature, j in orders)
-        elif isinstance(cells, Numbers) and (cells.parsed or cells.values.dtype.kind == "f"):
-            column = _continuous(cells, name, 0)
-            if cells.parsed:
-                kept[j] = column
+        elif isinstance(cells, Numbers):
+            small = cells.values.itemsize * source.shape[0] * source.shape[1] <= SMALL_TABLE
+            if small or cells.parsed or cells.values.dtype.kind == "f":
+                column = _continuous(cells, name, 0)
+                if small or cells.parsed:
+                    kept[j] = column
     table = Table(source, Schema(tuple(features), has_names=column_names is not None))
     table._kept = kept
     return table
@@ -831,6 +858,7 @@ def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimato
     n_features = len(schema.features)
     is_plain = _is_plain(X)
     source = _ArraySource(np.asarray(X)) if is_plain else _open(X)
+    matrix = X if is_plain else source.matrix
     column_names = _column_names(source)
     if column_names is not None and schema.has_names:
         expected = [feature.name for feature in schema.features]
@@ -842,8 +870,8 @@ def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimato
         warnings.warn(_checks.names_gained(estimator_name), UserWarning, stacklevel=3)
     if source.shape[1] != n_features:
         raise _checks.wrong_n_features(source.shape[1], n_features, estimator_name)
-    if is_plain and schema.is_continuous:
-        return _plain_table(X, schema)
+    if matrix is not None and schema.is_continuous:
+        return _plain_table(matrix, schema)
     return Table(source, schema, unseen=unseen)
 
 

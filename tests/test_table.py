@@ -191,10 +191,49 @@ def test_only_a_plain_table_has_a_matrix():
     X = np.zeros((3, 2))
     assert learn_table(X, categorical_features=[0]).matrix is None
     assert learn_table(X.astype(int)).matrix is None
-    assert learn_table(pd.DataFrame(X)).matrix is None
+    assert learn_table(pd.DataFrame({"a": X[:, 0], "b": [1, 2, 3]})).matrix is None
+    assert learn_table(pl.DataFrame(X)).matrix is None
     assert learn_table(np.ma.array(X, mask=False)).matrix is None
     nominal = learn_table(X, categorical_features=[0]).schema
     assert encode_table(X, nominal).matrix is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_frame_of_one_type_of_floats_is_used_as_the_matrix_that_it_is(dtype, order):
+    X = np.asarray(np.arange(12).reshape(4, 3), dtype=dtype, order=order)
+    X[1, 1] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    learned = learn_table(frame)
+    for table in (learned, encode_table(frame, learned.schema)):
+        assert table.matrix is not None
+        assert np.shares_memory(table.matrix, frame["b"].to_numpy())
+        np.testing.assert_array_equal(table.block(0, 4), X)
+    assert learned.schema == learn_table(pl.DataFrame(X, schema=["a", "b", "c"])).schema
+
+
+def test_a_frame_that_keeps_its_columns_apart_is_read_by_columns():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    frame["c"] = [5.0, np.nan]
+    table = learn_table(frame)
+    assert table.matrix is None
+    np.testing.assert_array_equal(table.block(0, 2), frame.to_numpy())
+    mixed = learn_table(frame.astype({"a": np.float32}))
+    assert (mixed.matrix, mixed.column(0).dtype, mixed.column(1).dtype) == (None, np.float32, np.float64)
+    with pytest.raises(ValueError, match="'c' has infinite values in 1 row.*first: row 1"):
+        learn_table(frame.fillna(np.inf))
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_infinity_in_a_frame_of_floats_is_named_by_its_column(library):
+    X = np.zeros((4, 3))
+    X[2, 1] = -np.inf
+    names = {"columns": list("abc")} if library is pd else {"schema": list("abc")}
+    with pytest.raises(ValueError, match="'b' has infinite values in 1 row.*first: row 2"):
+        learn_table(library.DataFrame(X, **names))
+    schema = learn_table(library.DataFrame(np.zeros((4, 3)), **names)).schema
+    with pytest.raises(ValueError, match="'b' has infinite values in 1 row.*first: row 2"):
+        encode_table(library.DataFrame(X, **names), schema).block(0, 4)
 
 
 def test_a_float_column_of_a_frame_is_read_without_a_copy():
