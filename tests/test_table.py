@@ -220,7 +220,7 @@ def test_a_frame_that_keeps_its_columns_apart_is_read_by_columns():
     np.testing.assert_array_equal(table.block(0, 2), frame.to_numpy())
     mixed = learn_table(frame.astype({"a": np.float32}))
     assert (mixed.matrix, mixed.column(0).dtype, mixed.column(1).dtype) == (None, np.float32, np.float64)
-    with pytest.raises(ValueError, match="'c' has infinite values in 1 row.*first: row 1"):
+    with pytest.raises(ValueError, match=r"'c' has infinite values in 1 row.*first: row 1"):
         learn_table(frame.fillna(np.inf))
 
 
@@ -229,10 +229,10 @@ def test_infinity_in_a_frame_of_floats_is_named_by_its_column(library):
     X = np.zeros((4, 3))
     X[2, 1] = -np.inf
     names = {"columns": list("abc")} if library is pd else {"schema": list("abc")}
-    with pytest.raises(ValueError, match="'b' has infinite values in 1 row.*first: row 2"):
+    with pytest.raises(ValueError, match=r"'b' has infinite values in 1 row.*first: row 2"):
         learn_table(library.DataFrame(X, **names))
     schema = learn_table(library.DataFrame(np.zeros((4, 3)), **names)).schema
-    with pytest.raises(ValueError, match="'b' has infinite values in 1 row.*first: row 2"):
+    with pytest.raises(ValueError, match=r"'b' has infinite values in 1 row.*first: row 2"):
         encode_table(library.DataFrame(X, **names), schema).block(0, 4)
 
 
