@@ -7,10 +7,10 @@ is never looked into.
 """
 
 from libc.math cimport INFINITY, exp2, log2, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._histogram cimport histogram_of
+from fasttree._histogram cimport groups_from_histogram, histogram_of
 from fasttree._scan cimport Bounds, bounds_of, group_gain, within
 from fasttree._types cimport *
 
@@ -169,11 +169,163 @@ cdef inline double with_margin(double bound, int64_t n, double risk) noexcept no
     return bound + (<double> n + 2) * (2 * RELATIVE_TIE * bound + RISK_TIE * risk) if bound > -INFINITY else bound
 
 
+cdef extern from *:
+    """
+    /* For a feature of at most 255 bins without missing values: bounds by code, and the largest gain at the end of a bin that
+       leaves at least n_min and at most n_max samples on the left.  Gains are those of linear_gain without its scale.  Loops
+       that the compiler makes vectors of; `with_ends`: the ends of a bin may be no cuts, so that they count as corners. */
+    static double fasttree_end_gains(
+        const double *n_left, const double *left, double *gains, int m, double n, double total, double n_min, double n_max)
+    {
+        double largest = -1;
+        int b;
+        #pragma omp simd reduction(max:largest)
+        for (b = 0; b < m; b++) {
+            double d = n * left[b] - total * n_left[b];
+            double share = n_left[b] * (n - n_left[b]);
+            double gain = d * d / (share > 1 ? share : 1);
+            double admitted = n_left[b] >= n_min && n_left[b] <= n_max ? gain : -1;
+            gains[b] = gain;
+            largest = admitted > largest ? admitted : largest;
+        }
+        return largest;
+    }
+    static void fasttree_pair_bounds(
+        const double *n_left, const double *left, const double *gains, double *bounds, int m, double n, double total, int with_ends)
+    {
+        int b;
+        #pragma omp simd
+        for (b = 1; b < m; b++) {
+            double ones = left[b] - left[b - 1];
+            double zeros = n_left[b] - n_left[b - 1] - ones;
+            double n_ones = n_left[b - 1] + ones;
+            double n_zeros = n_left[b - 1] + zeros;
+            double d_ones = n * (left[b - 1] + ones) - total * n_ones;
+            double d_zeros = n * left[b - 1] - total * n_zeros;
+            double share_ones = n_ones * (n - n_ones);
+            double share_zeros = n_zeros * (n - n_zeros);
+            double gain_ones = d_ones * d_ones / (share_ones > 1 ? share_ones : 1);
+            double gain_zeros = d_zeros * d_zeros / (share_zeros > 1 ? share_zeros : 1);
+            double high = gains[b] > gains[b - 1] ? gains[b] : gains[b - 1];
+            double low = gains[b] > gains[b - 1] ? gains[b - 1] : gains[b];
+            double corner = gain_ones > gain_zeros ? gain_ones : gain_zeros;
+            double bound = ones > 0 && zeros > 0 ? corner : low;
+            bounds[b] = with_ends && high > bound ? high : bound;
+        }
+    }
+    static void fasttree_moment_bounds(
+        const double *n_left, const double *gains, const double *spread, double *bounds, int m, double n, double scale)
+    {
+        int b;
+        #pragma omp simd
+        for (b = 1; b < m; b++) {
+            double first = n_left[b - 1], last = n_left[b];
+            double size = last - first;
+            double high = gains[b] > gains[b - 1] ? gains[b] : gains[b - 1];
+            double room = size * size / (last * (n - first) > 1 ? last * (n - first) : 1);
+            double narrow_first = first * (n - first), narrow_last = last * (n - last);
+            double narrow = narrow_first < narrow_last ? narrow_first : narrow_last;
+            double other = narrow > 0 ? size * size / 4 / (narrow > 1 ? narrow : 1) : room;
+            double root = __builtin_sqrt(high * scale)
+                + spread[b] * __builtin_sqrt((room < other ? room : other) * n / (size > 1 ? size : 1));
+            bounds[b] = root * root;
+        }
+    }
+    """
+    double end_gains "fasttree_end_gains"(
+        const double* n_left, const double* left, double* gains, int m, double n, double total, double n_min, double n_max) noexcept nogil
+    void pair_bounds "fasttree_pair_bounds"(
+        const double* n_left, const double* left, const double* gains, double* bounds, int m, double n, double total, bint with_ends
+    ) noexcept nogil
+    void moment_bounds "fasttree_moment_bounds"(
+        const double* n_left, const double* gains, const double* spread, double* bounds, int m, double n, double scale) noexcept nogil
+
+
+cdef inline bint has_fast_bounds(const Problem* p, const Scratch* s, int32_t f) noexcept nogil:
+    """Two classes or numbers, unweighted, and no value missing."""
+    cdef const char* cells = histogram_of(p, s.node_histogram, f)
+    if p.histogram == PAIRS and p.impurity == GINI:
+        return (<const uint64_t*> cells)[0] == 0
+    return p.histogram == MOMENTS and (<const int64_t*> cells)[0] == 0
+
+
+cdef inline double fast_bounds(
+    const Problem* p, const Block* block, Scratch* s, const Totals* total, int32_t f, double* largest_bound, int32_t* n_used,
+) noexcept nogil:
+    """Write s.code_bound of every code; returns the largest gain at the end of a bin, -INFINITY if none is admissible.
+
+    The same as `class_bound` and `moment_bound` say, for `has_fast_bounds`.
+    """
+    cdef const char* cells = histogram_of(p, s.node_histogram, f)
+    cdef const uint8_t* single = block.single_valued + <size_t> f * 256
+    cdef const int64_t* moments
+    cdef Bounds limits = bounds_of(p, total.n, total.weight, False)
+    cdef double n_left[256]
+    cdef double left[256]
+    cdef double gains[256]
+    cdef double spread[256]
+    cdef int32_t m = <int32_t> p.n_codes[f]
+    cdef int64_t n_min = max(limits.n_min, limits.w_min, 1)
+    cdef int64_t n_max = min(limits.n_max, limits.w_max, total.n - 1)
+    cdef double n = <double> total.n
+    cdef bint with_ends = n_min > 1
+    cdef int64_t count = 0
+    cdef int64_t sum = 0
+    cdef int64_t mean = 0
+    cdef double all, scale, size, largest
+    cdef uint64_t pair
+    cdef int32_t b
+    n_left[0] = 0
+    left[0] = 0
+    n_used[0] = 0
+    if p.histogram == PAIRS:
+        for b in range(1, m):
+            pair = (<const uint64_t*> cells)[b]
+            count += <int64_t> (pair & <uint64_t> 0xFFFFFFFF)
+            sum += <int64_t> (pair >> 32)
+            n_used[0] += pair != 0
+            n_left[b] = <double> count
+            left[b] = <double> sum
+        all = <double> total.counts[1]
+        scale = 2.0 / n
+    else:
+        mean = total.sum // total.n
+        for b in range(1, m):
+            moments = <const int64_t*> cells + 4 * b
+            count += moments[0]
+            sum += moments[1] - mean * moments[0]
+            n_used[0] += moments[0] != 0
+            n_left[b] = <double> count
+            left[b] = <double> sum
+            size = <double> max(moments[0], 1)
+            # rounding may have taken something off the difference
+            spread[b] = <double> moments[2] * (1 + 1e-15) - <double> moments[3] * (<double> moments[3] / size)
+            spread[b] = (sqrt(max(spread[b], 0.0)) + 0.5 * sqrt(size)) * <double> (<int64_t> 1 << p.coarse_shift) * p.y_unit[0]
+        all = <double> (total.sum - mean * total.n)
+        scale = p.y_unit[0] * p.y_unit[0] / n
+    largest = end_gains(n_left, left, gains, m, n, all, <double> n_min, <double> n_max)
+    if p.histogram == PAIRS:
+        pair_bounds(n_left, left, gains, s.code_bound, m, n, all, with_ends)
+    else:
+        moment_bounds(n_left, gains, spread, s.code_bound, m, n, scale)
+    largest_bound[0] = -INFINITY
+    for b in range(1, m):
+        size = n_left[b] - n_left[b - 1]
+        if size < 2 or single[b]:
+            s.code_bound[b] = -INFINITY
+            continue
+        if p.histogram == PAIRS:
+            s.code_bound[b] *= scale
+        s.code_bound[b] += (size + 2) * (2 * RELATIVE_TIE * s.code_bound[b] + RISK_TIE * total.risk)
+        largest_bound[0] = max(largest_bound[0], s.code_bound[b])
+    return largest * scale if largest >= 0 else -INFINITY
+
+
 cdef inline double bound_groups(
     const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left, int64_t q, int32_t f,
     double limit,
 ) noexcept nogil:
-    """Raise s.group_bound[g] to what a cut inside bin g may gain, for bins of several values; returns the largest.
+    """Raise s.code_bound of each bin to what a cut inside it may gain, for bins of several values; returns the largest.
 
     Below `limit` they may be rough.
     """
@@ -202,7 +354,7 @@ cdef inline double bound_groups(
             gain_before = gain_after
         add_to_before(p, s, g, &before)
         bound = with_margin(bound, s.group_n[g], total.risk)
-        s.group_bound[g] = max(s.group_bound[g], bound)
+        s.code_bound[s.group_code[g]] = max(s.code_bound[s.group_code[g]], bound)
         largest = max(largest, bound)
     return largest
 
@@ -227,3 +379,28 @@ cdef inline void add_to_before(const Problem* p, const Scratch* s, int64_t g, To
         before.sum += s.group_stat[g]
     for k in range(p.n_classes):
         before.counts[k] += s.group_stat[g * p.width + k]
+
+
+cdef inline double bound_codes(
+    const Problem* p, const Block* block, Scratch* s, const Totals* total, int32_t f, double limit, double* largest_bound,
+    int32_t* n_used,
+) noexcept nogil:
+    """Write s.code_bound of every code of a binned feature, the largest of them, and how many codes occur.
+
+    Returns the largest gain at the end of a bin if that comes with it, else -INFINITY.  Below `limit` bounds may be rough.
+    """
+    cdef Totals lost
+    cdef int64_t q
+    cdef uint32_t code
+    if has_fast_bounds(p, s, f):
+        return fast_bounds(p, block, s, total, f, largest_bound, n_used)
+    lost.counts = s.lost
+    lost.sum = 0
+    q = groups_from_histogram(p, s, f, &lost)
+    for code in range(p.n_codes[f]):
+        s.code_bound[code] = -INFINITY
+    largest_bound[0] = bound_groups(p, block, s, total, &lost, False, q, f, limit)
+    if lost.n:
+        largest_bound[0] = max(largest_bound[0], bound_groups(p, block, s, total, &lost, True, q, f, limit))
+    n_used[0] = <int32_t> q + (lost.n > 0)
+    return -INFINITY

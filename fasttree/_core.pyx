@@ -20,7 +20,7 @@ from fasttree._bin cimport (
     GRID_BITS, BinTable, Piece, bin_column, bin_keys, find_edges, keys_of, lay_table, list_bins, room_for_pieces, room_for_search,
     single_keys,
 )
-from fasttree._bound cimport bound_groups
+from fasttree._bound cimport bound_codes, fast_bounds, has_fast_bounds
 from fasttree._cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t
 from fasttree._choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._constraints cimport clip_classes, mark_allowed, mean_index, mean_value
@@ -837,24 +837,6 @@ cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n) noe
     return block.tiles != NULL and (block.fine == NULL or n >= p.bounded_from)
 
 
-cdef double bound_feature(
-    const Problem* p, const Block* block, Scratch* s, const Totals* totals, int32_t f, double limit,
-) noexcept nogil:
-    """What a cut inside one of the feature's bins may gain; below `limit` only roughly."""
-    cdef Totals lost
-    cdef int64_t q, g
-    cdef double largest
-    lost.counts = s.lost
-    lost.sum = 0
-    q = groups_from_histogram(p, s, f, &lost)
-    for g in range(q):
-        s.group_bound[g] = -INFINITY
-    largest = bound_groups(p, block, s, totals, &lost, False, q, f, limit)
-    if lost.n:
-        largest = max(largest, bound_groups(p, block, s, totals, &lost, True, q, f, limit))
-    return largest
-
-
 cdef Cut search_bounded(
     const Problem* p, const Block* block, Work* w, const Totals* totals, const char* histogram,
     Active* actives, int32_t* n_active, const uint32_t* rows, Cut* cuts, entry_t typed,
@@ -869,20 +851,31 @@ cdef Cut search_bounded(
     cdef double largest = -INFINITY
     cdef double limit = -INFINITY
     cdef int32_t kept = 0
-    cdef int32_t i, f, best
+    cdef double gain
+    cdef int32_t i, f, best, n_used
     cdef bint constant
     s.node_histogram = histogram
     for i in range(n_active[0]):
         f = actives[i].feature
         constant = False
-        cut = scan_feature(p, block, s, totals, &actives[i], NULL, rows, typed, -INFINITY, &constant)
-        if constant:
-            continue
-        if p.binned[f] and cut.form == THRESHOLD_CUT:
-            cut.at = position_of_end(<uint32_t> cut.at)
-            cut.key = <uint64_t> -1
-        largest = max(largest, cut.gain)
-        cuts[kept] = cut
+        s.feature_bound[kept] = -INFINITY
+        if p.binned[f] and has_fast_bounds(p, s, f):
+            gain = fast_bounds(p, block, s, totals, f, &s.feature_bound[kept], &n_used)
+            if n_used == 1 and s.feature_bound[kept] == -INFINITY:
+                continue
+            # a cut at the end of a bin is taken for what it is once the feature is refined
+            s.feature_bound[kept] = max(s.feature_bound[kept], gain)
+            largest = max(largest, gain - 1e-12 * gain)
+            cuts[kept] = no_cut(f)
+        else:
+            cut = scan_feature(p, block, s, totals, &actives[i], NULL, rows, typed, -INFINITY, &constant)
+            if constant:
+                continue
+            if p.binned[f] and cut.form == THRESHOLD_CUT:
+                cut.at = position_of_end(<uint32_t> cut.at)
+                cut.key = <uint64_t> -1
+            largest = max(largest, cut.gain)
+            cuts[kept] = cut
         actives[kept] = actives[i]
         kept += 1
     n_active[0] = kept
@@ -890,7 +883,8 @@ cdef Cut search_bounded(
         limit = tie_limit(largest, totals.risk)
     for i in range(kept):
         f = actives[i].feature
-        s.feature_bound[i] = bound_feature(p, block, s, totals, f, limit) if p.binned[f] else -INFINITY
+        if p.binned[f] and not has_fast_bounds(p, s, f):
+            bound_codes(p, block, s, totals, f, limit, &s.feature_bound[i], &n_used)
     while kept:
         best = 0
         for i in range(1, kept):
@@ -2638,7 +2632,7 @@ cdef void carve_scratch(
     s.twig_features = <int32_t*> carve(cursor, d * 4 if p.twigs else 0, measuring)
     s.twig_gains = <double*> carve(cursor, d * 8 if p.twigs else 0, measuring)
     s.feature_bound = <double*> carve(cursor, d * 8 if p.histogram else 0, measuring)
-    s.group_bound = <double*> carve(cursor, 256 * 8 if p.histogram else 0, measuring)
+    s.code_bound = <double*> carve(cursor, 256 * 8 if p.histogram else 0, measuring)
     s.survives = <uint8_t*> carve(cursor, 256 if p.histogram else 0, measuring)
     s.before = <int64_t*> carve(cursor, width * 8 if p.histogram else 0, measuring)
     s.records = <uint64_t*> carve(cursor, n * 8 if p.histogram else 0, measuring)

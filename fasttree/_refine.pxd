@@ -4,7 +4,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._bound cimport add_to_before, bound_groups, start_before
+from fasttree._bound cimport add_to_before, bound_codes, start_before
 from fasttree._encode cimport sort_records, sortable, sortable_float
 from fasttree._histogram cimport LANES, groups_from_histogram, lane_of
 from fasttree._impurity cimport tie_limit
@@ -271,20 +271,16 @@ cdef inline Cut refine_feature(
     cdef Totals lost
     cdef Cut cut, other
     cdef int64_t q, g, m
-    cdef int32_t turn
-    cdef int32_t turns
+    cdef double largest
+    cdef int32_t n_used
     cdef entry_t* entries = <entry_t*> s.records
     lost.counts = s.lost
     lost.sum = 0
+    bound_codes(p, block, s, node, f, limit, &largest, &n_used)
     q = groups_from_histogram(p, s, f, &lost)
-    turns = 2 if lost.n else 1
-    for g in range(q):
-        s.group_bound[g] = -INFINITY
-    for turn in range(turns):
-        bound_groups(p, block, s, node, &lost, turn == 1, q, f, limit)
     memset(s.survives, 0, 256)
     for g in range(q):
-        s.survives[s.group_code[g]] = s.group_bound[g] >= limit
+        s.survives[s.group_code[g]] = s.code_bound[s.group_code[g]] >= limit
     m = collect_survivors(block, s, f, rows, node.n, entries)
     if entry_t is uint32_t:
         sort_entries(entries, <uint32_t*> s.spare_records, m)

@@ -383,7 +383,7 @@ cdef struct Scratch:
     double* twig_gains             # by feature
     const char* node_histogram     # of the node in hand, if it has one
     double* feature_bound          # no cut of a binned feature gains more
-    double* group_bound            # of a bin
+    double* code_bound             # by code: no cut inside the bin gains more
     uint8_t* survives              # by code: a bin that is looked into
     int64_t* before                # class weights on the left of a bin
     uint64_t* records              # sorting space
