@@ -70,6 +70,7 @@ cdef inline size_t node_header(size_t n_features, size_t n_samples) noexcept nog
 
 
 cdef enum:
+    LAST_LEVELS = 3            # above the largest depth that are searched without private blocks
     ROWS_OF_SAMPLE = 32768     # that say where the bins of the bounded search end
 
 
@@ -837,6 +838,11 @@ cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n) noe
     return block.tiles != NULL and (block.fine == NULL or n >= p.bounded_from)
 
 
+cdef inline bint stays_wide(const Problem* p, const Block* block, int64_t n, int64_t depth, int64_t narrow) noexcept nogil:
+    """Is a node of a wide block too large for a private one, or, in a bounded search, not worth sorting all its features?"""
+    return n > narrow or (block.tiles != NULL and n >= p.bounded_from and 0 <= p.max_depth <= depth + LAST_LEVELS)
+
+
 cdef Cut search_bounded(
     const Problem* p, const Block* block, Work* w, const Totals* totals, const char* histogram,
     Active* actives, int32_t* n_active, const uint32_t* rows, Cut* cuts, entry_t typed,
@@ -865,7 +871,7 @@ cdef Cut search_bounded(
                 continue
             # a cut at the end of a bin is taken for what it is once the feature is refined
             s.feature_bound[kept] = max(s.feature_bound[kept], gain)
-            largest = max(largest, gain - 1e-12 * gain)
+            largest = max(largest, gain * (1 - 1e-12))
             cuts[kept] = no_cut(f)
         else:
             cut = scan_feature(p, block, s, totals, &actives[i], NULL, rows, typed, -INFINITY, &constant)
@@ -1705,7 +1711,7 @@ cdef int open_children(
             is_leaf(p, &child.totals, t.impurity[child.id], node.depth + 1)
             or is_beyond(&t.frontier, x.reach, t.impurity[child.id] * t.weight[child.id])
         )
-        child.scans = not loose or child.totals.n > narrow
+        child.scans = not loose or stays_wide(p, block, child.totals.n, node.depth + 1, narrow)
         child.bounded = is_bounded(p, block, child.totals.n)
         child.done = False
         child.histogram = NULL
@@ -2395,7 +2401,7 @@ cdef int run(
                 free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
             give_histogram(w, node.histogram)
             continue
-        if loose and node.n <= narrow:
+        if loose and not stays_wide(p, block, node.n, node.depth, narrow):
             if shrink(p, block, w.scratch, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
                       small, small_tiles, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
                 return -1
