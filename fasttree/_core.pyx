@@ -29,7 +29,7 @@ from fasttree._count cimport (
 )
 from fasttree._encode cimport encode_few, float_of, list_column, sort_records, sortable, value_of
 from fasttree._frontier cimport Frontier, is_beyond, note_reach
-from fasttree._glance cimport Glance, counts_are_of_interest, expect, list_is_of_interest, start_glances
+from fasttree._glance cimport Glance, count_on, expect, largest_along_list, largest_by_code, start_glances
 from fasttree._histogram cimport LANES, count_tiles, groups_from_histogram, lane_of, subtract_histogram
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._median cimport (
@@ -560,7 +560,6 @@ cdef struct Child:
     bint open                      # may still be split: its lists are made and scanned
     bint scans                     # scanned here; a child that a narrow block will take is not
     bint done                      # a perfect split is found
-    double largest                 # gain so far
     Glance glance
     bint bounded                   # searched by a histogram, or handed to a private block: its features need no lists
     char* histogram
@@ -1695,6 +1694,7 @@ cdef int open_children(
     cdef int64_t* spread_weights
     cdef int64_t i, b
     cdef size_t top = node.below
+    cdef Bounds limits
     x.n_spread = 0
     if p.missing == FRACTIONAL:
         for i in range(node.n):
@@ -1715,7 +1715,6 @@ cdef int open_children(
         child.bounded = is_bounded(p, block, child.totals.n)
         child.done = False
         child.histogram = NULL
-        child.largest = -INFINITY
         child.glance.possible = False
         child.glance.least = 0
         child.n_cuts = 0
@@ -1736,7 +1735,9 @@ cdef int open_children(
                 child.glance.step = s.steps + b * p.width
                 child.glance.cross = s.crosses + b * p.width
                 child.glance.total = s.class_totals + b * p.width
-                start_glances(p, &child.totals, &child.glance)
+                limits = bounds_of(p, child.totals.n, child.totals.weight, False)
+                start_glances(
+                    p, &child.totals, max(limits.n_min, limits.w_min), min(limits.n_max, limits.w_max), &child.glance)
     # if more is needed, at once what the other arena has: what stays untouched costs nothing, and nothing need move again
     if top > arena.size and reserve(arena, max(top, w.arenas[node.depth % 2].size)):
         return -1
@@ -1834,6 +1835,32 @@ cdef void count_two_ways(
                     <uint32_t*> (data + child.cursor), s.spare_cells)
 
 
+cdef void add_cut_of(const Problem* p, Child* child, Cut* cuts, const Cut* found) noexcept nogil:
+    """Keep a feature's best cut, in the order of features; from then on no less is expected."""
+    cdef int32_t i = child.n_cuts
+    while i > 0 and cuts[i - 1].feature > found.feature:
+        cuts[i] = cuts[i - 1]
+        i -= 1
+    cuts[i] = found[0]
+    child.n_cuts += 1
+    expect(&child.glance, tie_limit(found.gain, child.totals.risk))
+
+
+cdef void search_promising(
+    const Problem* p, const Block* block, Work* w, Child* child, Cut* cuts, const Active* actives, const char* base,
+    const uint32_t* rows, entry_t typed,
+) noexcept nogil:
+    """Search the features that wait and may still win."""
+    cdef Cut found
+    cdef bint constant = False
+    cdef int32_t i
+    for i in range(child.n_active):
+        if actives[i].quotient >= 0 and actives[i].quotient >= child.glance.least:
+            found = scan_feature(p, block, w.scratch, &child.totals, &actives[i], base, rows, typed, -INFINITY, &constant)
+            if found.form != NO_CUT:
+                add_cut_of(p, child, cuts, &found)
+
+
 cdef void receive_feature(
     const Problem* p, const Block* block, Work* w, int64_t b, Active made, char* data, char* lists, bint loose, bint counted,
     entry_t typed,
@@ -1849,7 +1876,6 @@ cdef void receive_feature(
     cdef Cut* cuts = s.cuts if b == 0 else s.cuts_two
     cdef Cut found
     cdef bint constant = False
-    cdef bint ruled_out = False
     made.at = child.cursor if made.listed or counted else 0
     if child.bounded:
         (<Active*> (data + child.actives_at))[child.n_active] = made
@@ -1871,22 +1897,22 @@ cdef void receive_feature(
     if made.listed:
         entries = <const entry_t*> (lists + child.cursor)
         constant = code_of(entries[0]) == code_of(entries[child.totals.n - 1])
+    made.quotient = -1
     if entry_t is uint32_t:
-        if child.glance.least > 0 and form_of(p, made.feature) == ORDERED:
-            if made.listed:
-                ruled_out = code_of(entries[0]) and not list_is_of_interest(
-                    p, block, s, &child.glance, entries, child.totals.n)
-            elif counted:
-                ruled_out = not counts_are_of_interest(
+        if child.glance.possible and not constant and form_of(p, made.feature) == ORDERED:
+            if made.listed and code_of(entries[0]):
+                made.quotient = largest_along_list(p, block, s, &child.glance, entries, child.totals.n)
+            elif not made.listed and counted:
+                made.quotient = largest_by_code(
                     p, s, &child.glance, <const uint32_t*> (lists + made.at), p.n_codes[made.feature], child.totals.n)
-    if p.lazy and child.scans and not constant and not ruled_out:
+            if made.quotient >= 0:
+                count_on(&child.glance, made.quotient, child.totals.risk)
+                if p.n_classes and made.quotient * child.glance.scale > (1 - 1e-5) * child.totals.risk:
+                    made.quotient = -1     # a perfect split, it seems: to know that now spares the other features
+    if p.lazy and child.scans and not constant and made.quotient < 0:
         found = scan_feature(p, block, s, &child.totals, &made, lists, rows, typed, -INFINITY, &constant)
         if found.form != NO_CUT:
-            cuts[child.n_cuts] = found
-            child.n_cuts += 1
-            if found.gain > child.largest:
-                child.largest = found.gain
-                expect(&child.glance, tie_limit(found.gain, child.totals.risk))
+            add_cut_of(p, child, cuts, &found)
             # pure on both sides: nothing can beat it, a later feature cannot win the tie, and its children need no lists
             # (if it is judged by all samples of the node)
             child.done = child.totals.n == 2 or (
@@ -1983,6 +2009,7 @@ cdef int push_children(
     cdef Active* actives
     cdef const uint32_t* rows
     cdef Cut found = no_cut(-1)
+    cdef Cut* cuts
     cdef int64_t b, i
     if resize_stack(w, x.n_children):
         return -1
@@ -1994,14 +2021,16 @@ cdef int push_children(
         if child.scans:
             actives = <Active*> (data + child.actives_at)
             rows = <const uint32_t*> (data + child.rows_at)
+            cuts = s.cuts if b == 0 else s.cuts_two
             if child.bounded:
                 found = search_bounded(
-                    p, block, w, &child.totals, child.histogram, actives, &child.n_active, rows, s.cuts if b == 0 else s.cuts_two, typed,
+                    p, block, w, &child.totals, child.histogram, actives, &child.n_active, rows, cuts, typed,
                 )
             elif p.lazy:
+                if child.glance.possible:
+                    search_promising(p, block, w, child, cuts, actives, lists, rows, typed)
                 found = settle(
-                    p, block, w, &child.totals, s.cuts if b == 0 else s.cuts_two, child.n_cuts, actives, child.n_active, lists,
-                    rows, typed,
+                    p, block, w, &child.totals, cuts, child.n_cuts, actives, child.n_active, lists, rows, typed,
                 )
             else:
                 share_weights(p, block, data, x.spread_at, x.n_spread, child.share)
@@ -3023,8 +3052,8 @@ def grow(
         p.sweep = TABLE
     else:
         p.sweep = GENERIC
-    p.glances = p.lazy and not p.weighted and (p.sweep == LINEAR or p.sweep == SQUARES)
-    p.twigs = p.glances and p.sweep == LINEAR and monotone is None and not pairwise and sets_start is None
+    p.glances = p.lazy and not p.weighted and monotone is None and (p.sweep == LINEAR or p.sweep == SQUARES)
+    p.twigs = p.glances and p.sweep == LINEAR and not pairwise and sets_start is None
     for f in range(d):
         p.twigs = p.twigs and form_of(&p, f) == ORDERED
         if n_classes and n_outputs == 1 and not p.weighted and encoding.counted[f]:

@@ -1,20 +1,21 @@
-"""A glance at a sorted list, or at counts by code: can a threshold gain enough to matter?  Header only.
+"""A glance at a sorted list, or at counts by code: about how much can a threshold gain?  Header only.
 
-Most features of a node lose to one that was searched before.  To know that takes no exact gains.  Of samples that count 1, the
-gain of a cut in squared error or in the Gini index is proportional to
+Most features of a node lose clearly, and to know that takes no exact gains.  Of samples that count 1, the gain of a cut in
+squared error or in the Gini index is proportional to
 
     sum over k of (n left_k - total_k n_left)^2 / (n_left n_right)
 
 with `left_k` the samples of class k on the left, or of one numeric target the sum.  The divisor depends on the position alone,
 and the numerator follows from running sums of integers: of two classes both terms are equal, and the sum is one in which each
-sample counts n x (is it of that class) - total.  Single precision bounds the quotient, with room for its rounding: a feature
-that a glance rules out would not have been chosen.
+sample counts n x (is it of that class) - total.  Single precision bounds the quotient from both sides, with room for its
+rounding: the features whose upper bound reaches what another one surely gains are searched, and no other could win.
 """
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from fasttree._impurity cimport tie_limit
 from fasttree._types cimport CHUNK, Block, Problem, Scratch, Totals
 
 
@@ -102,7 +103,7 @@ cdef struct Glance:            # what it needs to know of a node
     bint possible
     int32_t n_present          # classes that occur
     float least                # smaller quotients gain too little
-    float* share               # by samples on the left: 1 / (left x right), or 0
+    float* share               # by samples on the left: 1 / (left x right), or 0 where there can be no cut
     int32_t* step              # two classes: what a sample of each adds to n left - total n_left; several: its bits in a word
     int64_t* cross             # several classes, by class: 2 n total - sum of total^2
     float* total               # by class
@@ -111,18 +112,18 @@ cdef struct Glance:            # what it needs to know of a node
     double slack               # what rounding, of the mean or in single precision, can change in the root of a quotient
 
 
-cdef inline void start_glances(const Problem* p, const Totals* totals, Glance* g) noexcept nogil:
-    """Get ready for the features of a node.  Rules nothing out before `expect` was told a gain."""
+cdef inline void start_glances(const Problem* p, const Totals* totals, int64_t n_min, int64_t n_max, Glance* g) noexcept nogil:
+    """Get ready for the features of a node, and for cuts with n_min to n_max samples on the left."""
     cdef int64_t n = totals.n
     cdef float* share = g.share
     cdef int64_t squares = 0
     cdef int32_t first = -1
     cdef int32_t last = -1
-    cdef int32_t i, k, size
+    cdef int32_t i, k, size, start, stop
     g.n_present = 0
     g.least = 0
     g.slack = 0
-    g.possible = n <= MOST_TO_GLANCE_AT
+    g.possible = 2 < n <= MOST_TO_GLANCE_AT
     if not g.possible:
         return
     if p.n_classes == 0:
@@ -147,9 +148,10 @@ cdef inline void start_glances(const Problem* p, const Totals* totals, Glance* g
         for k in range(p.n_classes):
             g.cross[k] = 2 * n * totals.counts[k] - squares
     size = <int32_t> n
-    share[0] = 0
-    share[size] = 0
-    for i in range(1, size):
+    start = <int32_t> max(n_min, 1)
+    stop = <int32_t> min(n_max, n - 1)
+    memset(share, 0, (n + 1) * sizeof(float))
+    for i in range(start, stop + 1):
         share[i] = <float> 1.0 / (<float> i * <float> (size - i))
 
 
@@ -158,7 +160,15 @@ cdef inline void expect(Glance* g, double gain) noexcept nogil:
     cdef double root
     if g.possible and gain > 0:
         root = sqrt(gain / g.scale) * (1 - 1e-6) - g.slack
-        g.least = <float> (root * root * (1 - 1e-6)) if root > 0 else 0
+        if root > 0:
+            g.least = max(g.least, <float> (root * root * (1 - 1e-6)))
+
+
+cdef inline void count_on(Glance* g, float quotient, double risk) noexcept nogil:
+    """Expect what a feature with this largest quotient surely gains, but for a tie."""
+    cdef double root = sqrt(quotient) * (1 - 1e-6) - g.slack
+    if root > 0:
+        expect(g, tie_limit(root * root * g.scale * (1 - 1e-6), risk))
 
 
 cdef inline void squares_along(
@@ -198,10 +208,10 @@ cdef inline void squares_along(
     word[0] = counts
 
 
-cdef inline bint list_is_of_interest(
+cdef inline float largest_along_list(
     const Problem* p, const Block* block, Scratch* s, const Glance* g, const uint32_t* entries, int64_t n,
 ) noexcept nogil:
-    """False: no threshold along this list, which has no missing values, gains what is expected."""
+    """The largest quotient of a list without missing values."""
     cdef const uint16_t* label = block.label
     cdef const int64_t* ysum = block.ysum
     cdef const int32_t* step = g.step
@@ -214,7 +224,7 @@ cdef inline bint list_is_of_interest(
     cdef int32_t count = 0
     cdef int64_t i = 0
     cdef int64_t m, j
-    cdef float largest
+    cdef float largest = 0
     if g.n_present > LANES:
         memset(s.left, 0, p.n_classes * sizeof(int64_t))
     while i < n - 1:
@@ -223,23 +233,21 @@ cdef inline bint list_is_of_interest(
             for j in range(m):
                 count += step[label[entries[i + j] & 0xFFFF]]
                 counts[j] = count
-            largest = largest_of_counts(entries + i, counts, g.share + i + 1, m)
+            largest = max(largest, largest_of_counts(entries + i, counts, g.share + i + 1, m))
         elif g.n_present:
             squares_along(block, s, g, entries, n, i, m, &squares, &sum, &word, sums)
-            largest = largest_of_squares(entries + i, sums, g.share + i + 1, m)
+            largest = max(largest, largest_of_squares(entries + i, sums, g.share + i + 1, m))
         else:
             for j in range(m):
                 sum += ysum[entries[i + j] & 0xFFFF] - mean
                 sums[j] = <float> sum
-            largest = largest_of_sums(entries + i, sums, g.share + i + 1, m)
-        if largest >= g.least:
-            return True
+            largest = max(largest, largest_of_sums(entries + i, sums, g.share + i + 1, m))
         i += m
-    return False
+    return largest
 
 
-cdef inline bint two_counts_are_of_interest(const Glance* g, const uint32_t* cells, uint32_t n_codes, int64_t n) noexcept nogil:
-    """`counts_are_of_interest` of two classes, without a jump."""
+cdef inline float largest_of_two_classes(const Glance* g, const uint32_t* cells, uint32_t n_codes, int64_t n) noexcept nogil:
+    """`largest_by_code` of two classes, without a jump."""
     cdef int32_t size = <int32_t> n
     cdef int32_t n_ones = <int32_t> g.total[1]
     cdef int32_t n_left = 0
@@ -254,34 +262,32 @@ cdef inline bint two_counts_are_of_interest(const Glance* g, const uint32_t* cel
         between |= (n_left != 0) & (n_left != size)
         d = <float> (size * ones - n_ones * n_left)
         largest = max(largest, d * d * g.share[n_left])
-    return largest >= g.least or not between or cells[0] + cells[1] > 0
+    return largest if between and cells[0] + cells[1] == 0 else -1
 
 
-cdef inline bint counts_are_of_interest(
+cdef inline float largest_by_code(
     const Problem* p, Scratch* s, const Glance* g, const uint32_t* cells, uint32_t n_codes, int64_t n,
 ) noexcept nogil:
-    """The same of counts by code and class; True also where values are missing, or all equal."""
+    """The largest quotient of counts by code and class; -1 where values are missing, or all equal."""
     cdef int64_t width = p.width
     cdef int32_t* left = s.positions
     cdef float times = <float> 0.5 if g.n_present == 2 else <float> 1.0
+    cdef float largest = -1
     cdef int32_t n_left = 0
     cdef int32_t moved
     cdef uint32_t code
-    cdef bint varies = False
     if width == 2:
-        return two_counts_are_of_interest(g, cells, n_codes, n)
+        return largest_of_two_classes(g, cells, n_codes, n)
     if width > CHUNK:
-        return True
+        return -1
     memset(left, 0, width * sizeof(int32_t))
     if move_code(cells, left, width):
-        return True
+        return -1
     for code in range(1, n_codes):
         moved = move_code(cells + code * width, left, width)
         n_left += moved
         if n_left == n:
             break
         if moved:
-            varies = True
-            if times * square_of(left, g.total, width, <float> n, <float> n_left) * g.share[n_left] >= g.least:
-                return True
-    return not varies
+            largest = max(largest, times * square_of(left, g.total, width, <float> n, <float> n_left) * g.share[n_left])
+    return largest

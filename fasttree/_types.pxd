@@ -296,6 +296,7 @@ cdef struct Active:                # a feature that still varies in a node
     int32_t feature
     bint listed
     size_t at                      # offset of its list in the arena (an address in the wide phase), or of its counts; 0: none
+    float quotient                 # of a glance at it, while its search waits; -1: it does not
 
 
 cdef struct Arena:
