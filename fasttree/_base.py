@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import __version__, _competing, _document, _grow, _plot, _prune, _sequence, _soften, _surrogates, _text
 from ._constraints import Constraints, constraints
 from ._parameters import (
+    ANYTHING,
     COUNTS_ERRORS,
     PRUNINGS,
     REGRESSION_PRUNINGS,
@@ -133,10 +134,12 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     def _check_parameters(self) -> None:
         estimator: type = type(self)
-        defaults = defaults_of(estimator)
-        for name, (is_allowed, allowed) in self._parameter_rules().items():
+        changed = [name for name, default in defaults_of(estimator) if getattr(self, name) is not default]
+        rules = self._parameter_rules() if changed else {}
+        for name in changed:
             value = getattr(self, name)
-            if value is not defaults[name] and not is_allowed(value):
+            is_allowed, allowed = rules.get(name, ANYTHING)
+            if not is_allowed(value):
                 raise ValueError(f"{name}={on_a_line(value)}: must be {allowed}")
 
     def _keep_schema(self, schema: Schema) -> None:

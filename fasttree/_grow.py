@@ -142,7 +142,9 @@ def grow(
         case_weight = None if case_weight is None else case_weight[chosen]
     n_samples = source.n_samples
     weight, unit = fixed_point_weights(sample_weight)
-    bounded = most_codes > 1 and _may_be_bounded(source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None)
+    bounded = most_codes > 1 and _may_be_bounded(
+        source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
+    )
     encoding, has_missing, bins = _encode(
         source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0
     )

@@ -39,9 +39,9 @@ def rules_of(estimator: type) -> Mapping[str, Rule]:
 
 
 @lru_cache(maxsize=64)
-def defaults_of(estimator: type) -> Mapping[str, Any]:
-    """The defaults of an estimator's parameters."""
-    return {found.name: found.default for found in fields(estimator)}
+def defaults_of(estimator: type) -> Sequence[tuple[str, Any]]:
+    """The names and defaults of an estimator's parameters."""
+    return [(found.name, found.default) for found in fields(estimator)]
 
 
 def is_integer(value: object) -> bool:
@@ -79,6 +79,7 @@ def one_of(*words: str | None) -> Rule:
 AMOUNT: Rule = is_amount, "a finite number >= 0"
 AMOUNT_OR_NONE: Rule = lambda value: value is None or is_amount(value), "a finite number >= 0, or None"
 POSITIVE: Rule = lambda value: is_amount(value) and value > 0, "a finite number > 0"
+ANYTHING: Rule = lambda value: True, "anything"
 COUNT: Rule = lambda value: is_integer(value) and value >= 1, "an integer >= 1"
 COUNT_OR_NONE: Rule = lambda value: value is None or (is_integer(value) and value >= 1), "an integer >= 1, or None"
 FLAG: Rule = lambda value: isinstance(value, bool | np.bool_), "True or False"

@@ -218,7 +218,7 @@ cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
     for i in range(n):
         lay_out_step(s, i)
     first = 0
-    while s.place[first] >= 0:
+    while first < n_nodes and s.place[first] >= 0:
         first += 1
     # breadth first: the first leaf is one of the least deep, and the first node of each level above it is the first's child
     s.least_of_finite = 0
