@@ -30,7 +30,7 @@ from fasttree._count cimport (
 from fasttree._encode cimport encode_few, float_of, list_column, sort_records, sortable, value_of
 from fasttree._frontier cimport Frontier, is_beyond, note_reach
 from fasttree._glance cimport Glance, count_on, expect, largest_along_list, largest_by_code, start_glances
-from fasttree._histogram cimport LANES, count_tiles, groups_from_histogram, lane_of, subtract_histogram
+from fasttree._histogram cimport AHEAD, LANES, count_tiles, lane_of, prefetch, subtract_histogram
 from fasttree._impurity cimport deviation, exact_add, exact_value, exact_zero, plain_risk, risk_of, tie_limit, xlogx
 from fasttree._median cimport (
     NO_PART, find_medians, gain_of_parts, lay_out_codes, lay_out_list, median_of_part, rank_targets,
@@ -839,7 +839,9 @@ cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n) noe
 
 cdef inline bint stays_wide(const Problem* p, const Block* block, int64_t n, int64_t depth, int64_t narrow) noexcept nogil:
     """Is a node of a wide block too large for a private one, or, in a bounded search, not worth sorting all its features?"""
-    return n > narrow or (block.tiles != NULL and n >= p.bounded_from and 0 <= p.max_depth <= depth + LAST_LEVELS)
+    return n > narrow or (
+        block.tiles != NULL and n >= p.bounded_from and (p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS)
+    )
 
 
 cdef Cut search_bounded(
@@ -982,6 +984,7 @@ cdef void assign_bins(
     cdef uint32_t row
     for i in range(n):
         row = rows[i]
+        prefetch(codes + <size_t> rows[min(i + AHEAD, n - 1)] * LANES)
         code = codes[<size_t> row * LANES]
         side[row] = code > at
         if code == 0:
@@ -2059,6 +2062,9 @@ cdef int push_children(
         pushed.n_spread = x.n_spread
         pushed.share = child.share
         pushed.reach = x.reach
+        if child.scans:
+            pushed.reach = min(x.reach, found.first_gain)
+            note_reach(&w.nodes.frontier, pushed.reach)
         pushed.searched = child.scans
     return 0
 
@@ -2138,8 +2144,7 @@ cdef int expand(
         return -1
     gain = count_children(p, block, w, rows, node.n, x.n_children, x.two) - cut.penalty
     w.nodes.gain[node.id] = max(gain, 0.0) / w.nodes.weight[node.id]
-    x.reach = min(node.reach, w.nodes.gain[node.id] * w.nodes.weight[node.id])
-    note_reach(&w.nodes.frontier, x.reach)
+    x.reach = node.reach
     w.nodes.missing[node.id] = missing_branch(p, w, &cut, &x)
     if p.monotone != NULL:
         bound_children(p, w, node, &cut, x.n_children)
@@ -2466,7 +2471,10 @@ cdef int run(
             if node.cut.form == NO_CUT:
                 if loose:
                     free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
+                give_histogram(w, node.histogram)
                 continue
+            node.reach = min(node.reach, node.cut.first_gain)
+            note_reach(&w.nodes.frontier, node.reach)
         if entry_t is uint32_t:
             if p.twigs and node.n <= TWIG and not is_bounded(p, block, node.n) and is_twig(p, &node, data):
                 if grow_twig(p, block, w, &node, data):
@@ -3091,6 +3099,7 @@ def grow(
         p.binned = encoding.binned
         block.single_valued = encoding.single_valued
         p.bounded_from = bounded_from
+        p.few_leaves = 0 < most_splits < n // bounded_from
         p.column = encoding.column
         if n_classes == 0:
             p.histogram, p.cell_size = MOMENTS, 4 * sizeof(int64_t)

@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t
 
 cdef extern from *:
     """
-    /* A gain is at most the node's risk but for rounding. */
+    /* A gain is at most the node's risk, and what a search finds what the split then has, but for rounding. */
     #define FASTTREE_ROUNDING 1e-9
     """
     const double ROUNDING "FASTTREE_ROUNDING"
@@ -30,11 +30,11 @@ cdef inline double least_reach(const Frontier* frontier) noexcept nogil:
 
 cdef inline bint is_beyond(const Frontier* frontier, double reach_above, double risk) noexcept nogil:
     """Is a node never split, because of those above it or because it cannot gain enough?"""
-    return min(reach_above, risk * (1 + ROUNDING)) < least_reach(frontier)
+    return min(reach_above, risk) * (1 + ROUNDING) < least_reach(frontier)
 
 
 cdef inline void note_reach(Frontier* frontier, double reach) noexcept nogil:
-    """Count a split."""
+    """Count a split as soon as its gain is known, whether it is made or not."""
     cdef double* heap = frontier.reach
     cdef int64_t i, child
     if frontier.n < frontier.most:

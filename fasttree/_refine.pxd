@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from fasttree._bound cimport add_to_before, bound_codes, start_before
 from fasttree._encode cimport sort_records, sortable, sortable_float
-from fasttree._histogram cimport LANES, groups_from_histogram, lane_of
+from fasttree._histogram cimport AHEAD, LANES, groups_from_histogram, lane_of, prefetch
 from fasttree._impurity cimport tie_limit
 from fasttree._scan cimport (
     Bounds, Left, bounds_of, gains_of_chunk, group_gain, merge_directions, no_cut, offer, offer_chunk, start_sweep, sweep,
@@ -252,6 +252,8 @@ cdef inline int64_t collect_survivors(
     cdef uint32_t row
     for i in range(n):
         row = rows[i]
+        if entry_t is uint64_t:        # a private block stays in the cache
+            prefetch(codes + <size_t> rows[min(i + AHEAD, n - 1)] * LANES)
         if entry_t is uint32_t:
             entries[m] = <uint32_t> fine[row] << 16 | row
         else:
