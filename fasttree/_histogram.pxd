@@ -121,6 +121,7 @@ cdef inline void count_moments(
     cdef int32_t shift = p.coarse_shift
     for i in range(n):
         prefetch(tile + <size_t> rows[min(i + AHEAD, n - 1)] * LANES)
+        prefetch(&block.ysum[rows[min(i + AHEAD, n - 1)]])
         codes = tile + <size_t> rows[i] * LANES
         y = block.ysum[rows[i]]
         coarse = y >> shift
@@ -155,9 +156,14 @@ cdef inline void count_tiles(
         if p.histogram == PAIRS:
             count_pairs(block, tile, <uint64_t**> lanes, n_lanes, rows, n)
         elif p.histogram == CLASSES:
-            count_classes(p, block, tile, <uint32_t**> lanes, n_lanes, rows, n)
+            if n_lanes == LANES:
+                count_classes(p, block, tile, <uint32_t**> lanes, LANES, rows, n)
+            else:
+                count_classes(p, block, tile, <uint32_t**> lanes, n_lanes, rows, n)
         elif p.histogram == WEIGHTS:
             count_weights(p, block, tile, <int64_t**> lanes, n_lanes, rows, n)
+        elif n_lanes == LANES:
+            count_moments(p, block, tile, <int64_t**> lanes, LANES, rows, n)
         else:
             count_moments(p, block, tile, <int64_t**> lanes, n_lanes, rows, n)
 
