@@ -71,6 +71,7 @@ cdef inline size_t node_header(size_t n_features, size_t n_samples) noexcept nog
 
 cdef enum:
     LAST_LEVELS = 3            # above the largest depth that are searched without private blocks
+    LEAST_WIDE = 1024          # samples of a node that may be
     ROWS_OF_SAMPLE = 32768     # that say where the bins of the bounded search end
 
 
@@ -840,7 +841,7 @@ cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n) noe
 cdef inline bint stays_wide(const Problem* p, const Block* block, int64_t n, int64_t depth, int64_t narrow) noexcept nogil:
     """Is a node of a wide block too large for a private one, or, in a bounded search, not worth sorting all its features?"""
     return n > narrow or (
-        block.tiles != NULL and n >= p.bounded_from and (p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS)
+        block.tiles != NULL and n >= min(p.bounded_from, LEAST_WIDE) and (p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS)
     )
 
 
@@ -3099,7 +3100,7 @@ def grow(
         p.binned = encoding.binned
         block.single_valued = encoding.single_valued
         p.bounded_from = bounded_from
-        p.few_leaves = 0 < most_splits < n // bounded_from
+        p.few_leaves = 0 < most_splits < n // LEAST_WIDE
         p.column = encoding.column
         if n_classes == 0:
             p.histogram, p.cell_size = MOMENTS, 4 * sizeof(int64_t)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 BLOCK_ROWS = 32_768  # samples up to which the engine works on private blocks: half of what 16 bits allow, so that less waits
-MOST_CODES = 255
-BOUNDED_FROM = 1_024
+MOST_CODES = 255  # of the features of large nodes, which are searched by histograms
+BOUNDED_FROM = 8_192  # samples from which on nodes of private blocks are searched by bounds: below, their lists are as fast
 BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and no cache line is read often
 ROWS_IN_CACHE = 4_096  # of those columns: what is read for the first of them is there for the others
 ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
