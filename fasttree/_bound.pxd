@@ -87,7 +87,8 @@ cdef inline double corner_bound(
 
     The two corners that are the bin's ends count only where they are no cuts themselves.  A division that takes some of the
     bin's n samples is a mixture of corners in which other ones have a weight of at least 1 / n: so it falls short of the gain
-    of an end by an n-th of what the best of those does, which `with_margin` allows for.
+    of an end by an n-th of what the best of those does, which `with_margin` allows for.  Where samples have weights, the lightest
+    may leave an end's gain as good as unchanged: ends always count.
     """
     cdef const int64_t* bin = &s.group_stat[g * p.width]
     cdef int32_t present[CORNERS]
@@ -128,9 +129,9 @@ cdef inline double corner_bound(
             most = max(most, gain)
     if n_present == 1:
         most = min(low_end, high_end)
-    if not within(limits, before.n, before.weight):
+    if p.histogram == WEIGHTS or not within(limits, before.n, before.weight):
         most = max(most, low_end)
-    if not within(limits, before.n + s.group_n[g], end):
+    if p.histogram == WEIGHTS or not within(limits, before.n + s.group_n[g], end):
         most = max(most, high_end)
     return most
 

@@ -328,6 +328,19 @@ def test_of_equal_cuts_in_different_bins_the_first_is_taken():
         assert (tree.feature[0], tree.threshold[0]) == (0, 399.5)
 
 
+@pytest.mark.parametrize("impurity", CLASS_IMPURITIES)
+@pytest.mark.parametrize("least", [1e-12, 1.0])
+def test_the_first_of_equal_cuts_is_taken_though_a_light_sample_lies_between(impurity, least):
+    # without the sample of little weight on its left the cut gains as good as nothing less: they are equal within the tolerance
+    x = np.arange(40.0)
+    y = (x >= 20).astype(np.intp)
+    weight = np.full(40, 1e12 * least)
+    weight[19] = least
+    for path in (LISTS, *PATHS):
+        tree = grown(learn_table(x[:, None]), y, Recipe(impurity=impurity), Limits(max_depth=1), sample_weight=weight, **path)
+        assert tree.threshold[0] == 18.5, path
+
+
 # --- tables that are searched by bounds without being told to
 
 
