@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -443,6 +444,7 @@ class BaseTree(FittedModel, Reading, TreeLimits):
                 costs=costs,
                 rows=rows,
                 constraints=kept,
+                n_jobs=1 if self.n_jobs is None else effective_n_jobs(int(self.n_jobs)),
             )
 
         def choose(sequence: _sequence.Sequence) -> _sequence.Choice:

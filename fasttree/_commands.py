@@ -68,6 +68,7 @@ PARAMETERS = {
     "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
     "max_bins": "Columns of more values are cut only between so many bins of nearly equal numbers of rows; by default anywhere.",
+    "n_jobs": "Threads for large tables; -1 for all cores.",
     "criterion": "cart: gini, entropy, misclassification, or to regress squared_error, absolute_error, poisson; c45: gain_ratio, "
     "gain.",
     "missing": "cart: where a missing value goes: direction (gains most), surrogate, fractional, majority, branch, or error.",

@@ -14,6 +14,8 @@ from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint16_t,
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset, strcmp
 
+import threading
+
 import numpy as np
 
 from fasttree._bin cimport (
@@ -122,6 +124,7 @@ cdef class Encoding:
     cdef uint64_t* records
     cdef uint64_t* spare
     cdef list kept
+    cdef object lock               # bounded: features may be added by several threads
 
     def __cinit__(
         self, uint32_t n_samples, int32_t n_features, uint32_t block_rows=NARROW, bint bounded=False, int32_t most_codes=FEW
@@ -132,6 +135,7 @@ cdef class Encoding:
         self.block_rows = block_rows
         self.wide = n_samples > block_rows
         self.bounded = self.wide and bounded
+        self.lock = threading.Lock() if self.bounded else None
         self.most_codes = most_codes
         self.kept = []
         self.cursor = node_header(d, n_samples)
@@ -214,23 +218,25 @@ cdef class Encoding:
             self.lists[feature] = self.cursor
             self.cursor += n * sizeof(uint32_t)
 
-    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) noexcept:
+    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes):
         """Keep the codes of a feature that `next_column` holds."""
         cdef uint8_t* lane
         cdef int64_t i
+        if self.bounded:
+            self.lock.acquire()
         self.slot[feature] = self.n_counted
         self.n_counted += 1
+        if self.bounded:
+            self.lock.release()
         self.n_codes[feature] = <uint32_t> n_codes
         if self.bounded:
             lane = self.tiles + <size_t> (feature // LANES) * LANES * self.n_samples + feature % LANES
-            for i in range(self.n_samples):
-                lane[i * LANES] = codes[i]
+            with nogil:
+                for i in range(self.n_samples):
+                    lane[i * LANES] = codes[i]
 
     cdef uint8_t* next_column(self) except NULL:
-        cdef void* larger
-        if self.bounded:
-            return self.codes          # for a moment: codes stand in tiles
-        larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
+        cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
         if larger == NULL:
             raise MemoryError
         self.codes = <uint8_t*> larger
@@ -243,13 +249,21 @@ cdef class Encoding:
         they are too many to be kept by code.  `keep_values` must then be called.
         """
         cdef uint64_t distinct[256]
-        cdef uint8_t* codes = self.next_column()
+        cdef uint8_t[::1] own
+        cdef uint16_t[::1] own_slots
+        cdef uint8_t* codes
+        cdef uint16_t* slots = <uint16_t*> self.spare
         cdef int32_t found
         cdef int32_t i
         cdef bint close = False
         cdef void* entries
+        if self.bounded:
+            own, own_slots = np.empty(self.n_samples, dtype=np.uint8), np.empty(self.n_samples, dtype=np.uint16)
+            codes, slots = &own[0], &own_slots[0]
+        else:
+            codes = self.next_column()
         with nogil:
-            found = encode_few(column, <uint16_t*> self.spare, codes, distinct)
+            found = encode_few(column, slots, codes, distinct)
         self.kind[feature] = CONTINUOUS
         if self.bounded and (found < 0 or found > self.most_codes):
             self.put_in_bins(feature, column)
@@ -296,7 +310,8 @@ cdef class Encoding:
 
         Where their edges lie has no influence on a tree.
         """
-        cdef uint8_t* codes = self.next_column()
+        cdef uint8_t[::1] own = np.empty(self.n_samples + 1, dtype=np.uint8)
+        cdef uint8_t* codes = &own[0]
         cdef int64_t n = self.n_samples
         cdef int64_t step = max(n // ROWS_OF_SAMPLE, 1)
         edges = bin_edges(np.ascontiguousarray(column[::step]), self.most_codes, True)
@@ -337,6 +352,7 @@ cdef class Encoding:
 
     def add_codes(self, int32_t feature, const code_t[:] codes, uint32_t n_categories, bint ordered):
         """Encode a nominal or (`ordered`) ordinal feature given as codes 0 (missing), 1, ..., n_categories."""
+        cdef uint8_t[::1] own
         cdef uint8_t* out
         cdef int64_t i
         cdef int64_t n = self.n_samples
@@ -348,10 +364,15 @@ cdef class Encoding:
         self.kind[feature] = ORDINAL if ordered else NOMINAL
         self.n_codes[feature] = n_categories + 1
         if n_categories <= FEW:
-            out = self.next_column()
+            if self.bounded:
+                own = np.empty(n, dtype=np.uint8)
+                out = &own[0]
+            else:
+                out = self.next_column()
             self.counted[feature] = True
-            for i in range(n):
-                out[i] = <uint8_t> codes[i]
+            with nogil:
+                for i in range(n):
+                    out[i] = <uint8_t> codes[i]
             self.keep_codes(feature, out, n_categories + 1)
             return
         by_row = np.ascontiguousarray(codes, dtype=np.uint32)
@@ -584,6 +605,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     uint64_t* draw_keys
     uint8_t* drawn
     uint8_t* allowed               # features that constraints leave to the nodes in hand
+    void* crew                     # a Crew that takes nodes for private blocks, or NULL
     char** histograms              # unused ones
     int64_t n_histograms
     int64_t histograms_made
@@ -2436,6 +2458,12 @@ cdef int run(
                 free_lists(<const Active*> (data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
             give_histogram(w, node.histogram)
             continue
+        if loose and w.crew != NULL and not stays_wide(p, block, node.n, node.depth, narrow):
+            node.n_spread = 0
+            node.searched = False
+            if hand_over(w, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at)):
+                return -1
+            continue
         if loose and not stays_wide(p, block, node.n, node.depth, narrow):
             if shrink(p, block, w.scratch, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
                       small, small_tiles, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
@@ -2482,6 +2510,226 @@ cdef int run(
                     return -1
                 continue
         if expand(p, block, w, &node, narrow, loose, typed):
+            return -1
+    return 0
+
+
+cdef class Subtree:
+    """A node of a wide block that waits for a private one, with copies of its rows and features."""
+
+    cdef Pending node
+    cdef uint32_t* rows
+    cdef Active* actives
+    cdef double weight
+    cdef double impurity
+
+    def __dealloc__(self):
+        free(self.rows)
+        free(self.actives)
+
+
+cdef struct Hand:                  # what one thread owns that grows subtrees
+    Scratch scratch
+    Nodes nodes
+    Work work
+    Block small
+    uint8_t* small_tiles
+    size_t* small_lists
+    int64_t* ids                   # pairs: node of the tree, node here that takes its place
+    int64_t n_ids
+    int64_t ids_capacity
+    char* buffer
+    size_t buffer_size
+
+
+cdef class Crew:
+    """Threads that grow the subtrees which the search of large nodes leaves to private blocks.
+
+    Each thread writes nodes of its own; `join` puts them into the tree, whose numbering does not depend on their order.
+    """
+
+    cdef const Problem* p
+    cdef const Block* block
+    cdef Hand* hands
+    cdef int32_t n_hands
+    cdef uint32_t narrow
+    cdef bint over
+    cdef bint failed
+    cdef list waiting
+    cdef object condition
+
+    def __cinit__(self, int32_t n_hands):
+        self.waiting = []
+        self.condition = threading.Condition()
+        self.hands = <Hand*> calloc(n_hands, sizeof(Hand))
+        if self.hands == NULL:
+            raise MemoryError
+        self.n_hands = n_hands
+
+    def __dealloc__(self):
+        cdef int32_t i
+        cdef Hand* hand
+        for i in range(self.n_hands if self.hands else 0):
+            hand = &self.hands[i]
+            if hand.buffer != NULL:
+                allow(hand.buffer, hand.buffer_size)
+            free(hand.buffer)
+            free(hand.ids)
+            free_work(&hand.work, False)
+            free_nodes(&hand.nodes)
+        free(self.hands)
+
+    cdef int make_hands(self, const Problem* p, const Block* block, uint32_t narrow, int64_t n_counted, bint principal) except -1:
+        """Give every thread its space, as soon as the problem is complete."""
+        cdef Hand* hand
+        cdef char* cursor
+        cdef int32_t i
+        cdef int32_t turn
+        cdef size_t d = max(p.n_features, 1)
+        self.p = p
+        self.block = block
+        self.narrow = narrow
+        for i in range(self.n_hands):
+            hand = &self.hands[i]
+            hand.nodes.width = p.width
+            for turn in range(2):
+                cursor = hand.buffer
+                carve_scratch(&hand.scratch, &cursor, p, narrow, 0, False, principal, turn == 0)
+                carve_private(&hand.small, &hand.small_tiles, &hand.small_lists, &cursor, p, block, narrow, n_counted, turn == 0)
+                hand.work.root_counts = <int64_t*> carve(&cursor, p.width * 8, turn == 0)
+                hand.work.drawn = <uint8_t*> carve(&cursor, d, turn == 0)
+                if turn == 0:
+                    hand.buffer_size = <size_t> cursor + 16
+                    hand.buffer = <char*> malloc(hand.buffer_size)
+                    if hand.buffer == NULL:
+                        raise MemoryError
+            hand.work.scratch = &hand.scratch
+            hand.work.nodes = &hand.nodes
+            memset(hand.small_lists, 0, d * sizeof(size_t))
+        return 0
+
+    cdef Subtree take(self):
+        """The next subtree, None if there will be no more."""
+        with self.condition:
+            while not self.waiting and not self.over:
+                self.condition.wait()
+            return self.waiting.pop() if self.waiting else None
+
+    def work(self, int32_t which):
+        """Grow subtrees as long as there are any."""
+        cdef Hand* hand = &self.hands[which]
+        cdef Subtree subtree = self.take()
+        cdef int status = 0
+        while subtree is not None and not self.failed:
+            with nogil:
+                status = grow_subtree(self.p, self.block, hand, &subtree.node, subtree.actives, subtree.rows, subtree.weight,
+                                      subtree.impurity, self.narrow)
+            if status:
+                self.failed = True
+            subtree = self.take()
+
+    def finish(self):
+        """Tell the threads that no more subtrees will come."""
+        with self.condition:
+            self.over = True
+            self.condition.notify_all()
+
+
+cdef int hand_over(const Work* w, const Pending* node, const Active* actives, const uint32_t* rows) noexcept with gil:
+    """Let the crew grow what is below a node.  -1 if memory runs out."""
+    cdef Crew crew = <Crew> w.crew
+    cdef Subtree subtree
+    try:
+        subtree = Subtree()
+        subtree.node = node[0]
+        subtree.weight = w.nodes.weight[node.id]
+        subtree.impurity = w.nodes.impurity[node.id]
+        subtree.rows = <uint32_t*> malloc(node.n * sizeof(uint32_t))
+        subtree.actives = <Active*> malloc(max(node.n_active, 1) * sizeof(Active))
+        if subtree.rows == NULL or subtree.actives == NULL:
+            return -1
+        memcpy(subtree.rows, rows, node.n * sizeof(uint32_t))
+        memcpy(subtree.actives, actives, node.n_active * sizeof(Active))
+        with crew.condition:
+            crew.waiting.append(subtree)
+            crew.condition.notify()
+        return 0
+    except MemoryError:
+        return -1
+
+
+cdef int grow_subtree(
+    const Problem* p, const Block* block, Hand* hand, const Pending* given, const Active* actives, const uint32_t* rows,
+    double weight, double impurity, uint32_t narrow,
+) noexcept nogil:
+    """Grow what is below a node of a wide block among a thread's own nodes.  -1 if memory runs out."""
+    cdef Nodes* t = &hand.nodes
+    cdef Pending node = given[0]
+    cdef size_t cursor
+    if reserve_nodes(t, 1):
+        return -1
+    if hand.n_ids + 2 > hand.ids_capacity:
+        if resize(<void**> &hand.ids, (2 * hand.ids_capacity + 64) * sizeof(int64_t)):
+            return -1
+        hand.ids_capacity = 2 * hand.ids_capacity + 64
+    hand.ids[hand.n_ids] = node.id
+    hand.ids[hand.n_ids + 1] = t.n
+    hand.n_ids += 2
+    node.id = t.n
+    t.n += 1
+    blank_node(t, node.id, -1)
+    t.weight[node.id] = weight
+    t.impurity[node.id] = impurity
+    if shrink(p, block, &hand.scratch, &node, actives, rows, &hand.small, hand.small_tiles, NULL,
+              &hand.work.arenas[node.depth % 2], hand.small_lists, &cursor, <uint64_t> 0):
+        return -1
+    return run[uint32_t](p, &hand.small, &hand.work, &node, hand.small_lists, cursor, narrow, False, 0, NULL, NULL, NULL, NULL,
+                         NULL, 0)
+
+
+cdef int join(Nodes* t, const Hand* hand) noexcept nogil:
+    """Put a thread's nodes behind those of the tree, and each of its subtrees in its place.  -1 if memory runs out.
+
+    What stood for the root of a subtree stays behind, out of reach.
+    """
+    cdef const Nodes* part = &hand.nodes
+    cdef int32_t first = <int32_t> t.n
+    cdef int64_t i, here, there
+    cdef int32_t b
+    if reserve_nodes(t, part.n):
+        return -1
+    memcpy(t.n_branches + first, part.n_branches, part.n * sizeof(int32_t))
+    memcpy(t.feature + first, part.feature, part.n * sizeof(int32_t))
+    memcpy(t.missing + first, part.missing, part.n * sizeof(int32_t))
+    memcpy(t.row_low + first, part.row_low, part.n * sizeof(uint32_t))
+    memcpy(t.row_high + first, part.row_high, part.n * sizeof(uint32_t))
+    memcpy(t.kind + first, part.kind, part.n)
+    memcpy(t.n_samples + first, part.n_samples, part.n * sizeof(int64_t))
+    memcpy(t.weight + first, part.weight, part.n * sizeof(double))
+    memcpy(t.impurity + first, part.impurity, part.n * sizeof(double))
+    memcpy(t.gain + first, part.gain, part.n * sizeof(double))
+    memcpy(t.value + <int64_t> first * t.width, part.value, part.n * t.width * sizeof(double))
+    for i in range(part.n):
+        t.first_child[first + i] = part.first_child[i] + first if part.first_child[i] >= 0 else -1
+        t.parent[first + i] = part.parent[i] + first if part.parent[i] >= 0 else -1
+    t.n += part.n
+    for i in range(0, hand.n_ids, 2):
+        here, there = hand.ids[i], first + hand.ids[i + 1]
+        t.first_child[here] = t.first_child[there]
+        t.n_branches[here] = t.n_branches[there]
+        t.feature[here] = t.feature[there]
+        t.missing[here] = t.missing[there]
+        t.row_low[here] = t.row_low[there]
+        t.row_high[here] = t.row_high[there]
+        t.kind[here] = t.kind[there]
+        t.gain[here] = t.gain[there]
+        for b in range(t.n_branches[here]):
+            t.parent[t.first_child[here] + b] = <int32_t> here
+    for i in range(part.table_n):
+        here = first + part.table_node[i]
+        if part.parent[part.table_node[i]] < 0:        # a subtree's root: its children know the node of the tree
+            here = t.parent[t.first_child[here]]
+        if add_to_table(t, here, part.table_code[i], part.table_branch[i]):
             return -1
     return 0
 
@@ -2544,7 +2792,8 @@ cdef int shrink(
     small.n = n
     for i in range(n):
         row = rows[i]
-        place[row] = i
+        if place != NULL:
+            place[row] = i
         (<uint32_t*> small.origin)[i] = row if block.origin == NULL else block.origin[row]
         here, there = <size_t> i * p.n_outputs, <size_t> row * p.n_outputs
         if p.n_classes:
@@ -2690,6 +2939,33 @@ cdef void carve_scratch(
     s.imitations = <Imitation*> carve(cursor, d * sizeof(Imitation) if p.missing == SURROGATE else 0, measuring)
 
 
+cdef void carve_private(
+    Block* small, uint8_t** small_tiles, size_t** small_lists, char** cursor, const Problem* p, const Block* block, size_t rows,
+    int64_t n_counted, bint measuring,
+) noexcept nogil:
+    """Room for a private block of at most `rows` samples."""
+    cdef size_t d = max(p.n_features, 1)
+    cdef size_t targets = rows * p.n_outputs
+    small_lists[0] = <size_t*> carve(cursor, d * sizeof(size_t), measuring)
+    small_tiles[0] = <uint8_t*> carve(cursor, (d + LANES - 1) // LANES * LANES * rows if p.histogram else 0, measuring)
+    small.fine = <uint16_t*> carve(cursor, d * rows * 2 if p.histogram else 0, measuring)
+    small.single_valued = <uint8_t*> carve(cursor, d * 256 if p.histogram else 0, measuring)
+    small.origin = <uint32_t*> carve(cursor, rows * 4, measuring)
+    small.label = <uint16_t*> carve(cursor, targets * 2 if p.n_classes else 0, measuring)
+    small.y = <double*> carve(cursor, 0 if p.n_classes else targets * 8, measuring)
+    small.ysum = <int64_t*> carve(cursor, 0 if p.n_classes else targets * 8, measuring)
+    small.weight = <int64_t*> carve(cursor, rows * 8 if p.weighted else 0, measuring)
+    small.case_weight = <int64_t*> carve(cursor, 0 if block.case_weight == NULL else rows * 8, measuring)
+    small.target_rank = <uint32_t*> carve(cursor, targets * 4 if p.sweep == MEDIANS else 0, measuring)
+    small.codes = <uint8_t*> carve(cursor, rows * n_counted, measuring)
+    if not p.histogram:
+        small.fine = NULL
+    if not p.weighted:
+        small.weight = NULL
+    if block.case_weight == NULL:
+        small.case_weight = NULL
+
+
 cdef void carve_medians(const Problem* p, char** cursor, size_t n, bint measuring) noexcept nogil:
     cdef Medians m
     cdef Parts parts
@@ -2816,12 +3092,16 @@ cdef dict take_nodes(Nodes* t, bint with_surrogates):
     cdef dict out = {}
     with nogil:
         order[0] = 0
-        for i in range(n):
+        i = 0
+        while i < head:
             for b in range(t.n_branches[order[i]]):
                 order[head] = t.first_child[order[i]] + b
                 head += 1
             place[order[i]] = <int32_t> i
-        for i in range(n):
+            i += 1
+        n = head                       # others stood for roots of subtrees
+        for head in range(n):
+            i = order[head]
             if t.first_child[i] >= 0:
                 t.first_child[i] = place[t.first_child[i]]
             if t.parent[i] >= 0:
@@ -2920,6 +3200,7 @@ def grow(
     int32_t max_features,
     uint64_t seed,
     int64_t bounded_from,
+    int32_t n_jobs,
     const int8_t[::1] monotone,
     const int64_t[::1] sets_start,
     const int32_t[::1] sets_of,
@@ -2938,6 +3219,7 @@ def grow(
     y_unit, y_centre : (n_outputs,), or None for classification; so are the bounds
     weight : (n,) sample weights in fixed point of quantum `unit`, or None where each is 1
     n_cases : weight of the whole training set, of which these samples may be some
+    n_jobs : threads that grow the subtrees below large nodes
     bounded_from : samples from which on nodes of private blocks are searched by bounds, where large ones are
     monotone : (n_features,) whether values rise (1) or fall (-1) with a feature, or None
     critical_value, max_intervals : chi-square that neighbouring intervals must exceed to stay apart, and most of them
@@ -2952,6 +3234,8 @@ def grow(
     dict of arrays over nodes, breadth first (see `Nodes`).
     """
     cdef Problem p
+    cdef Crew crew = None
+    cdef list threads = []
     cdef Nodes nodes
     cdef double[::1] reach = np.empty(max(most_splits, 1))
     cdef Scratch scratch
@@ -3136,34 +3420,17 @@ def grow(
             sets.hits = <int32_t*> carve(&cursor, n_sets * 4, i == 0)
             table = <int64_t*> carve(&cursor, (n + 1) * 8 if p.sweep == TABLE else 0, i == 0)
             place = <uint32_t*> carve(&cursor, n * 4 if wide else 0, i == 0)
-            small_lists = <size_t*> carve(&cursor, d * sizeof(size_t), i == 0)
-            small_tiles = <uint8_t*> carve(&cursor, (d + LANES - 1) // LANES * LANES * rows if p.histogram else 0, i == 0)
-            small.fine = <uint16_t*> carve(&cursor, d * rows * 2 if p.histogram else 0, i == 0)
-            small.single_valued = <uint8_t*> carve(&cursor, d * 256 if p.histogram else 0, i == 0)
-            small.origin = <uint32_t*> carve(&cursor, rows * 4, i == 0)
-            small.label = <uint16_t*> carve(&cursor, rows * n_outputs * 2 if n_classes else 0, i == 0)
-            small.y = <double*> carve(&cursor, 0 if n_classes else rows * n_outputs * 8, i == 0)
-            small.ysum = <int64_t*> carve(&cursor, 0 if n_classes else rows * n_outputs * 8, i == 0)
+            carve_private(&small, &small_tiles, &small_lists, &cursor, &p, &block, rows, encoding.n_counted, i == 0)
             zeros = <Exact*> carve(&cursor, 0 if n_classes else 2 * n_outputs * sizeof(Exact), i == 0)
-            small.weight = <int64_t*> carve(&cursor, rows * 8 if p.weighted else 0, i == 0)
-            small.case_weight = <int64_t*> carve(&cursor, 0 if block.case_weight == NULL else rows * 8, i == 0)
-            small.target_rank = <uint32_t*> carve(&cursor, rows * n_outputs * 4 if p.sweep == MEDIANS else 0, i == 0)
             p.medians = <Medians*> carve(&cursor, n_outputs * sizeof(Medians) if p.sweep == MEDIANS else 0, i == 0)
             p.parts = <Parts*> carve(&cursor, sizeof(Parts) if p.sweep == MEDIANS else 0, i == 0)
             if p.sweep == MEDIANS:
                 carve_medians(&p, &cursor, n, i == 0)
-            small.codes = <uint8_t*> carve(&cursor, rows * encoding.n_counted, i == 0)
             if buffer == NULL:
                 buffer_size = <size_t> cursor + 16
                 buffer = <char*> malloc(buffer_size)
                 if buffer == NULL:
                     raise MemoryError
-        if not p.histogram:
-            small.fine = NULL
-        if not p.weighted:
-            small.weight = NULL
-        if block.case_weight == NULL:
-            small.case_weight = NULL
         memset(small_lists, 0, d * sizeof(size_t))
         memset(sets.hits, 0, n_sets * sizeof(int32_t))
         if n_classes == 0:
@@ -3200,6 +3467,13 @@ def grow(
         encoding.arena.data = NULL
         encoding.arena.size = 0
         encoding.free_sorting_space()
+        if n_jobs > 1 and encoding.bounded and most_splits == 0:
+            crew = Crew(n_jobs)
+            crew.make_hands(&p, &block, encoding.block_rows, encoding.n_counted, principal)
+            work.crew = <void*> crew
+            threads = [threading.Thread(target=crew.work, args=(i,)) for i in range(1, n_jobs)]
+            for thread in threads:
+                thread.start()
         with nogil:
             if reserve_nodes(&nodes, 1) == 0:
                 write_root(&p, &block, &nodes, &totals)
@@ -3214,12 +3488,28 @@ def grow(
                     else:
                         status = run[uint32_t](&p, &block, &work, &root, encoding.lists, encoding.cursor,
                                                encoding.block_rows, False, 0, NULL, NULL, NULL, NULL, NULL, 0)
+        if crew is not None:
+            if status:
+                crew.failed = True
+            crew.finish()
+            crew.work(0)
+            for thread in threads:
+                thread.join()
+            threads = []
+            status = status or crew.failed
+            for i in range(0 if status else n_jobs):
+                status = status or join(&nodes, &crew.hands[i])
         if status:
             raise MemoryError
         free_work(&work, wide)
         free_work(&inner, False)
         return take_nodes(&nodes, p.missing == SURROGATE)
     finally:
+        if crew is not None:
+            crew.failed = True         # if something was raised; else the threads have ended
+            crew.finish()
+            for thread in threads:
+                thread.join()
         if buffer != NULL:
             allow(buffer, buffer_size)
         free(buffer)

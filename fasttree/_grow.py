@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -29,6 +30,7 @@ BLOCK_ROWS = 32_768  # samples up to which the engine works on private blocks: h
 MOST_CODES = 255  # of the features of large nodes, which are searched by histograms
 BOUNDED_FROM = 8_192  # samples from which on nodes of private blocks are searched by bounds: below, their lists are as fast
 BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and no cache line is read often
+FEATURES_AT_ONCE = 8  # for a thread: their codes stand side by side, and two threads should not write to one place in the cache
 ROWS_IN_CACHE = 4_096  # of those columns: what is read for the first of them is there for the others
 ROWS_AT_ONCE = 16_384  # of a table with categories, converted to floats for the walk
 CELLS_AT_ONCE = 2**24
@@ -76,6 +78,7 @@ def grow(
     rows: npt.NDArray[np.intp] | None = None,
     constraints: Constraints = FREE,
     bins_of: AnyTable | None = None,
+    n_jobs: int = 1,
     block_rows: int = BLOCK_ROWS,
     most_codes: int = MOST_CODES,
     bounded_from: int = BOUNDED_FROM,
@@ -109,6 +112,8 @@ def grow(
         What predictions and paths must keep.
     bins_of : Table or None
         Where `limits.max_bins` counts the samples of a bin; None: on all samples of positive weight, also those not in `rows`.
+    n_jobs : int
+        Threads; the tree does not depend on it.
     block_rows : int
         Samples up to which the engine works on private blocks; the tree does not depend on it.
     most_codes : int
@@ -146,7 +151,7 @@ def grow(
         source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
     )
     encoding, has_missing, bins = _encode(
-        source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0
+        source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0, n_jobs
     )
     if recipe.missing == "fractional" and has_missing and unit == 1.0:
         # samples will be divided: every weight becomes a multiple of a quantum far below a sample
@@ -206,6 +211,7 @@ def grow(
         max_features=table.n_features if limits.max_features is None else limits.max_features,
         seed=limits.seed,
         bounded_from=bounded_from,
+        n_jobs=n_jobs,
         **constraints.for_engine(table.n_features),
     )
     del encoding
@@ -341,20 +347,21 @@ class OneFeature:
         return self._table.column(self._feature)
 
 
-def columns(table: AnyTable) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Every column once, for use before the next; those of a C-ordered matrix are copied a few at a time, for the cache."""
+def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Columns first, ..., last - 1, each for use before the next; of a C-ordered matrix a few are copied at a time, for the cache."""
+    last = table.n_features if last is None else last
     matrix = table.matrix
     if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:
-        for feature in range(table.n_features):
+        for feature in range(first, last):
             yield feature, table.column(feature)
         return
     width = BYTES_AT_ONCE // matrix.itemsize
     block = np.empty((width, matrix.shape[0]), dtype=matrix.dtype)
-    for start in range(0, table.n_features, width):
-        n_several = min(width, matrix.shape[1] - start)
+    for start in range(first, last, width):
+        n_several = min(width, last - start)
         for row in range(0, len(matrix), ROWS_IN_CACHE):
             rows = slice(row, row + ROWS_IN_CACHE)
-            block[:n_several, rows] = matrix[rows, start : start + width].T
+            block[:n_several, rows] = matrix[rows, start : start + n_several].T
         for offset in range(n_several):
             yield start + offset, block[offset]
 
@@ -379,11 +386,14 @@ def _may_be_bounded(
 
 
 def _encode(
-    table: AnyTable, bins_of: AnyTable, recipe: Recipe, limits: Limits, block_rows: int, most_codes: int
+    table: AnyTable, bins_of: AnyTable, recipe: Recipe, limits: Limits, block_rows: int, most_codes: int, n_jobs: int
 ) -> tuple[_core.Encoding, bool, dict[int, Bins]]:
     """The encoded features, whether a value is missing (asked only where samples may be divided), and the bins of features."""
     encoding = _core.Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2))
     binning = None if limits.max_bins is None else _core.Binning(bins_of.n_samples, limits.max_bins)
+    if n_jobs > 1 and encoding.bounded and binning is None:
+        _encode_side_by_side(encoding, table, n_jobs)
+        return encoding, False, {}
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
     has_missing = False
     bins: dict[int, Bins] = {}
@@ -403,6 +413,22 @@ def _encode(
         if recipe.missing == "fractional" and not has_missing:
             has_missing = bool(np.isnan(column).any() if described.kind == Kind.CONTINUOUS else not column.all())
     return encoding, has_missing, bins
+
+
+def _encode_side_by_side(encoding: _core.Encoding, table: AnyTable, n_jobs: int) -> None:
+    """Several threads encode the features for a bounded search, each a part of them."""
+
+    def encode(first: int) -> None:
+        for feature, column in columns(table, first, min(first + FEATURES_AT_ONCE, table.n_features)):
+            described = table.schema.features[feature]
+            if described.categories is not None:
+                encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+            elif encoding.add_continuous(feature, column, -1.0):
+                encoding.keep_values(feature, table.column(feature))
+
+    with ThreadPoolExecutor(n_jobs) as pool:
+        for _ in pool.map(encode, range(0, table.n_features, FEATURES_AT_ONCE)):
+            pass
 
 
 def _add_bins(encoding: _core.Encoding, feature: int, codes: npt.NDArray[Any], bins: Bins, gap: float) -> None:

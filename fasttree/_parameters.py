@@ -126,6 +126,13 @@ class Reading:
             "an integer in [0, 2**32 - 1], a numpy.random.RandomState, or None",
         ),
     )
+    n_jobs: int | None = parameter(
+        None,
+        (
+            lambda value: value is None or (is_integer(value) and value != 0),
+            "a number of threads, or -1 for all cores, -2 for all but one, ..., or None for one",
+        ),
+    )
 
 
 @parameters

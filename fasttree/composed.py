@@ -229,6 +229,9 @@ class TreeClassifier(
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of `max_features`, of folds and of samples held out.
+    n_jobs : int or None, default=None
+        Threads for a table of more than 32,768 samples, as far as its recipe can be searched by bounds; -1: as many as cores.
+        The tree does not depend on it.
 
     Attributes
     ----------
@@ -361,6 +364,9 @@ class TreeRegressor(_ByRecipe, BaseRegressor, ConstraintChoices, LeastGain, Surr
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of `max_features`, of folds and of samples held out.
+    n_jobs : int or None, default=None
+        Threads for a table of more than 32,768 samples, as far as its recipe can be searched by bounds; -1: as many as cores.
+        The tree does not depend on it.
 
     Attributes
     ----------

@@ -119,6 +119,9 @@ class ID3Classifier(BaseClassifier):
         A category at prediction that the fit did not know: the sample stops at the node that asks for it, or an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of `max_features`.
+    n_jobs : int or None, default=None
+        Threads for a table of more than 32,768 samples, as far as its recipe can be searched by bounds; -1: as many as cores.
+        The tree does not depend on it.
 
     Attributes
     ----------
@@ -282,6 +285,9 @@ class C45Classifier(BaseClassifier, LeastGain, WeightLimits, C45Choices):
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of `max_features` and of windowing.
+    n_jobs : int or None, default=None
+        Threads for a table of more than 32,768 samples, as far as its recipe can be searched by bounds; -1: as many as cores.
+        The tree does not depend on it.
 
     Attributes
     ----------
@@ -526,6 +532,9 @@ class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, 
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of `max_features`.
+    n_jobs : int or None, default=None
+        Threads for a table of more than 32,768 samples, as far as its recipe can be searched by bounds; -1: as many as cores.
+        The tree does not depend on it.
 
     Attributes
     ----------
@@ -670,6 +679,9 @@ class CARTRegressor(BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoice
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of `max_features`.
+    n_jobs : int or None, default=None
+        Threads for a table of more than 32,768 samples, as far as its recipe can be searched by bounds; -1: as many as cores.
+        The tree does not depend on it.
 
     Attributes
     ----------

@@ -196,6 +196,9 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
         A category at prediction that the fit did not know: treated as a missing value, or an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of the growth.  The search for rules draws the same numbers every time, those that the original draws.
+    n_jobs : int or None, default=None
+        Threads for a table of more than 32,768 samples, as far as its recipe can be searched by bounds; -1: as many as cores.
+        The tree does not depend on it.
 
     Attributes
     ----------
