@@ -18,7 +18,8 @@ def signal(n_samples: int, n_features: int, n_classes: int, seed: int) -> tuple[
     X = rng.normal(size=(n_samples, n_features))
     X[:, ::3] = np.round(X[:, ::3] * 4)
     X[rng.random(n_samples) < 0.1, -1] = np.nan
-    target = X[:, 0] + np.nan_to_num(X[:, -1]) ** 2 + rng.normal(size=n_samples)
+    known = np.nan_to_num(X)
+    target = known[:, 0] + known[:, -1] ** 2 + rng.normal(size=n_samples)
     if n_classes:
         return X, (np.argsort(np.argsort(target)) * n_classes // n_samples).astype(np.intp)
     return X, target
