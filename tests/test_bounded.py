@@ -75,9 +75,7 @@ def with_gaps(column: NDArray[Any], kind: int, rng: np.random.Generator) -> NDAr
 def some_weights(kind: str, n: int, rng: np.random.Generator) -> Floats | None:
     if kind == "whole":
         return rng.integers(1, 4, n).astype(float)
-    if kind == "fractional":
-        return rng.random(n) + 0.1
-    return np.exp(rng.normal(size=n) * 4) if kind == "of all sizes" else None
+    return rng.random(n) + 0.1 if kind == "fractional" else None
 
 
 @st.composite
@@ -105,9 +103,7 @@ def medium_tables(draw: st.DrawFn, impurity: str) -> SmallTable:
         return SmallTable(tuple(columns), kinds, n_categories, y, 0)
     n_classes = draw(st.integers(2, 9), label="classes")
     y = (np.argsort(np.argsort(signal)) * n_classes // n).astype(np.intp)
-    # misclassification gains are often 0, and such weights round them to something: not where the others do not
-    spread = ["of all sizes"] if impurity != "misclassification" else []
-    kind = draw(st.sampled_from(["none", "none", "whole", "fractional", *spread]), label="weights")
+    kind = draw(st.sampled_from(["none", "none", "whole", "fractional"]), label="weights")
     return SmallTable(tuple(columns), kinds, n_categories, y, n_classes, some_weights(kind, n, rng))
 
 
