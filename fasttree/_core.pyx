@@ -2765,11 +2765,34 @@ cdef void bin_records(
             i += 1
 
 
-cdef void put_in_lane(const Block* block, int32_t f, const uint8_t* codes) noexcept nogil:
-    cdef uint8_t* lane = <uint8_t*> lane_of(block, f)
+cdef void copy_tiles(const Problem* p, const Block* block, Block* small, const uint32_t* rows) noexcept nogil:
+    """Copy the codes of a node into a private block: tiles, if it has them, and a column for each counted feature."""
+    cdef uint8_t* columns[LANES]
+    cdef int32_t lanes[LANES]
+    cdef const uint8_t* tile
+    cdef const uint8_t* codes
+    cdef uint8_t* copy
+    cdef int32_t start, f, j
+    cdef int32_t n_columns
     cdef uint32_t i
-    for i in range(block.n):
-        lane[<size_t> i * LANES] = codes[i]
+    for start in range((p.n_features + LANES - 1) // LANES):
+        tile = block.tiles + <size_t> start * LANES * block.n
+        copy = <uint8_t*> small.tiles + <size_t> start * LANES * small.n
+        n_columns = 0
+        for f in range(start * LANES, min((start + 1) * LANES, p.n_features)):
+            if p.counted[f]:
+                columns[n_columns] = <uint8_t*> small.codes + <size_t> p.slot[f] * small.n
+                lanes[n_columns] = f % LANES
+                n_columns += 1
+        if n_columns == 0 and small.tiles == NULL:
+            continue
+        for i in range(small.n):
+            prefetch(tile + <size_t> rows[min(i + AHEAD, small.n - 1)] * LANES)
+            codes = tile + <size_t> rows[i] * LANES
+            if small.tiles != NULL:
+                memcpy(copy + <size_t> i * LANES, codes, LANES)
+            for j in range(n_columns):
+                columns[j][i] = codes[lanes[j]]
 
 
 cdef int shrink(
@@ -2788,7 +2811,6 @@ cdef int shrink(
     cdef uint32_t* out
     cdef uint8_t* codes
     cdef const uint8_t* wide_codes
-    cdef size_t step
     small.n = n
     for i in range(n):
         row = rows[i]
@@ -2809,7 +2831,7 @@ cdef int shrink(
             small.case_weight[i] = block.case_weight[row]
     for f in range(p.n_features):
         small_lists[f] = 0
-        if p.counted[f]:
+        if p.counted[f] and not p.histogram:
             codes = <uint8_t*> small.codes + <size_t> p.slot[f] * n
             memset(codes, 0, n)
     cursor[0] = node_header(p.n_features, n)
@@ -2818,21 +2840,16 @@ cdef int shrink(
     if renew(arena, cursor[0] + (0 if small.tiles != NULL else (<size_t> n * p.n_features + 1) * sizeof(uint32_t))):
         return -1
     if small.tiles != NULL:
-        memset(small_tiles, 0, (p.n_features + LANES - 1) // LANES * LANES * <size_t> n)
         memset(<uint8_t*> small.single_valued, 1, <size_t> p.n_features * 256)
+    if p.histogram:
+        copy_tiles(p, block, small, rows)
     for a in range(node.n_active):
         f = actives[a].feature
         if p.counted[f]:
             codes = <uint8_t*> small.codes + <size_t> p.slot[f] * n
             wide_codes = block.codes + <size_t> p.slot[f] * block.n
-            step = 1
-            if block.tiles != NULL:
-                wide_codes = lane_of(block, f)
-                step = LANES
-            for i in range(n):
-                codes[i] = wide_codes[rows[i] * step]
-            if small.tiles != NULL:
-                put_in_lane(small, f, codes)
+            for i in range(0 if p.histogram else n):
+                codes[i] = wide_codes[rows[i]]
             continue
         out = <uint32_t*> (arena.data + cursor[0])
         if p.histogram:

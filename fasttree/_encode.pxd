@@ -72,15 +72,21 @@ cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t*
     cdef int64_t i
     cdef int64_t n = column.shape[0]
     cdef uint64_t key
-    cdef uint32_t slot
+    cdef uint64_t previous = 0
+    cdef uint32_t slot = 1023
     cdef int32_t found = 0
     cdef int32_t j, low, high
     memset(keys, 0, sizeof(keys))
     memset(code_of_slot, 0, sizeof(code_of_slot))
     for i in range(n):
         key = sortable(column[i])
+        if key == previous:                 # often, where one value prevails
+            slots[i] = slot
+            continue
+        previous = key
         if key == 0:
-            slots[i] = 1023
+            slot = 1023
+            slots[i] = slot
             continue
         slot = <uint32_t> ((key * <uint64_t> 0x9E3779B97F4A7C15) >> 54)
         if slot == 1023:                    # kept free: the slot of missing values
