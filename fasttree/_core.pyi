@@ -17,6 +17,7 @@ class Encoding:
     n_samples: int
     n_features: int
     block_rows: int
+    bounded: bool
     def __init__(
         self, n_samples: int, n_features: int, block_rows: int = ..., bounded: bool = ..., most_codes: int = ...
     ) -> None: ...
@@ -86,6 +87,7 @@ def grow(
     most_splits: int,
     max_features: int,
     seed: int,
+    n_jobs: int,
     bounded_from: int,
     monotone: npt.NDArray[np.int8] | None,
     sets_start: npt.NDArray[np.int64] | None,

@@ -4,8 +4,7 @@ Knows arrays of codes, labels and weights.  Does not know algorithms by name, ta
 Kernels trust their caller: every check stands at the edge, in Python.
 
 Here: the columns as the engine wants them, the loop that grows nodes, and the doors for Python.  The chapters it is made of are
-headers beside this file, in the order of a tree's life: _types, _memory, _encode, _bin, _impurity, _count, _scan, _choose,
-_partition, _cells, _walk, _prune.
+headers beside this file; ARCHITECTURE.md lists them in the order of a tree's life.
 """
 
 from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
