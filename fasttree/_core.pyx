@@ -14,6 +14,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset, strcmp
 
 import threading
+import time
 
 import numpy as np
 
@@ -2554,6 +2555,8 @@ cdef class Crew:
     cdef uint32_t narrow
     cdef bint over
     cdef bint failed
+    cdef int32_t busy              # threads that grow a subtree now
+    cdef object error              # what Python raised on the way, or None
     cdef list waiting
     cdef object condition
 
@@ -2617,15 +2620,40 @@ cdef class Crew:
     def work(self, int32_t which):
         """Grow subtrees as long as there are any."""
         cdef Hand* hand = &self.hands[which]
-        cdef Subtree subtree = self.take()
+        cdef Subtree subtree
         cdef int status = 0
-        while subtree is not None and not self.failed:
-            with nogil:
-                status = grow_subtree(self.p, self.block, hand, &subtree.node, subtree.actives, subtree.rows, subtree.weight,
-                                      subtree.impurity, self.narrow)
-            if status:
-                self.failed = True
+        try:
             subtree = self.take()
+            # nothing lets go of the interpreter's lock between the look at `failed` and the note in `busy`: see `give_up`
+            while subtree is not None and not self.failed:
+                self.busy += 1
+                with nogil:
+                    status = grow_subtree(self.p, self.block, hand, &subtree.node, subtree.actives, subtree.rows, subtree.weight,
+                                          subtree.impurity, self.narrow)
+                self.busy -= 1
+                if status:
+                    self.failed = True
+                subtree = self.take()
+        except BaseException as error:
+            self.fail(error)
+
+    cdef void fail(self, object error) noexcept:
+        self.error = error
+        self.failed = True
+
+    cdef void give_up(self) noexcept:
+        """Return when no thread uses what `grow` owns any more, whatever interrupts the wait: an exception is on its way."""
+        cdef bint told = False
+        self.failed = True
+        self.over = True
+        while self.busy or not told:
+            try:
+                with self.condition:
+                    self.condition.notify_all()
+                told = True
+                time.sleep(0.001)
+            except BaseException:
+                continue
 
     def finish(self):
         """Tell the threads that no more subtrees will come."""
@@ -2635,7 +2663,7 @@ cdef class Crew:
 
 
 cdef int hand_over(const Work* w, const Pending* node, const Active* actives, const uint32_t* rows) noexcept with gil:
-    """Let the crew grow what is below a node.  -1 if memory runs out."""
+    """Let the crew grow what is below a node.  -1 if memory runs out or Python raised something, which the crew keeps."""
     cdef Crew crew = <Crew> w.crew
     cdef Subtree subtree
     try:
@@ -2653,7 +2681,8 @@ cdef int hand_over(const Work* w, const Pending* node, const Active* actives, co
             crew.waiting.append(subtree)
             crew.condition.notify()
         return 0
-    except MemoryError:
+    except BaseException as error:     # an interrupt too: who cannot raise must not go on without the subtree
+        crew.fail(error)
         return -1
 
 
@@ -3511,10 +3540,12 @@ def grow(
             crew.work(0)
             for thread in threads:
                 thread.join()
-            threads = []
+            if crew.error is not None:
+                raise crew.error
             status = status or crew.failed
             for i in range(0 if status else n_jobs):
                 status = status or join(&nodes, &crew.hands[i])
+            crew = None                # its threads have ended
         if status:
             raise MemoryError
         free_work(&work, wide)
@@ -3522,10 +3553,7 @@ def grow(
         return take_nodes(&nodes, p.missing == SURROGATE)
     finally:
         if crew is not None:
-            crew.failed = True         # if something was raised; else the threads have ended
-            crew.finish()
-            for thread in threads:
-                thread.join()
+            crew.give_up()
         if buffer != NULL:
             allow(buffer, buffer_size)
         free(buffer)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -66,5 +70,63 @@ def test_an_estimator_takes_n_jobs(model, n_classes):
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
 def test_a_wrong_number_of_threads_is_refused(n_jobs):
-    with pytest.raises(ValueError, match="n_jobs=.*-1 for all cores"):
+    with pytest.raises(ValueError, match=r"n_jobs=.*-1 for all cores"):
         CARTClassifier(n_jobs=n_jobs).fit([[0.0], [1.0]], [0, 1])
+
+
+class Interrupted(threading.Condition):
+    """The third time that something is handed to the other threads it is interrupted, as by Ctrl-C."""
+
+    told = 0
+
+    def notify(self, *n: int) -> None:
+        if not n and threading.current_thread() is threading.main_thread():
+            Interrupted.told += 1
+            if Interrupted.told == 3:
+                raise KeyboardInterrupt
+        super().notify(*n)
+
+
+class OutOfMemory(threading.Condition):
+    """No thread but the first can wait."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError
+        return super().wait(timeout)
+
+
+class HaltedAtStart(threading.Thread):
+    """Starts to grow subtrees, but whoever started it is interrupted before that is known."""
+
+    def __init__(self, *args: Any, target: Callable[..., object], **kwargs: Any) -> None:
+        super().__init__(*args, target=target, **kwargs)
+        self.grows = target.__name__ == "work"
+
+    def start(self) -> None:
+        super().start()
+        if self.grows:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "error"),
+    [
+        ("Condition", Interrupted, KeyboardInterrupt),
+        ("Condition", OutOfMemory, MemoryError),
+        ("Thread", HaltedAtStart, KeyboardInterrupt),
+    ],
+)
+def test_what_interrupts_a_thread_ends_the_growth_and_all_threads(monkeypatch, name, broken, error):
+    X, y = signal(3000, 4, 2, seed=1)
+    table = learn_table(X)
+    before = threading.active_count()
+    Interrupted.told = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, name, broken)
+        with pytest.raises(error):
+            _grow.grow(table, y, None, Recipe(), Limits(), n_classes=2, n_jobs=3, block_rows=50, bounded_from=12)
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join(10)
+    assert threading.active_count() == before
