@@ -2,6 +2,9 @@
 
 `FASTTREE_DEBUG=1` builds the core with its checks on: an index out of bounds or an uninitialised view raises instead of
 corrupting memory, and a signed integer overflow stops the process.
+
+`FASTTREE_PLAIN_C=1` builds it without what only GCC and Clang know, and without calls of the system: standard C with no arrays
+of variable length, as other compilers see it.  The trees are the same.
 """
 
 import os
@@ -15,6 +18,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
 DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0")
+PLAIN_C = os.environ.get("FASTTREE_PLAIN_C", "0") not in ("", "0")
 ADDRESS = os.environ.get("FASTTREE_DEBUG") == "address"
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")  # free-threaded builds have no stable ABI
 
@@ -34,7 +38,8 @@ DIRECTIVES = {
 # Overflow is checked by the compiler: Cython's own check covers unsigned arithmetic too, where hashes wrap on purpose.
 OVERFLOW = ["-fno-wrapv", "-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"]
 UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O3"]
-UNIX_FLAGS += ["-fno-strict-aliasing", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
+UNIX_FLAGS += ["-fno-strict-aliasing", "-ffp-contract=off"]
+UNIX_FLAGS += ["-std=c11", "-Werror=vla"] if PLAIN_C else ["-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
 # GCC 12 may take a function that stores what llrint returns for one without effect, and drop the calls of it.
 GUARD_FLAGS = ["-fno-ipa-pure-const", "-fno-ipa-modref"]
 LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
@@ -72,7 +77,7 @@ class BuildCore(build_ext):
 core = Extension(
     "fasttree._core",
     ["fasttree/_core.pyx"],
-    define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
     py_limited_api=LIMITED_API,
 )
 

@@ -14,8 +14,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted

@@ -71,7 +71,7 @@ cdef inline double most_of_a_side(
             sum += c * log2(c) if c > 0 else 0.0
             if b > 0:
                 steepest = max(steepest, ((c + b) * log2(c + b) - (c * log2(c) if c > 0 else 0.0)) / b)
-    if p.impurity == GINI:             # (sum + a t) / (weight + t) - (weight + t) + t: monotone but for its last parts, which cancel
+    if p.impurity == GINI:     # (sum + a t) / (weight + t) - (weight + t) + t: monotone but for its last parts, which cancel
         most = (sum + steepest * bin_weight) / (weight + bin_weight)
         return max(most, sum / weight) if weight > 0 else most
     # sum + a t - (weight + t) log2(weight + t), largest where a = log2(weight + t) + log2(e)
@@ -172,6 +172,8 @@ cdef inline double with_margin(double bound, int64_t n, double risk) noexcept no
 
 cdef extern from *:
     """
+    #include <math.h>
+
     /* For a feature of at most 255 bins without missing values: bounds by code, and the largest gain at the end of a bin that
        leaves at least n_min and at most n_max samples on the left.  Gains are those of linear_gain without its scale.  Loops
        that the compiler makes vectors of; `with_ends`: the ends of a bin may be no cuts, so that they count as corners. */
@@ -192,7 +194,8 @@ cdef extern from *:
         return largest;
     }
     static void fasttree_pair_bounds(
-        const double *n_left, const double *left, const double *gains, double *bounds, int m, double n, double total, int with_ends)
+        const double *n_left, const double *left, const double *gains, double *bounds, int m, double n, double total,
+        int with_ends)
     {
         int b;
         #pragma omp simd
@@ -227,19 +230,22 @@ cdef extern from *:
             double narrow_first = first * (n - first), narrow_last = last * (n - last);
             double narrow = narrow_first < narrow_last ? narrow_first : narrow_last;
             double other = narrow > 0 ? size * size / 4 / (narrow > 1 ? narrow : 1) : room;
-            double root = __builtin_sqrt(high * scale)
-                + spread[b] * __builtin_sqrt((room < other ? room : other) * n / (size > 1 ? size : 1));
+            double least_room = room < other ? room : other;
+            double root = sqrt(high * scale) + spread[b] * sqrt(least_room * n / (size > 1 ? size : 1));
             bounds[b] = root * root;
         }
     }
     """
     double end_gains "fasttree_end_gains"(
-        const double* n_left, const double* left, double* gains, int m, double n, double total, double n_min, double n_max) noexcept nogil
+        const double* n_left, const double* left, double* gains, int m, double n, double total, double n_min, double n_max
+    ) noexcept nogil
     void pair_bounds "fasttree_pair_bounds"(
-        const double* n_left, const double* left, const double* gains, double* bounds, int m, double n, double total, bint with_ends
+        const double* n_left, const double* left, const double* gains, double* bounds, int m, double n, double total,
+        bint with_ends
     ) noexcept nogil
     void moment_bounds "fasttree_moment_bounds"(
-        const double* n_left, const double* gains, const double* spread, double* bounds, int m, double n, double scale) noexcept nogil
+        const double* n_left, const double* gains, const double* spread, double* bounds, int m, double n, double scale
+    ) noexcept nogil
 
 
 cdef inline bint has_fast_bounds(const Problem* p, const Scratch* s, int32_t f) noexcept nogil:
@@ -323,8 +329,8 @@ cdef inline double fast_bounds(
 
 
 cdef inline double bound_groups(
-    const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left, int64_t q, int32_t f,
-    double limit,
+    const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left, int64_t q,
+    int32_t f, double limit,
 ) noexcept nogil:
     """Raise s.code_bound of each bin to what a cut inside it may gain, for bins of several values; returns the largest.
 

@@ -89,6 +89,7 @@ def grow(
     seed: int,
     n_jobs: int,
     bounded_from: int,
+    n_jobs: int,
     monotone: npt.NDArray[np.int8] | None,
     sets_start: npt.NDArray[np.int64] | None,
     sets_of: npt.NDArray[np.int32] | None,

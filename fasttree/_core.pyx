@@ -2465,12 +2465,16 @@ cdef int run(
                 return -1
             continue
         if loose and not stays_wide(p, block, node.n, node.depth, narrow):
-            if shrink(p, block, w.scratch, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
-                      small, small_tiles, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed):
+            if shrink(
+                p, block, w.scratch, &node, <const Active*> (data + node.actives_at), <const uint32_t*> (data + node.rows_at),
+                small, small_tiles, place, &inner.arenas[node.depth % 2], small_lists, &cursor, typed,
+            ):
                 return -1
             node.n_spread = 0
             node.searched = False
-            if run[uint32_t](p, small, inner, &node, small_lists, cursor, narrow, False, small_typed, NULL, NULL, NULL, NULL, NULL, 0):
+            if run[uint32_t](
+                p, small, inner, &node, small_lists, cursor, narrow, False, small_typed, NULL, NULL, NULL, NULL, NULL, 0,
+            ):
                 return -1
             continue
         if not node.searched:

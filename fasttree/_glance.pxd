@@ -21,6 +21,8 @@ from fasttree._types cimport CHUNK, Block, Problem, Scratch, Totals
 
 cdef extern from *:
     """
+    #include <stdint.h>
+
     /* The largest quotient where the next entry has another code: loops that the compiler makes vectors of. */
     static float fasttree_largest_of_counts(const uint32_t *entries, const int32_t *sums, const float *share, int64_t m)
     {

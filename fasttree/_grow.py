@@ -348,7 +348,7 @@ class OneFeature:
 
 
 def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Columns first, ..., last - 1, each for use before the next; of a C-ordered matrix a few are copied at a time, for the cache."""
+    """Columns first, ..., last - 1, each for use before the next; of a C-ordered matrix a few are copied at a time (cache)."""
     last = table.n_features if last is None else last
     matrix = table.matrix
     if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:

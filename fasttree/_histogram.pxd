@@ -13,7 +13,7 @@ from fasttree._types cimport *
 cdef extern from *:
     """
     /* Ask for memory that is read soon.  Where the compiler has no way to say so, nothing is lost but time. */
-    #if defined(__GNUC__) || defined(__clang__)
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
     #define fasttree_prefetch(place) __builtin_prefetch(place)
     #else
     #define fasttree_prefetch(place) ((void) 0)

@@ -120,6 +120,9 @@ cdef inline double linear_gain(int64_t n, int64_t total, int64_t n_left, int64_t
 
 cdef extern from *:
     """
+    #include <math.h>
+    #include <stdint.h>
+
     /* The gain of every candidate of a chunk, and the largest: a loop that the compiler makes vectors of. */
     static double fasttree_linear_gains(
         const double *left, const double *weights, const int32_t *positions, double *gains, int64_t m,

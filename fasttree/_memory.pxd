@@ -12,7 +12,7 @@ cdef extern from *:
     """
     /* Large pieces are mapped one by one: they go back to the system when they are freed.  From malloc's heap they would stay
        with the process while other large pieces are made beside them. */
-    #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__)
+    #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__) && !defined(FASTTREE_PLAIN_C)
     #if defined(__linux__) && !defined(_GNU_SOURCE)
     #define _GNU_SOURCE
     #endif

@@ -209,8 +209,8 @@ cdef inline void sweep_bin(
 
 
 cdef inline Cut sweep_bins(
-    const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left, int64_t q, int32_t f,
-    const entry_t* entries, double at_least,
+    const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* lost, bint lost_left, int64_t q,
+    int32_t f, const entry_t* entries, double at_least,
 ) noexcept nogil:
     """Best threshold among the ends of all bins and the cuts inside those that survive, whose samples `entries` holds."""
     cdef Cut cut = no_cut(f)

@@ -70,7 +70,7 @@ cdef extern from *:
         return word;
     }
 
-    #if defined(__GNUC__)
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
     #define fasttree_lowest_bit(word) __builtin_ctzll(word)
     #else
     static int fasttree_lowest_bit(uint64_t word) {
