@@ -4,7 +4,7 @@
 corrupting memory, and a signed integer overflow stops the process.
 
 `FASTTREE_PLAIN_C=1` builds it without what only GCC and Clang know, and without calls of the system: standard C with no arrays
-of variable length, as other compilers see it.  The trees are the same.
+of variable length, as other compilers see it.  It is for tests and hardly optimised; the trees are the same.
 """
 
 import os
@@ -37,7 +37,7 @@ DIRECTIVES = {
 # -fno-strict-aliasing: arenas hold records of several types in turn.
 # Overflow is checked by the compiler: Cython's own check covers unsigned arithmetic too, where hashes wrap on purpose.
 OVERFLOW = ["-fno-wrapv", "-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"]
-UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O3"]
+UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O1" if PLAIN_C else "-O3"]
 UNIX_FLAGS += ["-fno-strict-aliasing", "-ffp-contract=off"]
 UNIX_FLAGS += ["-std=c11", "-Werror=vla"] if PLAIN_C else ["-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
 # GCC 12 may take a function that stores what llrint returns for one without effect, and drop the calls of it.

@@ -13,8 +13,14 @@ from fasttree._encode cimport sort_records
 from fasttree._types cimport Block, Medians, Parts, Problem, Totals, Weighed, code_of, entry_t, row_of
 
 
-cdef enum:
-    NO_PART = 4294967295       # of a sample that is in none
+cdef extern from *:
+    """
+    #include <stdint.h>
+
+    /* Of a sample that is in none; as an enumerator it would not fit the int that enumerators are. */
+    #define FASTTREE_NO_PART UINT32_MAX
+    """
+    const uint32_t NO_PART "FASTTREE_NO_PART"
 
 
 cdef inline int64_t weight_of(const Block* block, uint32_t row) noexcept nogil:
