@@ -87,7 +87,6 @@ def grow(
     most_splits: int,
     max_features: int,
     seed: int,
-    n_jobs: int,
     bounded_from: int,
     n_jobs: int,
     monotone: npt.NDArray[np.int8] | None,
