@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 32_768  # samples up to which the engine works on private blocks: half of what 16 bits allow, so that less waits
 MOST_CODES = 255  # of the features of large nodes, which are searched by histograms
 BOUNDED_FROM = 8_192  # samples from which on nodes of private blocks are searched by bounds: below, their lists are as fast
+MOST_CLASSES = 32  # a thread: histograms and bounds of more cost several times what lists do, whose glances tell as much
 BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and no cache line is read often
 FEATURES_AT_ONCE = 8  # for a thread: their codes stand side by side, and two threads should not write to one place in the cache
 ROWS_IN_CACHE = 4_096  # of those columns: what is read for the first of them is there for the others
@@ -150,6 +151,8 @@ def grow(
     bounded = most_codes > 1 and _may_be_bounded(
         source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
     )
+    if weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy"):
+        bounded = False
     encoding, has_missing, bins = _encode(
         source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0, n_jobs
     )
