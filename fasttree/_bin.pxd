@@ -16,7 +16,7 @@ from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from fasttree._encode cimport sortable, sortable_float
+from fasttree._encode cimport sort_small, sortable, sortable_float
 from fasttree._types cimport CHUNK, code_t, entry_t, real_t
 
 cdef enum:
@@ -217,22 +217,10 @@ cdef inline void add_piece(Pieces* pieces, uint64_t upper, int64_t count, bint s
             join(pieces, pieces.at[i].upper, pieces.at[i].count, pieces.at[i].single)
 
 
-cdef inline void sort_keys(entry_t* keys, int64_t n) noexcept nogil:
-    cdef int64_t i, j
-    cdef entry_t key
-    for i in range(1, n):
-        key = keys[i]
-        j = i
-        while j > 0 and keys[j - 1] > key:
-            keys[j] = keys[j - 1]
-            j -= 1
-        keys[j] = key
-
-
 cdef inline void add_few(Pieces* pieces, entry_t* keys, int64_t n) noexcept nogil:
     cdef int64_t start = 0
     cdef int64_t stop
-    sort_keys(keys, n)
+    sort_small(keys, n)
     while start < n:
         stop = start + 1
         while stop < n and keys[stop] == keys[start]:
@@ -339,7 +327,6 @@ cdef inline int64_t collect_pieces(
     pieces.n = 0
     pieces.quantum = quantum_of(n_known, <int32_t> pieces.most)
     pieces.apart = n_used <= pieces.most
-    limit = 0 if pieces.apart else pieces.quantum
     # a bucket with a larger count is divided, if it has more than one key
     limit = (0 if pieces.apart else pieces.quantum) if grid.shift else n
     for bucket in range(grid.last + 1):

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
-from fasttree._types cimport FEW, real_t
+from fasttree._types cimport FEW, entry_t, real_t
 
 
 cdef inline uint64_t sortable(double x) noexcept nogil:
@@ -49,19 +49,17 @@ cdef inline int compare_keys(const void* a, const void* b) noexcept nogil:
     return (x > y) - (x < y)
 
 
-cdef inline void sort_keys(uint64_t* keys, int32_t n) noexcept nogil:
-    cdef int32_t i, j
-    cdef uint64_t key
-    if n > 64:
-        qsort(keys, n, sizeof(uint64_t), compare_keys)
-        return
+cdef inline void sort_small(entry_t* records, int64_t n) noexcept nogil:
+    """Insertion sort, for a few records."""
+    cdef int64_t i, j
+    cdef entry_t record
     for i in range(1, n):
-        key = keys[i]
+        record = records[i]
         j = i
-        while j > 0 and keys[j - 1] > key:
-            keys[j] = keys[j - 1]
+        while j > 0 and records[j - 1] > record:
+            records[j] = records[j - 1]
             j -= 1
-        keys[j] = key
+        records[j] = record
 
 
 cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t* codes, uint64_t* distinct) noexcept nogil:
@@ -102,7 +100,7 @@ cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t*
                 break
             slot = slot + 1 if slot < 1022 else 0
         slots[i] = slot
-    sort_keys(distinct, found)
+    sort_small(distinct, found)
     for j in range(found):
         key = keys[slot_of[j]]
         low = 0
@@ -152,18 +150,6 @@ cdef inline uint64_t* radix_sort(uint64_t* records, uint64_t* spare, int64_t n) 
         records = spare
         spare = swap
     return records
-
-
-cdef inline void sort_small(uint64_t* records, int64_t n) noexcept nogil:
-    cdef int64_t i, j
-    cdef uint64_t record
-    for i in range(1, n):
-        record = records[i]
-        j = i
-        while j > 0 and records[j - 1] > record:
-            records[j] = records[j - 1]
-            j -= 1
-        records[j] = record
 
 
 cdef inline uint64_t* sort_records(uint64_t* records, uint64_t* spare, int64_t n) noexcept nogil:
