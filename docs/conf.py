@@ -1,0 +1,120 @@
+"""How Sphinx builds these pages: sphinx-build -W --keep-going -b html docs docs/_build, from the folder of the sources.
+
+Nothing is fetched, neither now nor when a page is read: formulas are MathML, fonts are those of the reader.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import matplotlib
+from docutils.utils.math.latex2mathml import tex2mathml
+
+import fasttree
+
+FOLDER = Path(__file__).parent
+SOURCES = FOLDER.parent
+sys.path.insert(0, str(FOLDER))  # _figures.py, which the gallery's examples share
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
+matplotlib.use("agg")
+
+project = "fasttree"
+author = "the fasttree developers"
+copyright = f"2026, {author}"
+release = version = fasttree.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "matplotlib.sphinxext.plot_directive",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/*", "**.ipynb", "sg_execution_times.rst"]
+default_role = "code"  # docstrings write `names` with single backquotes
+maximum_signature_line_length = 90
+smartquotes = False
+nitpicky = False
+
+html_theme = "furo"
+html_title = "fasttree"
+html_static_path = ["_static"]
+html_css_files = ["fasttree.css"]
+html_favicon = "_static/mark.svg"
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"light_logo": "mark.svg", "dark_logo": "mark.svg"}
+pygments_style, pygments_dark_style = "tango", "github-dark"
+
+myst_enable_extensions = ["dollarmath", "deflist", "attrs_block", "attrs_inline", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+plot_formats = [("svg", 96)]
+plot_html_show_formats = plot_html_show_source_link = False
+plot_working_directory = str(SOURCES)
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "copyfile_regex": r".*\.rst",
+    "min_reported_time": 1e9,
+    "image_srcset": ["2x"],
+    "matplotlib_animations": False,
+    "write_computation_times": False,
+}
+
+
+def _formula(self, node, as_block):
+    """A formula in MathML, which browsers draw themselves and screen readers read aloud."""
+    return tex2mathml(node.astext(), as_block=as_block)
+
+
+def _visit_inline(self, node):
+    from docutils import nodes
+
+    self.body.append(_formula(self, node, False))
+    raise nodes.SkipNode
+
+
+def _visit_block(self, node):
+    from docutils import nodes
+
+    self.body.append(f'<div class="formula">{_formula(self, node, True)}</div>\n')
+    raise nodes.SkipNode
+
+
+def _short_signature(app, what, name, obj, options, signature, return_annotation):
+    """The parameters of an estimator are a table of forty rows below its name, not forty lines in it."""
+    if what == "class" and signature and signature.count(",") > 12:
+        return "(**parameters)", return_annotation
+    return None
+
+
+def _escape_types(app, what, name, obj, options, lines):
+    """A type such as "ndarray of shape (n_features_in_,)" is no link, though it ends like one."""
+    for i, line in enumerate(lines):
+        if re.match(r"\s*\w+ : ", line):
+            lines[i] = re.sub(r"(?<=\w)_(?=\W)", r"\\_", line)
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
+    app.connect("autodoc-process-signature", _short_signature)
+    app.connect("autodoc-process-docstring", _escape_types, priority=400)  # before numpydoc
+    os.chdir(SOURCES)  # examples read examples/
+
+
+html_math_renderer = "mathml"
