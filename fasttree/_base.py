@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _competing, _document, _grow, _plot, _prune, _sequence, _soften, _surrogates, _text
+from . import __version__, _competing, _document, _grow, _prune, _sequence, _soften
 from ._constraints import Constraints, constraints
 from ._parameters import (
     ANYTHING,
@@ -45,6 +45,7 @@ from ._prune import Samples
 from ._recipe import Limits, Recipe
 from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table, target_columns
 from ._tree import STOP, Tree
+from ._views import Views
 from ._weights import (
     check_loss_matrix,
     check_not_negative,
@@ -236,7 +237,7 @@ class LogProbability:
             return [np.log(part) for part in probability] if isinstance(probability, list) else np.log(probability)
 
 
-class BaseTree(FittedModel, Reading, TreeLimits):
+class BaseTree(Views, FittedModel, Reading, TreeLimits):
     """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
 
     _prunings: ClassVar[dict[str, tuple[str, ...]]] = PRUNINGS  # method to the parameters it is told
@@ -692,44 +693,6 @@ class BaseTree(FittedModel, Reading, TreeLimits):
             model.tree_ = _soften.soften(model.tree_, samples.table, samples.target, samples.counts)
         return model
 
-    def plot_pruning_table(self, ax: Axes | None = None) -> Axes:
-        """Draw `pruning_table_`: how the subtrees among which the pruning chose do on other samples, as rpart's `plotcp` does.
-
-        From the root alone on the left to the whole tree on the right, at equal distances, or closer and closer (by logarithm)
-        where subtrees are 200 or more: the error with a bar of one standard
-        error, a dashed line one standard error above the least, and a ring around the subtree that was chosen.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None: on a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ValueError
-            If no subtree was chosen on other samples.
-        ImportError
-            If matplotlib is not installed: it comes with the extra `plot`.
-
-        Examples
-        --------
-        >>> from fasttree import CARTClassifier
-        >>> from sklearn.datasets import load_iris
-        >>> model = CARTClassifier(ccp_alpha="cv", rule="1se", random_state=0).fit(*load_iris(return_X_y=True))
-        >>> model.plot_pruning_table().figure.savefig("pruning.png")  # doctest: +SKIP
-        """
-        check_is_fitted(self)
-        if "pruning_table_" not in self.__dict__:
-            raise ValueError(
-                "there is no pruning_table_: no subtree was chosen on other samples; fit with ccp_alpha='cv' or 'validation', or "
-                "pruning='critical_value' (a loaded model has none)"
-            )
-        return _plot.plot_pruning_table(self.pruning_table_, ax)
-
     def collapse(self, node: int) -> Self:
         """Return a model in whose tree a node is a leaf; this model stays as it is.
 
@@ -988,69 +951,6 @@ class BaseTree(FittedModel, Reading, TreeLimits):
             if split := _competing.split_of(stump, j, feature):
                 yield split
 
-    def get_depth(self) -> int:
-        """Return the depth of the tree: the largest number of tests between the root and a leaf."""
-        check_is_fitted(self)
-        return int(self.tree_.max_depth)
-
-    def get_n_leaves(self) -> int:
-        """Return the number of leaves of the tree."""
-        check_is_fitted(self)
-        return int(self.tree_.n_leaves)
-
-    def export_text(
-        self,
-        *,
-        max_depth: int | None = None,
-        max_categories: int = 12,
-        decimals: int = 2,
-        show_weights: bool = False,
-        show_missing: bool | None = None,
-        show_surrogates: bool = False,
-        ascii: bool = False,
-    ) -> str:
-        """Draw the tree in text, a line per branch.
-
-        A leaf reads ``yes (6)`` where all of weight 6 are of class yes, and ``no (6 of 9)`` where 6 of 9 are of class no; in
-        regression ``2.4 (9)`` is the prediction and the weight; several targets stand side by side.
-
-        Parameters
-        ----------
-        max_depth : int or None, default=None
-            Levels of branches to draw; what lies deeper is counted.
-        max_categories : int, default=12
-            Categories to name in one condition; the rest are counted.
-        decimals : int, default=2
-            Digits after the point of weights and means.
-        show_weights : bool, default=False
-            Whether every line says the weight of each class in its node.
-        show_missing : bool or None, default=None
-            Whether conditions say where a missing value goes; None: where it follows a branch that is not the heaviest.
-        show_surrogates : bool, default=False
-            Whether a line above the branches of a test tells each of its surrogates: ``width is missing: width <= 0.6 if length
-            <= 4 (agreement 0.9, adjusted 0.7)``, else the second branch.
-        ascii : bool, default=False
-            Whether to draw with ASCII characters alone.
-
-        Returns
-        -------
-        str
-            Lines, each ended by a newline.
-        """
-        check_is_fitted(self)
-        return _text.export_text(
-            self.tree_,
-            self.schema_,
-            getattr(self, "classes_", None),
-            max_depth=max_depth,
-            max_categories=max_categories,
-            decimals=decimals,
-            show_weights=show_weights,
-            show_missing=show_missing,
-            show_surrogates=show_surrogates,
-            ascii=ascii,
-        )
-
     def _settings(self) -> dict[str, Any]:
         settings = super()._settings()
         if not is_integer(settings["cv"]):
@@ -1070,43 +970,6 @@ class BaseTree(FittedModel, Reading, TreeLimits):
     def _to_document(self) -> dict[str, Any]:
         classes = getattr(self, "classes_", None)
         return _document.to_document(self.tree_, self.schema_, classes, self._settings(), self._algorithm(), __version__)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each feature in the decrease of weighted impurity, float64 of shape (n_features,); sums to 1.
-
-        Breiman et al. (1984), section 5.3, without surrogates: the decrease of risk (weight times impurity) at the nodes that
-        test the feature.  All zero for a tree without a test.
-        """
-        check_is_fitted(self)
-        tree = self.tree_
-        risk = tree.risk
-        children = np.bincount(tree.parent[1:], weights=risk[1:], minlength=tree.node_count)
-        inner = tree.feature >= 0
-        decrease = np.bincount(tree.feature[inner], weights=(risk - children)[inner], minlength=self.n_features_in_)
-        total = decrease.sum()
-        return decrease / total if total > 0 else np.zeros(self.n_features_in_)
-
-    def surrogate_importances(self) -> NDArray[np.float64]:
-        """Importance of each feature as a test or in place of one (Breiman et al. 1984, section 5.3).
-
-        The gain of each test, in units of weight times impurity, counts for the tested feature; and for the feature of each of
-        its surrogates as much of it as the surrogate's adjusted agreement says.  As rpart reports it: not normalised, and of the
-        samples whose tested value is known.  In a tree without surrogates the tests count alone.
-
-        Returns
-        -------
-        ndarray of shape (n_features,), float64
-
-        Examples
-        --------
-        >>> from fasttree import CARTClassifier
-        >>> X = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0], [5.0, 5.0]]
-        >>> CARTClassifier(missing="surrogate").fit(X, ["a", "a", "b", "b", "b"]).surrogate_importances()
-        array([2.4, 1.2])
-        """
-        check_is_fitted(self)
-        return _surrogates.importances(self.tree_)
 
 
 class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pruning):  # type: ignore[misc]

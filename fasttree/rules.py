@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__, _core, _document, _grow, _text
+from . import __version__, _core, _document, _grow
 from ._base import BaseClassifier, FittedModel, LogProbability
 from ._induction import Conditions, Drafts, Induction, PlacedSamples
 from ._parameters import FLAG, C45Choices, GrowthLimits, Reading, WeightLimits, is_number, parameter, parameters, share_such_as
@@ -24,6 +24,7 @@ from ._parameters import Rule as ParameterRule
 from ._table import Category, Kind, Schema, encode_classes, encode_table
 from ._tree import INTERVALS, KNOWN
 from ._weights import check_same_length, check_sample_weight
+from ._words import threshold_texts, word
 from .estimators import C45Classifier
 
 __all__ = ["C45Rules", "Condition", "Rule"]
@@ -67,13 +68,13 @@ class Condition:
     categories: tuple[Category, ...] = ()
 
     def __str__(self) -> str:
-        return self._write({} if self.threshold is None else _text.threshold_texts({(self.index, self.threshold)}))
+        return self._write({} if self.threshold is None else threshold_texts({(self.index, self.threshold)}))
 
     def _write(self, thresholds: Mapping[tuple[int, float], str]) -> str:
-        name = _text.word(self.feature)
+        name = word(self.feature)
         if self.threshold is not None:
             return f"{name} {self.operator} {thresholds[self.index, self.threshold]}"
-        words = [_text.word(category) for category in self.categories]
+        words = [word(category) for category in self.categories]
         return f"{name} = {words[0]}" if self.operator == "=" else f"{name} in {{{', '.join(words)}}}"
 
 
@@ -107,12 +108,12 @@ class Rule:
         return 1 - self.estimate
 
     def __str__(self) -> str:
-        return self._write(_text.threshold_texts(_thresholds([self])))
+        return self._write(threshold_texts(_thresholds([self])))
 
     def _write(self, thresholds: Mapping[tuple[int, float], str]) -> str:
         conditions = " and ".join(condition._write(thresholds) for condition in self.conditions)
         figures = f"cover {self.cover}, errors {self.errors}, estimate {100 * self.estimate:.1f} %"
-        return f"if {conditions} then {_text.word(self.label)}  ({figures})"
+        return f"if {conditions} then {word(self.label)}  ({figures})"
 
 
 def _thresholds(rules: Sequence[Rule]) -> set[tuple[int, float]]:
@@ -464,9 +465,9 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
             Lines, each ended by a newline.
         """
         check_is_fitted(self)
-        thresholds = _text.threshold_texts(_thresholds(self.rules_))
+        thresholds = threshold_texts(_thresholds(self.rules_))
         lines = [rule._write(thresholds) for rule in self.rules_]
-        return "".join(f"{line}\n" for line in [*lines, f"else {_text.word(self.default_class_)}"])
+        return "".join(f"{line}\n" for line in [*lines, f"else {word(self.default_class_)}"])
 
     def _to_document(self) -> dict[str, Any]:
         rules = []

@@ -1,0 +1,200 @@
+"""The methods by which a fitted tree is read: as text and figures.
+
+Each is thin: it hands the tree, the names of its features and its classes to a function that knows no estimator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from . import _plot, _surrogates, _text
+from ._table import Schema
+from ._tree import Tree
+from ._words import Classes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Views"]
+
+
+class Views:
+    """How a fitted tree is read."""
+
+    tree_: Tree
+    schema_: Schema
+    n_features_in_: int
+    pruning_table_: Bunch
+
+    def _shown(self) -> tuple[Tree, Schema, Classes]:
+        """What every way of showing the tree is told: the tree, its features, and its classes if it has some."""
+        check_is_fitted(self)
+        return self.tree_, self.schema_, getattr(self, "classes_", None)
+
+    def get_depth(self) -> int:
+        """Return the depth of the tree: the largest number of tests between the root and a leaf."""
+        check_is_fitted(self)
+        return int(self.tree_.max_depth)
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves of the tree."""
+        check_is_fitted(self)
+        return int(self.tree_.n_leaves)
+
+    def export_text(
+        self,
+        *,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_categories: int = 12,
+        decimals: int = 2,
+        show_weights: bool = False,
+        show_shares: bool = False,
+        show_missing: bool | None = None,
+        show_surrogates: bool = False,
+        align: bool = False,
+        ascii: bool = False,
+    ) -> str:
+        """Draw the tree in text, a line per branch.
+
+        A leaf reads ``yes (6)`` where all of weight 6 are of class yes, and ``no (6 of 9)`` where 6 of 9 are of class no; in
+        regression ``2.4 (9)`` is the prediction and the weight; several targets stand side by side.
+
+        Parameters
+        ----------
+        max_depth : int or None, default=None
+            Levels of branches to draw; what lies deeper is counted.
+        max_nodes : int or None, default=None
+            Nodes to draw: the heaviest are opened first, what is not opened is counted.
+        max_categories : int, default=12
+            Categories to name in one condition; the rest are counted.
+        decimals : int, default=2
+            Digits after the point of weights and means.
+        show_weights : bool, default=False
+            Whether every line says the weight of each class in its node.
+        show_shares : bool, default=False
+            Whether every line says the share of each class in its node, and the node's weight.
+        show_missing : bool or None, default=None
+            Whether conditions say where a missing value goes; None: where it follows a branch that is not the heaviest.
+        show_surrogates : bool, default=False
+            Whether a line above the branches of a test tells each of its surrogates: ``width is missing: width <= 0.6 if length
+            <= 4 (agreement 0.9, adjusted 0.7)``, else the second branch.
+        align : bool, default=False
+            Whether the answers stand below one another, to the right of all conditions.
+        ascii : bool, default=False
+            Whether to draw with ASCII characters alone.
+
+        Returns
+        -------
+        str
+            Lines, each ended by a newline.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range, or both weights and shares are asked for.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> print(CARTClassifier(max_depth=2).fit(X, y).export_text(align=True, ascii=True), end="")
+        |-- petal length (cm) <= 2.45     0 (50)
+        `-- petal length (cm) > 2.45
+            |-- petal width (cm) <= 1.75  1 (49 of 54)
+            `-- petal width (cm) > 1.75   2 (45 of 46)
+        """
+        return _text.export_text(
+            *self._shown(),
+            max_depth=max_depth,
+            max_nodes=max_nodes,
+            max_categories=max_categories,
+            decimals=decimals,
+            show_weights=show_weights,
+            show_shares=show_shares,
+            show_missing=show_missing,
+            show_surrogates=show_surrogates,
+            align=align,
+            ascii=ascii,
+        )
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in the decrease of weighted impurity, float64 of shape (n_features,); sums to 1.
+
+        Breiman et al. (1984), section 5.3, without surrogates: the decrease of risk (weight times impurity) at the nodes that
+        test the feature.  All zero for a tree without a test.
+        """
+        check_is_fitted(self)
+        tree = self.tree_
+        risk = tree.risk
+        children = np.bincount(tree.parent[1:], weights=risk[1:], minlength=tree.node_count)
+        inner = tree.feature >= 0
+        decrease = np.bincount(tree.feature[inner], weights=(risk - children)[inner], minlength=self.n_features_in_)
+        total = decrease.sum()
+        return decrease / total if total > 0 else np.zeros(self.n_features_in_)
+
+    def surrogate_importances(self) -> NDArray[np.float64]:
+        """Importance of each feature as a test or in place of one (Breiman et al. 1984, section 5.3).
+
+        The gain of each test, in units of weight times impurity, counts for the tested feature; and for the feature of each of
+        its surrogates as much of it as the surrogate's adjusted agreement says.  As rpart reports it: not normalised, and of the
+        samples whose tested value is known.  In a tree without surrogates the tests count alone.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> X = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0], [5.0, 5.0]]
+        >>> CARTClassifier(missing="surrogate").fit(X, ["a", "a", "b", "b", "b"]).surrogate_importances()
+        array([2.4, 1.2])
+        """
+        check_is_fitted(self)
+        return _surrogates.importances(self.tree_)
+
+    def plot_pruning_table(self, ax: Axes | None = None) -> Axes:
+        """Draw `pruning_table_`: how the subtrees among which the pruning chose do on other samples, as rpart's `plotcp` does.
+
+        From the root alone on the left to the whole tree on the right, at equal distances, or closer and closer (by logarithm)
+        where subtrees are 200 or more: the error with a bar of one standard
+        error, a dashed line one standard error above the least, and a ring around the subtree that was chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If no subtree was chosen on other samples.
+        ImportError
+            If matplotlib is not installed: it comes with the extra `plot`.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> model = CARTClassifier(ccp_alpha="cv", rule="1se", random_state=0).fit(*load_iris(return_X_y=True))
+        >>> model.plot_pruning_table().figure.savefig("pruning.png")  # doctest: +SKIP
+        """
+        check_is_fitted(self)
+        if "pruning_table_" not in self.__dict__:
+            raise ValueError(
+                "there is no pruning_table_: no subtree was chosen on other samples; fit with ccp_alpha='cv' or 'validation', or "
+                "pruning='critical_value' (a loaded model has none)"
+            )
+        return _plot.plot_pruning_table(self.pruning_table_, ax)

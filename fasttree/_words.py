@@ -1,0 +1,365 @@
+"""The words for the nodes of a tree: its tests, conditions, answers and figures, as every way of showing a tree writes them.
+
+This file knows no estimators and no drawings: text, pictures, rules and pages take their words from here, so that a test reads
+the same wherever it is met.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._surrogates import Surrogates
+from ._table import Kind, Schema
+from ._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree
+
+__all__ = ["Classes", "Words", "check_count", "fixed", "mean_text", "percent", "threshold_texts", "word"]
+
+# labels of the classes; of several targets a list, None for regression
+Classes = npt.NDArray[Any] | list[npt.NDArray[Any]] | None
+
+EXACT_DIGITS = 9  # thresholds of up to so many digits are printed as they are
+TINY = 1e-300
+ROUGH_DIGITS = 6  # longer ones are midpoints that nobody measured: enough digits to tell them apart
+
+
+class Words:
+    """The words for the nodes of one tree.
+
+    Parameters
+    ----------
+    tree : Tree
+    schema : Schema
+        Names, kinds and categories of the features.
+    classes : array, shape (k,), list of arrays, or None, default None
+        Class labels; of several targets a list; None for regression.
+    max_categories : int, default 12
+        Categories to name in one condition; the rest are counted.
+    decimals : int, default 2
+        Digits after the point of weights and means.
+    ellipsis : str, default "…"
+        Stands for what is left out.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the features.
+    categories : list of list of str
+        Of each feature, in the order of their codes; none for a continuous one.
+    labels : list of str
+        Of the columns of the tree's values: the classes (of each target); none for regression.
+    columns : list of slice
+        Of each target, its columns of the tree's values.
+
+    Raises
+    ------
+    ValueError
+        If `max_categories` or `decimals` is out of range, or `schema` or `classes` does not fit the tree.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        schema: Schema,
+        classes: Classes = None,
+        *,
+        max_categories: int = 12,
+        decimals: int = 2,
+        ellipsis: str = "…",
+    ) -> None:
+        check_count("max_categories", max_categories, 1)
+        check_count("decimals", decimals, 0)
+        each = classes if isinstance(classes, list) else [] if classes is None else [classes]
+        widths = tree.outputs or (tree.n_outputs_or_classes,)
+        if [len(labels) for labels in each] != (list(widths) if tree.task == "classification" else []):
+            raise ValueError("classes: must have a label for each column of the tree's values; None for regression")
+        if len(schema.features) != tree.n_features:
+            raise ValueError(f"schema: has {len(schema.features)} features; the tree was grown on {tree.n_features}")
+        self.tree = tree
+        self.max_categories = int(max_categories)
+        self.decimals = int(decimals)
+        self.ellipsis = ellipsis
+        self.labels = [word(label) for column in each for label in column.tolist()]
+        self.names = [word(feature.name) for feature in schema.features]
+        self.categories = [[word(category) for category in feature.categories or ()] for feature in schema.features]
+        self._ordinal = [feature.kind == Kind.ORDINAL for feature in schema.features]
+        ends = np.cumsum([0, *widths]).tolist()
+        self.columns = list(map(slice, ends[:-1], ends[1:]))
+        # of each target, the column of the answer of each node
+        self._answers = tree.label.reshape(tree.node_count, -1).T + np.array(ends[:-1])[:, None] if self.labels else None
+        pairs = set(self._all_cuts()) | _tested(tree)
+        if tree.surrogates is not None:
+            pairs |= _tested(tree.surrogates)
+        self._thresholds = threshold_texts(pairs)
+
+    def _all_cuts(self) -> Iterator[tuple[int, float]]:
+        """Features and the places where their intervals meet."""
+        for node in np.flatnonzero(self.tree.kind == INTERVALS).tolist():
+            for cut in self._cuts_of(node):
+                yield int(self.tree.feature[node]), cut
+
+    def _cuts_of(self, node: int) -> list[float]:
+        assert self.tree.cut_start is not None
+        assert self.tree.cut is not None
+        cuts: list[float] = self.tree.cut[self.tree.cut_start[node] : self.tree.cut_start[node + 1]].tolist()
+        return cuts
+
+    # --- tests
+
+    def test(self, node: int) -> str:
+        """Name the feature that an inner node tests."""
+        return self.names[int(self.tree.feature[node])]
+
+    def conditions(self, node: int) -> list[str]:
+        """Write what leads to each branch: ``width <= 3``, ``colour in {red, blue}``, ``width is missing``."""
+        name = self.test(node)
+        if self.tree.kind[node] == INTERVALS:
+            return self._intervals(node, name)
+        return [f"{name} {branch}" for branch in self.branches(node)]
+
+    def _intervals(self, node: int, name: str) -> list[str]:
+        places = [self.threshold_text(int(self.tree.feature[node]), cut) for cut in self._cuts_of(node)]
+        between = [f"{low} < {name} <= {high}" for low, high in itertools.pairwise(places)]
+        return [f"{name} <= {places[0]}", *between, f"{name} > {places[-1]}"]
+
+    def branches(self, node: int) -> list[str]:
+        """Write what leads to each branch, without the name of the feature; between two cuts as ``2 < x <= 5``."""
+        tree = self.tree
+        feature, kind, n_branches = int(tree.feature[node]), int(tree.kind[node]), int(tree.n_branches[node])
+        categories = self.categories[feature]
+        if kind == KNOWN:
+            return ["is known", "is missing"]
+        if kind == THRESHOLD:
+            text = self.threshold_text(feature, float(tree.threshold[node]))
+            sides = [f"<= {text}{self._interval(node)}", f"> {text}"]
+            return sides if n_branches == 2 else [*sides, "is missing"]
+        if kind == INTERVALS:
+            first, *between, last = self._intervals(node, "x")
+            return [first.removeprefix("x "), *between, last.removeprefix("x ")]
+        if kind == CATEGORY:
+            return [*(f"= {category}" for category in categories), *["is missing"] * (n_branches - len(categories))]
+        return [
+            self.group_text(group) if group or branch != tree.missing[node] else "is missing"
+            for branch, group in enumerate(self._groups(node))
+        ]
+
+    def _groups(self, node: int) -> list[list[str]]:
+        """Of each branch of a `NOMINAL` node the categories."""
+        tree = self.tree
+        categories = self.categories[tree.feature[node]]
+        groups: list[list[str]] = [[] for _ in range(int(tree.n_branches[node]))]
+        table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
+        for code, branch in zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True):
+            groups[branch].append(categories[code - 1])
+        return groups
+
+    def threshold_text(self, feature: int, threshold: float) -> str:
+        """Write a threshold of the tree or of its surrogates; of an ordinal feature the last category below it."""
+        if self._ordinal[feature]:
+            return self.categories[feature][math.floor(threshold) - 1]  # codes count from 1
+        return self._thresholds[feature, threshold]
+
+    def group_text(self, group: Sequence[str]) -> str:
+        """Write ``= red`` or ``in {red, blue}``."""
+        return f"= {group[0]}" if len(group) == 1 else f"in {self.set_of(group)}"
+
+    def set_of(self, names: Sequence[str]) -> str:
+        """Write names in braces, `max_categories` at most."""
+        # naming all but one saves nothing
+        if len(names) <= self.max_categories + 1:
+            return f"{{{', '.join(names)}}}"
+        return f"{{{', '.join(names[: self.max_categories])}, {self.ellipsis} {len(names) - self.max_categories} more}}"
+
+    def _interval(self, node: int) -> str:
+        """Write the interval of a soft threshold that has one, to two digits of its length."""
+        if self.tree.lower is None or self.tree.upper is None or self._ordinal[self.tree.feature[node]]:
+            return ""
+        lower, upper = float(self.tree.lower[node]), float(self.tree.upper[node])
+        if not lower < upper:
+            return ""
+        decimals = min(max(1 - math.floor(math.log10(max(upper / 2 - lower / 2, TINY)) + math.log10(2)), 0), EXACT_DIGITS)
+        return f" [{fixed(lower, decimals)}, {fixed(upper, decimals)}]"
+
+    # --- missing values
+
+    def is_missing(self, node: int) -> str:
+        """Write the condition that the tested value is missing."""
+        return f"{self.test(node)} is missing"
+
+    def with_surrogates(self, node: int) -> str:
+        """Write what else must be missing, so that the samples go where the node says."""
+        surrogates = self.tree.surrogates
+        return " with all surrogates" if surrogates is not None and surrogates.start[node] < surrogates.start[node + 1] else ""
+
+    def child_weights(self, node: int) -> list[float]:
+        """Weights of the children."""
+        first = int(self.tree.first_child[node])
+        weights: list[float] = self.tree.weight[first : first + int(self.tree.n_branches[node])].tolist()
+        return weights
+
+    def has_own_branch(self, node: int) -> bool:
+        """Whether a branch of the node is for missing values alone."""
+        missing = int(self.tree.missing[node])
+        return missing >= 0 and self.branches(node)[missing] == "is missing"
+
+    def missing_note(self, node: int) -> str:
+        """Write where a missing value of the tested feature goes."""
+        missing = int(self.tree.missing[node])
+        lost = f"{self.is_missing(node)}{self.with_surrogates(node)}"
+        if missing == STOP:
+            return f"{lost}: {self.outcome(node)}"
+        if missing < 0:
+            return f"{lost}: every branch, as {' : '.join(map(self.number, self.child_weights(node)))}"
+        return f"{lost}: as {self.conditions(node)[missing]}" if not self.has_own_branch(node) else lost
+
+    def surrogate_notes(self, node: int) -> Iterator[str]:
+        """Write what stands in for the condition of the first branch where the tested value is missing, in order."""
+        s = self.tree.surrogates
+        if s is None:
+            return
+        condition = self.conditions(node)[0]
+        for i in range(int(s.start[node]), int(s.start[node + 1])):
+            figures = f"agreement {self.number(float(s.agreement[i]))}, adjusted {self.number(float(s.adjusted[i]))}"
+            yield f"{self.is_missing(node)}: {condition} if {self.surrogate_condition(i)} ({figures})"
+
+    def surrogate_condition(self, i: int) -> str:
+        """Write by which values the surrogate `i` of the tree sends a sample to the first branch."""
+        s = self.tree.surrogates
+        assert s is not None
+        feature = int(s.feature[i])
+        if s.kind[i] == THRESHOLD:
+            sign = "<=" if s.low_branch[i] == 0 else ">"
+            return f"{self.names[feature]} {sign} {self.threshold_text(feature, float(s.threshold[i]))}"
+        cells = slice(int(s.table_start[i]), int(s.table_start[i + 1]))
+        codes = s.table_code[cells][s.table_branch[cells] == 0]
+        return f"{self.names[feature]} {self.group_text([self.categories[feature][code - 1] for code in codes.tolist()])}"
+
+    # --- answers
+
+    def answers(self, node: int) -> list[str]:
+        """Write what the node predicts for each target: ``yes``, or ``2.4``."""
+        if self._answers is None:
+            return [mean_text(mean, self.decimals) for mean in self.tree.value[node].tolist()]
+        return [self.labels[answers[node]] for answers in self._answers]
+
+    def answer(self, node: int) -> str:
+        """Write what the node predicts, ``yes`` or ``2.4``; of several targets ``yes | red``."""
+        return " | ".join(self.answers(node))
+
+    def outcome(self, node: int) -> str:
+        """Write what the node predicts, and the weight behind it: ``yes (6 of 9)``, ``2.4 (9)``."""
+        if self._answers is None:
+            return f"{self.answer(node)} ({self.number(float(self.tree.weight[node]))})"
+        return " | ".join(
+            self._outcome_of(node, columns, int(answers[node]))
+            for columns, answers in zip(self.columns, self._answers, strict=True)
+        )
+
+    def _outcome_of(self, node: int, columns: slice, label: int) -> str:
+        """Write the class of one target, the label of a column, and the weight behind it."""
+        total = float(self.tree.weight[node])
+        row = self.tree.value[node]
+        share, whole = self.number(float(row[label])), self.number(total)
+        if total == 0 or not np.delete(row[columns], label - columns.start).any():
+            return f"{self.labels[label]} ({whole})"
+        cost = "" if self.tree.loss is None else f", cost {self.number(float(row @ self.tree.loss[:, label]))}"
+        return f"{self.labels[label]} ({share} of {whole}{cost})"
+
+    def by_class(self, node: int, *, shares: bool = False) -> list[str]:
+        """Write of each target the classes that have weight: ``{yes: 6, no: 3}``, or their shares ``{yes: 67 %, no: 33 %}``.
+
+        In regression, and where no sample came, the weight of the node alone: ``(9)``.
+        """
+        total = float(self.tree.weight[node])
+        if not self.labels:
+            return [f"({self.number(total)})"]
+        if total == 0:
+            return [f"({self.number(total)})"] * len(self.columns)
+        row = self.tree.predictions(np.array([node]))[0] if shares else self.tree.value[node]
+        written = percent if shares else self.number
+        present = [columns.start + np.flatnonzero(row[columns]) for columns in self.columns]
+        return ["{" + ", ".join(f"{self.labels[i]}: {written(float(row[i]))}" for i in some) + "}" for some in present]
+
+    def number(self, weight: float) -> str:
+        """Write a weight."""
+        return fixed(weight, self.decimals)
+
+
+def _tested(tests: Tree | Surrogates) -> set[tuple[int, float]]:
+    """Features and thresholds of the tests by threshold."""
+    by_threshold = tests.kind == THRESHOLD
+    return set(zip(tests.feature[by_threshold].tolist(), tests.threshold[by_threshold].tolist(), strict=True))
+
+
+def check_count(name: str, number: object, least: int) -> None:
+    """Refuse what is no integer, or too small a one."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+        raise ValueError(f"{name}={number!r}: must be an integer >= {least}")
+
+
+def percent(share: float) -> str:
+    """Write a share in [0, 1] in percent, so that what is not all does not read as all, nor what is there as nothing."""
+    if 0 < share < 0.001 or 0.999 < share < 1:
+        return "<0.1 %" if share < 0.5 else ">99.9 %"
+    return f"{fixed(100 * share, 1 if share < 0.01 or share > 0.99 else 0)} %"
+
+
+def word(name: Any) -> str:
+    """Write a name as it is, or quoted where a reader could not tell where it ends."""
+    text = str(name)
+    plain = text.isprintable() and text == text.strip() and text and not set(text) & set(",{}:")
+    return text if plain else repr(text)
+
+
+def fixed(number: float, decimals: int) -> str:
+    """Write at most so many digits after the point, and no trailing zeros."""
+    if abs(number) >= 1e15:
+        return f"{number:.6g}"
+    text = f"{number:.{decimals}f}"
+    if float(text) == 0:
+        return f"{number:.1g}" if number else "0"  # what is there should not read as nothing
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def mean_text(number: float, decimals: int) -> str:
+    """Write as `fixed`; below 1, where targets may be tiny, count significant digits instead."""
+    return fixed(number, decimals) if abs(number) >= 1 or number == 0 else f"{number:.{max(decimals, 1)}g}"
+
+
+def threshold_texts(pairs: Set[tuple[int, float]]) -> dict[tuple[int, float], str]:
+    """Text of each (feature, threshold): exact if short, else rounded so that a feature's thresholds stay apart."""
+    texts = {}
+    long = []
+    for feature, threshold in pairs:
+        exact = repr(threshold).removesuffix(".0")
+        mantissa = exact.split("e")[0].lstrip("-0.").replace(".", "")
+        if len(mantissa) <= EXACT_DIGITS:
+            texts[feature, threshold] = exact
+        else:
+            long.append((feature, threshold))
+    taken = {(feature, text) for (feature, _), text in texts.items()}
+    digits = ROUGH_DIGITS
+    while long:
+        rounded = {pair: _round_text(pair[1], digits) for pair in long}
+        times = Counter((feature, text) for (feature, _), text in rounded.items())
+        done = {
+            (feature, threshold): text
+            for (feature, threshold), text in rounded.items()
+            if times[feature, text] == 1 and (feature, text) not in taken
+        }
+        texts |= done
+        long = [pair for pair in long if pair not in done]
+        digits += 1
+    return texts
+
+
+def _round_text(number: float, digits: int) -> str:
+    # a digit after the point at least: 1234567.25 must not become 1234567
+    before_point = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
+    return f"{number:.{max(digits, before_point + 1)}g}"
