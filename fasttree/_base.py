@@ -59,7 +59,6 @@ from ._weights import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from scipy.sparse import csr_matrix
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
