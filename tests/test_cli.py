@@ -534,7 +534,7 @@ def test_rules_are_learned_printed_and_measured(golf, monkeypatch):
     summary = json.loads(run(*arguments, "--json"))
     assert (summary["rules"], summary["conditions"], summary["n_rows"]) == (len(model.rules_), n_conditions, 14)
     assert summary["evaluation"]["accuracy"] == accuracy_score(y.to_list(), model.predict(X))
-    monkeypatch.setattr(_commands, "LINES", 1)
+    monkeypatch.setattr("fasttree._commands.training.LINES", 1)
     assert f"… {len(model.rules_) - 1} more rules; --print-depth all" in run(*arguments)
     assert model.export_text() in run(*arguments, "--print-depth", "all")
 
@@ -705,6 +705,7 @@ def test_wrong_words_in_predict_and_evaluate(loan_model, tmp_path):
         ["train", LOAN, "--target", "class", "--algorithm", "c45rules", "--print-depth", "2"],
         ["predict"],
         ["prune"],
+        ["grow"],
     ],
 )
 def test_what_is_not_a_command_is_a_usage_error(arguments):
@@ -828,8 +829,8 @@ def test_a_process_told_to_stop_takes_its_half_written_file_away(loan_model, tmp
     program = [
         *PYTHON,
         "-c",
-        "import sys, time; from fasttree import _commands, cli\n"
-        "_commands._predictions = lambda *_: iter(lambda: (print('here', flush=True), time.sleep(60)), None)\n"
+        "import sys, time; from fasttree import cli; from fasttree._commands import predicting\n"
+        "predicting._predictions = lambda *_: iter(lambda: (print('here', flush=True), time.sleep(60)), None)\n"
         "cli.main()",
         *("predict", loan_model, LOAN, "-o", folder / "p.csv"),
     ]
@@ -844,8 +845,9 @@ def test_a_process_told_to_stop_takes_its_half_written_file_away(loan_model, tmp
 @pytest.mark.parametrize("library", ["click", "rich", "polars"])
 def test_without_the_extra_it_says_what_to_install(library, monkeypatch):
     for name in ("_commands", "_files"):
-        monkeypatch.delitem(sys.modules, f"fasttree.{name}")
         monkeypatch.delattr(fasttree, name)
+    for name in [name for name in sys.modules if name.startswith(("fasttree._commands", "fasttree._files"))]:
+        monkeypatch.delitem(sys.modules, name)
     for name in {library, *(name for name in sys.modules if name.startswith(f"{library}."))}:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(SystemExit) as stopped:

@@ -1,0 +1,157 @@
+"""Models behind the command line: which there are, files of them, what they answer, and what they are, in words and figures."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from rich.console import Console
+from rich.progress import Progress
+
+from .. import _document
+from .._base import BaseRegressor, BaseTree
+from .._tree import best_classes
+from ..estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, TreeEstimator, from_document
+from ..rules import C45Rules
+from .console import counted
+from .tables import File, print_notes
+
+Estimator: TypeAlias = TreeEstimator | C45Rules
+
+ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
+    ("id3", "classification"): ID3Classifier,
+    ("c45", "classification"): C45Classifier,
+    ("c45rules", "classification"): C45Rules,
+    ("cart", "classification"): CARTClassifier,
+    ("cart", "regression"): CARTRegressor,
+}
+
+
+def save(model: Estimator, target: str, path: str) -> None:
+    """Save a model as its `save` does, and the target's name with it."""
+    document = model._to_document()
+    document["targets"][0]["name"] = target
+    _document.save(path, document)
+
+
+def load_model(path: str) -> tuple[Estimator, str]:
+    """Read a tree or rules, and the name of the target (y where it has none)."""
+    with _document.errors_in(path):
+        document = _document.load(path)
+    return from_document(document, path), document["targets"][0].get("name", "y")
+
+
+def load_of_one_target(path: str) -> tuple[Estimator, str]:
+    """Read as `load_model`, and refuse a tree of several targets, which only Python grows."""
+    model, target = load_model(path)
+    if not isinstance(model, C45Rules) and model.n_outputs_ > 1:
+        raise ValueError(
+            f"{path} holds a tree of {model.n_outputs_} targets: the command line shows it, but answers for one target alone; "
+            f"use fasttree.load in Python"
+        )
+    return model, target
+
+
+def check_output(path: str, inputs: Sequence[str | None]) -> None:
+    """Find out before the work what would spoil it at the end."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise ValueError(f"--output {path}: the folder {folder} does not exist")
+    if os.path.isdir(path):
+        raise ValueError(f"--output {path}: is a folder")
+    if not os.path.exists(path) and not os.access(folder, os.W_OK):
+        raise ValueError(f"--output {path}: the folder {folder} is not writable")
+    for given in inputs:
+        if given is not None and os.path.exists(given) and os.path.exists(path) and os.path.samefile(given, path):
+            raise ValueError(f"--output {path}: would replace the input; choose another name")
+
+
+def best_answers(model: Estimator, probability: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """Index of the class that a classifier answers for each row of probabilities."""
+    return best_classes(probability, model.tree_.loss if isinstance(model, BaseTree) else None)
+
+
+def answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any], Any]) -> Iterator[Any]:
+    """Ask a model about each block of rows."""
+    start = 0
+    for block in blocks:
+        if block.height == 0:
+            continue
+        features = block[[feature.name for feature in model.schema_.features]]
+        try:
+            with warnings.catch_warnings():
+                # A model of nameless columns calls them x0, x1, ...; going by these names is right here.
+                warnings.filterwarnings("ignore", message="X has feature names", category=UserWarning)
+                yield ask(features)
+        except (ValueError, TypeError) as error:
+            counted = f" (rows counted from row {start})" if start and "row" in str(error) else ""
+            raise ValueError(f"{error}{counted}") from None
+        start += block.height
+
+
+def read_blocks(file: File, model: Estimator, target: str | None = None, quiet: bool = False) -> Iterator[pl.DataFrame]:
+    """Read the model's columns, and its target if named, in blocks; a bar shows the progress on a terminal."""
+    types: dict[str, pl.DataType] = {feature.name: _cell_type(feature.categories) for feature in model.schema_.features}
+    if target is not None:
+        types[target] = _cell_type(model.classes_.tolist() if hasattr(model, "classes_") else None)
+    with Progress(transient=True, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
+        bar = progress.add_task(os.path.basename(file.path), total=1.0)
+        for number, block in enumerate(file.blocks(types)):
+            if number == 0:
+                print_notes(file)
+            yield block
+            progress.update(bar, completed=file.share_read)
+
+
+def _cell_type(labels: Sequence[Any] | None) -> pl.DataType:
+    """Return the type in which cells of CSV are to be read to equal these categories or classes, or numbers if None."""
+    if labels is None or not labels:
+        return pl.Float64() if labels is None else pl.String()
+    if isinstance(labels[0], str):
+        return pl.String()
+    if isinstance(labels[0], bool):
+        return pl.Boolean()
+    is_exact = isinstance(labels[0], float) or max(map(abs, labels)) <= 2**53
+    return pl.Float64() if is_exact else pl.Int64()  # 3.0 is the category 3
+
+
+def task_of(model: Estimator) -> str:
+    return "regression" if isinstance(model, BaseRegressor) else "classification"
+
+
+def describe(model: Estimator, target: str) -> dict[str, Any]:
+    if isinstance(model, C45Rules):
+        return {
+            "algorithm": "c45rules",
+            "task": task_of(model),
+            "target": target,
+            "n_rows": int(model.class_count_.sum()),
+            "rules": len(model.rules_),
+            "conditions": sum(len(rule.conditions) for rule in model.rules_),
+        }
+    tree = model.tree_
+    return {
+        "algorithm": model.recipe_.name,
+        "task": task_of(model),
+        "target": target,
+        "n_rows": int(tree.n_samples[0]),
+        "nodes": tree.node_count,
+        "leaves": model.get_n_leaves(),
+        "depth": model.get_depth(),
+    }
+
+
+def summarize(model: Estimator) -> str:
+    if isinstance(model, C45Rules):
+        n_conditions = sum(len(rule.conditions) for rule in model.rules_)
+        sizes = f"{counted(len(model.rules_), 'rule')}, {counted(n_conditions, 'condition')}"
+        return f"{type(model).__name__}: {sizes}, learned from {counted(int(model.class_count_.sum()), 'row')}"
+    tree = model.tree_
+    sizes = f"{counted(tree.node_count, 'node')}, {counted(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}"
+    return f"{type(model).__name__}: {sizes}, grown on {counted(int(tree.n_samples[0]), 'row')}"

@@ -1,0 +1,159 @@
+"""Tables that the user names: which columns to take as what, which is the target, and whether it is classes or numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import click
+import numpy as np
+import polars as pl
+
+from .._files import DeclaredFile, TableFile, open_table
+from .console import listed, one_line, read_value, status
+
+__all__ = ["FEW", "Asked", "File", "column", "hold_out", "open_file", "print_notes", "read_columns", "without"]
+
+File: TypeAlias = TableFile | DeclaredFile
+
+FEW = 20  # numbers with so many distinct whole values are classes, unless the user says otherwise
+
+
+def open_file(path: str, markers: Sequence[str], separator: str) -> File:
+    separator = "\t" if separator in ("tab", "\\t") else separator
+    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
+        raise click.UsageError(f"--separator {separator!r}: must be one character of ASCII, or 'tab'")
+    return open_table(path, tuple(markers), separator)
+
+
+def read_columns(option: str, given: Sequence[str], file: File) -> list[str]:
+    """Names of columns, each option a name or a list of names parted by commas."""
+    names = [name for text in given for name in ([text] if text in file.names else text.split(","))]
+    for name in names:
+        if name not in file.names:
+            raise ValueError(f"{option} {name!r}: {file.path} has no such column; it has {listed(file.names)}{file.hint}")
+    return list(dict.fromkeys(names))
+
+
+def _read_order(text: str, file: File) -> tuple[str, list[str]]:
+    name, equals, values = text.rpartition("=")
+    if not equals:
+        raise click.UsageError(f"--ordinal {text!r}: must be NAME=LOW,...,HIGH")
+    return read_columns("--ordinal", [name], file)[0], values.split(",")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table to learn from, as the options describe it: none of its rows is read before `read`.
+
+    Parameters
+    ----------
+    file : TableFile or DeclaredFile
+    target : str
+        Column to predict.
+    ignored, nominal : list of str
+        Columns to leave out, columns to be taken as nominal.
+    orders : dict of str to list of str
+        Columns with an order, from low to high, as the user wrote the values.
+    """
+
+    file: File
+    target: str
+    ignored: list[str]
+    nominal: list[str]
+    orders: dict[str, list[str]]
+
+    @classmethod
+    def of(
+        cls, file: File, target: str | None, ignore: Sequence[str], categorical: Sequence[str], ordinal: Sequence[str]
+    ) -> Asked:
+        """Look at what the options name before anything is read."""
+        target = file.target if target is None else target
+        if target is None:
+            raise click.UsageError("Missing option '--target': which column is to be predicted?")
+        ignored = read_columns("--ignore", ignore, file)
+        nominal = read_columns("--categorical", categorical, file)
+        orders = dict(_read_order(text, file) for text in ordinal)
+        if target not in file.names:
+            raise ValueError(f"{file.path} has no column {target!r} to be the --target; it has {listed(file.names)}{file.hint}")
+        for option, names in (("--ignore", ignored), ("--categorical", nominal), ("--ordinal", list(orders))):
+            if target in names:
+                raise click.UsageError(f"{option} names the target, {target!r}")
+        return cls(file, target, ignored, nominal, orders)
+
+    def read(self) -> pl.DataFrame:
+        """Read the whole table, without the columns to be left out."""
+        # Categories are text as it stands in the file: the code 007 is not the number 7.
+        with status(f"Reading {self.file.path}"):
+            table = self.file.read({name: pl.String() for name in [*self.nominal, *self.orders]})
+        print_notes(self.file)
+        if table.height == 0:
+            raise ValueError(f"{self.file.path} has no rows")
+        return without(_plain(table), self.ignored)
+
+    def kinds(self, table: pl.DataFrame) -> dict[str, Any]:
+        """Parameters of an estimator that say the kinds of columns; orders are in the type of their columns."""
+        orders: dict[str, list[Any]] = {
+            name: [read_value(value) for value in order] if table.schema[name].is_numeric() else order
+            for name, order in self.orders.items()
+        }
+        given = {"categorical_features": self.nominal, "ordinal_features": orders}
+        return {name: columns for name, columns in given.items() if columns}
+
+    def choose_task(self, table: pl.DataFrame, task: str, algorithms: Iterable[str]) -> tuple[str, str]:
+        """Return the task, and in words why and what to do if it is wrong; a column declared as numbers is not classes."""
+        others = [algorithm for algorithm in algorithms if algorithm != "cart"]
+        if task != "auto" or others:
+            if task == "regression" and others:
+                raise click.UsageError(f"{others[0]} grows classification trees: use cart for --task regression")
+            return ("classification" if task == "auto" else task), ""
+        target = column(table, self.target)
+        if not target.dtype.is_numeric():
+            return "classification", ""
+        if isinstance(self.file, DeclaredFile):
+            return "regression", ""
+        present = target.drop_nulls()
+        n_distinct = present.n_unique()
+        if present.dtype.is_float() and bool((present != present.floor()).any()):
+            return "regression", " (chosen because it has fractions)"
+        if n_distinct > FEW:
+            return (
+                "regression",
+                f" (chosen because it has {n_distinct:,} distinct numbers; --task classification makes them classes)",
+            )
+        return (
+            "classification",
+            f" (chosen because it has {n_distinct} distinct numbers; --task regression predicts a number)",
+        )
+
+
+def _plain(table: pl.DataFrame) -> pl.DataFrame:
+    """Make integers of 128 bits floats, as no estimator takes them."""
+    return table.with_columns(pl.col(name).cast(pl.Float64) for name, dtype in table.schema.items() if str(dtype) == "Int128")
+
+
+def without(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Leave columns out; unlike polars' `drop` and `select` this takes a name such as * for a name."""
+    left_out = set(names)
+    return table[[name for name in table.columns if name not in left_out]]
+
+
+def column(table: pl.DataFrame, name: str) -> pl.Series:
+    """Return a column without its name, which methods of a polars column may take for a pattern, too."""
+    return table[name].alias("")
+
+
+def hold_out(table: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Keep back a share of the rows at random, in their order."""
+    n_held_out = round(share * table.height)
+    if not 0 < n_held_out < table.height:
+        raise ValueError(f"--holdout {share:g} of {table.height:,} rows leaves none to learn or to measure on")
+    held_out = np.zeros(table.height, dtype=bool)
+    held_out[np.random.default_rng(seed).permutation(table.height)[:n_held_out]] = True
+    return table.filter(~held_out), table.filter(held_out)
+
+
+def print_notes(file: File) -> None:
+    for note in file.notes:
+        click.echo(f"Note: {one_line(note)}", err=True)
