@@ -5,7 +5,7 @@ Each is thin: it hands the tree, the names of its features and its classes to a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from . import _plot, _surrogates, _text
 from ._table import Schema
 from ._tree import Tree
-from ._words import Classes
+from ._words import Classes, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Views"]
+
+GLANCE = 31  # nodes that a notebook shows of a tree unasked
 
 
 class Views:
@@ -35,6 +37,25 @@ class Views:
         """What every way of showing the tree is told: the tree, its features, and its classes if it has some."""
         check_is_fitted(self)
         return self.tree_, self.schema_, getattr(self, "classes_", None)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """What a notebook or IPython shows: the parameters, as scikit-learn does, and the upper part of a fitted tree."""
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # of scikit-learn's base
+        if "tree_" in self.__dict__:
+            drawn = self.export_text(max_nodes=GLANCE, max_categories=6).rstrip()
+            bundle["text/plain"] += f"\n{self._figures()}\n\n{drawn}"
+        return bundle
+
+    def _figures(self) -> str:
+        """How large the tree is, and what it is about, on a line."""
+        tree, _, classes = self._shown()
+        about = [counted(tree.n_features, "feature")]
+        if classes is not None and not isinstance(classes, list):
+            about.append(counted(len(classes), "class", "classes"))
+        if tree.n_outputs > 1:
+            about.append(counted(tree.n_outputs, "target"))
+        size = [counted(tree.node_count, "node"), counted(tree.n_leaves, "leaf", "leaves"), f"depth {tree.max_depth}"]
+        return f"{', '.join(about)}; grown on {counted(int(tree.n_samples[0]), 'sample')}: {', '.join(size)}"
 
     def get_depth(self) -> int:
         """Return the depth of the tree: the largest number of tests between the root and a leaf."""

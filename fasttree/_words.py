@@ -19,7 +19,7 @@ from ._surrogates import Surrogates
 from ._table import Kind, Schema
 from ._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree
 
-__all__ = ["Classes", "Words", "check_count", "fixed", "mean_text", "percent", "threshold_texts", "word"]
+__all__ = ["Classes", "Words", "check_count", "counted", "fixed", "mean_text", "percent", "threshold_texts", "word"]
 
 # labels of the classes; of several targets a list, None for regression
 Classes = npt.NDArray[Any] | list[npt.NDArray[Any]] | None
@@ -315,6 +315,11 @@ def word(name: Any) -> str:
     text = str(name)
     plain = text.isprintable() and text == text.strip() and text and not set(text) & set(",{}:")
     return text if plain else repr(text)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Write ``1 node`` or ``2,000 nodes``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def fixed(number: float, decimals: int) -> str:

@@ -13,6 +13,7 @@ from fasttree import C45Classifier
 from fasttree._table import Feature, Kind, Schema
 from fasttree._text import export_text
 from fasttree._tree import CATEGORY, KNOWN, NOMINAL, SHARES, THRESHOLD, Tree
+from fasttree._words import percent
 
 CLASSES = np.array(["yes", "no"])
 
@@ -55,6 +56,79 @@ def test_weights_of_every_node_are_shown_on_request():
         "├── size = medium: yes (0)",
     ]
     assert lines_of(export_text(house_tree(), SCHEMA, show_weights=True))[:2] == ["(9)", "├── size <= medium (4)"]
+
+
+def test_shares_of_every_node_are_shown_on_request():
+    assert lines_of(export_text(play_tree(), SCHEMA, CLASSES, show_shares=True))[:5] == [
+        "{yes: 58 %, no: 42 %} (13)",
+        "├── size = small {yes: 64 %, no: 36 %} (7)",
+        "│   ├── age <= 41.5: yes {yes: 100 %} (4)",
+        "│   └── age > 41.5: no {yes: 17 %, no: 83 %} (3)",
+        "├── size = medium: yes (0)",
+    ]
+    assert lines_of(export_text(house_tree(), SCHEMA, show_shares=True))[:3] == [
+        "(9)",
+        "├── size <= medium (4)",
+        "│   ├── age <= 2.45: 12.25 (3)",
+    ]
+
+
+def test_shares_of_several_targets_stand_side_by_side():
+    tree = flat(leaf([1.0, 3.0, 2.0, 2.0]), "classification").replace(outputs=(2, 2), weight=[4.0])
+    classes = [CLASSES, np.array(["red", "blue"])]
+    assert export_text(tree, SCHEMA, classes, show_shares=True) == "no {yes: 25 %, no: 75 %} | red {red: 50 %, blue: 50 %} (4)\n"
+    assert export_text(tree, SCHEMA, classes, show_weights=True) == "no {yes: 1, no: 3} | red {red: 2, blue: 2}\n"
+
+
+def test_weights_and_shares_at_once_are_refused():
+    with pytest.raises(ValueError, match="show_weights=True, show_shares=True: take one of them"):
+        export_text(play_tree(), SCHEMA, CLASSES, show_shares=True, show_weights=True)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (1e-9, "<0.1 %"), (1 - 1e-9, ">99.9 %"), (0.0042, "0.4 %"), (0.996, "99.6 %")],
+)
+def test_a_share_that_is_not_all_never_reads_as_all(share, text):
+    assert percent(share) == text
+
+
+def test_answers_stand_below_one_another_on_request():
+    assert lines_of(export_text(play_tree(), SCHEMA, CLASSES, align=True)) == [
+        "├── size = small",
+        "│   ├── age <= 41.5            yes (4)",
+        "│   └── age > 41.5             no (2.5 of 3)",
+        "├── size = medium              yes (0)",
+        "└── size = large or missing",
+        "    ├── city in {Aachen, Ulm}  yes (2)",
+        "    └── city = Bonn",
+        "        ├── member is known    no (2)",
+        "        └── member is missing  yes (1)",
+    ]
+
+
+def test_aligned_answers_make_no_room_for_a_line_that_is_very_long():
+    schema = Schema((Feature("n" * 200, Kind.CONTINUOUS, None), *SCHEMA.features[1:]))
+    lines = lines_of(export_text(play_tree(), schema, CLASSES, align=True, max_categories=1))
+    assert lines[3].index("yes (0)") == lines[5].index("yes (2)") < 60
+    assert lines[1].endswith(" yes (4)")
+
+
+def test_wide_letters_are_aligned_as_terminals_show_them():
+    schema = Schema((Feature("年齢", Kind.CONTINUOUS, None), *SCHEMA.features[1:]))
+    first, second = lines_of(export_text(stump([1.0, 0.0], 3.0), schema, CLASSES, align=True))
+    assert first == "├── 年齢 <= 3  yes (1)"
+    assert second == "└── 年齢 > 3   yes (1)"
+
+
+def test_few_nodes_show_the_heaviest_part_and_count_the_rest():
+    assert lines_of(export_text(play_tree(), SCHEMA, CLASSES, max_nodes=6)) == [
+        "├── size = small",
+        "│   ├── age <= 41.5: yes (4)",
+        "│   └── age > 41.5: no (2.5 of 3)",
+        "├── size = medium: yes (0)",
+        "└── size = large or missing: yes (3 of 6) … 4 nodes, depth 2",
+    ]
 
 
 def test_the_way_of_missing_values_is_shown_on_request():
