@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _plot, _surrogates, _text
 from ._table import Schema
-from ._tree import Tree
+from ._tree import STOP, Tree
 from ._words import Classes, counted
 
 if TYPE_CHECKING:
@@ -150,14 +150,16 @@ class Views:
         """Share of each feature in the decrease of weighted impurity, float64 of shape (n_features,); sums to 1.
 
         Breiman et al. (1984), section 5.3, without surrogates: the decrease of risk (weight times impurity) at the nodes that
-        test the feature.  All zero for a tree without a test.
+        test the feature; where samples of unknown value stay at the node, that of the others (their part of the risk went
+        nowhere).  All zero for a tree without a test.
         """
         check_is_fitted(self)
         tree = self.tree_
         risk = tree.risk
         children = np.bincount(tree.parent[1:], weights=risk[1:], minlength=tree.node_count)
         inner = tree.feature >= 0
-        decrease = np.bincount(tree.feature[inner], weights=(risk - children)[inner], minlength=self.n_features_in_)
+        at_node = np.where(tree.missing == STOP, tree.weight * tree.gain, risk - children)
+        decrease = np.bincount(tree.feature[inner], weights=at_node[inner], minlength=self.n_features_in_)
         total = decrease.sum()
         return decrease / total if total > 0 else np.zeros(self.n_features_in_)
 

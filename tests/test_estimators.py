@@ -678,6 +678,16 @@ def test_importances_are_shares_and_a_constant_column_has_none(estimator):
     assert (importances >= 0).all()
 
 
+def test_samples_that_stop_at_a_node_are_no_decrease_of_impurity():
+    known = [[1.0, 5.0], [2.0, 1.0], [3.0, 5.0], [4.0, 1.0]] * 5
+    lost = [[np.nan, np.nan]] * 30
+    y = [0, 0, 1, 0] * 5 + [0, 1] * 15
+    model = CARTClassifier(missing="surrogate", no_surrogate="stop", max_surrogates=0).fit(known + lost, y)
+    gains = model.surrogate_importances()  # of the samples whose value is known
+    assert (gains > 0).all()
+    assert model.feature_importances_ == pytest.approx(gains / gains.sum())
+
+
 def test_the_text_names_columns_and_classes():
     text = ID3Classifier().fit(pd.DataFrame(ROWS, columns=NAMES), PLAY).export_text()
     for word in ("outlook", "overcast", "humidity", "windy", "P", "N"):
