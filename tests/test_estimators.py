@@ -679,9 +679,9 @@ def test_importances_are_shares_and_a_constant_column_has_none(estimator):
 
 
 def test_samples_that_stop_at_a_node_are_no_decrease_of_impurity():
-    known = [[1.0, 5.0], [2.0, 1.0], [3.0, 5.0], [4.0, 1.0]] * 5
+    known = [[1.0, 1.0], [1.0, 5.0], [3.0, 1.0], [3.0, 5.0]] * 5
     lost = [[np.nan, np.nan]] * 30
-    y = [0, 0, 1, 0] * 5 + [0, 1] * 15
+    y = [0, 1, 2, 2] * 5 + [0, 1] * 15
     model = CARTClassifier(missing="surrogate", no_surrogate="stop", max_surrogates=0).fit(known + lost, y)
     gains = model.surrogate_importances()  # of the samples whose value is known
     assert (gains > 0).all()
