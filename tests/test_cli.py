@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from commands import EXAMPLES, GOLF, IRIS, LOAN, MPG, mistake, run
 from sklearn.metrics import accuracy_score, mean_absolute_error, precision_recall_fscore_support, r2_score
 
 import fasttree
@@ -21,26 +22,7 @@ from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3
 from fasttree._files import TableFile
 from fasttree._output import whole_file
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-LOAN, IRIS, MPG, GOLF = (str(EXAMPLES / name) for name in ("loan.csv", "iris.csv", "auto-mpg.csv", "golf.names"))
 PYTHON = [sys.executable, "-P"]  # the installed package, not the sources that may lie in this folder
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(_commands.fasttree, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.stdout if code == 0 else result.stderr
-
-
-def mistake(*arguments):
-    """Run a command that must fail by exactly one line, and return it."""
-    message = run(*arguments, code=1)
-    assert message.startswith("Error: ")
-    assert message.count("\n") == 1
-    assert message.endswith("\n")
-    assert "Traceback" not in message
-    assert ".tmp" not in message
-    return message
 
 
 def command(*arguments, **options):

@@ -11,9 +11,11 @@ from typing import Any
 import click
 
 from .. import __version__
+from .comparing import compare
 from .console import examples, one_line
 from .evaluating import evaluate
 from .predicting import predict
+from .pruning import prune
 from .showing import show
 from .training import train
 
@@ -52,5 +54,5 @@ def fasttree() -> None:
     """Decision trees: grown exactly, fast, and made to be read."""
 
 
-for _command in (train, evaluate, predict, show):
+for _command in (train, evaluate, predict, show, prune, compare):
     fasttree.add_command(_command)

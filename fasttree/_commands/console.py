@@ -54,7 +54,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 def print_json(figures: Mapping[str, Any]) -> None:
     """Print one object on one line; what is not a finite number is null."""
-    click.echo(json.dumps(finite(figures), ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(finite(figures), ensure_ascii=False, allow_nan=False, default=repr))
 
 
 def finite(figures: Any) -> Any:

@@ -21,8 +21,8 @@ from sklearn.metrics import (
 from .._base import BaseRegressor
 from .console import aligned, examples, listed, print_json, word
 from .models import Estimator, answers, best_answers, load_of_one_target, read_blocks
-from .options import FILE, json_option, table_options
-from .tables import open_file
+from .options import FILE, json_option, table_options, truth_option
+from .tables import find_target, open_file
 
 __all__ = ["evaluate", "headline", "measure"]
 
@@ -32,7 +32,7 @@ SHOWN_CLASSES = 30  # of a confusion matrix for people
 @click.command(epilog=examples("fasttree evaluate model.json examples/adult.test.csv.gz"))
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
-@click.option("--target", metavar="NAME", help="Column with the truth; by default the one that the tree was grown for.")
+@truth_option
 @json_option(
     "n_rows, and accuracy, largest_class, largest_share (of rows), classes (class, precision, recall, f1, rows), confusion "
     "(counts by true and predicted class); or r2, rmse, mae. What cannot be computed is null."
@@ -46,10 +46,7 @@ def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: 
     """
     tree, saved = load_of_one_target(model)
     file = open_file(data, markers, separator)
-    if target is None:
-        target = saved if saved in file.names or file.target is None else file.target
-    if target not in file.names:
-        raise ValueError(f"{data} has no column {target!r}: name the truth by --target; it has {listed(file.names)}{file.hint}")
+    target = find_target(file, target, saved)
     figures = measure(tree, read_blocks(file, tree, target), target)
     if as_json:
         print_json(figures)

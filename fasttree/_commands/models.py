@@ -109,6 +109,18 @@ def read_blocks(file: File, model: Estimator, target: str | None = None, quiet: 
             progress.update(bar, completed=file.share_read)
 
 
+def read_table(file: File, model: Estimator, target: str) -> pl.DataFrame:
+    """Read the model's columns and its target whole, and see that there are rows and that each has a target."""
+    table = pl.concat(read_blocks(file, model, target))
+    if table.height == 0:
+        raise ValueError(f"{file.path} has no rows")
+    if n_missing := table[target].null_count():
+        raise ValueError(
+            f"{file.path}: column {target!r} is missing in {n_missing:,} of {table.height:,} rows: leave these rows out"
+        )
+    return table
+
+
 def _cell_type(labels: Sequence[Any] | None) -> pl.DataType:
     """Return the type in which cells of CSV are to be read to equal these categories or classes, or numbers if None."""
     if labels is None or not labels:

@@ -59,6 +59,16 @@ def json_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None
     return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object for programs: {text}")
 
 
+def truth_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --target where a model is measured: it may know the column's name itself."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        shell_complete=complete_columns,
+        help="Column with the truth; by default the one that the tree was grown for.",
+    )(command)
+
+
 def learning_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that say what is to be learned from a table."""
     for option in (

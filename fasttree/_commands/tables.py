@@ -13,7 +13,7 @@ import polars as pl
 from .._files import DeclaredFile, TableFile, open_table
 from .console import listed, one_line, read_value, status
 
-__all__ = ["FEW", "Asked", "File", "column", "hold_out", "open_file", "print_notes", "read_columns", "without"]
+__all__ = ["FEW", "Asked", "File", "column", "find_target", "hold_out", "open_file", "print_notes", "read_columns", "without"]
 
 File: TypeAlias = TableFile | DeclaredFile
 
@@ -41,6 +41,17 @@ def _read_order(text: str, file: File) -> tuple[str, list[str]]:
     if not equals:
         raise click.UsageError(f"--ordinal {text!r}: must be NAME=LOW,...,HIGH")
     return read_columns("--ordinal", [name], file)[0], values.split(",")
+
+
+def find_target(file: File, asked: str | None, saved: str) -> str:
+    """Name the column with the truth: what the user says, what the model was grown for, what the file declares."""
+    target = asked
+    if target is None:
+        target = saved if saved in file.names or file.target is None else file.target
+    if target not in file.names:
+        known = f"it has {listed(file.names)}{file.hint}"
+        raise ValueError(f"{file.path} has no column {target!r}: name the truth by --target; {known}")
+    return target
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,511 @@
+"""The command compare: algorithms and saved models on one table, the same folds for all, and how sure their differences are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from click.shell_completion import CompletionItem
+from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import Progress
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+
+from .._base import BaseRegressor
+from ..rules import C45Rules
+from .console import aligned, counted, draws, examples, listed, one_line, print_json, word
+from .models import ALGORITHMS, Estimator, answers, load_of_one_target, read_table, task_of
+from .options import FILE, add_parameter, check_parameters, json_option, learning_options, table_options
+from .scores import LEVEL, Floats, Interval, paired_interval, resampled_interval, row_scores
+from .tables import Asked, File, find_target, open_file, without
+
+__all__ = ["compare"]
+
+WIDEST_NAME = 26  # of an entry; longer ones are listed under letters
+TITLES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss",
+    "r2": "R²",
+    "mae": "MAE",
+    "leaves": "leaves",
+    "depth": "depth",
+    "rules": "rules",
+    "fit_seconds": "fit, seconds",
+}
+SIZES = ("leaves", "depth", "rules")
+FIGURES = {"classification": ("accuracy", "balanced_accuracy", "log_loss"), "regression": ("r2", "mae")}
+
+Fold = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]  # rows to learn from, rows to measure on
+
+
+class Pair(NamedTuple):
+    """Two entries, and by how much each figure of the first is above that of the second."""
+
+    first: str
+    second: str
+    by_rows: bool  # else over folds
+    intervals: dict[str, Interval]
+
+
+@dataclass
+class Entry:
+    """What is compared: an algorithm with parameters, or a saved model.
+
+    Parameters
+    ----------
+    name : str
+        As the user wrote it.
+    algorithm : str or None
+        None for a saved model.
+    parameters : dict
+        Of the algorithm.
+    estimator : class or None
+        The algorithm's, once the task is known.
+    model : estimator or None
+        The saved model.
+    by_fold : dict of str to list of float
+        The figures found so far.
+    by_row : dict of str to array, shape (n_rows,)
+        The scores of a saved model.
+    error : str or None
+        Why there are no figures.
+    """
+
+    name: str
+    algorithm: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    estimator: type[Estimator] | None = None
+    model: Estimator | None = None
+    by_fold: dict[str, list[float]] = field(default_factory=dict)
+    by_row: dict[str, Floats] = field(default_factory=dict)
+    error: str | None = None
+
+
+def _complete_entries(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Give the shell the algorithms, and let it complete files."""
+    algorithms = dict.fromkeys(algorithm for algorithm, _ in ALGORITHMS)
+    found = [CompletionItem(algorithm) for algorithm in algorithms if algorithm.startswith(incomplete)]
+    return [*found, CompletionItem(incomplete, type="file")]
+
+
+@click.command(
+    epilog=examples(
+        "fasttree compare examples/iris.csv cart c45 --target class",
+        "fasttree compare examples/mushroom.csv.gz cart:max_depth=3 id3 c45 --target class --ignore stalk-root",
+        "fasttree compare examples/auto-mpg.csv cart cart:min_samples_leaf=5,ccp_alpha=cv --target mpg --repeats 3",
+        "fasttree train examples/adult.csv.gz --target income --output full.json",
+        "fasttree train examples/adult.csv.gz --target income --max-depth 6 --output small.json",
+        "fasttree compare examples/adult.test.csv.gz full.json small.json",
+    )
+)
+@click.argument("data", type=FILE)
+@click.argument("entries", nargs=-1, required=True, shell_complete=_complete_entries, metavar="ENTRY...")
+@learning_options
+@click.option("--cv", type=click.IntRange(2), default=10, show_default=True, metavar="K", help="Folds of the cross-validation.")
+@click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Cross-validations to make.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the folds and max_features.")
+@click.option(
+    "--by",
+    type=click.Choice([name for names in FIGURES.values() for name in names]),
+    help="Figure whose differences are printed; default: accuracy, or r2.",
+)
+@json_option(
+    "target, task, n_rows, folds (n_splits, n_repeats, seed, stratified; null if all are saved models), level, entries (name, "
+    "algorithm, parameters, saved, error, figures: each mean, deviation, by_fold), differences (first, second, method, figures: "
+    "each difference, low, high)."
+)
+@table_options
+def compare(
+    data: str,
+    entries: Sequence[str],
+    target: str | None,
+    task: str,
+    categorical: Sequence[str],
+    ordinal: Sequence[str],
+    ignore: Sequence[str],
+    cv: int,
+    repeats: int,
+    seed: int,
+    by: str | None,
+    as_json: bool,
+    markers: Sequence[str],
+    separator: str,
+) -> None:
+    """Compare algorithms, or saved models, on the table DATA.
+
+    An ENTRY is an algorithm (cart, c45, c45rules, id3), an algorithm with parameters, such as cart:max_depth=4,criterion=entropy
+    (names and values as for --param of `train`), or the file of a saved model.
+
+    Algorithms are measured by cross-validation, all on the same folds (of a classification with all classes alike in each), saved
+    models on the rows as they are, which should not be those that they were grown on.
+
+    Each pair's difference comes with a 95 % interval: between two saved models by the rows; where an algorithm is in it, by the
+    corrected resampled t-test of Nadeau and Bengio ("Inference for the generalization error", Machine Learning 52, 2003), as
+    folds that share rows to learn from agree more than others would.
+
+    An algorithm that refuses the table has no figures, and says why; the others are compared all the same.
+    """
+    compared = [_read_entry(text) for text in _distinct(entries)]
+    saved = [entry for entry in compared if entry.model is not None]
+    learned = [entry for entry in compared if entry.model is None]
+    task = _common_task(saved, task)
+    if target is None and saved:
+        target = _saved_target(saved, data, markers, separator)
+    file = open_file(data, markers, separator)
+    asked = Asked.of(file, target, ignore, categorical, ordinal)
+    for entry in saved:
+        _measure_saved(entry, asked, open_file(data, markers, separator))
+    folds: list[Fold] = []
+    if learned:
+        table = asked.read()
+        task, _ = asked.choose_task(table, task, [str(entry.algorithm) for entry in learned])
+        truth = _checked_truth(table, asked)
+        for entry in learned:
+            _prepare(entry, task, seed, asked.kinds(table))
+        folds = _folds(truth, task, cv, repeats, seed)
+        _measure_learned(learned, table, asked.target, folds)
+    for entry in saved:
+        _spread(entry, folds)
+    if all(entry.error is not None for entry in compared):
+        raise ValueError(compared[0].error)
+    by = FIGURES[task][0] if by is None else by
+    if by not in FIGURES[task]:
+        raise click.UsageError(f"--by {by}: {asked.target!r} is for {task}, whose figures are {', '.join(FIGURES[task])}")
+    n_rows = sum(map(len, folds[0])) if folds else len(next(iter(saved[0].by_row.values())))
+    differences = list(_differences(compared, folds, task))
+    if as_json:
+        described = {"n_splits": cv, "n_repeats": repeats, "seed": seed, "stratified": task == "classification"}
+        print_json(
+            {
+                "target": asked.target,
+                "task": task,
+                "n_rows": n_rows,
+                "folds": described if folds else None,
+                "level": LEVEL,
+                "entries": [_as_object(entry) for entry in compared],
+                "differences": [_as_difference(pair) for pair in differences],
+            }
+        )
+        return
+    how = f", {cv} folds{f', {repeats} times' if repeats > 1 else ''} (seed {seed})" if folds else ", as they are"
+    click.echo(f"{word(asked.target)}: {task} on {counted(n_rows, 'row')} of {data}{how}\n")
+    called = _called(compared)
+    _print_figures(compared, called)
+    _print_differences(differences, called, by)
+    _print_warnings(saved, n_rows)
+
+
+# Entries
+
+
+def _distinct(entries: Sequence[str]) -> Sequence[str]:
+    for entry in entries:
+        if entries.count(entry) > 1:
+            raise click.UsageError(f"{entry} is given twice: parameters make it another entry, such as cart:max_depth=4")
+    return entries
+
+
+def _read_entry(text: str) -> Entry:
+    """Read an algorithm with its parameters, or load a model; a file of an algorithm's name is written ./cart."""
+    algorithm, colon, rest = text.partition(":")
+    known = list(dict.fromkeys(name for name, _ in ALGORITHMS))
+    if algorithm in known:
+        parameters: dict[str, Any] = {}
+        for part in _parts(rest) if colon else ():
+            add_parameter(parameters, part, algorithm)
+        return Entry(text, algorithm, parameters)
+    if not os.path.exists(text):
+        raise ValueError(
+            f"{text!r} is neither an algorithm ({', '.join(known)}; parameters after a colon, such as cart:max_depth=4) nor the "
+            "file of a saved model"
+        )
+    return Entry(text, model=load_of_one_target(text)[0])
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Cut at the commas that stand in no bracket and no quotes: a value may be {'yes': 2, 'no': 1}."""
+    start = depth = 0
+    quote = ""
+    for i, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character == "," and depth <= 0:
+            yield text[start:i]
+            start = i + 1
+    yield text[start:]
+
+
+def _saved_target(saved: Sequence[Entry], data: str, markers: Sequence[str], separator: str) -> str:
+    """Name the column that the saved models were grown for."""
+    names = {entry.name: load_of_one_target(entry.name)[1] for entry in saved}
+    if len(set(names.values())) > 1:
+        given = ", ".join(f"{path}: {target!r}" for path, target in names.items())
+        raise click.UsageError(f"the models were grown for different columns ({given}): name the truth by --target")
+    return find_target(open_file(data, markers, separator), None, next(iter(names.values())))
+
+
+def _common_task(saved: Sequence[Entry], task: str) -> str:
+    tasks = {task_of(entry.model): entry.name for entry in saved if entry.model is not None}
+    if len(tasks) > 1:
+        raise ValueError(f"{tasks['classification']} predicts classes and {tasks['regression']} numbers: no figure measures both")
+    own = next(iter(tasks), task)
+    if task not in ("auto", own):
+        raise click.UsageError(f"--task {task}: {tasks[own]} is for {own}")
+    return own
+
+
+def _prepare(entry: Entry, task: str, seed: int, kinds: dict[str, Any]) -> None:
+    """Find what is wrong with an algorithm's parameters before anything is learned."""
+    entry.estimator = ALGORITHMS[str(entry.algorithm), task]
+    check_parameters(entry.estimator, entry.parameters)
+    entry.parameters = {"random_state": seed} | kinds | entry.parameters
+    entry.estimator(**entry.parameters)._check_parameters()
+
+
+# Figures
+
+
+def _ask(model: Estimator) -> Callable[[Any], Any]:
+    return model.predict if isinstance(model, BaseRegressor) else model.predict_proba
+
+
+def _sizes(model: Estimator) -> dict[str, float]:
+    if isinstance(model, C45Rules):
+        return {"rules": len(model.rules_)}
+    return {"leaves": model.get_n_leaves(), "depth": model.get_depth()}
+
+
+def _measure_saved(entry: Entry, asked: Asked, file: File) -> None:
+    """Find the scores of a saved model on every row; its columns are read as it knows them."""
+    model = entry.model
+    assert model is not None
+    table = read_table(file, model, asked.target)
+    truth = table[asked.target].to_list()
+    known = [] if isinstance(model, BaseRegressor) else model.classes_.tolist()
+    if known and not set(truth) & set(known):
+        raise ValueError(f"column {asked.target!r} holds {listed(sorted(set(truth)))}; {entry.name} knows only {listed(known)}")
+    (answer,) = answers(model, [table], _ask(model))
+    entry.by_row = row_scores(model, truth, answer)
+
+
+def _spread(entry: Entry, folds: Sequence[Fold]) -> None:
+    """Divide a saved model's rows into the folds that the algorithms are measured on."""
+    assert entry.model is not None
+    parts: Sequence[Any] = [test for _, test in folds] or [slice(None)]
+    for name, scores in entry.by_row.items():
+        entry.by_fold[name] = [float(scores[part].mean()) for part in parts]
+    for name, size in _sizes(entry.model).items():
+        entry.by_fold[name] = [size] * len(parts)
+
+
+def _checked_truth(table: pl.DataFrame, asked: Asked) -> list[Any]:
+    target = table[asked.target]
+    if n_missing := target.null_count():
+        raise ValueError(f"column {asked.target!r} is missing in {n_missing:,} of {target.len():,} rows: leave these rows out")
+    return target.to_list()
+
+
+def _folds(truth: Sequence[Any], task: str, cv: int, repeats: int, seed: int) -> list[Fold]:
+    """Divide the rows at random, classes alike in all folds."""
+    index: dict[Any, int] = {}
+    codes = np.fromiter((index.setdefault(label, len(index)) for label in truth), dtype=np.intp, count=len(truth))
+    largest = int(np.bincount(codes).max()) if task == "classification" else len(codes)
+    if cv > largest:
+        least = "rows" if task == "regression" else "rows of the largest class"
+        raise ValueError(f"--cv {cv}: the table has {largest} {least}, and each fold needs one")
+    splitter = RepeatedStratifiedKFold if task == "classification" else RepeatedKFold
+    with warnings.catch_warnings():
+        # that a class has fewer rows than there are folds: some folds are without it, for all entries alike
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return list(splitter(n_splits=cv, n_repeats=repeats, random_state=seed).split(codes, codes))
+
+
+def _measure_learned(learned: Sequence[Entry], table: pl.DataFrame, target: str, folds: Sequence[Fold]) -> None:
+    """Learn and measure each algorithm on each fold; one that refuses the table keeps what it said as its error."""
+    features = without(table, [target])
+    with Progress(transient=True, console=Console(stderr=True), disable=not os.isatty(2)) as progress:
+        for entry in learned:
+            bar = progress.add_task(entry.name, total=len(folds))
+            for train, test in folds:
+                try:
+                    figures = _learn_and_measure(entry, features, table[target], train, test)
+                except (ValueError, TypeError) as error:
+                    entry.error, entry.by_fold = one_line(str(error)), {}  # of part of the folds they would mislead
+                    break
+                for name, figure in figures.items():
+                    entry.by_fold.setdefault(name, []).append(figure)
+                progress.advance(bar)
+
+
+def _learn_and_measure(
+    entry: Entry, features: pl.DataFrame, truth: pl.Series, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
+) -> dict[str, float]:
+    assert entry.estimator is not None
+    model = entry.estimator(**entry.parameters)
+    start = time.perf_counter()
+    model.fit(features[train], truth[train])
+    seconds = time.perf_counter() - start
+    scores = row_scores(model, truth[test].to_list(), _ask(model)(features[test]))
+    return {name: float(score.mean()) for name, score in scores.items()} | _sizes(model) | {"fit_seconds": seconds}
+
+
+# Differences
+
+
+def _differences(compared: Sequence[Entry], folds: Sequence[Fold], task: str) -> Iterator[Pair]:
+    """Compare each two entries that have figures."""
+    test_share = float(np.mean([len(test) / len(train) for train, test in folds])) if folds else math.nan
+    measured = [entry for entry in compared if entry.error is None]
+    for first, second in itertools.combinations(measured, 2):
+        by_rows = bool(first.by_row and second.by_row)
+        intervals = {}
+        for name in FIGURES[task]:
+            if by_rows:
+                intervals[name] = paired_interval(first.by_row[name] - second.by_row[name])
+            else:
+                difference = np.subtract(first.by_fold[name], second.by_fold[name])
+                intervals[name] = resampled_interval(difference, test_share)
+        yield Pair(first.name, second.name, by_rows, intervals)
+
+
+# Words
+
+
+def _as_object(entry: Entry) -> dict[str, Any]:
+    figures = {
+        name: {"mean": float(np.mean(values)), "deviation": _deviation(values), "by_fold": values}
+        for name, values in entry.by_fold.items()
+    }
+    parameters = {name: value for name, value in entry.parameters.items() if name != "random_state"}
+    return {
+        "name": entry.name,
+        "algorithm": entry.algorithm,
+        "parameters": parameters,
+        "saved": entry.model is not None,
+        "error": entry.error,
+        "figures": figures,
+    }
+
+
+def _as_difference(pair: Pair) -> dict[str, Any]:
+    return {
+        "first": pair.first,
+        "second": pair.second,
+        "method": "paired rows" if pair.by_rows else "corrected resampled t",
+        "figures": {name: interval._asdict() for name, interval in pair.intervals.items()},
+    }
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _called(compared: Sequence[Entry]) -> dict[str, str]:
+    """What the entries are called in tables: long names are listed once, under letters."""
+    if all(cell_len(entry.name) <= WIDEST_NAME for entry in compared):
+        return {entry.name: word(entry.name) for entry in compared}
+    return {entry.name: _letters(k) for k, entry in enumerate(compared)}
+
+
+def _letters(k: int) -> str:
+    return (_letters(k // 26 - 1) if k >= 26 else "") + chr(ord("A") + k % 26)
+
+
+def _print_figures(compared: Sequence[Entry], called: Mapping[str, str]) -> None:
+    """Print a row per figure and a column per entry, in as many tables as the width of the terminal needs."""
+    if any(called[entry.name] != word(entry.name) for entry in compared):
+        click.echo("".join(f"{called[entry.name]}  {word(entry.name)}\n" for entry in compared))
+    names = [name for name in TITLES if any(name in entry.by_fold for entry in compared)]
+    titles = ["", *(TITLES[name] for name in names)]
+    columns = [[called[entry.name], *(_mean_in_words(name, entry.by_fold.get(name)) for name in names)] for entry in compared]
+    widest = shutil.get_terminal_size((100, 24)).columns
+    while columns:
+        n_columns = 1
+        while n_columns < len(columns) and _width(titles, columns[: n_columns + 1]) <= widest:
+            n_columns += 1
+        rows = [row for row in zip(titles, *columns[:n_columns], strict=True) if set(row[1:]) != {"-"}]
+        click.echo(aligned(rows))
+        columns = columns[n_columns:]
+    for entry in compared:
+        if entry.error is not None:
+            click.echo(f"{called[entry.name]} has no figures: {entry.error}\n")
+
+
+def _width(titles: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(cell_len, column)) + 2 for column in [titles, *columns]) - 2
+
+
+def _mean_in_words(name: str, values: Sequence[float] | None) -> str:
+    if not values:
+        return "-"
+    mean, deviation = float(np.mean(values)), _deviation(values)
+    digits = _digits(name, mean)
+    if deviation is None or (name in SIZES and deviation == 0):
+        return f"{mean:,.0f}" if name in SIZES else f"{mean:,.{digits}f}"
+    return f"{mean:,.{digits}f} {'±' if draws() else '+-'} {deviation:,.{digits}f}"
+
+
+def _digits(name: str, size: float) -> int:
+    """Digits after the point: four significant ones of what has a unit, at most six."""
+    if name in SIZES:
+        return 1
+    if name != "mae" or not math.isfinite(size) or size == 0:
+        return 4
+    return min(6, max(0, 3 - math.floor(math.log10(abs(size)))))
+
+
+def _print_differences(pairs: Sequence[Pair], called: Mapping[str, str], by: str) -> None:
+    if not pairs:
+        return
+    click.echo(f"Difference in {TITLES[by]}, with its {LEVEL:.0%} interval\n")
+    rows = []
+    for pair in pairs:
+        difference, low, high = pair.intervals[by]
+        digits = _digits(by, max(abs(low), abs(high)))
+        number = f"{{:+,.{digits}f}}".format
+        verdict = "always equal" if low == high == 0 else "may be 0" if low <= 0 <= high else ""
+        names = f"{called[pair.first]} less {called[pair.second]}"
+        rows.append([names, number(difference), f"{number(low)} to {number(high)}", verdict])
+    click.echo(aligned(rows))
+    if not all(pair.by_rows for pair in pairs):
+        click.echo("Intervals over folds are corrected for the rows that the folds share (Nadeau and Bengio 2003).")
+    if any(pair.by_rows for pair in pairs):
+        click.echo("Intervals of two saved models say how they would differ on other such rows.")
+    if len(pairs) > 1:
+        click.echo(f"Each is for its pair alone: of {len(pairs)} pairs, one may leave out 0 by chance.")
+
+
+def _print_warnings(saved: Sequence[Entry], n_rows: int) -> None:
+    """Say which saved models may have been grown on this very table."""
+    same = [entry.name for entry in saved if entry.model is not None and _n_grown_on(entry.model) == n_rows]
+    if same:
+        be = "was" if len(same) == 1 else "were"
+        click.echo(
+            f"Note: {listed(same)} {be} grown on {n_rows:,} rows, as many as this table has: if it is the same, the figures say "
+            "what the model remembers, not how well it answers on other rows",
+            err=True,
+        )
+    elif saved:
+        click.echo("Note: a saved model does not tell which rows it was grown on; on those its figures flatter it", err=True)
+
+
+def _n_grown_on(model: Estimator) -> int:
+    return int(model.class_count_.sum()) if isinstance(model, C45Rules) else int(model.tree_.n_samples[0])
