@@ -15,7 +15,7 @@ import fasttree
 
 FOLDER = Path(__file__).parent
 SOURCES = FOLDER.parent
-sys.path.insert(0, str(FOLDER))  # _figures.py, which the gallery's examples share
+sys.path.insert(0, str(FOLDER))  # _style.py
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
 matplotlib.use("agg")
 
@@ -45,7 +45,12 @@ html_css_files = ["fasttree.css"]
 html_favicon = "_static/mark.svg"
 html_show_sphinx = False
 html_copy_source = False
-html_theme_options = {"light_logo": "mark.svg", "dark_logo": "mark.svg"}
+html_theme_options = {
+    "light_logo": "mark.svg",
+    "dark_logo": "mark.svg",
+    "light_css_variables": {"color-brand-primary": "#005b8f", "color-brand-content": "#005b8f"},
+    "dark_css_variables": {"color-brand-primary": "#56b4e9", "color-brand-content": "#56b4e9"},
+}
 pygments_style, pygments_dark_style = "tango", "github-dark"
 
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_block", "attrs_inline", "colon_fence"]
@@ -73,6 +78,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "image_srcset": ["2x"],
     "matplotlib_animations": False,
+    "reset_modules": ("_style.set_style",),
     "write_computation_times": False,
 }
 

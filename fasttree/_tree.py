@@ -117,6 +117,15 @@ class Tree:
     ------
     ValueError
         If an array is missing, unknown, or does not fit its dtype or number of dimensions.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier
+    >>> tree = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "no"]).tree_
+    >>> tree
+    <Tree: classification, 1 features, 5 nodes, 3 leaves, depth 2>
+    >>> tree.first_child, tree.threshold, tree.value[:, 1]
+    (array([ 1, -1,  3, -1, -1], dtype=int32), array([2.5, nan, 3.5, nan, nan]), array([1., 0., 1., 1., 0.]))
     """
 
     task: str
