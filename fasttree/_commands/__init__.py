@@ -12,6 +12,7 @@ import click
 
 from .. import __version__
 from .comparing import compare
+from .completion import completion
 from .console import examples, one_line
 from .evaluating import evaluate
 from .predicting import predict
@@ -54,5 +55,5 @@ def fasttree() -> None:
     """Decision trees: grown exactly, fast, and made to be read."""
 
 
-for _command in (train, evaluate, predict, show, prune, compare):
+for _command in (train, evaluate, predict, show, prune, compare, completion):
     fasttree.add_command(_command)

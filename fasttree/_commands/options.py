@@ -104,6 +104,10 @@ def learning_options(command: Callable[..., None]) -> Callable[..., None]:
 def complete_columns(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Give the shell the names of the columns of the table that the command line names so far."""
     data = context.params.get("data")
+    if data is None:  # what stands before an option without its value is not parsed, but kept
+        arguments = [found.name for found in context.command.params if isinstance(found, click.Argument)]
+        place = arguments.index("data")
+        data = context.args[place] if place < len(context.args) else None
     try:
         names = [] if data is None else open_table(data, (), ",").names
     except (OSError, ValueError):
