@@ -87,7 +87,7 @@ class _Places:
         self.right_end[node], self.right_moves[node] = self.right_end[last], self.right_moves[last]
 
     def push_apart(self, first: int, child: int, reach: list[tuple[float, int]]) -> None:
-        """Move a child to the right until its left outline touches the right one of the siblings before it."""
+        """Move a child so that its left outline touches the right one of the siblings before it."""
         own, move, stop = self.own, self.move, self.stop
         right, left = child - 1, child
         right_moves, left_moves = move[right], move[left]
@@ -96,7 +96,8 @@ class _Places:
             if stop[right] > reach[seen][0]:
                 seen -= 1
             overlap = right_moves + own[right] + self.breadth[right] - left_moves - own[left]
-            if overlap > 0:
+            # the two nodes themselves touch; what is below them may only push
+            if overlap > 0 or (right, left) == (child - 1, child):
                 left_moves += overlap
                 self.push(reach[seen][1], child, overlap)
             right_stop, left_stop = stop[right], stop[left]

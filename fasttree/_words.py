@@ -146,10 +146,10 @@ class Words:
             return [*(f"= {category}" for category in categories), *["is missing"] * (n_branches - len(categories))]
         return [
             self.group_text(group) if group or branch != tree.missing[node] else "is missing"
-            for branch, group in enumerate(self._groups(node))
+            for branch, group in enumerate(self.groups(node))
         ]
 
-    def _groups(self, node: int) -> list[list[str]]:
+    def groups(self, node: int) -> list[list[str]]:
         """Of each branch of a `NOMINAL` node the categories."""
         tree = self.tree
         categories = self.categories[tree.feature[node]]
