@@ -8,12 +8,13 @@ are as wide as the weight that takes them.  This file knows no estimators.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
+from ._charts import Charts, Samples
 from ._colours import NUMERIC, class_colour, tint
 from ._fold import below, opened
 from ._layout import spread
@@ -262,7 +263,7 @@ class Outline:
 class _Artist:
     """Cards for the nodes of one tree."""
 
-    def __init__(self, outline: Outline, look: Look, chart: Callable[[int], Row | None] | None) -> None:
+    def __init__(self, outline: Outline, look: Look, chart: Charts | None) -> None:
         self.outline = outline
         self.tree = outline.tree
         self.words = outline.words
@@ -295,7 +296,8 @@ class _Artist:
         if look.figures and self.tree.n_outputs == 1:
             answer = shortened(self.words.answer(node), 0.6 * look.name_room, look.small)
             yield _Words([(f"{answer} · {self._figures(node, 0)}", look.small, "muted", False)])
-        yield from self._bars(node)
+        if chart is None or self.shares is not None:
+            yield from self._bars(node)
 
     def _answer(self, node: int) -> Iterator[Row]:
         look = self.look
@@ -315,7 +317,7 @@ class _Artist:
         chart = self.chart(node) if self.chart is not None else None
         if chart is not None:
             yield chart
-        if look.figures or chart is None:
+        if chart is None:
             yield from self._bars(node, pure=False)
 
     def _figures(self, node: int, target: int) -> str:
@@ -506,7 +508,7 @@ def draw(
     decimals: int = 2,
     show_missing: bool | None = None,
     legend: bool = True,
-    chart: Callable[[int], Row | None] | None = None,
+    samples: Samples | None = None,
 ) -> Scene:
     """Compose the picture of a tree.
 
@@ -528,8 +530,8 @@ def draw(
         Whether a branch says that missing values follow it; None: where it is not the heaviest of its node.
     legend : bool, default True
         Whether the classes' colours are explained, where they are not too many.
-    chart : callable or None, default None
-        From a node to a picture of its samples, or None.
+    samples : Samples or None, default None
+        Samples to show in charts at the nodes.
 
     Returns
     -------
@@ -544,7 +546,7 @@ def draw(
         raise ValueError(f"orientation={orientation!r}: must be 'down' or 'right', or None for the one that fits")
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals)
     outline = Outline(tree, words, max_depth, max_nodes, show_missing)
-    arranged, artist = _arranged(outline, orientation, chart)
+    arranged, artist = _arranged(outline, orientation, samples)
     total = float(tree.weight[0]) or 1.0
     weights = [sum(float(tree.weight[node]) for node in item.nodes) for item in outline.items]
     widths = [max(1.0, artist.look.widest_branch * weight / total) for weight in weights]
@@ -571,10 +573,9 @@ def draw(
     return Scene(width, height, _title(tree), _description(tree, words), branches, groups, around)
 
 
-def _arranged(
-    outline: Outline, orientation: str | None, chart: Callable[[int], Row | None] | None
-) -> tuple[_Arrangement, _Artist]:
+def _arranged(outline: Outline, orientation: str | None, samples: Samples | None) -> tuple[_Arrangement, _Artist]:
     compact = len(outline.items) > MANY
+    chart = None if samples is None else Charts(outline.tree, outline.words, samples, small=compact)
     for way in ORIENTATIONS if orientation is None else [orientation]:
         artist = _Artist(outline, LOOKS[way, compact], chart)
         cards = [artist.card(item) for item in outline.items]

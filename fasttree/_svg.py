@@ -15,7 +15,7 @@ from ._table import Schema
 from ._tree import Tree
 from ._words import Classes
 
-__all__ = ["export_svg", "svg_of"]
+__all__ = ["export_svg", "notebook_html", "svg_of"]
 
 FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
@@ -35,6 +35,11 @@ def export_svg(tree: Tree, schema: Schema, classes: Classes = None, **how: Any) 
     str
     """
     return svg_of(draw(tree, schema, classes, **how))
+
+
+def notebook_html(tree: Tree, schema: Schema, classes: Classes = None, **how: Any) -> str:
+    """Draw a tree for a cell of a notebook, which scrolls where the picture is wider than the page."""
+    return f'<div style="overflow-x: auto; max-width: 100%">{export_svg(tree, schema, classes, **how)}</div>'
 
 
 def svg_of(scene: Scene) -> str:

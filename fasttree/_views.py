@@ -5,15 +5,15 @@ Each is thin: it hands the tree, the names of its features and its classes to a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _plot, _surrogates, _text
-from ._table import Schema
+from . import _charts, _grow, _plot, _surrogates, _svg, _text
+from ._table import Schema, Table
 from ._tree import STOP, Tree
 from ._words import Classes, counted
 
@@ -33,6 +33,12 @@ class Views:
     n_features_in_: int
     pruning_table_: Bunch
 
+    if TYPE_CHECKING:  # of the estimators
+
+        def _encode_table(self, X: Any) -> Table: ...
+
+        def _encode_target(self, y: Any) -> NDArray[Any]: ...
+
     def _shown(self) -> tuple[Tree, Schema, Classes]:
         """What every way of showing the tree is told: the tree, its features, and its classes if it has some."""
         check_is_fitted(self)
@@ -45,6 +51,11 @@ class Views:
             drawn = self.export_text(max_nodes=GLANCE, max_categories=6).rstrip()
             bundle["text/plain"] += f"\n{self._figures()}\n\n{drawn}"
         return bundle
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: the parameters, as scikit-learn does, and the upper part of a fitted tree."""
+        html: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's base
+        return html + _svg.notebook_html(*self._shown(), max_nodes=GLANCE) if "tree_" in self.__dict__ else html
 
     def _figures(self) -> str:
         """How large the tree is, and what it is about, on a line."""
@@ -144,6 +155,91 @@ class Views:
             align=align,
             ascii=ascii,
         )
+
+    def export_svg(
+        self,
+        *,
+        X: Any = None,
+        y: Any = None,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        orientation: Literal["down", "right"] | None = None,
+        max_categories: int = 12,
+        decimals: int = 2,
+        show_missing: bool | None = None,
+        legend: bool = True,
+    ) -> str:
+        """Draw the tree as a stand-alone SVG document, which any browser shows.
+
+        A test is a box with its feature over a bar of the classes that reached it (in regression a strip: mean and standard
+        deviation between the least and the largest value of the tree); an answer has the colour of its class, the fuller the
+        purer. Branches are as wide as the weight that takes them. Names that are too long for their place are cut off; they
+        stand in full where the pointer rests on a node. Empty categories share a box. The picture is light or dark as the
+        reader's screen.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features) or None, default=None
+            With `y`: samples to show at each node in a chart along the tested feature. Usually those of the fit.
+        y : array of shape (n_samples,) or None, default=None
+            Their classes or values.
+        max_depth : int or None, default=None
+            Levels of branches to draw; what lies deeper is counted.
+        max_nodes : int or None, default=None
+            Nodes to draw: the heaviest are opened first, what is not opened is counted.
+        orientation : {"down", "right"} or None, default=None
+            Where the tree grows; None: down, unless that becomes very wide.
+        max_categories : int, default=12
+            Categories to name in one condition where it is written in full.
+        decimals : int, default=2
+            Digits after the point of weights and means.
+        show_missing : bool or None, default=None
+            Whether a branch says that missing values follow it; None: where it is not the heaviest of its node.
+        legend : bool, default=True
+            Whether the colours of up to 14 classes are explained above the tree.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, X or y lacks the other, or y has several targets.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> CARTClassifier(max_depth=2).fit(X, y).export_svg(X=X, y=y)[:40]
+        '<svg xmlns="http://www.w3.org/2000/svg" '
+        """
+        return _svg.export_svg(
+            *self._shown(),
+            samples=self._samples(X, y),
+            max_depth=max_depth,
+            max_nodes=max_nodes,
+            orientation=orientation,
+            max_categories=max_categories,
+            decimals=decimals,
+            show_missing=show_missing,
+            legend=legend,
+        )
+
+    def _samples(self, X: Any, y: Any) -> _charts.Samples | None:
+        """Samples to be seen in a picture of the tree, if there are some."""
+        if X is None and y is None:
+            return None
+        if X is None or y is None:
+            raise ValueError(f"{'y' if X is None else 'X'} alone was given: charts of samples need X and y, or neither")
+        tree, *_ = self._shown()
+        if tree.n_outputs > 1:
+            raise ValueError(f"y: the tree has {tree.n_outputs} targets; charts of samples are drawn for one: leave X and y out")
+        table = self._encode_table(X)
+        target = self._encode_target(y)
+        check_consistent_length(X, target)
+        return _charts.Samples(table, target, _grow.decision_path(tree, table))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

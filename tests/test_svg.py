@@ -220,3 +220,61 @@ def test_lists_of_names_name_or_count_all(names, max_lines):
     assert all(text_width(line, 10.0) <= 125 for line in lines)
     left = int(lines[-1].split()[1]) if lines[-1].endswith(" more") else 0
     assert sum(len(line.rstrip(",").split(", ")) for line in lines if not line.endswith(" more")) + left == len(names)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """A column of each kind with missing values, a class that depends on all, and a number."""
+    pandas = pytest.importorskip("pandas")
+    random = np.random.default_rng(3)
+    size = random.normal(size=300)
+    colour = random.integers(15, size=300)
+    grade = random.integers(4, size=300)
+    y = (size > 0.3).astype(int) + (colour % 3 == 0) + (grade > 2)
+    names = np.array([f"colour {i}" for i in range(15)])
+    frame = pandas.DataFrame(
+        {
+            "size": np.where(random.random(300) < 0.1, np.nan, size),
+            "colour": pandas.Categorical(names[colour], names),
+            "grade": pandas.Categorical(np.array(["d", "c", "b", "a"])[grade], ["d", "c", "b", "a"], ordered=True),
+        }
+    )
+    return frame, np.array(["no", "maybe", "yes", "sure"])[y], y + random.normal(size=300)
+
+
+@pytest.mark.parametrize("orientation", ["down", "right"])
+@pytest.mark.parametrize("algorithm", [CARTClassifier, C45Classifier, CARTRegressor])
+def test_charts_of_samples_keep_their_places(table, algorithm, orientation):
+    X, labels, numbers = table
+    y = numbers if algorithm is CARTRegressor else labels
+    limits = {"max_leaf_nodes": 20} if algorithm is not C45Classifier else {}
+    model = algorithm(**limits).fit(X, y)
+    plain = model.export_svg(orientation=orientation)
+    text = model.export_svg(X=X, y=y, orientation=orientation)
+    ElementTree.fromstring(text)
+    assert len(text) > len(plain)
+    nothing_overlaps(scene_of(model, samples=model._samples(X, y), orientation=orientation))
+
+
+def test_samples_come_as_tables_with_their_classes():
+    X, y = [[0.0], [1.0], [2.0]], ["a", "b", "b"]
+    model = CARTClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="X alone was given: charts of samples need X and y, or neither"):
+        model.export_svg(X=X)
+    with pytest.raises(ValueError, match="y alone was given"):
+        model.export_svg(y=y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.export_svg(X=X, y=y[:2])
+    several = CARTClassifier().fit(X, [[0, 1], [1, 0], [1, 1]])
+    with pytest.raises(ValueError, match="the tree has 2 targets"):
+        several.export_svg(X=X, y=[[0, 1], [1, 0], [1, 1]])
+
+
+def test_a_notebook_shows_parameters_and_the_upper_part_of_the_tree():
+    model = random_tree(60)
+    html = model._repr_mimebundle_()["text/html"]
+    assert "sk-top-container" in html
+    begin = html.index('<svg xmlns="http://www.w3.org/2000/svg" class="fasttree"')
+    picture = ElementTree.fromstring(html[begin : html.index("</svg>", begin) + len("</svg>")])
+    assert 15 < len(picture.findall(f"{SVG}g[@data-node]")) <= 31
+    assert 'class="fasttree"' not in CARTClassifier()._repr_mimebundle_()["text/html"]
