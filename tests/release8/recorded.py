@@ -106,6 +106,15 @@ class DataSet:
         }
         return pd.DataFrame({**columns, y.name: y.astype(pd.CategoricalDtype(self.classes))})
 
+    def is_as(self, other: DataSet) -> bool:
+        """Whether samples, declarations and runs are the same, so that one of the two need be looked at."""
+        declared = (self.names, self.values, self.classes, self.runs) == (other.names, other.values, other.classes, other.runs)
+        # cells and their order, but for the name of the class
+        return declared and all(
+            (mine is None) == (theirs is None) and (mine is None or mine.set_axis(theirs.columns, axis=1).equals(theirs))
+            for mine, theirs in zip(self._parts, other._parts, strict=True)
+        )
+
     def tree(self, kept: dict[str, Any]) -> Node:
         """A printed tree as nodes."""
         node = Node(self.classes.index(kept["class"]), kept["N"], np.array(kept["dist"]), kept["E"])
