@@ -64,7 +64,7 @@ def test_light_categories_of_a_branch_share_a_bar():
 def test_intervals_have_a_line_at_each_cut():
     X = np.arange(60.0)[:, None]
     y = np.repeat([0, 1, 2, 0], 15)
-    model = TreeClassifier(recipe={"continuous": "intervals"}).fit(X, y)
+    model = TreeClassifier(recipe={"continuous": "intervals", "missing": "error"}).fit(X, y)
     chart = charts_of(model, X, y)(0)
     assert len(chart.cuts) == model.tree_.n_branches[0] - 1 > 1
 
