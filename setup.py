@@ -1,4 +1,4 @@
-"""Build of the compiled core; everything else about the package stands in pyproject.toml.
+"""Build of the compiled modules; everything else about the package stands in pyproject.toml.
 
 `FASTTREE_DEBUG=1` builds the core with its checks on: an index out of bounds or an uninitialised view raises instead of
 corrupting memory, and a signed integer overflow stops the process.
@@ -74,17 +74,20 @@ class BuildCore(build_ext):
         return known
 
 
-core = Extension(
-    "fasttree._core",
-    ["fasttree/_core.pyx"],
-    define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
-    py_limited_api=LIMITED_API,
-)
+extensions = [
+    Extension(
+        f"fasttree.{name}",
+        [f"fasttree/{name}.pyx"],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
+        py_limited_api=LIMITED_API,
+    )
+    for name in ("_core", "_attribution")
+]
 
 setup(
-    # The headers (*.pxd) that _core.pyx cimports are found by cythonize and become its dependencies.
+    # The headers (*.pxd) that the modules cimport are found by cythonize and become its dependencies.
     ext_modules=cythonize(
-        [core],
+        extensions,
         compiler_directives=DIRECTIVES,
         build_dir="build/cython-debug" if DEBUG else "build/cython-release",
     ),

@@ -8,6 +8,7 @@ headers beside this file; ARCHITECTURE.md lists them in the order of a tree's li
 """
 
 from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.pycapsule cimport PyCapsule_New
 from libc.math cimport INFINITY, ceil, isfinite, llrint
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -3649,6 +3650,11 @@ cdef class Walker:
         free(self.steps.step)
         free(self.steps.node)
         free(self.steps.place)
+
+    @property
+    def arrays(self):
+        """The `Flat` of the tree for other compiled modules; it must not outlive the walker."""
+        return PyCapsule_New(&self.flat, b"fasttree.Flat", NULL)
 
     def ends(self, X, bint refuse_missing=False):
         """Where every row of a plain array ends, int32 (n,).

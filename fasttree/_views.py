@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _charts, _grow, _plot, _surrogates, _svg, _text
+from . import _charts, _grow, _plot, _shap, _surrogates, _svg, _text
 from ._table import Schema, Table
 from ._tree import STOP, Tree
 from ._words import Classes, counted
@@ -279,6 +279,67 @@ class Views:
         """
         check_is_fitted(self)
         return _surrogates.importances(self.tree_)
+
+    def shap_values(self, X: Any, background: Any = None) -> _shap.ShapValues | list[_shap.ShapValues]:
+        """Return what each feature adds to each prediction: exact Shapley values of the tree.
+
+        A prediction is shared out among the features as the payoff of a game among its players (Shapley 1953; Lundberg and Lee
+        2017): a feature gets what it adds to the prediction when its value becomes known, on average over all orders in which the
+        values may become known.  A value that is not known goes down the branches in proportion to their training weights
+        (path-dependent), or as the value of a background sample does, on average over the background (interventional).
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+        background : table of shape (n_background, n_features) or None, default=None
+            Samples that stand in for what is not known.  The time grows with n_samples times n_background: some hundreds of
+            samples are enough.  None: the weights in the tree do.
+
+        Returns
+        -------
+        ShapValues
+            With `values` of shape (n_samples, n_features) in regression and (n_samples, n_features, n_classes) in classification,
+            in the unit of `predict` and `predict_proba`; `base_values`, what is predicted when nothing is known; `data` and
+            `feature_names`.  Base value and values of a sample sum to its prediction.  A classifier of several targets returns a
+            list of such, a regressor of several has a last axis of one entry per target.
+
+        Raises
+        ------
+        ValueError
+            If X or the background is no such table, or has no rows.
+
+        Notes
+        -----
+        Every form of test, missing values and soft thresholds are explained as they are walked, several branches at once where a
+        sample divides.  Where surrogates decide, the branch that the whole sample takes is credited to the feature that the node
+        tests.  In classification the shares of the classes are explained, whatever `predict` makes of them by a loss matrix.
+        Path-dependent values take time proportional to the nodes of the tree times half the features on a path.
+
+        References
+        ----------
+        Shapley 1953, "A value for n-person games".  Lundberg and Lee 2017, "A unified approach to interpreting model
+        predictions" (NeurIPS).  Lundberg et al. 2020, "From local explanations to global understanding with explainable AI for
+        trees" (Nature Machine Intelligence 2).  Yu et al. 2022, "Linear TreeShap" (NeurIPS).
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> found = CARTClassifier(max_depth=2).fit(X, y).shap_values(X)
+        >>> found
+        ShapValues: 150 samples, 4 features, 3 outputs; mean |value|:
+          petal length (cm)  0.296296
+          petal width (cm)   0.193141
+          sepal length (cm)  0
+          sepal width (cm)   0
+        >>> found.values[0, :, 0].round(3)  # of the class of the first flower
+        array([0.   , 0.   , 0.667, 0.   ])
+        """
+        tree, _, classes = self._shown()
+        table = self._encode_table(X)
+        return _shap.shap_values(tree, table, None if background is None else self._encode_table(background), classes)
 
     def plot_pruning_table(self, ax: Axes | None = None) -> Axes:
         """Draw `pruning_table_`: how the subtrees among which the pruning chose do on other samples, as rpart's `plotcp` does.

@@ -50,9 +50,16 @@ cdef struct Flat:                  # the arrays of a finished tree
 
 cdef enum:
     NO_BRANCH = -3             # a test says nothing on this value
+    TO_BOTH = -4               # a soft threshold sends a part of a sample left and the rest right
     SEVERAL = 0x7FFFFFFF       # no node: a sample that does not reach one leaf alone
     ASK = 0x7FFFFFFF           # no step: the tree knows the child
     BLOCK = 256                # samples that walk together; as many as a byte can number
+
+
+cdef struct Way:               # where a sample goes from an inner node
+    int32_t branch             # all of it; or TO_SHARES, TO_STOP, TO_BOTH
+    double left                # TO_BOTH: the part of it that goes to branch 0
+    double whole               # TO_SHARES: what the children weigh together
 
 
 cdef enum State:               # of the numbers in some rows
@@ -179,6 +186,36 @@ cdef inline double left_part(double lower, double threshold, double upper, doubl
     if x < upper:
         return 0.5 - 0.5 * (0.5 * x - 0.5 * threshold) / (0.5 * upper - 0.5 * threshold + 0.0005)
     return 0.0
+
+
+cdef inline Way way_of(const Flat* t, int32_t node, const Rows* X, Py_ssize_t row) noexcept nogil:
+    """Where a row goes from an inner node; its parts by branch are told by `part_of`."""
+    cdef Way way
+    cdef double x
+    cdef int32_t branch
+    way.left = way.whole = 0
+    if t.lower != NULL and t.kind[node] == NODE_THRESHOLD:
+        x = number(X, row, t.feature[node])
+        if not isnan(x):
+            way.left = left_part(t.lower[node], t.threshold[node], t.upper[node], x)
+            way.branch = TO_BOTH if 0 < way.left < 1 else way.left == 0
+            return way
+    way.branch = branch_of(t, node, X, row)
+    if way.branch == TO_SHARES:            # not the node's weight: parts of samples are rounded
+        for branch in range(t.n_branches[node]):
+            way.whole += t.weight[t.first_child[node] + branch]
+    return way
+
+
+cdef inline double part_of(const Flat* t, int32_t node, const Way* way, int32_t branch) noexcept nogil:
+    """The part of a row that goes along a branch of a node, or that stays there (TO_STOP); empty children get no shares."""
+    if way.branch >= 0 or way.branch == TO_STOP:
+        return branch == way.branch
+    if branch == TO_STOP:
+        return 0
+    if way.branch == TO_SHARES:
+        return t.weight[t.first_child[node] + branch] / way.whole
+    return way.left if branch == 0 else 1 - way.left if branch == 1 else 0
 
 
 cdef inline void lay_out_step(Steps* s, int32_t i) noexcept nogil:
@@ -403,45 +440,31 @@ cdef inline int64_t visit(
     """
     cdef int64_t n = 0
     cdef int64_t waiting = 1
-    cdef int32_t node, branch, child
-    cdef double part, left, whole, x
+    cdef int32_t node, branch
+    cdef double part, here
+    cdef Way way
     stack[0] = start
     parts[0] = 1.0
     while waiting:
         waiting -= 1
         node = stack[waiting]
-        part = parts[waiting]
+        here = parts[waiting]
         nodes[n] = node
-        weights[n] = part
+        weights[n] = here
         n += 1
         if t.first_child[node] < 0:
             continue
-        x = number(X, row, t.feature[node])
-        if t.lower != NULL and t.kind[node] == NODE_THRESHOLD and not isnan(x):
-            left = left_part(t.lower[node], t.threshold[node], t.upper[node], x)
-            if left < 1:
-                stack[waiting] = t.first_child[node] + 1
-                parts[waiting] = part * (1 - left)
-                waiting += 1
-            if left > 0:
-                stack[waiting] = t.first_child[node]
-                parts[waiting] = part * left
-                waiting += 1
-            continue
-        branch = branch_of(t, node, X, row)
-        if branch >= 0:
-            stack[waiting] = t.first_child[node] + branch
-            parts[waiting] = part
+        way = way_of(t, node, X, row)
+        if way.branch >= 0:
+            stack[waiting] = t.first_child[node] + way.branch
+            parts[waiting] = here
             waiting += 1
-        elif branch == TO_SHARES:
-            whole = 0                      # the node's weight, but for the rounding of parts of samples
-            for branch in range(t.n_branches[node]):
-                whole += t.weight[t.first_child[node] + branch]
+        elif way.branch != TO_STOP:
             for branch in range(t.n_branches[node] - 1, -1, -1):
-                child = t.first_child[node] + branch
-                if t.weight[child] > 0:
-                    stack[waiting] = child
-                    parts[waiting] = part * (t.weight[child] / whole)
+                part = part_of(t, node, &way, branch)
+                if part > 0:
+                    stack[waiting] = t.first_child[node] + branch
+                    parts[waiting] = here * part
                     waiting += 1
     return n
 
