@@ -10,8 +10,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 LOAN, IRIS, MPG, GOLF = (str(EXAMPLES / name) for name in ("loan.csv", "iris.csv", "auto-mpg.csv", "golf.names"))
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(_commands.fasttree, [str(argument) for argument in arguments])
+def run(*arguments, code=0, **settings):
+    result = CliRunner().invoke(_commands.fasttree, [str(argument) for argument in arguments], **settings)
     assert result.exit_code == code, result.output
     return result.stdout if code == 0 else result.stderr
 

@@ -1,34 +1,156 @@
-"""The command show."""
+"""The command show: a saved tree as text, rules, a picture or a page; saved rules as text."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
 import click
 
+from .._output import whole_file
+from ..estimators import TreeEstimator
 from ..rules import C45Rules
-from .console import draws, examples
-from .models import load_model, summarize
-from .options import FILE
+from .console import draws, examples, print_json
+from .models import Estimator, check_output, describe, load_model, summarize
+from .options import FILE, json_option
+
+__all__ = ["show"]
 
 
-@click.command(epilog=examples("fasttree show model.json --max-depth 3", "fasttree show model.json --weights --missing | less"))
-@click.argument("model", type=FILE)
-@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to draw; default: all.")
-@click.option("--weights", is_flag=True, help="Say the weight of each class at every branch.")
-@click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
-@click.option("--surrogates", is_flag=True, help="Say above the branches of a test what stands in where its value is missing.")
-@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters alone.")
-def show(model: str, max_depth: int | None, weights: bool, missing: bool | None, surrogates: bool, as_ascii: bool) -> None:
-    """Draw a saved tree as text, or list saved rules."""
-    tree, _ = load_model(model)
-    if isinstance(tree, C45Rules):
-        if max_depth is not None or weights or missing is not None or surrogates or as_ascii:
-            raise click.UsageError(f"{model} holds rules, which are listed as they are: leave out the options")
-        click.echo(f"{tree.export_text()}\n{summarize(tree)}")
-        return
-    as_ascii = as_ascii or not draws()
-    click.echo(
-        tree.export_text(
-            max_depth=max_depth, show_weights=weights, show_missing=missing, show_surrogates=surrogates, ascii=as_ascii
-        )
+class Format(NamedTuple):
+    """A way to show a tree.
+
+    Parameters
+    ----------
+    write : function of a model and its options
+    options : tuple of str
+        Which options it takes.
+    suffixes : tuple of str
+        Ends of file names that ask for it.
+    is_text : bool
+        Whether people read it in a terminal.
+    """
+
+    write: Callable[[TreeEstimator, dict[str, Any]], str]
+    options: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    is_text: bool = True
+
+
+def _text(model: TreeEstimator, options: dict[str, Any]) -> str:
+    return model.export_text(**_renamed(options))
+
+
+def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options under the names that the exports have for them."""
+    shown = ("weights", "shares", "missing", "surrogates")
+    return {f"show_{name}" if name in shown else name: value for name, value in options.items()}
+
+
+RULES_FORMATS = ("text",)  # in which C45Rules are listed
+SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
+FORMATS = {
+    "text": Format(_text, (*SIZE, "weights", "shares", "missing", "surrogates", "align", "ascii"), (".txt",)),
+}
+
+
+@click.command(
+    epilog=examples(
+        "fasttree train examples/adult.csv.gz --target income --output model.json",
+        "fasttree show model.json --max-depth 3",
+        "fasttree show model.json --max-nodes 40 --shares --align",
+        "fasttree show model.json --weights --missing | less",
+        "fasttree show model.json --json",
     )
-    click.echo(summarize(tree))
+)
+@click.argument("model", type=FILE)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    help="What to make of it; by default what the name of --output ends in, or text.",
+)
+@click.option("--output", "-o", metavar="FILE", type=FILE, help="Write a file; default: standard output.")
+@click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to show; the rest is counted.")
+@click.option("--max-nodes", type=click.IntRange(1), metavar="N", help="Nodes to show, the heaviest first; the rest is counted.")
+@click.option("--max-categories", type=click.IntRange(1), metavar="N", help="Categories to name in a condition; default: 12.")
+@click.option("--decimals", type=click.IntRange(0), metavar="N", help="Digits after the point of weights and means; default: 2.")
+@click.option("--weights", is_flag=True, default=None, help="text: say the weight of each class at every branch.")
+@click.option("--shares", is_flag=True, default=None, help="text: say the share of each class at every branch.")
+@click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
+@click.option("--surrogates", is_flag=True, default=None, help="text: say what stands in where a tested value is missing.")
+@click.option("--align", is_flag=True, default=None, help="text: answers below one another.")
+@click.option("--ascii", is_flag=True, default=None, help="text: with ASCII characters alone.")
+@json_option(
+    "algorithm, task, target, n_rows (grown on), nodes, leaves, depth (of rules: rules, conditions), classes (null for numbers), "
+    "features (name, kind, importance: share in the decrease of impurity, null for rules)."
+)
+def show(model: str, form: str | None, output: str | None, as_json: bool, **options: Any) -> None:
+    """Show a saved tree, or list saved rules."""
+    given = {name: value for name, value in options.items() if value is not None}
+    chosen = _choose_format(form, output)
+    if output is not None:
+        check_output(output, [model])
+    loaded, target = load_model(model)
+    if as_json:
+        if given or form is not None or output is not None:
+            raise click.UsageError("--json prints figures to standard output, and takes no other option")
+        print_json(_structure(loaded, target))
+        return
+    _check_options(chosen, given, holds_rules=isinstance(loaded, C45Rules), path=model)
+    if output is None and not FORMATS[chosen].is_text and sys.stdout.isatty():
+        raise click.UsageError(f"--format {chosen} is not for a terminal: name a file by --output, or redirect it")
+    if isinstance(loaded, C45Rules):
+        written = loaded.export_text()
+    else:
+        if chosen == "text" and output is None:
+            given.setdefault("ascii", not draws())
+        written = FORMATS[chosen].write(loaded, given)
+    if output is not None:
+        with whole_file(output) as file:
+            file.write(written.encode())
+        click.echo(f"Saved as {output}")
+    elif chosen == "text":
+        click.echo(f"{written}\n{summarize(loaded)}")
+    else:
+        sys.stdout.buffer.write(written.encode())  # in UTF-8, whatever the terminal has
+        sys.stdout.buffer.flush()
+
+
+def _choose_format(asked: str | None, output: str | None) -> str:
+    if asked is not None:
+        return asked
+    found = (name for name, form in FORMATS.items() if output is not None and output.endswith(form.suffixes))
+    return next(found, "text")
+
+
+def _check_options(form: str, given: Mapping[str, Any], *, holds_rules: bool, path: str) -> None:
+    """Refuse a format that cannot be, and options that it does not take."""
+    if holds_rules:
+        if form not in RULES_FORMATS:
+            raise ValueError(
+                f"{path} holds rules, not a tree: they are listed by --format {' or '.join(RULES_FORMATS)}, not {form}"
+            )
+        if given:
+            raise click.UsageError(f"{path} holds rules, which are listed as they are: leave out {_written(given)}")
+    elif other := [name for name in given if name not in FORMATS[form].options]:
+        raise click.UsageError(f"{_written(other)} is not for --format {form}, which takes {_written(FORMATS[form].options)}")
+
+
+def _written(names: Sequence[str] | Mapping[str, Any]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
+def _structure(model: Estimator, target: str) -> dict[str, Any]:
+    """What a model is made of."""
+    classes: Any = getattr(model, "classes_", None)
+    labels = [each.tolist() for each in classes] if isinstance(classes, list) else None if classes is None else classes.tolist()
+    importances: list[float | None] = (
+        [None] * model.n_features_in_ if isinstance(model, C45Rules) else model.feature_importances_.tolist()
+    )
+    features = [
+        {"name": feature.name, "kind": feature.kind.name.lower(), "importance": importance}
+        for feature, importance in zip(model.schema_.features, importances, strict=True)
+    ]
+    return describe(model, target) | {"classes": labels, "features": features}

@@ -1,0 +1,81 @@
+"""The command show: what the model's exports give, with the options that each takes, on a screen or in a file."""
+
+import json
+
+import polars as pl
+import pytest
+from commands import EXAMPLES, GOLF, IRIS, LOAN, MPG, mistake, run
+
+import fasttree
+from fasttree import CARTClassifier
+
+
+@pytest.fixture
+def model(tmp_path):
+    run("train", EXAMPLES / "adult.test.csv.gz", "--target", "income", "--max-depth", 5, "-o", tmp_path / "m.json")
+    return tmp_path / "m.json"
+
+
+@pytest.fixture
+def rules(tmp_path):
+    run("train", GOLF, "--algorithm", "c45rules", "-o", tmp_path / "rules.json")
+    return tmp_path / "rules.json"
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        (["--max-depth", 2], {"max_depth": 2}),
+        (["--max-nodes", 7, "--decimals", 0], {"max_nodes": 7, "decimals": 0}),
+        (["--max-categories", 2, "--shares", "--align"], {"max_categories": 2, "show_shares": True, "align": True}),
+        (["--weights", "--missing", "--ascii"], {"show_weights": True, "show_missing": True, "ascii": True}),
+        (["--surrogates", "--no-missing"], {"show_surrogates": True, "show_missing": False}),
+    ],
+)
+def test_options_of_text_are_those_of_export_text(options, parameters, model):
+    drawn = fasttree.load(model).export_text(**parameters)
+    assert run("show", model, *options).startswith(f"{drawn}\nCARTClassifier: ")
+
+
+def test_a_file_holds_what_the_export_gives_and_nothing_more(model, tmp_path):
+    assert run("show", model, "-o", tmp_path / "tree.txt") == f"Saved as {tmp_path / 'tree.txt'}\n"
+    assert (tmp_path / "tree.txt").read_text(encoding="utf-8") == fasttree.load(model).export_text()
+    assert "replace the input" in mistake("show", model, "-o", model)
+    assert "does not exist" in mistake("show", model, "-o", tmp_path / "nowhere" / "tree.txt")
+
+
+def test_the_structure_is_printed_for_programs(model, rules, tmp_path):
+    found = json.loads(run("show", model, "--json"))
+    tree = fasttree.load(model)
+    assert found["classes"] == ["<=50K", ">50K"]
+    assert [found[name] for name in ("nodes", "leaves", "depth")] == [tree.tree_.node_count, tree.get_n_leaves(), 5]
+    features = {feature["name"]: (feature["kind"], feature["importance"]) for feature in found["features"]}
+    assert features["age"] == ("continuous", tree.feature_importances_[0])
+    assert features["sex"][0] == "nominal"
+    assert sum(importance for _, importance in features.values()) == pytest.approx(1)
+    found = json.loads(run("show", rules, "--json"))
+    assert (found["algorithm"], found["rules"]) == ("c45rules", len(fasttree.load(rules).rules_))
+    assert {feature["importance"] for feature in found["features"]} == {None}
+    run("train", MPG, "--target", "mpg", "-o", tmp_path / "mpg.json")
+    assert json.loads(run("show", tmp_path / "mpg.json", "--json"))["classes"] is None
+    loan = pl.read_csv(LOAN)
+    CARTClassifier().fit(loan.select("age", "credit"), loan.select("has_job", "class")).save(tmp_path / "two.json")
+    assert json.loads(run("show", tmp_path / "two.json", "--json"))["classes"] == [["no", "yes"], ["no", "yes"]]
+
+
+@pytest.mark.parametrize("options", [["--max-depth", "1"], ["--format", "text"], ["-o", "t.txt"]])
+def test_json_takes_no_other_option(options, model):
+    assert "takes no other option" in run("show", model, "--json", *options, code=2)
+
+
+def test_saved_rules_are_listed_as_they_are(rules, tmp_path):
+    listed = fasttree.load(rules).export_text()
+    assert run("show", rules).startswith(listed)
+    run("show", rules, "-o", tmp_path / "rules.txt")
+    assert (tmp_path / "rules.txt").read_text(encoding="utf-8") == listed
+    assert "leave out --max-depth, --weights" in run("show", rules, "--max-depth", 1, "--weights", code=2)
+
+
+def test_what_is_no_format_and_what_is_no_model_is_refused(model):
+    assert "'--format'" in run("show", model, "--format", "png", code=2)
+    assert IRIS in mistake("show", IRIS)
