@@ -15,7 +15,7 @@ import fasttree
 
 FOLDER = Path(__file__).parent
 SOURCES = FOLDER.parent
-sys.path.insert(0, str(FOLDER))  # _style.py
+sys.path.insert(0, str(FOLDER))  # _style.py, _pictures.py
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
 matplotlib.use("agg")
 
@@ -32,7 +32,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/*", "**.ipynb", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "_made", "gallery/*", "**.ipynb", "sg_execution_times.rst"]
 default_role = "code"  # docstrings write `names` with single backquotes
 maximum_signature_line_length = 90
 smartquotes = False
@@ -117,11 +117,18 @@ def _escape_types(app, what, name, obj, options, lines):
             lines[i] = re.sub(r"(?<=\w)_(?=\W)", r"\\_", line)
 
 
+def _make_pictures(app):
+    import _pictures
+
+    _pictures.make_pictures()
+
+
 def setup(app):
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
     app.connect("autodoc-process-signature", _short_signature)
     app.connect("autodoc-process-docstring", _escape_types, priority=400)  # before numpydoc
-    os.chdir(SOURCES)  # examples read examples/
+    os.chdir(SOURCES)  # what is drawn reads examples/
+    app.connect("builder-inited", _make_pictures)
 
 
 html_math_renderer = "mathml"

@@ -33,10 +33,6 @@ for text, place, colour in (
     ax.annotate(text, place, color=colour, ha="right" if place[0] < 0.5 else "left")
 ax.set(xlabel="share of the first class", ylabel="impurity", xlim=(0, 1), ylim=(0, 1.02), title="Impurity of a node")
 
-# %%
-# What that means for a split, right: of 400 and 400 samples, A makes sides of (300, 100) and (100, 300), B of (200,
-# 400) and (200, 0). Both leave 200 errors. By Gini and entropy B is better, because one of its sides is pure.
-
 splits = {"A: 300/100, 100/300": [[300, 100], [100, 300]], "B: 200/400, 200/0": [[200, 400], [200, 0]]}
 names = {"entropy": "entropy", "gini": "Gini", "misclassification": "error"}
 for number, impurity in enumerate(names):
@@ -48,3 +44,7 @@ for number, impurity in enumerate(names):
 parts.set_xticks(range(3), names.values())
 parts.set(ylabel="gain", title="Gain of two splits", ylim=(0, 0.36))
 pyplot.show()
+
+# %%
+# What that means for a split is on the right: of 400 and 400 samples, A makes sides of (300, 100) and (100, 300), B of (200,
+# 400) and (200, 0). Both leave 200 errors. By Gini and entropy B is better, because one of its sides is pure.
