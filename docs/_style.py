@@ -5,7 +5,6 @@ from matplotlib import pyplot
 
 from fasttree._colours import CLASSES
 
-
 ORDER = ["sine", "impurities", "surfaces", "pruning", "missing", "monotone", "importances"]  # of the gallery's examples
 
 
