@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _charts, _grow, _plot, _shap, _surrogates, _svg, _text
+from . import _charts, _grow, _path_rules, _plot, _shap, _surrogates, _svg, _text
+from ._path_rules import RuleList
+from ._recipe import Recipe
 from ._table import Schema, Table
 from ._tree import STOP, Tree
 from ._words import Classes, counted
@@ -32,6 +34,8 @@ class Views:
     schema_: Schema
     n_features_in_: int
     pruning_table_: Bunch
+    recipe_: Recipe
+    unseen: str
 
     if TYPE_CHECKING:  # of the estimators
 
@@ -240,6 +244,46 @@ class Views:
         target = self._encode_target(y)
         check_consistent_length(X, target)
         return _charts.Samples(table, target, _grow.decision_path(tree, table))
+
+    def to_rules(self, *, simplify: bool = True) -> RuleList:
+        """Return the paths of the tree as rules: a rule for every place where samples end.
+
+        Such places are the leaves, and inner nodes where samples stop whose value is missing.  The rules divide all samples among
+        them: each is taken by exactly one, or by several in parts where the tree divides samples.
+
+        Parameters
+        ----------
+        simplify : bool, default=True
+            Whether the conditions of a path on one feature are joined into one, which changes nothing that passes: intervals are
+            intersected, categories told as a set.  False: the tests as they stand on the path.
+
+        Returns
+        -------
+        RuleList
+            In the order of the tree, from the first branch to the last: to sort, to filter, and to write as a data frame, text,
+            Markdown or SQL.
+
+        See Also
+        --------
+        fasttree.C45Rules : Rules chosen and shortened on samples, which are fewer and read in an order.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> print(CARTClassifier(max_depth=2).fit(X, y).to_rules().sort("support").to_text(), end="")
+        if petal length (cm) > 2.45 and petal width (cm) <= 1.75 then 1  (support 36 %, 54 samples, precision 91 %, lift 2.72)
+        if petal length (cm) <= 2.45 then 0  (support 33 %, 50 samples, precision 100 %, lift 3)
+        if petal length (cm) > 2.45 and petal width (cm) > 1.75 then 2  (support 31 %, 46 samples, precision 98 %, lift 2.93)
+        """
+        return _path_rules.rules_of(
+            *self._shown(),
+            simplify=simplify,
+            impurity=self.recipe_.impurity,
+            unseen=self.unseen,
+            estimator_name=type(self).__name__,
+        )
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
-"""Rules from trees: Quinlan's C4.5 rule sets.
+"""Rules from trees: Quinlan's C4.5 rule sets; and the conditions and rules that `to_rules` makes of the paths of any tree.
 
-Every leaf of an unpruned tree is a rule.  A rule loses the conditions that it can be missed, each class keeps the rules that make
-the shortest message together with their exceptions, the classes are put in order, and what does more harm than good goes.  All of
-that happens in `_induction`; this file gives the result a face: rules that read as sentences, the estimator, its file.
+C4.5 goes further than the paths.  Every leaf of an unpruned tree is a rule.  A rule loses the conditions that it can be missed,
+each class keeps the rules that make the shortest message together with their exceptions, the classes are put in order, and what
+does more harm than good goes.  All of that happens in `_induction`; this file gives the result a face: rules that read as
+sentences, the estimator, its file.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, _core, _document, _grow
 from ._base import BaseClassifier, FittedModel, LogProbability
+from ._conditions import Condition
 from ._induction import Conditions, Drafts, Induction, PlacedSamples
 from ._parameters import FLAG, C45Choices, GrowthLimits, Reading, WeightLimits, is_number, parameter, parameters, share_such_as
 from ._parameters import Rule as ParameterRule
-from ._table import Category, Kind, Schema, encode_classes, encode_table
+from ._path_rules import PathRule, RuleList
+from ._table import Schema, encode_classes, encode_table
 from ._tree import INTERVALS, KNOWN
 from ._weights import check_same_length, check_sample_weight
 from ._words import threshold_texts, word
 from .estimators import C45Classifier
 
-__all__ = ["C45Rules", "Condition", "Rule"]
+__all__ = ["C45Rules", "Condition", "PathRule", "Rule", "RuleList"]
 
 _Compiled = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -38,44 +41,6 @@ MOST_SAMPLES = 2**31 - 1  # places are 32 bits
 MOST_REPEATED = 2**24  # samples that weights make of fewer: each takes some 80 bytes
 _OF_GROWTH = {found.name for group in (GrowthLimits, WeightLimits, C45Choices) for found in fields(group)}
 OPERATORS = {"<=": 0, ">": 1, "=": 2, "in": 2}
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A test that a sample passes or fails; a missing or unseen value fails every one.
-
-    Attributes
-    ----------
-    feature : str
-        Name of the tested feature.
-    index : int
-        Its column.
-    kind : Kind
-        Its kind.
-    operator : {"<=", ">", "=", "in"}
-        ``x <= threshold``, ``x > threshold``, ``x = categories[0]``, or x is one of several `categories`.
-    threshold : float or None
-        None for "=" and "in".
-    categories : tuple
-        Empty for "<=" and ">".
-    """
-
-    feature: str
-    index: int
-    kind: Kind
-    operator: str
-    threshold: float | None = None
-    categories: tuple[Category, ...] = ()
-
-    def __str__(self) -> str:
-        return self._write({} if self.threshold is None else threshold_texts({(self.index, self.threshold)}))
-
-    def _write(self, thresholds: Mapping[tuple[int, float], str]) -> str:
-        name = word(self.feature)
-        if self.threshold is not None:
-            return f"{name} {self.operator} {thresholds[self.index, self.threshold]}"
-        words = [word(category) for category in self.categories]
-        return f"{name} = {words[0]}" if self.operator == "=" else f"{name} in {{{', '.join(words)}}}"
 
 
 @dataclass(frozen=True)
@@ -111,7 +76,7 @@ class Rule:
         return self._write(threshold_texts(_thresholds([self])))
 
     def _write(self, thresholds: Mapping[tuple[int, float], str]) -> str:
-        conditions = " and ".join(condition._write(thresholds) for condition in self.conditions)
+        conditions = " and ".join(condition.words(thresholds) for condition in self.conditions)
         figures = f"cover {self.cover}, errors {self.errors}, estimate {100 * self.estimate:.1f} %"
         return f"if {conditions} then {word(self.label)}  ({figures})"
 

@@ -1,0 +1,379 @@
+"""Conditions: sets of values of one feature, as a branch of a tree admits them, and as several tests on a path do together.
+
+A value passes whole, not at all, or in part: samples whose value is missing may be shared out among all branches, and a soft
+threshold divides the values near it.  This file knows features and their values; which node asks what is told by `_path_rules`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._table import Category, Feature, Kind, Schema, encode_table
+from ._words import TINY, fixed, threshold_texts, word
+
+__all__ = ["Condition", "SoftTest", "left_part"]
+
+
+FEW_EXCLUDED = 2  # a set is told by what is not in it where more than so many times as many categories are
+
+
+class SoftTest(NamedTuple):
+    """A threshold around which values pass in part, between `lower` and `upper` (equal: a hard one)."""
+
+    lower: float
+    threshold: float
+    upper: float
+    above: bool  # whether the larger values pass
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The values of one feature that pass: an interval ``low < x <= high``, or some categories; and what of a missing value does.
+
+    An unseen category counts as missing.  ``a & b`` is what passes both, exactly; ``str()`` gives words.
+
+    Attributes
+    ----------
+    feature : str
+        Name of the tested feature.
+    index : int
+        Its column.
+    kind : Kind
+        Its kind.
+    operator : {"<=", ">", "between", "=", "in", "known", "missing"}
+        How the known values that pass are told: ``x <= threshold``, ``x > threshold``, ``low < x <= high``, ``x =
+        categories[0]``, x is one of several `categories`, all of them, or none.
+    threshold : float or None
+        Of "<=" and ">", else None.
+    categories : tuple
+        Those that pass whole; empty for a continuous feature.
+    low, high : float
+        Of a continuous feature; infinite where there is no limit.
+    missing : float, default 0.0
+        The part of a sample that passes where the value is missing, from 0 to 1.
+    parts : tuple of (category, float)
+        Categories that pass in part: a node that shares out samples with a missing value did not know them.
+    surrogates : bool, default False
+        Whether other features decide on a missing value; `missing` is then for samples on which they do not.
+    asked : tuple
+        Categories on which other features decide likewise, as a node did not know them.
+    soft : tuple of SoftTest
+        All tests on the value, where one of them has a soft threshold: the part that passes is the product of theirs, and `low`
+        and `high` are their thresholds.
+    declared : tuple
+        All categories of the feature, in their order; empty if not told: the condition then reads as a set.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier
+    >>> model = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["a", "b", "b", "a"])
+    >>> for rule in model.to_rules():
+    ...     print(rule.conditions[0])
+    x0 <= 1.5
+    1.5 < x0 <= 3.5
+    x0 > 3.5
+    """
+
+    feature: str
+    index: int
+    kind: Kind
+    operator: str
+    threshold: float | None = None
+    categories: tuple[Category, ...] = ()
+    low: float = -math.inf
+    high: float = math.inf
+    missing: float = 0.0
+    parts: tuple[tuple[Category, float], ...] = ()
+    surrogates: bool = False
+    asked: tuple[Category, ...] = ()
+    soft: tuple[SoftTest, ...] = ()
+    declared: tuple[Category, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None:  # which says the same as one limit
+            object.__setattr__(self, "low" if self.operator == ">" else "high", self.threshold)
+
+    @classmethod
+    def interval(
+        cls,
+        feature: Feature,
+        index: int,
+        low: float = -math.inf,
+        high: float = math.inf,
+        *,
+        missing: float = 0.0,
+        surrogates: bool = False,
+        soft: tuple[SoftTest, ...] = (),
+    ) -> Condition:
+        """The values of a continuous feature above `low`, up to `high`; none where `high` is not above `low`."""
+        threshold = None
+        if not (low < high or soft):  # soft tests can both let a value pass in part
+            operator, low, high = "missing", math.inf, -math.inf
+        elif math.isfinite(low) and math.isfinite(high):
+            operator = "between"
+        elif math.isfinite(low):
+            operator, threshold = ">", low
+        elif math.isfinite(high):
+            operator, threshold = "<=", high
+        else:
+            operator = "known"
+        return cls(
+            feature.name, index, feature.kind, operator, threshold, (), low, high, missing, (), surrogates, (), soft
+        )  # fmt: skip
+
+    @classmethod
+    def among(
+        cls,
+        feature: Feature,
+        index: int,
+        categories: Sequence[Category],
+        *,
+        missing: float = 0.0,
+        parts: Sequence[tuple[Category, float]] = (),
+        surrogates: bool = False,
+        asked: Sequence[Category] = (),
+    ) -> Condition:
+        """Some categories of a feature that has them."""
+        declared = feature.categories or ()
+        if not categories:
+            operator = "missing"
+        elif len(categories) == len(declared):
+            operator = "known"
+        else:
+            operator = "=" if len(categories) == 1 else "in"
+        return cls(
+            feature.name, index, feature.kind, operator, None, tuple(categories), -math.inf, math.inf, missing, tuple(parts),
+            surrogates, tuple(asked), (), declared,
+        )  # fmt: skip
+
+    def __and__(self, other: object) -> Condition:
+        """What passes both of two conditions on one feature."""
+        if not isinstance(other, Condition):
+            return NotImplemented
+        if self.index != other.index or self.kind != other.kind:
+            raise ValueError(f"conditions on {self.feature!r} and {other.feature!r}: only those on one feature can be joined")
+        feature = Feature(self.feature, self.kind, self.declared or other.declared or None)
+        missing = self.missing * other.missing
+        surrogates = (self.surrogates or other.surrogates) and self._admits_missing() and other._admits_missing()
+        if self.kind == Kind.CONTINUOUS:
+            low, high = max(self.low, other.low), min(self.high, other.high)
+            is_soft = (self.soft or other.soft) and "missing" not in (self.operator, other.operator)
+            soft = (*self._tests(), *other._tests()) if is_soft else ()
+            return Condition.interval(feature, self.index, low, high, missing=missing, surrogates=surrogates, soft=soft)
+        own, others = self._shares(), other._shares()
+        both = [(category, share * others[category]) for category, share in own.items() if category in others]
+        # where a test asks its surrogates, the other one must admit the category, or ask its own
+        possible = [self._possible(), other._possible()]
+        asked = [category for category in dict.fromkeys((*self.asked, *other.asked)) if all(category in one for one in possible)]
+        return Condition.among(
+            feature,
+            self.index,
+            [category for category, share in both if share == 1],
+            missing=missing,
+            parts=[(category, share) for category, share in both if share < 1],
+            surrogates=surrogates,
+            asked=asked,
+        )
+
+    def _tests(self) -> tuple[SoftTest, ...]:
+        """The tests that make the interval."""
+        if self.soft:
+            return self.soft
+        hard = [(self.low, True), (self.high, False)]
+        return tuple(SoftTest(limit, limit, limit, above) for limit, above in hard if math.isfinite(limit))
+
+    def _shares(self) -> dict[Category, float]:
+        return {**dict.fromkeys(self.categories, 1.0), **dict(self.parts)}
+
+    def _possible(self) -> set[Category]:
+        return {*self.categories, *self.asked, *(category for category, _ in self.parts)}
+
+    def _admits_missing(self) -> bool:
+        return self.missing > 0 or self.surrogates
+
+    @property
+    def admits_nothing(self) -> bool:
+        """Whether no value passes, not even in part."""
+        return self.operator == "missing" and not (self._admits_missing() or self.parts or self.asked)
+
+    @property
+    def admits_all(self) -> bool:
+        """Whether every value passes whole, a missing one too."""
+        return self.operator == "known" and self.missing == 1 and not (self.surrogates or self.soft)
+
+    def passes(self, values: Any) -> NDArray[np.float64]:
+        """Return the part of each sample that passes.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_samples,)
+            Values of the feature: numbers, NaN or None where missing, or categories.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            From 0 to 1; in between only where samples divide.  Where surrogates are asked, what holds if none of them decides.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the values are not of the feature's type, or infinite.
+        """
+        column = np.asarray(values, dtype=object).reshape(-1, 1)
+        if self.kind == Kind.CONTINUOUS:
+            numbers = encode_table(column, Schema((Feature(self.feature, self.kind),))).column(0).astype(np.float64)
+            return np.where(np.isnan(numbers), self.missing, self._part(numbers))
+        shares = self._shares()
+        categories = self.declared or tuple(shares)
+        table = encode_table(column, Schema((Feature(self.feature, self.kind, categories),)))
+        by_code = np.array([self.missing, *(shares.get(category, 0.0) for category in categories)])
+        return by_code[table.column(0)]
+
+    def _part(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not self.soft:
+            return ((numbers > self.low) & (numbers <= self.high)).astype(np.float64)
+        part = np.ones(len(numbers))
+        for lower, threshold, upper, above in self.soft:
+            left = left_part(lower, threshold, upper, numbers)
+            part *= 1 - left if above else left
+        return part
+
+    def __str__(self) -> str:
+        return self.words()
+
+    def thresholds(self) -> set[tuple[int, float]]:
+        """The column with each limit of the interval: what `words` wants to be told apart."""
+        return {(self.index, limit) for limit in (self.low, self.high) if math.isfinite(limit)}
+
+    def words(
+        self,
+        thresholds: Mapping[tuple[int, float], str] | None = None,
+        *,
+        max_categories: int | None = None,
+        decimals: int = 2,
+        show_missing: bool = True,
+    ) -> str:
+        """Write the condition.
+
+        Parameters
+        ----------
+        thresholds : mapping of (int, float) to str, optional
+            How to write a limit of a column, so that those of several conditions stay apart; by default those of this one do.
+        max_categories : int, optional
+            Categories to name; the rest are counted.  By default all.
+        decimals : int, default 2
+            Digits after the point of parts of samples.
+        show_missing : bool, default True
+            Whether to say that a missing value passes too; where nothing else does, it is said anyway.
+
+        Returns
+        -------
+        str
+            Such as ``2 < width <= 5``, ``colour in {red, blue} or missing``, ``width is known``.
+        """
+        if thresholds is None:
+            thresholds = threshold_texts(self.thresholds())
+        name = word(self.feature)
+        known = self._interval_words(name, thresholds) if self.kind == Kind.CONTINUOUS else self._set_words(name, max_categories)
+        exceptions = self._exceptions(decimals)
+        if known is not None:
+            return " or ".join([known, *exceptions] if show_missing else [known])
+        if not exceptions:
+            return f"{name} is impossible"
+        return f"{name} is {' or '.join(exceptions)}"
+
+    def _interval_words(self, name: str, thresholds: Mapping[tuple[int, float], str]) -> str | None:
+        if self.operator == "missing":
+            return None
+        if self.operator == "known":
+            return f"{name} is known"
+        low = f"{thresholds[self.index, self.low]}{self._softness(self.low, True)}" if math.isfinite(self.low) else None
+        high = f"{thresholds[self.index, self.high]}{self._softness(self.high, False)}" if math.isfinite(self.high) else None
+        if low is None:
+            return f"{name} <= {high}"
+        return f"{name} > {low}" if high is None else f"{low} < {name} <= {high}"
+
+    def _softness(self, limit: float, above: bool) -> str:
+        for lower, threshold, upper, larger in self.soft:
+            if threshold == limit and larger == above and lower < upper:
+                return f" {interval_text(lower, upper)}"
+        return ""
+
+    def _set_words(self, name: str, max_categories: int | None) -> str | None:
+        plain = [category for category in self.categories if category not in self.asked] if self.asked else self.categories
+        if not plain:
+            return None
+        if self.operator == "known" and len(plain) == len(self.categories):
+            return f"{name} is known"
+        declared = self.declared
+        if self.kind == Kind.ORDINAL and len(plain) > 1 and declared:
+            first = declared.index(plain[0])
+            if declared[first : first + len(plain)] == tuple(plain):
+                below, last = "" if first == 0 else f"{word(declared[first - 1])} < ", word(plain[-1])
+                if first + len(plain) == len(declared):
+                    return f"{name} > {word(declared[first - 1])}"
+                return f"{below}{name} <= {last}"
+        if len(plain) == 1 and self.operator != "in":
+            return f"{name} = {word(plain[0])}"
+        named = set(plain) | self._possible()
+        excluded = [category for category in declared if category not in named]
+        if excluded and len(named) == len(plain) and len(plain) > FEW_EXCLUDED * len(excluded):
+            return f"{name} != {word(excluded[0])}" if len(excluded) == 1 else f"{name} not in {set_of(excluded, max_categories)}"
+        return f"{name} in {set_of(plain, max_categories)}"
+
+    def _exceptions(self, decimals: int) -> list[str]:
+        """What of missing values, and of categories that a node did not know, passes."""
+        asked = ["missing"] * self.surrogates + [_counted(self.asked)] * bool(self.asked)
+        # where nothing else passes, samples stay in the node
+        reason = " with all surrogates" if self.operator == "missing" or self._stays() else ", by surrogates"
+        found = [" or ".join(asked) + reason] if asked else []
+        if self.missing == 1 and not self.surrogates:
+            found.append("missing")
+        elif self.missing > 0 and not self.surrogates:
+            found.append(f"missing in part ({fixed(self.missing, decimals)})")
+        parts = [(category, share) for category, share in self.parts if category not in self.asked]
+        if parts:
+            shares = {fixed(share, decimals) for _, share in parts}
+            common = f" ({''.join(shares)})" if len(shares) == 1 else ""
+            found.append(f"{_counted([category for category, _ in parts])} in part{common}")
+        return found
+
+    def _stays(self) -> bool:
+        return set(self.categories) <= set(self.asked) and self.kind != Kind.CONTINUOUS
+
+
+def _counted(categories: Sequence[Category]) -> str:
+    return word(categories[0]) if len(categories) == 1 else f"{len(categories)} others"
+
+
+def set_of(categories: Sequence[Category], most: int | None) -> str:
+    """Write a set of categories, and no more than so many of them."""
+    names = [word(category) for category in categories]
+    # naming all but one saves nothing
+    if most is None or len(names) <= most + 1:
+        return f"{{{', '.join(names)}}}"
+    return f"{{{', '.join(names[:most])}, … {len(names) - most} more}}"
+
+
+def left_part(
+    lower: float | NDArray[np.float64],
+    threshold: float | NDArray[np.float64],
+    upper: float | NDArray[np.float64],
+    x: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Part of each value that a soft threshold sends left, as the walk finds it (Quinlan 1993, chapter 8); NaN is right."""
+    below = 1.0 - 0.5 * (0.5 * x - 0.5 * lower) / (0.5 * threshold - 0.5 * lower + 0.0005)
+    above = 0.5 - 0.5 * (0.5 * x - 0.5 * threshold) / (0.5 * upper - 0.5 * threshold + 0.0005)
+    return np.where(x <= lower, 1.0, np.where(x <= threshold, below, np.where(x < upper, above, 0.0)))
+
+
+def interval_text(lower: float, upper: float) -> str:
+    """Write the interval of a soft threshold, to two digits of its length."""
+    decimals = min(max(1 - math.floor(math.log10(max(upper / 2 - lower / 2, TINY)) + math.log10(2)), 0), 9)
+    return f"[{fixed(lower, decimals)}, {fixed(upper, decimals)}]"

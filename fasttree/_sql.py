@@ -1,0 +1,88 @@
+"""Conditions and values in SQL: what SQLite, DuckDB, PostgreSQL and standard SQL read alike.
+
+A number is written so that reading it gives the same double, a name or string quoted so that nothing in it is read as SQL.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ._conditions import Condition
+from ._table import Category, Kind
+
+__all__ = ["identifier", "literal", "predicate"]
+
+EXACT_DECIMAL = 15  # digits of a decimal number that a quotient of two exact doubles, as some programs read it, gives back
+SAFE_DIGITS = 18  # as many as a 64-bit integer can hold
+
+
+def identifier(name: str) -> str:
+    """Quote the name of a column."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """Write a number, a truth value or a string."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _number(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _number(value: float) -> str:
+    text = repr(value)
+    if len(text.split("e")[0].replace(".", "").lstrip("-0")) <= EXACT_DECIMAL:
+        return text
+    # An exponent says that it is a double, which some programs would else read digit by digit.  The shortest text may lie half
+    # way to the next double, where a reader that rounds twice goes wrong: SQLite for one text in ten thousand.
+    text = f"{value:.{SAFE_DIGITS}g}"
+    return text if "e" in text else f"{text}e0"
+
+
+def predicate(condition: Condition) -> str:
+    """Write a condition that neither divides samples nor asks surrogates; it is true or, where it is not, false or NULL."""
+    column = identifier(condition.feature)
+    if condition.admits_all:
+        return "TRUE"
+    if condition.admits_nothing:
+        return "FALSE"
+    if condition.kind == Kind.CONTINUOUS:
+        return _of_interval(condition, column)
+    return _of_categories(condition, column)
+
+
+def _of_interval(condition: Condition, column: str) -> str:
+    if condition.operator == "missing":
+        return f"{column} IS NULL"
+    if condition.operator == "known":
+        return f"{column} IS NOT NULL"
+    limits = []
+    if math.isfinite(condition.low):
+        limits.append(f"{column} > {_number(condition.low)}")
+    if math.isfinite(condition.high):
+        limits.append(f"{column} <= {_number(condition.high)}")
+    known = " AND ".join(limits)
+    return f"({known} OR {column} IS NULL)" if condition.missing else known
+
+
+def _of_categories(condition: Condition, column: str) -> str:
+    if not condition.missing:
+        return _is_among(column, condition.categories)
+    chosen = set(condition.categories)
+    excluded = [category for category in condition.declared if category not in chosen]
+    if not excluded:
+        return "TRUE"
+    # also a category that the fit did not know counts as missing
+    return f"({column} IS NULL OR NOT {_is_among(column, tuple(excluded))})"
+
+
+def _is_among(column: str, categories: tuple[Category, ...]) -> str:
+    if len(categories) == 1:
+        return f"{column} = {literal(categories[0])}"
+    return f"{column} IN ({', '.join(map(literal, categories))})"
