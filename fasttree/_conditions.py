@@ -76,7 +76,7 @@ class Condition:
     >>> for rule in model.to_rules():
     ...     print(rule.conditions[0])
     x0 <= 1.5
-    1.5 < x0 <= 3.5
+    1.5 < x0 <= 3.5 or missing
     x0 > 3.5
     """
 

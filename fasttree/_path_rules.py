@@ -752,7 +752,7 @@ class RuleList(Sequence[PathRule]):
         >>> print(model.to_rules().to_sql(name="label"))
         CASE
           WHEN "x0" <= 1.5 THEN 'a'
-          WHEN "x0" > 1.5 AND "x0" <= 3.5 THEN 'b'
+          WHEN ("x0" > 1.5 AND "x0" <= 3.5 OR "x0" IS NULL) THEN 'b'
           WHEN "x0" > 3.5 THEN 'a'
         END AS "label"
         """
