@@ -23,6 +23,7 @@ except ModuleNotFoundError as error:
 from . import formats, measures
 from ._recipe import Recipe
 from ._tree import Tree
+from ._views import plot_tree
 from .composed import RECIPES, TreeClassifier, TreeRegressor
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
 from .rules import C45Rules
@@ -42,4 +43,5 @@ __all__ = [
     "formats",
     "load",
     "measures",
+    "plot_tree",
 ]

@@ -31,7 +31,7 @@ MARGIN = 12.0
 SEGMENT = 0.4  # pixels of a bar below which a class is not drawn
 MANY = 90  # nodes, from which on boxes are compact
 WIDE = 1600.0  # pixels, up to which a tree may always grow down
-FLAT = 2.2  # times as wide as high, beyond which a wide tree grows to the right instead
+FLAT = 1.8  # times as wide as high, beyond which a wide tree grows to the right instead
 MOST_LEGEND = 14  # classes in a legend; beyond, the answers name them where they are
 MOST_TARGETS = 4  # that a box writes out
 
@@ -314,10 +314,11 @@ class _Artist:
                     yield _Words([figures])
         if len(answers) > MOST_TARGETS:
             yield _Words([(f"{ELLIPSIS} {len(answers) - MOST_TARGETS} more", look.small, "muted", False)])
-        chart = self.chart(node) if self.chart is not None else None
+        # of a test that is folded, the chart would show what nobody sees
+        chart = self.chart(node) if self.chart is not None and self.tree.n_branches[node] == 0 else None
         if chart is not None:
             yield chart
-        if chart is None:
+        else:
             yield from self._bars(node, pure=False)
 
     def _figures(self, node: int, target: int) -> str:
@@ -508,6 +509,7 @@ def draw(
     decimals: int = 2,
     show_missing: bool | None = None,
     legend: bool = True,
+    compact: bool | None = None,
     samples: Samples | None = None,
 ) -> Scene:
     """Compose the picture of a tree.
@@ -530,6 +532,8 @@ def draw(
         Whether a branch says that missing values follow it; None: where it is not the heaviest of its node.
     legend : bool, default True
         Whether the classes' colours are explained, where they are not too many.
+    compact : bool or None, default None
+        Whether boxes are small and say less; None: from 90 boxes on.
     samples : Samples or None, default None
         Samples to show in charts at the nodes.
 
@@ -546,7 +550,7 @@ def draw(
         raise ValueError(f"orientation={orientation!r}: must be 'down' or 'right', or None for the one that fits")
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals)
     outline = Outline(tree, words, max_depth, max_nodes, show_missing)
-    arranged, artist = _arranged(outline, orientation, samples)
+    arranged, artist = _arranged(outline, orientation, len(outline.items) > MANY if compact is None else compact, samples)
     total = float(tree.weight[0]) or 1.0
     weights = [sum(float(tree.weight[node]) for node in item.nodes) for item in outline.items]
     widths = [max(1.0, artist.look.widest_branch * weight / total) for weight in weights]
@@ -573,8 +577,7 @@ def draw(
     return Scene(width, height, _title(tree), _description(tree, words), branches, groups, around)
 
 
-def _arranged(outline: Outline, orientation: str | None, samples: Samples | None) -> tuple[_Arrangement, _Artist]:
-    compact = len(outline.items) > MANY
+def _arranged(outline: Outline, orientation: str | None, compact: bool, samples: Samples | None) -> tuple[_Arrangement, _Artist]:
     chart = None if samples is None else Charts(outline.tree, outline.words, samples, small=compact)
     for way in ORIENTATIONS if orientation is None else [orientation]:
         artist = _Artist(outline, LOOKS[way, compact], chart)

@@ -22,7 +22,7 @@ from ._words import Classes, counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Views"]
+__all__ = ["Views", "plot_tree"]
 
 GLANCE = 31  # nodes that a notebook shows of a tree unasked
 
@@ -231,6 +231,78 @@ class Views:
             legend=legend,
         )
 
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        X: Any = None,
+        y: Any = None,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        orientation: Literal["down", "right"] | None = None,
+        max_categories: int = 12,
+        decimals: int = 2,
+        show_missing: bool | None = None,
+        legend: bool = True,
+    ) -> Axes:
+        """Draw the tree with matplotlib, as `export_svg` does.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None: on a new figure that is as large as the tree needs, up to 60 inches. Text is scaled with the room
+            there is, down to 4 points; for what still does not fit the heaviest nodes are drawn, and a note below says how many.
+        X : table of shape (n_samples, n_features) or None, default=None
+            With `y`: samples to show at each node in a chart along the tested feature. Usually those of the fit.
+        y : array of shape (n_samples,) or None, default=None
+            Their classes or values.
+        max_depth : int or None, default=None
+            Levels of branches to draw; what lies deeper is counted.
+        max_nodes : int or None, default=None
+            Nodes to draw: the heaviest are opened first, what is not opened is counted.
+        orientation : {"down", "right"} or None, default=None
+            Where the tree grows; None: down, unless that becomes very wide; in given axes the one that leaves text larger.
+        max_categories : int, default=12
+            Categories to name in one condition where it is written in full.
+        decimals : int, default=2
+            Digits after the point of weights and means.
+        show_missing : bool or None, default=None
+            Whether a branch says that missing values follow it; None: where it is not the heaviest of its node.
+        legend : bool, default=True
+            Whether the colours of up to 14 classes are explained above the tree.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, X or y lacks the other, or y has several targets.
+        ImportError
+            If matplotlib is not installed: it comes with the extra `plot`.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = CARTClassifier(max_depth=2).fit(X, y)
+        >>> model.plot(X=X, y=y).figure.savefig("iris.png")  # doctest: +SKIP
+        """
+        return _plot.plot_tree(
+            *self._shown(),
+            ax,
+            samples=self._samples(X, y),
+            max_depth=max_depth,
+            max_nodes=max_nodes,
+            orientation=orientation,
+            max_categories=max_categories,
+            decimals=decimals,
+            show_missing=show_missing,
+            legend=legend,
+        )
+
     def _samples(self, X: Any, y: Any) -> _charts.Samples | None:
         """Samples to be seen in a picture of the tree, if there are some."""
         if X is None and y is None:
@@ -422,3 +494,34 @@ class Views:
                 "pruning='critical_value' (a loaded model has none)"
             )
         return _plot.plot_pruning_table(self.pruning_table_, ax)
+
+
+def plot_tree(model: Views, ax: Axes | None = None, **how: Any) -> Axes:
+    """Draw a fitted tree with matplotlib: `model.plot(ax, **how)` as a function.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier or regressor of fasttree.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None: on a new figure.
+    **how
+        As for the method `plot`: `X`, `y`, `max_depth`, `max_nodes`, `orientation`, ...
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError
+        If the model is no tree of fasttree.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier, plot_tree
+    >>> plot_tree(CARTClassifier().fit([[1.0], [2.0]], ["a", "b"]))  # doctest: +SKIP
+    """
+    if not isinstance(model, Views):
+        raise TypeError(f"model is a {type(model).__name__}: plot_tree draws the fitted trees of fasttree")
+    return model.plot(ax, **how)

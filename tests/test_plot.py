@@ -1,12 +1,13 @@
-"""The picture of a pruning table."""
+"""Pictures by matplotlib: the pruning table, and the tree."""
 
+import itertools
 import sys
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from fasttree import CARTClassifier, CARTRegressor, TreeClassifier
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, TreeClassifier, plot_tree
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -113,3 +114,128 @@ def test_without_matplotlib_it_says_what_to_install(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'fasttree\[plot\]'"):
         model.plot_pruning_table()
+
+
+def random_tree(n_leaves, n_classes=3):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(4 * n_leaves, 6))
+    return CARTClassifier(max_leaf_nodes=n_leaves).fit(X, random.integers(n_classes, size=len(X)))
+
+
+def drawn(ax):
+    """Extents in pixels of all texts, and of the boxes that hold nodes."""
+    figure = ax.figure
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    texts = [text.get_window_extent(renderer) for text in ax.texts]
+    (boxes,) = [collection for collection in ax.collections if collection.zorder == 2]
+    outlined = np.flatnonzero(boxes.get_linewidths())
+    paths = [boxes.get_paths()[i].transformed(ax.transData).get_extents() for i in outlined]
+    return texts, paths
+
+
+def overlap(a, b, slack=0.5):
+    return min(a.x1, b.x1) - max(a.x0, b.x0) > slack and min(a.y1, b.y1) - max(a.y0, b.y0) > slack
+
+
+def inside(a, b, slack=0.5):
+    return a.x0 >= b.x0 - slack and a.x1 <= b.x1 + slack and a.y0 >= b.y0 - slack and a.y1 <= b.y1 + slack
+
+
+def nothing_overlaps(ax):
+    texts, boxes = drawn(ax)
+    assert not any(overlap(a, b) for a, b in itertools.combinations(boxes, 2))
+    assert not any(overlap(a, b) for a, b in itertools.combinations(texts, 2))
+    for text in texts:
+        touched = [box for box in boxes if overlap(text, box)]
+        assert not touched or (len(touched) == 1 and inside(text, touched[0]))
+
+
+@pytest.mark.parametrize("orientation", ["down", "right"])
+@pytest.mark.parametrize("n_leaves", [2, 8, 31, 100])
+def test_as_the_renderer_measures_them_no_two_texts_or_boxes_overlap(n_leaves, orientation):
+    model = random_tree(n_leaves)
+    ax = model.plot(orientation=orientation)
+    assert len(drawn(ax)[1]) == model.tree_.node_count
+    assert max(ax.figure.get_size_inches()) <= 45
+    nothing_overlaps(ax)
+
+
+def test_long_names_and_many_categories_keep_their_places():
+    names = [f"a category with the long name {i} and $signs$ & <tags>" for i in range(9)]
+    rows = [[names[i % 9], names[(i * i) % 7]] for i in range(90)]
+    model = C45Classifier(pruning=None).fit(rows, [f"class {'W' * (i % 4) * 20}" for i in range(90)])
+    assert model.tree_.node_count > 9
+    nothing_overlaps(model.plot())
+
+
+def test_charts_of_samples_keep_their_places():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    nothing_overlaps(CARTClassifier(max_leaf_nodes=10).fit(X, y).plot(X=X, y=y))
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    nothing_overlaps(CARTRegressor(max_leaf_nodes=10).fit(X, y).plot(X=X, y=y))
+
+
+def test_in_axes_that_are_given_the_tree_is_scaled_and_then_folded():
+    from matplotlib import pyplot
+
+    _, (left, right) = pyplot.subplots(1, 2, figsize=(14, 6))
+    small, large = random_tree(6), random_tree(200)
+    assert small.plot(left) is left
+    assert plot_tree(large, right) is right
+    for ax in (left, right):
+        nothing_overlaps(ax)
+        texts, _ = drawn(ax)
+        assert all(inside(text, ax.get_window_extent()) for text in texts)
+        assert min(text.get_fontsize() for text in ax.texts) >= 4
+    assert not any("nodes are drawn" in text.get_text() for text in left.texts)
+    (note,) = [text.get_text() for text in right.texts if "nodes are drawn" in text.get_text()]
+    shown, *_, total = (int(part) for part in note.split() if part.isdigit())
+    assert (shown, total) == (len(drawn(right)[1]), 399)
+    assert shown > 10
+
+
+def test_axes_without_room_show_the_root_alone():
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(figsize=(2, 2))
+    ax = figure.add_axes([0, 0, 0.1, 0.1])
+    assert len(drawn(random_tree(8).plot(ax))[1]) == 1
+
+
+def test_what_is_asked_for_is_drawn():
+    model = random_tree(40)
+    assert len(drawn(model.plot(max_nodes=9))[1]) == 9
+    assert len(drawn(model.plot(max_depth=1))[1]) == 3
+    balanced = CARTRegressor(max_depth=5).fit(np.arange(64.0)[:, None], np.arange(64.0))
+    assert balanced.plot(orientation="down").figure.get_figwidth() > 2 * balanced.plot(orientation="right").figure.get_figwidth()
+    with pytest.raises(ValueError, match="max_nodes=0"):
+        model.plot(max_nodes=0)
+
+
+def test_on_a_dark_figure_text_is_light():
+    from matplotlib import colors, pyplot
+
+    with pyplot.style.context("dark_background"):
+        ax = random_tree(4).plot()
+    assert all(np.mean(colors.to_rgb(text.get_color())) > 0.6 for text in ax.texts)
+    assert all(np.mean(colors.to_rgb(text.get_color())) < 0.5 for text in random_tree(4).plot().texts)
+
+
+def test_only_a_tree_of_fasttree_is_drawn():
+    with pytest.raises(TypeError, match="model is a list: plot_tree draws the fitted trees of fasttree"):
+        plot_tree([])
+
+
+def test_without_matplotlib_no_tree_is_drawn(monkeypatch):
+    model = random_tree(4)
+    for name in [name for name in sys.modules if name == "matplotlib" or name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"plot draws with matplotlib: .*pip install 'fasttree\[plot\]'"):
+        model.plot()
+
+
+def test_a_vector_picture_of_two_hundred_nodes_is_small(tmp_path):
+    random_tree(100).plot().figure.savefig(tmp_path / "tree.pdf")
+    assert (tmp_path / "tree.pdf").stat().st_size < 300_000
