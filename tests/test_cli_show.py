@@ -1,6 +1,9 @@
 """The command show: what the model's exports give, with the options that each takes, on a screen or in a file."""
 
 import json
+import os
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -35,6 +38,51 @@ def rules(tmp_path):
 def test_options_of_text_are_those_of_export_text(options, parameters, model):
     drawn = fasttree.load(model).export_text(**parameters)
     assert run("show", model, *options).startswith(f"{drawn}\nCARTClassifier: ")
+
+
+def test_a_picture_goes_to_a_file_or_a_pipe_in_utf_8(model, tmp_path):
+    expected = fasttree.load(model).export_svg(max_nodes=9, orientation="right")
+    options = ["--max-nodes", 9, "--orientation", "right"]
+    assert run("show", model, *options, "-o", tmp_path / "tree.svg") == f"Saved as {tmp_path / 'tree.svg'}\n"
+    assert (tmp_path / "tree.svg").read_bytes() == expected.encode()
+    result = CliRunner(charset="ascii").invoke(_commands.fasttree, ["show", str(model), "--format", "svg", *map(str, options)])
+    assert result.stdout_bytes == expected.encode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of Unix")
+def test_a_picture_is_not_for_a_terminal(model):
+    import pty
+
+    ours, theirs = pty.openpty()
+    program = [sys.executable, "-P", "-m", "fasttree.cli", "show", model, "--format", "svg"]
+    result = subprocess.run(program, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(theirs)
+    os.close(ours)
+    assert result.returncode == 2
+    assert "--format svg is not for a terminal: name a file by --output, or redirect it" in result.stderr
+
+
+def test_rows_of_a_table_become_charts(model, tmp_path):
+    data = EXAMPLES / "adult.test.csv.gz"
+    run("show", model, data, "--max-depth", 2, "-o", tmp_path / "tree.svg")
+    table = pl.read_csv(data)
+    expected = fasttree.load(model).export_svg(X=table.drop("income"), y=table["income"], max_depth=2)
+    assert (tmp_path / "tree.svg").read_text(encoding="utf-8") == expected
+    assert "no column" in mistake("show", model, IRIS, "-o", tmp_path / "tree.svg")
+    assert "no column 'wage'" in mistake("show", model, data, "--target", "wage", "-o", tmp_path / "tree.svg")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--orientation", "down"], "--orientation is not for --format text, which takes --max-depth, "),
+        ([IRIS], "DATA is not for --format text"),
+        (["--format", "svg", "--weights", "--align"], "--weights, --align is not for --format svg"),
+        (["-o", "tree.svg", "--ascii"], "--ascii is not for --format svg, which takes "),
+    ],
+)
+def test_options_that_do_not_apply_are_refused(options, words, model):
+    assert words in run("show", model, *options, code=2)
 
 
 def test_a_file_holds_what_the_export_gives_and_nothing_more(model, tmp_path):
@@ -74,6 +122,7 @@ def test_saved_rules_are_listed_as_they_are(rules, tmp_path):
     run("show", rules, "-o", tmp_path / "rules.txt")
     assert (tmp_path / "rules.txt").read_text(encoding="utf-8") == listed
     assert "leave out --max-depth, --weights" in run("show", rules, "--max-depth", 1, "--weights", code=2)
+    assert "holds rules, not a tree" in mistake("show", rules, "--format", "svg")
 
 
 def test_what_is_no_format_and_what_is_no_model_is_refused(model):

@@ -12,8 +12,9 @@ from .._output import whole_file
 from ..estimators import TreeEstimator
 from ..rules import C45Rules
 from .console import draws, examples, print_json
-from .models import Estimator, check_output, describe, load_model, summarize
-from .options import FILE, json_option
+from .models import Estimator, check_output, describe, load_model, load_of_one_target, read_table, summarize
+from .options import FILE, json_option, table_options, truth_option
+from .tables import File, find_target, open_file, without
 
 __all__ = ["show"]
 
@@ -42,6 +43,10 @@ def _text(model: TreeEstimator, options: dict[str, Any]) -> str:
     return model.export_text(**_renamed(options))
 
 
+def _svg(model: TreeEstimator, options: dict[str, Any]) -> str:
+    return model.export_svg(**_renamed(options))
+
+
 def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options under the names that the exports have for them."""
     shown = ("weights", "shares", "missing", "surrogates")
@@ -52,6 +57,7 @@ RULES_FORMATS = ("text",)  # in which C45Rules are listed
 SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
 FORMATS = {
     "text": Format(_text, (*SIZE, "weights", "shares", "missing", "surrogates", "align", "ascii"), (".txt",)),
+    "svg": Format(_svg, (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
 }
 
 
@@ -61,10 +67,13 @@ FORMATS = {
         "fasttree show model.json --max-depth 3",
         "fasttree show model.json --max-nodes 40 --shares --align",
         "fasttree show model.json --weights --missing | less",
+        "fasttree show model.json --max-nodes 60 --output model.svg",
+        "fasttree show model.json examples/adult.test.csv.gz --format svg --max-depth 3 > charts.svg",
         "fasttree show model.json --json",
     )
 )
 @click.argument("model", type=FILE)
+@click.argument("data", type=FILE, required=False)
 @click.option(
     "--format",
     "form",
@@ -82,21 +91,37 @@ FORMATS = {
 @click.option("--surrogates", is_flag=True, default=None, help="text: say what stands in where a tested value is missing.")
 @click.option("--align", is_flag=True, default=None, help="text: answers below one another.")
 @click.option("--ascii", is_flag=True, default=None, help="text: with ASCII characters alone.")
+@click.option("--orientation", type=click.Choice(["down", "right"]), help="svg: where branches go; default: what fits.")
+@truth_option
 @json_option(
     "algorithm, task, target, n_rows (grown on), nodes, leaves, depth (of rules: rules, conditions), classes (null for numbers), "
     "features (name, kind, importance: share in the decrease of impurity, null for rules)."
 )
-def show(model: str, form: str | None, output: str | None, as_json: bool, **options: Any) -> None:
-    """Show a saved tree, or list saved rules."""
-    given = {name: value for name, value in options.items() if value is not None}
+@table_options
+def show(
+    model: str,
+    data: str | None,
+    form: str | None,
+    output: str | None,
+    target: str | None,
+    as_json: bool,
+    markers: Sequence[str],
+    separator: str,
+    **options: Any,
+) -> None:
+    """Show a saved tree, or list saved rules.
+
+    DATA is a file as for `train`, with the target: an svg then has charts of its rows in the nodes.
+    """
+    given = {name: value for name, value in options.items() if value is not None} | ({} if data is None else {"data": data})
     chosen = _choose_format(form, output)
     if output is not None:
-        check_output(output, [model])
-    loaded, target = load_model(model)
+        check_output(output, [model, data])
+    loaded, saved = (load_model if data is None else load_of_one_target)(model)
     if as_json:
         if given or form is not None or output is not None:
             raise click.UsageError("--json prints figures to standard output, and takes no other option")
-        print_json(_structure(loaded, target))
+        print_json(_structure(loaded, saved))
         return
     _check_options(chosen, given, holds_rules=isinstance(loaded, C45Rules), path=model)
     if output is None and not FORMATS[chosen].is_text and sys.stdout.isatty():
@@ -106,6 +131,9 @@ def show(model: str, form: str | None, output: str | None, as_json: bool, **opti
     else:
         if chosen == "text" and output is None:
             given.setdefault("ascii", not draws())
+        if data is not None:
+            del given["data"]
+            given |= _samples(open_file(data, markers, separator), loaded, target, saved)
         written = FORMATS[chosen].write(loaded, given)
     if output is not None:
         with whole_file(output) as file:
@@ -138,8 +166,15 @@ def _check_options(form: str, given: Mapping[str, Any], *, holds_rules: bool, pa
         raise click.UsageError(f"{_written(other)} is not for --format {form}, which takes {_written(FORMATS[form].options)}")
 
 
+def _samples(file: File, model: TreeEstimator, target: str | None, saved: str) -> dict[str, Any]:
+    """The rows of a table, and their truth, as the pictures take them."""
+    truth = find_target(file, target, saved)
+    table = read_table(file, model, truth)
+    return {"X": without(table, [truth]), "y": table[truth]}
+
+
 def _written(names: Sequence[str] | Mapping[str, Any]) -> str:
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    return ", ".join("DATA" if name == "data" else f"--{name.replace('_', '-')}" for name in names)
 
 
 def _structure(model: Estimator, target: str) -> dict[str, Any]:
