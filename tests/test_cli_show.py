@@ -7,10 +7,11 @@ import sys
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from commands import EXAMPLES, GOLF, IRIS, LOAN, MPG, mistake, run
 
 import fasttree
-from fasttree import CARTClassifier
+from fasttree import CARTClassifier, _commands
 
 
 @pytest.fixture
