@@ -24,7 +24,20 @@ from ._table import Schema
 from ._tree import CATEGORY, NOMINAL, SHARES, Tree
 from ._words import Classes, Words
 
-__all__ = ["ORIENTATIONS", "Outline", "Row", "draw"]
+__all__ = [
+    "LOOKS",
+    "MANY",
+    "ORIENTATIONS",
+    "Artist",
+    "Caption",
+    "ClassBar",
+    "Outline",
+    "Row",
+    "Strip",
+    "check_orientation",
+    "draw",
+    "title",
+]
 
 ORIENTATIONS = ("down", "right")
 MARGIN = 12.0
@@ -80,7 +93,7 @@ LOOKS = {
 
 
 @dataclass(frozen=True)
-class _Words:
+class Caption:
     """A line in the middle, or two parts at its ends."""
 
     parts: Sequence[tuple[str, float, str, bool]]  # text, size, colour, bold
@@ -101,7 +114,7 @@ class _Words:
 
 
 @dataclass(frozen=True)
-class _Bar:
+class ClassBar:
     """Shares of the classes, side by side."""
 
     shares: Sequence[tuple[float, str]]
@@ -116,7 +129,7 @@ class _Bar:
 
 
 @dataclass(frozen=True)
-class _Strip:
+class Strip:
     """A mean between the least and the largest of the tree, and a deviation to both sides; all in [0, 1]."""
 
     mean: float
@@ -260,7 +273,7 @@ class Outline:
         return empty if len(empty) > 1 else []
 
 
-class _Artist:
+class Artist:
     """Cards for the nodes of one tree."""
 
     def __init__(self, outline: Outline, look: Look, chart: Charts | None) -> None:
@@ -283,19 +296,19 @@ class _Artist:
         rows = list(self._answer(node))
         if item.folded:
             counted = f"{ELLIPSIS} {item.folded:,} nodes"
-            rows.append(_Words([(counted, look.small, "muted", False)]))
+            rows.append(Caption([(counted, look.small, "muted", False)]))
         round_corners = 4.0 if item.folded else min(9.0, 0.8 * look.name)
         return Card(rows, look, least_width, fill, opacity, "line", bool(item.folded), round_corners)
 
     def _test(self, node: int) -> Iterator[Row]:
         look = self.look
-        yield _Words([(shortened(self.words.test(node), look.name_room, look.name, True), look.name, "ink", True)])
+        yield Caption([(shortened(self.words.test(node), look.name_room, look.name, True), look.name, "ink", True)])
         chart = self.chart(node) if self.chart is not None else None
         if chart is not None:
             yield chart
         if look.figures and self.tree.n_outputs == 1:
             answer = shortened(self.words.answer(node), 0.6 * look.name_room, look.small)
-            yield _Words([(f"{answer} · {self._figures(node, 0)}", look.small, "muted", False)])
+            yield Caption([(f"{answer} · {self._figures(node, 0)}", look.small, "muted", False)])
         if chart is None or self.shares is not None:
             yield from self._bars(node)
 
@@ -307,13 +320,13 @@ class _Artist:
             main = (shortened(answer, look.name_room, look.name, True), look.name, "ink", True)
             figures = (self._figures(node, target), look.small, "muted", False)
             if look.in_line or (several and self.labels is not None):
-                yield _Words([main, figures])
+                yield Caption([main, figures])
             else:
-                yield _Words([main])
+                yield Caption([main])
                 if not several:
-                    yield _Words([figures])
+                    yield Caption([figures])
         if len(answers) > MOST_TARGETS:
-            yield _Words([(f"{ELLIPSIS} {len(answers) - MOST_TARGETS} more", look.small, "muted", False)])
+            yield Caption([(f"{ELLIPSIS} {len(answers) - MOST_TARGETS} more", look.small, "muted", False)])
         # of a test that is folded, the chart would show what nobody sees
         chart = self.chart(node) if self.chart is not None and self.tree.n_branches[node] == 0 else None
         if chart is not None:
@@ -346,13 +359,13 @@ class _Artist:
             for target in range(tree.n_outputs)[:MOST_TARGETS]:
                 scale = float(self.range[target]) or 1.0
                 deviation = math.sqrt(tree.impurity[node]) if tree.n_outputs == 1 else 0.0
-                yield _Strip(float(tree.value[node, target] - self.least[target]) / scale, deviation / scale, look.bar)
+                yield Strip(float(tree.value[node, target] - self.least[target]) / scale, deviation / scale, look.bar)
             return
         for columns in self.words.columns[:MOST_TARGETS]:
             shares = self.shares[node, columns]
             if pure or np.count_nonzero(shares) > 1:
                 present = np.flatnonzero(shares).tolist()
-                yield _Bar([(float(shares[k]), class_colour(columns.start + k)) for k in present], look.bar)
+                yield ClassBar([(float(shares[k]), class_colour(columns.start + k)) for k in present], look.bar)
 
     def _fill(self, node: int) -> tuple[str, float]:
         """Colour of a leaf, and how full it is: by the first target."""
@@ -546,8 +559,7 @@ def draw(
     ValueError
         If a number is out of range or `orientation` is none of its words.
     """
-    if orientation is not None and orientation not in ORIENTATIONS:
-        raise ValueError(f"orientation={orientation!r}: must be 'down' or 'right', or None for the one that fits")
+    check_orientation(orientation)
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals)
     outline = Outline(tree, words, max_depth, max_nodes, show_missing)
     arranged, artist = _arranged(outline, orientation, len(outline.items) > MANY if compact is None else compact, samples)
@@ -574,13 +586,19 @@ def draw(
         around.append(Text(MARGIN, height + 4.0, note, artist.look.small, "muted", anchor="start"))
         height += 14.0
         width = max(width, text_width(note, artist.look.small) + 2 * MARGIN)
-    return Scene(width, height, _title(tree), _description(tree, words), branches, groups, around)
+    return Scene(width, height, title(tree), _description(tree, words), branches, groups, around)
 
 
-def _arranged(outline: Outline, orientation: str | None, compact: bool, samples: Samples | None) -> tuple[_Arrangement, _Artist]:
+def check_orientation(orientation: str | None) -> None:
+    """Refuse what is no direction of growth."""
+    if orientation is not None and orientation not in ORIENTATIONS:
+        raise ValueError(f"orientation={orientation!r}: must be 'down' or 'right', or None for the one that fits")
+
+
+def _arranged(outline: Outline, orientation: str | None, compact: bool, samples: Samples | None) -> tuple[_Arrangement, Artist]:
     chart = None if samples is None else Charts(outline.tree, outline.words, samples, small=compact)
     for way in ORIENTATIONS if orientation is None else [orientation]:
-        artist = _Artist(outline, LOOKS[way, compact], chart)
+        artist = Artist(outline, LOOKS[way, compact], chart)
         cards = [artist.card(item) for item in outline.items]
         labels = [artist.label(item) for item in outline.items]
         arranged = _Arrangement(way, outline.items, cards, labels)
@@ -615,7 +633,8 @@ def _legend(words: Words, room: float) -> tuple[list[Mark], float]:
     return marks, y + 30.0
 
 
-def _title(tree: Tree) -> str:
+def title(tree: Tree) -> str:
+    """Name a picture of a tree by what it shows."""
     kind = "Decision tree" if tree.task == "classification" else "Regression tree"
     return f"{kind}: {tree.node_count:,} nodes, {tree.n_leaves:,} leaves, depth {tree.max_depth}"
 

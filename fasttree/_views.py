@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _charts, _grow, _path_rules, _plot, _shap, _surrogates, _svg, _text
+from . import _charts, _dot, _grow, _path_rules, _plot, _shap, _surrogates, _svg, _text
 from ._path_rules import RuleList
 from ._recipe import Recipe
 from ._table import Schema, Table
@@ -229,6 +229,60 @@ class Views:
             decimals=decimals,
             show_missing=show_missing,
             legend=legend,
+        )
+
+    def export_dot(
+        self,
+        *,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        orientation: Literal["down", "right"] | None = None,
+        max_categories: int = 12,
+        decimals: int = 2,
+        show_missing: bool | None = None,
+    ) -> str:
+        """Write the tree in DOT, the language of Graphviz, with boxes as those of `export_svg` (which needs no Graphviz).
+
+        Node ``i`` of `tree_` is ``n<i>`` in the graph; empty categories share the first one's.
+
+        Parameters
+        ----------
+        max_depth : int or None, default=None
+            Levels of branches to draw; what lies deeper is counted.
+        max_nodes : int or None, default=None
+            Nodes to draw: the heaviest are opened first, what is not opened is counted.
+        orientation : {"down", "right"} or None, default=None
+            Where the tree grows; None: down.
+        max_categories : int, default=12
+            Categories to name in one condition where it is written in full.
+        decimals : int, default=2
+            Digits after the point of weights and means.
+        show_missing : bool or None, default=None
+            Whether a branch says that missing values follow it; None: where it is not the heaviest of its node.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> print(CARTClassifier().fit([[1.0], [2.0]], ["a", "b"]).export_dot().splitlines()[0])
+        digraph "Decision tree: 3 nodes, 2 leaves, depth 1" {
+        """
+        return _dot.export_dot(
+            *self._shown(),
+            max_depth=max_depth,
+            max_nodes=max_nodes,
+            orientation=orientation,
+            max_categories=max_categories,
+            decimals=decimals,
+            show_missing=show_missing,
         )
 
     def plot(
