@@ -50,6 +50,34 @@ def test_a_picture_goes_to_a_file_or_a_pipe_in_utf_8(model, tmp_path):
     assert result.stdout_bytes == expected.encode()
 
 
+def test_rules_are_those_of_to_rules(model, tmp_path):
+    rules = fasttree.load(model).to_rules()
+    assert run("show", model, "--format", "rules") == rules.to_text()
+    chosen = rules.filter(min_support=0.02, min_precision=0.8, max_conditions=4).sort("lift")
+    assert 0 < len(chosen) < len(rules)
+    bounds = ["--min-support", 0.02, "--min-precision", 0.8, "--max-conditions", 4, "--sort", "lift"]
+    assert run("show", model, "--format", "rules", *bounds, "--decimals", 3, "--missing") == chosen.to_text(
+        decimals=3, show_missing=True
+    )
+    run("show", model, "-o", tmp_path / "rules.md", *bounds, "--max-categories", 2)
+    assert (tmp_path / "rules.md").read_text(encoding="utf-8") == chosen.to_markdown(max_categories=2)
+    result = CliRunner().invoke(_commands.fasttree, ["show", str(model), "--format", "rules", "--max-conditions", "0"])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Note: no rule meets all that is asked\n")
+    run("train", MPG, "--target", "mpg", "-o", tmp_path / "mpg.json")
+    assert "predicts numbers" in mistake("show", tmp_path / "mpg.json", "--format", "rules", "--min-precision", 0.5)
+
+
+def test_sql_is_that_of_the_rules_and_says_by_which_option_it_can_be_had(model, tmp_path):
+    assert run("show", model, "--format", "sql") == fasttree.load(model).to_rules().to_sql() + "\n"
+    run("train", GOLF, "--algorithm", "c45", "--soft-thresholds", "-o", tmp_path / "c45.json")
+    message = mistake("show", tmp_path / "c45.json", "-o", tmp_path / "tree.sql", "--sql-soft", "hard")
+    assert "choose --sql-missing majority, by which" in message
+    assert "or --sql-missing error, by" in message
+    run("show", tmp_path / "c45.json", "-o", tmp_path / "tree.sql", "--sql-missing", "majority", "--sql-soft", "hard")
+    expected = fasttree.load(tmp_path / "c45.json").to_rules().to_sql(missing="majority", soft="hard") + "\n"
+    assert (tmp_path / "tree.sql").read_text(encoding="utf-8") == expected
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of Unix")
 def test_a_picture_is_not_for_a_terminal(model):
     import pty
@@ -120,6 +148,7 @@ def test_json_takes_no_other_option(options, model):
 def test_saved_rules_are_listed_as_they_are(rules, tmp_path):
     listed = fasttree.load(rules).export_text()
     assert run("show", rules).startswith(listed)
+    assert run("show", rules, "--format", "rules") == listed
     run("show", rules, "-o", tmp_path / "rules.txt")
     assert (tmp_path / "rules.txt").read_text(encoding="utf-8") == listed
     assert "leave out --max-depth, --weights" in run("show", rules, "--max-depth", 1, "--weights", code=2)

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import click
 
+from .._base import BaseRegressor
 from .._output import whole_file
+from .._path_rules import SORT_KEYS, RuleList
 from ..estimators import TreeEstimator
 from ..rules import C45Rules
 from .console import draws, examples, print_json
@@ -43,6 +45,40 @@ def _text(model: TreeEstimator, options: dict[str, Any]) -> str:
     return model.export_text(**_renamed(options))
 
 
+def _rules(model: TreeEstimator, options: dict[str, Any]) -> str:
+    rules, others = _selected(model, options)
+    return rules.to_text(**others)
+
+
+def _markdown(model: TreeEstimator, options: dict[str, Any]) -> str:
+    rules, others = _selected(model, options)
+    return rules.to_markdown(**others)
+
+
+def _selected(model: TreeEstimator, options: dict[str, Any]) -> tuple[RuleList, dict[str, Any]]:
+    """The rules that are asked for, in the order that is asked for, and the options that are left."""
+    others = _renamed(options)
+    by = others.pop("sort", None)
+    bounds = {name: others.pop(name) for name in BOUNDS if name in others}
+    if "min_precision" in bounds and isinstance(model, BaseRegressor):
+        raise ValueError(
+            "--min-precision: a tree that predicts numbers has none; --min-support and --max-conditions choose its rules"
+        )
+    rules = model.to_rules().filter(**bounds)
+    return rules if by is None else rules.sort(by), others
+
+
+def _sql(model: TreeEstimator, options: dict[str, Any]) -> str:
+    try:
+        return model.to_rules().to_sql(missing=options.get("sql_missing"), soft=options.get("sql_soft")) + "\n"
+    except ValueError as error:  # about parameters, which are options here
+        text = str(error)
+        for name, choices in (("missing", ("majority", "error")), ("soft", ("hard",))):
+            for choice in choices:
+                text = text.replace(f"{name}={choice!r}", f"--sql-{name} {choice}")
+        raise ValueError(text) from None
+
+
 def _svg(model: TreeEstimator, options: dict[str, Any]) -> str:
     return model.export_svg(**_renamed(options))
 
@@ -53,10 +89,16 @@ def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
     return {f"show_{name}" if name in shown else name: value for name, value in options.items()}
 
 
-RULES_FORMATS = ("text",)  # in which C45Rules are listed
+BOUNDS = ("min_support", "min_precision", "max_conditions")
+RULES_OPTIONS = ("max_categories", "decimals", "missing", "sort", *BOUNDS)
+RULES_FORMATS = ("text", "rules")  # in which C45Rules are listed
+SHARE = click.FloatRange(0, 1)
 SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
 FORMATS = {
     "text": Format(_text, (*SIZE, "weights", "shares", "missing", "surrogates", "align", "ascii"), (".txt",)),
+    "rules": Format(_rules, RULES_OPTIONS, (".rules",)),
+    "markdown": Format(_markdown, RULES_OPTIONS, (".md",)),
+    "sql": Format(_sql, ("sql_missing", "sql_soft"), (".sql",)),
     "svg": Format(_svg, (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
 }
 
@@ -67,6 +109,8 @@ FORMATS = {
         "fasttree show model.json --max-depth 3",
         "fasttree show model.json --max-nodes 40 --shares --align",
         "fasttree show model.json --weights --missing | less",
+        "fasttree show model.json --format rules --sort lift --min-support 0.01",
+        "fasttree show model.json --output model.sql",
         "fasttree show model.json --max-nodes 60 --output model.svg",
         "fasttree show model.json examples/adult.test.csv.gz --format svg --max-depth 3 > charts.svg",
         "fasttree show model.json --json",
@@ -92,6 +136,16 @@ FORMATS = {
 @click.option("--align", is_flag=True, default=None, help="text: answers below one another.")
 @click.option("--ascii", is_flag=True, default=None, help="text: with ASCII characters alone.")
 @click.option("--orientation", type=click.Choice(["down", "right"]), help="svg: where branches go; default: what fits.")
+@click.option("--sort", type=click.Choice(list(SORT_KEYS)), help="rules, markdown: largest first; default: as in the tree.")
+@click.option("--min-support", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule was grown on.")
+@click.option("--min-precision", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule is right about.")
+@click.option("--max-conditions", type=click.IntRange(0), metavar="N", help="rules, markdown: at most.")
+@click.option(
+    "--sql-missing",
+    type=click.Choice(["majority", "error"]),
+    help="sql, where a tree shares out missing values or asks surrogates: they follow the heaviest branch, or give NULL.",
+)
+@click.option("--sql-soft", type=click.Choice(["hard"]), help="sql: take soft thresholds for hard ones.")
 @truth_option
 @json_option(
     "algorithm, task, target, n_rows (grown on), nodes, leaves, depth (of rules: rules, conditions), classes (null for numbers), "
@@ -111,7 +165,8 @@ def show(
 ) -> None:
     """Show a saved tree, or list saved rules.
 
-    DATA is a file as for `train`, with the target: an svg then has charts of its rows in the nodes.
+    As text, as rules (a line for each leaf, a Markdown table, or an SQL expression that predicts), or as a picture.  DATA is a
+    file as for `train`, with the target: an svg then has charts of its rows in the nodes.
     """
     given = {name: value for name, value in options.items() if value is not None} | ({} if data is None else {"data": data})
     chosen = _choose_format(form, output)
@@ -141,6 +196,8 @@ def show(
         click.echo(f"Saved as {output}")
     elif chosen == "text":
         click.echo(f"{written}\n{summarize(loaded)}")
+    elif not written:
+        click.echo("Note: no rule meets all that is asked", err=True)
     else:
         sys.stdout.buffer.write(written.encode())  # in UTF-8, whatever the terminal has
         sys.stdout.buffer.flush()
