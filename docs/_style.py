@@ -5,7 +5,7 @@ from matplotlib import pyplot
 
 from fasttree._colours import CLASSES
 
-ORDER = ["sine", "impurities", "surfaces", "pruning", "missing", "monotone", "importances"]  # of the gallery's examples
+ORDER = ["sine", "impurities", "surfaces", "pruning", "missing", "monotone", "importances", "shap"]  # of the gallery
 
 
 class GalleryOrder:
