@@ -5,7 +5,18 @@ from matplotlib import pyplot
 
 from fasttree._colours import CLASSES
 
-ORDER = ["sine", "impurities", "surfaces", "pruning", "missing", "monotone", "importances", "shap"]  # of the gallery
+ORDER = [  # of the gallery
+    "sine",
+    "impurities",
+    "surfaces",
+    "pruning",
+    "tree",
+    "rules",
+    "missing",
+    "monotone",
+    "importances",
+    "shap",
+]
 
 
 class GalleryOrder:

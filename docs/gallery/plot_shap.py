@@ -19,7 +19,7 @@ found = model.shap_values(X)
 
 # %%
 # All cars: a dot is a car, its place what the feature adds to the miles per gallon that are predicted for it, its
-# colour the value of the feature. Heavy cars lose up to four miles by their weight, and new ones gain.
+# colour the value of the feature. Large engines and weight cost miles, later model years bring some.
 
 order = np.argsort(np.abs(found.values).mean(axis=0))[::-1]
 order = [j for j in order if np.abs(found.values[:, j]).max() > 0][:5]
@@ -44,23 +44,24 @@ bar.outline.set_visible(False)
 # %%
 # One car: from the mean of all to its own prediction.
 
-car = 325
+car = 334  # a Mazda with a rotary engine
 steps = sorted(zip(found.values[car], found.feature_names, X.iloc[car], strict=True), key=lambda step: -abs(step[0]))
-steps = [step for step in steps if step[0] != 0]
+steps = [step for step in steps if abs(step[0]) >= 0.05]
 figure, ax = pyplot.subplots(figsize=(8.6, 0.52 * len(steps) + 1.4), layout="constrained")
 place = float(np.ravel(found.base_values)[0])
 base = place
-for row, (value, name, _) in enumerate(steps):
+for row, (value, *_) in enumerate(steps):
     ax.barh(row, value, left=place, color="C0" if value > 0 else "C5", height=0.6)
     outside = max(place, place + value)
     ax.annotate(f"{value:+.1f}", (outside, row), (5, 0), textcoords="offset points", va="center", fontsize=9.5)
     place += value
-    ax.plot([place, place], [row - 0.3, row + 1.3], color="0.6", linewidth=0.8)
+    ax.plot([place, place], [row - 0.3, row + (1.3 if row < len(steps) - 1 else 0.3)], color="0.6", linewidth=0.8)
 ax.axvline(base, color="0.6", linewidth=0.8, linestyle=":")
 ax.set_yticks(range(len(steps)), [f"{name} = {value}" for _, name, value in steps])
 ax.invert_yaxis()
 ax.tick_params(axis="y", length=0)
-ax.margins(x=0.12)
+ax.use_sticky_edges = False
+ax.margins(x=0.1)
 ax.set_xlabel(f"miles per gallon: {base:.1f} on average, {place:.1f} predicted for this car")
 pyplot.show()
 
