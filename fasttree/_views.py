@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _charts, _dot, _grow, _path_rules, _plot, _shap, _surrogates, _svg, _text
+from . import _charts, _dot, _grow, _page, _path_rules, _plot, _shap, _surrogates, _svg, _text
 from ._path_rules import RuleList
 from ._recipe import Recipe
 from ._table import Schema, Table
 from ._tree import STOP, Tree
+from ._weights import check_same_length
 from ._words import Classes, counted
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Views:
         def _encode_table(self, X: Any) -> Table: ...
 
         def _encode_target(self, y: Any) -> NDArray[Any]: ...
+
+        def _class_factor(self, target: NDArray[Any], weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None: ...
 
     def _shown(self) -> tuple[Tree, Schema, Classes]:
         """What every way of showing the tree is told: the tree, its features, and its classes if it has some."""
@@ -410,6 +413,96 @@ class Views:
             unseen=self.unseen,
             estimator_name=type(self).__name__,
         )
+
+    def export_html(
+        self,
+        *,
+        title: str | None = None,
+        X: Any = None,
+        y: Any = None,
+        max_rows: int = 200,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_categories: int = 12,
+        decimals: int = 2,
+    ) -> str:
+        """Make one web page that shows the tree and needs nothing else: no network, no other file.
+
+        It zooms, folds and unfolds, searches, follows a sample to its prediction, prunes by a slider along the sequence of
+        cost-complexity pruning (Breiman et al. 1984, chapter 3), tells of each node its figures and its rule, and saves its
+        drawing as SVG; by mouse, by touch, by keyboard, and with a screen reader; in light and in dark.
+
+        Parameters
+        ----------
+        title : str or None, default=None
+            Of the page; None: the name of the class.
+        X : table of shape (n_samples, n_features), default=None
+            Samples with the columns of the fit.  Some of them, `max_rows` at equal distances, become part of the page, to be
+            chosen and followed: only their values of features that the tree looks at.
+        y : array-like of shape (n_samples,), default=None
+            Their targets.  All samples then judge the pruned trees, and the page tells their error beside that of the
+            training.
+        max_rows : int, default=200
+            Samples to put in the page.
+        max_depth : int or None, default=None
+            Levels of branches that are open at first.
+        max_nodes : int or None, default=None
+            Nodes that are open at first, the heaviest.  With neither of the two, as many as the screen shows at a size to be
+            read, 64 at most.  The page always holds the whole tree.
+        max_categories : int, default=12
+            Categories to name in one condition; the rest are counted.
+        decimals : int, default=2
+            Digits after the point of weights and means.
+
+        Returns
+        -------
+        str
+            HTML.  The page walks the tree with the numbers of the tree itself: it predicts what `predict_proba` does.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range, y comes without X or with several targets, or the samples do not fit.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> page = CARTClassifier().fit(X, y).export_html(title="Irises", X=X, y=y)
+        >>> Path("irises.html").write_text(page, encoding="utf-8")  # doctest: +SKIP
+        """
+        tree, schema, classes = self._shown()
+        return _page.export_html(
+            tree,
+            schema,
+            classes,
+            title=type(self).__name__ if title is None else str(title),
+            given=self._given(X, y),
+            max_rows=max_rows,
+            max_depth=max_depth,
+            max_nodes=max_nodes,
+            max_categories=max_categories,
+            decimals=decimals,
+            impurity=self.recipe_.impurity,
+            risk="impurity" if tree.outputs is not None else getattr(self, "pruning_risk", "impurity"),
+        )
+
+    def _given(self, X: Any, y: Any) -> _page.Given | None:
+        """Samples as a page takes them."""
+        if X is None:
+            if y is not None:
+                raise ValueError("y without X: give the samples too, or leave out both")
+            return None
+        table = self._encode_table(X)
+        if y is None:
+            return _page.Given(table)
+        if self.tree_.outputs is not None:
+            raise ValueError("y and several targets exclude each other here, as no common error is known: leave out y")
+        target = self._encode_target(y)
+        check_same_length(table.n_samples, len(target))
+        return _page.Given(table, target, self._class_factor(target, None))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
