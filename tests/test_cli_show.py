@@ -78,6 +78,14 @@ def test_sql_is_that_of_the_rules_and_says_by_which_option_it_can_be_had(model, 
     assert (tmp_path / "tree.sql").read_text(encoding="utf-8") == expected
 
 
+def test_dot_is_that_of_export_dot(model, tmp_path):
+    expected = fasttree.load(model).export_dot(max_depth=3, orientation="right", max_categories=2, show_missing=False)
+    options = ["--max-depth", 3, "--orientation", "right", "--max-categories", 2, "--no-missing"]
+    assert run("show", model, "--format", "dot", *options) == expected
+    run("show", model, "-o", tmp_path / "tree.gv", *options)
+    assert (tmp_path / "tree.gv").read_text(encoding="utf-8") == expected
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of Unix")
 def test_a_picture_is_not_for_a_terminal(model):
     import pty

@@ -41,31 +41,22 @@ class Format(NamedTuple):
     is_text: bool = True
 
 
-def _text(model: TreeEstimator, options: dict[str, Any]) -> str:
-    return model.export_text(**_renamed(options))
-
-
 def _rules(model: TreeEstimator, options: dict[str, Any]) -> str:
-    rules, others = _selected(model, options)
-    return rules.to_text(**others)
+    return _selected(model, options).to_text(**options)
 
 
 def _markdown(model: TreeEstimator, options: dict[str, Any]) -> str:
-    rules, others = _selected(model, options)
-    return rules.to_markdown(**others)
+    return _selected(model, options).to_markdown(**options)
 
 
-def _selected(model: TreeEstimator, options: dict[str, Any]) -> tuple[RuleList, dict[str, Any]]:
-    """The rules that are asked for, in the order that is asked for, and the options that are left."""
-    others = _renamed(options)
-    by = others.pop("sort", None)
-    bounds = {name: others.pop(name) for name in BOUNDS if name in others}
+def _selected(model: TreeEstimator, options: dict[str, Any]) -> RuleList:
+    """The rules that are asked for, in the order that is asked for; what asks for them is taken out of the options."""
+    by = options.pop("sort", None)
+    bounds = {name: options.pop(name) for name in BOUNDS if name in options}
     if "min_precision" in bounds and isinstance(model, BaseRegressor):
-        raise ValueError(
-            "--min-precision: a tree that predicts numbers has none; --min-support and --max-conditions choose its rules"
-        )
+        raise ValueError("--min-precision: a tree that predicts numbers has none; choose its rules by --min-support")
     rules = model.to_rules().filter(**bounds)
-    return rules if by is None else rules.sort(by), others
+    return rules if by is None else rules.sort(by)
 
 
 def _sql(model: TreeEstimator, options: dict[str, Any]) -> str:
@@ -77,10 +68,6 @@ def _sql(model: TreeEstimator, options: dict[str, Any]) -> str:
             for choice in choices:
                 text = text.replace(f"{name}={choice!r}", f"--sql-{name} {choice}")
         raise ValueError(text) from None
-
-
-def _svg(model: TreeEstimator, options: dict[str, Any]) -> str:
-    return model.export_svg(**_renamed(options))
 
 
 def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,11 +82,18 @@ RULES_FORMATS = ("text", "rules")  # in which C45Rules are listed
 SHARE = click.FloatRange(0, 1)
 SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
 FORMATS = {
-    "text": Format(_text, (*SIZE, "weights", "shares", "missing", "surrogates", "align", "ascii"), (".txt",)),
-    "rules": Format(_rules, RULES_OPTIONS, (".rules",)),
+    "text": Format(
+        lambda model, options: model.export_text(**options),
+        (*SIZE, "weights", "shares", "missing", "surrogates", "align", "ascii"),
+        (".txt",),
+    ),
+    "rules": Format(_rules, RULES_OPTIONS, ()),
     "markdown": Format(_markdown, RULES_OPTIONS, (".md",)),
     "sql": Format(_sql, ("sql_missing", "sql_soft"), (".sql",)),
-    "svg": Format(_svg, (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
+    "dot": Format(lambda model, options: model.export_dot(**options), (*SIZE, "missing", "orientation"), (".dot", ".gv")),
+    "svg": Format(
+        lambda model, options: model.export_svg(**options), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False
+    ),
 }
 
 
@@ -111,6 +105,7 @@ FORMATS = {
         "fasttree show model.json --weights --missing | less",
         "fasttree show model.json --format rules --sort lift --min-support 0.01",
         "fasttree show model.json --output model.sql",
+        "fasttree show model.json --max-nodes 60 --format dot | dot -Tpdf -o model.pdf",
         "fasttree show model.json --max-nodes 60 --output model.svg",
         "fasttree show model.json examples/adult.test.csv.gz --format svg --max-depth 3 > charts.svg",
         "fasttree show model.json --json",
@@ -135,7 +130,7 @@ FORMATS = {
 @click.option("--surrogates", is_flag=True, default=None, help="text: say what stands in where a tested value is missing.")
 @click.option("--align", is_flag=True, default=None, help="text: answers below one another.")
 @click.option("--ascii", is_flag=True, default=None, help="text: with ASCII characters alone.")
-@click.option("--orientation", type=click.Choice(["down", "right"]), help="svg: where branches go; default: what fits.")
+@click.option("--orientation", type=click.Choice(["down", "right"]), help="dot, svg: where branches go; default: what fits.")
 @click.option("--sort", type=click.Choice(list(SORT_KEYS)), help="rules, markdown: largest first; default: as in the tree.")
 @click.option("--min-support", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule was grown on.")
 @click.option("--min-precision", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule is right about.")
@@ -165,7 +160,8 @@ def show(
 ) -> None:
     """Show a saved tree, or list saved rules.
 
-    As text, as rules (a line for each leaf, a Markdown table, or an SQL expression that predicts), or as a picture.  DATA is a
+    As text, as rules (a line for each leaf, a Markdown table, or an SQL expression that predicts), or as a picture
+    (dot: for Graphviz; svg: for browsers).  DATA is a
     file as for `train`, with the target: an svg then has charts of its rows in the nodes.
     """
     given = {name: value for name, value in options.items() if value is not None} | ({} if data is None else {"data": data})
@@ -189,7 +185,7 @@ def show(
         if data is not None:
             del given["data"]
             given |= _samples(open_file(data, markers, separator), loaded, target, saved)
-        written = FORMATS[chosen].write(loaded, given)
+        written = FORMATS[chosen].write(loaded, _renamed(given))
     if output is not None:
         with whole_file(output) as file:
             file.write(written.encode())
