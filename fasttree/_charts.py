@@ -80,6 +80,7 @@ class Chart:
     dots: Sequence[tuple[float, float]] = ()
     levels: Sequence[tuple[float, float, float]] = ()  # start, stop, height
     cuts: Sequence[float] = ()
+    bands: Sequence[tuple[float, float]] = ()  # where values go both ways
     ends: tuple[str, str] = ("", "")  # written under the axis, from 0 to `stop`
     stop: float = 1.0
 
@@ -92,6 +93,8 @@ class Chart:
     def marks(self, x: float, y: float, width: float) -> Iterator[Mark]:
         """Draw at a place."""
         ground = y + ABOVE + self.room
+        for start, stop in self.bands:
+            yield Box(x + start * width, y, (stop - start) * width, ABOVE + self.room, "branch", 0.6)
         for bar in self.bars:
             yield from self._bar(bar, x, ground, width)
         if self.dots:
@@ -178,6 +181,7 @@ class Charts:
         whole = 0.9 if n_missing and self.n_classes else 1.0  # of the axis; the rest is for missing values
         ends = (_short(low), _short(high))
         places = [(cut - low) / span * whole for cut in cuts]
+        bands = [(start * whole, stop * whole) for start, stop in self._band(node, low, span)]
         if not self.n_classes:
             dots = self._dots((values - low) / span, target)
             sides = np.searchsorted(cuts, values, side="left")
@@ -186,7 +190,7 @@ class Charts:
                 for side, (start, stop) in enumerate(itertools.pairwise([0.0, *places, 1.0]))
                 if (sides == side).any()
             ]
-            return Chart(self.width, self.room, dots=dots, levels=levels, cuts=places, ends=ends)
+            return Chart(self.width, self.room, dots=dots, levels=levels, cuts=places, bands=bands, ends=ends)
         edges = _edges([low, *cuts, high])
         n_bars = len(edges) - 1
         # a bar ends at its edge, as a branch at its threshold: x <= edge
@@ -200,7 +204,15 @@ class Charts:
             lost = self._counts(np.zeros(n_missing, np.intp), self.samples.target[rows[~known]], 1)[0]
             tallest = max(float(counts.sum(axis=1).max()), float(lost.sum()))
             bars.append(Bar(0.94, 1.0, self._parts(lost / tallest), "?"))
-        return Chart(self.width, self.room, bars=bars, cuts=places, ends=ends, stop=whole)
+        return Chart(self.width, self.room, bars=bars, cuts=places, bands=bands, ends=ends, stop=whole)
+
+    def _band(self, node: int, low: float, span: float) -> Iterator[tuple[float, float]]:
+        """The interval of a soft threshold, as far as it lies within the samples."""
+        lower, upper = self.tree.lower, self.tree.upper
+        if lower is not None and upper is not None and lower[node] < upper[node]:
+            ends = [min(max((float(end[node]) - low) / span, 0.0), 1.0) for end in (lower, upper)]
+            if ends[0] < ends[1]:
+                yield ends[0], ends[1]
 
     def _targets(self, rows: npt.NDArray[np.intp]) -> Chart:
         """Histogram of the targets of a leaf, on the scale of all targets."""

@@ -43,8 +43,7 @@ ORIENTATIONS = ("down", "right")
 MARGIN = 12.0
 SEGMENT = 0.4  # pixels of a bar below which a class is not drawn
 MANY = 90  # nodes, from which on boxes are compact
-WIDE = 1600.0  # pixels, up to which a tree may always grow down
-FLAT = 1.8  # times as wide as high, beyond which a wide tree grows to the right instead
+WIDE = 1600.0  # pixels, up to which a tree grows down; a wider one the way that makes the longer side shorter
 MOST_LEGEND = 14  # classes in a legend; beyond, the answers name them where they are
 MOST_TARGETS = 4  # that a box writes out
 
@@ -306,8 +305,11 @@ class Artist:
         chart = self.chart(node) if self.chart is not None else None
         if chart is not None:
             yield chart
+        if self.outline.show_missing and self.tree.missing[node] < 0:
+            goes = "missing: every branch" if self.tree.missing[node] == SHARES else "missing: ends here"
+            yield Caption([(goes, look.small, "muted", False)])
         if look.figures and self.tree.n_outputs == 1:
-            answer = shortened(self.words.answer(node), 0.6 * look.name_room, look.small)
+            answer = shortened(self.words.answer(node), 0.75 * look.name_room, look.small)
             yield Caption([(f"{answer} · {self._figures(node, 0)}", look.small, "muted", False)])
         if chart is None or self.shares is not None:
             yield from self._bars(node)
@@ -372,6 +374,8 @@ class Artist:
         if self.shares is None:
             scale = float(self.range[0]) or 1.0
             return NUMERIC, tint(float(self.tree.value[node, 0] - self.least[0]) / scale)
+        if self.tree.weight[node] == 0:
+            return class_colour(self._column(node, 0)), tint(0.0)
         columns = self.words.columns[0]
         n_classes = columns.stop - columns.start
         share = float(self.shares[node, self._column(node, 0)])
@@ -447,9 +451,12 @@ class _Arrangement:
                 way = abs(self.across[at] - self.across[self.items[at].parent])
                 steepness[depth] = max(steepness[depth], way)
         begins, end = [], 0.0
+        self.label_starts = []
         for depth in range(n_levels):
             # the farther a branch goes across, the more room along, or it would run into its neighbours
-            end += label_room[depth] + (min(max(30.0, 0.07 * steepness[depth]), 90.0) if depth else 0.0)
+            end += min(max(28.0, 0.07 * steepness[depth]), 90.0) if depth else 0.0
+            self.label_starts.append(end)
+            end += label_room[depth]
             begins.append(end)
             end += box_room[depth]
         self.along = [begins[depth] for depth in level]
@@ -497,10 +504,10 @@ class _Arrangement:
                 label_width, label_height = self.label_sizes[child]
                 end = self.along[child] - (label_height if self.down else label_width)
                 b = (self.across[child], end)
-                # straight past the boxes beside, then a curve that leaves and arrives along the depth
-                turn = (a[0], self.level_ends[item.level])
-                half = (turn[1] + end) / 2
-                points = [a, a, turn, turn, (turn[0], half), (b[0], half), b]
+                # straight past the boxes beside, a curve that leaves and arrives along the depth, straight past the labels beside
+                turn, arrive = (a[0], self.level_ends[item.level]), (b[0], self.label_starts[item.level + 1])
+                half = (turn[1] + arrive[1]) / 2
+                points = [a, a, turn, turn, (turn[0], half), (arrive[0], half), arrive, arrive, b, b]
                 yield Path(
                     [point if self.down else (point[1], point[0]) for point in points],
                     widths[child],
@@ -597,14 +604,15 @@ def check_orientation(orientation: str | None) -> None:
 
 def _arranged(outline: Outline, orientation: str | None, compact: bool, samples: Samples | None) -> tuple[_Arrangement, Artist]:
     chart = None if samples is None else Charts(outline.tree, outline.words, samples, small=compact)
+    found: list[tuple[_Arrangement, Artist]] = []
     for way in ORIENTATIONS if orientation is None else [orientation]:
         artist = Artist(outline, LOOKS[way, compact], chart)
         cards = [artist.card(item) for item in outline.items]
         labels = [artist.label(item) for item in outline.items]
-        arranged = _Arrangement(way, outline.items, cards, labels)
-        if arranged.width <= max(WIDE, FLAT * arranged.height):
+        found.append((_Arrangement(way, outline.items, cards, labels), artist))
+        if found[0][0].width <= WIDE:
             break
-    return arranged, artist
+    return min(found, key=lambda pair: max(pair[0].width, pair[0].height))
 
 
 def _moved(mark: Mark, right: float, down: float) -> Mark:

@@ -47,11 +47,29 @@ def inside(a, b):
     return a[0] >= b[0] - 0.1 and a[1] >= b[1] - 0.1 and a[2] <= b[2] + 0.1 and a[3] <= b[3] + 0.1
 
 
+def way_of(path):
+    """Points along a path of Bezier curves."""
+    points = np.array(path.points)
+    t = np.linspace(0, 1, 9)[1:, None]
+    for i in range(0, len(points) - 1, 3):
+        a, b, c, d = points[i : i + 4]
+        yield from (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
+
+
+def no_branch_crosses(scene, obstacles):
+    """No middle of a branch is in a text or a box: it begins at the edge of one, and ends at a label."""
+    left, top, right, bottom = np.array(obstacles).T
+    for path in scene.branches:
+        for x, y in way_of(path):
+            assert not ((x > left + 0.1) & (x < right - 0.1) & (y > top + 0.1) & (y < bottom - 0.1)).any()
+
+
 def nothing_overlaps(scene):
     boxes = [extent(group.box) for group in scene.groups]
     assert not any(overlap(a, b) for a, b in itertools.combinations(boxes, 2))
     texts = [extent(mark) for mark in scene.marks() if isinstance(mark, Text)]
     assert not any(overlap(a, b) for a, b in itertools.combinations(texts, 2))
+    no_branch_crosses(scene, texts + boxes)
     page = (0, 0, scene.width, scene.height)
     assert all(inside(text, page) for text in texts + boxes)
     for group, box in zip(scene.groups, boxes, strict=True):
@@ -179,6 +197,13 @@ def test_the_way_of_missing_values_is_marked_where_it_is_not_the_heaviest():
     texts = [mark.text for mark in scene_of(model).marks() if isinstance(mark, Text)]
     assert "or missing" in texts
     assert "or missing" not in [mark.text for mark in scene_of(model, show_missing=False).marks() if isinstance(mark, Text)]
+
+
+def test_where_missing_values_are_divided_is_said_if_asked():
+    model = C45Classifier().fit([["a"], ["a"], ["b"], ["b"], [None]] * 3, [0, 0, 1, 1, 1] * 3)
+    told = [mark.text for mark in scene_of(model, show_missing=True).marks() if isinstance(mark, Text)]
+    assert "missing: every branch" in told
+    nothing_overlaps(scene_of(model, show_missing=True))
 
 
 def test_several_targets_stand_below_one_another():
