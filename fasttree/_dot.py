@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from ._cards import LOOKS, Caption, ClassBar, Row, Strip
 from ._colours import LIGHT, NUMERIC, mix
-from ._drawing import LOOKS, MANY, Artist, Caption, ClassBar, Item, Outline, Row, Strip, check_orientation, title
+from ._drawing import MANY, Artist, Item, Outline, check_orientation, title
 from ._lettering import one_line
 from ._table import Schema
 from ._tree import Tree
