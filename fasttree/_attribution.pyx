@@ -29,14 +29,98 @@ Knows the arrays of a tree and samples as numbers; kernels trust their caller, w
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t
+from libc.string cimport memset
 
 import numpy as np
 
 from fasttree._types cimport TO_SHARES, TO_STOP
 from fasttree._walk cimport TO_BOTH, Flat, Rows, Way, part_of, way_of
 
+cdef extern from *:
+    """
+    #define FASTTREE_WIDTH 8
+
+    /* Loops over the points in hand, which the compiler makes vectors of. */
+    static inline double fasttree_dot(const double *a, const double *b)
+    {
+        double sum = 0;
+        int q;
+        #pragma omp simd reduction(+:sum)
+        for (q = 0; q < FASTTREE_WIDTH; q++)
+            sum += a[q] * b[q];
+        return sum;
+    }
+    static inline void fasttree_add(double *sums, const double *product, double value)
+    {
+        int q;
+        #pragma omp simd
+        for (q = 0; q < FASTTREE_WIDTH; q++)
+            sums[q] += value * product[q];
+    }
+    static inline void fasttree_scale(double *out, const double *product, double ratio)
+    {
+        int q;
+        #pragma omp simd
+        for (q = 0; q < FASTTREE_WIDTH; q++)
+            out[q] = product[q] * ratio;
+    }
+    /* P and 1 / g below a branch that turns, from those above it. */
+    static inline void fasttree_turn(
+        double *product_below, double *reciprocal_below, const double *product, const double *reciprocal, const double *point,
+        double on, double off)
+    {
+        int q;
+        #pragma omp simd
+        for (q = 0; q < FASTTREE_WIDTH; q++) {
+            double g = on * point[q] + off * (1 - point[q]);
+            product_below[q] = product[q] * reciprocal[q] * g;
+            reciprocal_below[q] = 1 / g;
+        }
+    }
+    /* P at the end of a branch that turns, and P times the change of (on - off) / g: there without a division. */
+    static inline void fasttree_end(
+        double *product_below, double *change, const double *product, const double *reciprocal, const double *point,
+        double on, double off, double difference_before)
+    {
+        int q;
+        #pragma omp simd
+        for (q = 0; q < FASTTREE_WIDTH; q++) {
+            double without = product[q] * reciprocal[q];
+            double here = without * (on * point[q] + off * (1 - point[q]));
+            product_below[q] = here;
+            change[q] = (on - off) * without - difference_before * (reciprocal[q] * here);
+        }
+    }
+    static inline void fasttree_change(
+        double *change, const double *weight, const double *reciprocal, const double *reciprocal_before, double difference,
+        double difference_before)
+    {
+        int q;
+        #pragma omp simd
+        for (q = 0; q < FASTTREE_WIDTH; q++)
+            change[q] = weight[q] * (difference * reciprocal[q] - difference_before * reciprocal_before[q]);
+    }
+    """
+    enum:
+        WIDTH "FASTTREE_WIDTH"     # points that go down the tree together
+    double dot "fasttree_dot"(const double* a, const double* b) noexcept nogil
+    void add "fasttree_add"(double* sums, const double* product, double value) noexcept nogil
+    void scale "fasttree_scale"(double* out, const double* product, double ratio) noexcept nogil
+    void turn "fasttree_turn"(
+        double* product_below, double* reciprocal_below, const double* product, const double* reciprocal, const double* point,
+        double on, double off
+    ) noexcept nogil
+    void turn_at_end "fasttree_end"(
+        double* product_below, double* change, const double* product, const double* reciprocal, const double* point, double on,
+        double off, double difference_before
+    ) noexcept nogil
+    void change_of "fasttree_change"(
+        double* change, const double* weight, const double* reciprocal, const double* reciprocal_before, double difference,
+        double difference_before
+    ) noexcept nogil
+
+
 cdef enum:
-    WIDTH = 8                  # points that go down the tree together
     DIVIDED = -1               # no node: a sample that does not end in one place
 
 cdef double NOTHING = 1e-290   # parts below it count as 0, so that no 1 / g overflows
@@ -72,14 +156,6 @@ cdef struct Game:
     double* sums               # (n_levels, n_values, WIDTH): A, as far as it is known
     int32_t* last              # of each feature: the level of its last test; 0: none
     double* out                # (n_features, n_values)
-
-
-cdef inline double dot(const double* a, const double* b) noexcept nogil:
-    cdef double[4] parts
-    cdef int32_t q
-    for q in range(4):
-        parts[q] = a[q] * b[q] + a[q + 4] * b[q + 4]
-    return (parts[0] + parts[1]) + (parts[2] + parts[3])
 
 
 cdef inline int32_t arrive(Game* game, Level* level) noexcept nogil:
@@ -140,27 +216,20 @@ cdef inline void add_end(Game* game, int32_t top, int32_t end, double ratio) noe
     cdef const double* value = game.value + end * game.n_values
     cdef double* sums = game.sums + top * game.n_values * WIDTH
     cdef double* out = game.out + below.feature * game.n_values
-    cdef double difference = below.on - below.off
-    cdef double difference_before = known.on - known.off
     cdef double[WIDTH] here
     cdef double[WIDTH] change
-    cdef double without, gained
+    cdef double gained
     cdef Py_ssize_t k
-    cdef int32_t q
     if below.turns:
-        for q in range(WIDTH):
-            without = product[q] * reciprocal[q]
-            here[q] = without * (below.on * game.point[q] + below.off * (1 - game.point[q]))
-            change[q] = difference * without - difference_before * (reciprocal[q] * here[q])
+        turn_at_end(here, change, product, reciprocal, game.point, below.on, below.off, known.on - known.off)
         gained = dot(game.weight, change)
         for k in range(game.n_values):
             out[k] += gained * value[k]
     else:
-        for q in range(WIDTH):
-            here[q] = product[q] * ratio
+        scale(here, product, ratio)
     for k in range(game.n_values):
-        for q in range(WIDTH):
-            sums[k * WIDTH + q] += value[k] * here[q]
+        if value[k] != 0:              # most leaves lack most classes
+            add(sums + k * WIDTH, here, value[k])
 
 
 cdef inline void enter(Game* game, int32_t top, double ratio) noexcept nogil:
@@ -168,52 +237,33 @@ cdef inline void enter(Game* game, int32_t top, double ratio) noexcept nogil:
     cdef Level* below = &game.level[top + 1]
     cdef const double* product = game.product + top * WIDTH
     cdef const double* reciprocal = game.reciprocal + below.before * WIDTH
-    cdef double* product_below = game.product + (top + 1) * WIDTH
-    cdef double* reciprocal_below = game.reciprocal + (top + 1) * WIDTH
     cdef double* sums = game.sums + (top + 1) * game.n_values * WIDTH
-    cdef double[WIDTH] g
-    cdef double[WIDTH] one_by_g
-    cdef Py_ssize_t i
-    cdef int32_t q
     below.branch = 0
     if below.turns:
-        for q in range(WIDTH):
-            g[q] = below.on * game.point[q] + below.off * (1 - game.point[q])
-        for q in range(WIDTH):
-            one_by_g[q] = 1 / g[q]
-            g[q] *= product[q] * reciprocal[q]
+        turn(game.product + (top + 1) * WIDTH, game.reciprocal + (top + 1) * WIDTH, product, reciprocal, game.point, below.on,
+             below.off)
     else:
-        for q in range(WIDTH):
-            g[q] = product[q] * ratio
-            one_by_g[q] = reciprocal[q] / ratio
-    for q in range(WIDTH):
-        product_below[q] = g[q]
-        reciprocal_below[q] = one_by_g[q]
-    for i in range(game.n_values * WIDTH):
-        sums[i] = 0
+        scale(game.product + (top + 1) * WIDTH, product, ratio)
+        scale(game.reciprocal + (top + 1) * WIDTH, reciprocal, 1 / ratio)
+    memset(sums, 0, game.n_values * WIDTH * sizeof(double))
 
 
 cdef inline void leave(Game* game, int32_t top) noexcept nogil:
     """Take in the level on top, all of whose branches are done."""
     cdef const Level* level = &game.level[top]
     cdef const Level* known = &game.level[level.before]
-    cdef const double* reciprocal = game.reciprocal + top * WIDTH
-    cdef const double* reciprocal_before = game.reciprocal + level.before * WIDTH
     cdef const double* sums = game.sums + top * game.n_values * WIDTH
     cdef double* sums_above = game.sums + (top - 1) * game.n_values * WIDTH
     cdef double* out = game.out + level.feature * game.n_values
-    cdef double difference = level.on - level.off
-    cdef double difference_before = known.on - known.off
     cdef double[WIDTH] change
-    cdef Py_ssize_t i, k
-    cdef int32_t q
+    cdef Py_ssize_t k
     if level.turns:
-        for q in range(WIDTH):
-            change[q] = game.weight[q] * (difference * reciprocal[q] - difference_before * reciprocal_before[q])
+        change_of(change, game.weight, game.reciprocal + top * WIDTH, game.reciprocal + level.before * WIDTH,
+                  level.on - level.off, known.on - known.off)
         for k in range(game.n_values):
             out[k] += dot(change, sums + k * WIDTH)
-    for i in range(game.n_values * WIDTH):
-        sums_above[i] += sums[i]
+    for k in range(game.n_values):
+        add(sums_above + k * WIDTH, sums + k * WIDTH, 1)
     game.last[level.feature] = level.before
 
 

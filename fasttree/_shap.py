@@ -105,8 +105,9 @@ def shap_values(tree: Tree, table: Table, background: Table | None = None, class
     else:
         base = _grow.predict_value(tree, background).mean(axis=0)
     values = np.zeros((table.n_samples, table.n_features, predictions.shape[1]))
-    # around what is expected: a constant changes no Shapley value, and what is near zero loses no digits
-    _add(tree, predictions - base, share, staying, table, background, values)
+    # numbers around what is expected: a constant changes no Shapley value, and what is near zero loses no digits
+    value = predictions - base if tree.task == "regression" else predictions
+    _add(tree, value, share, staying, table, background, values)
     if background is not None:
         values /= background.n_samples
     names, data = [feature.name for feature in table.schema.features], _cells(table)
