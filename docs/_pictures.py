@@ -5,20 +5,30 @@ from pathlib import Path
 import pandas as pd
 
 import fasttree
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor
 
 MADE = Path(__file__).parent / "_made"
 DARK = "@media (prefers-color-scheme: dark)"
 
 
-def make_pictures(*_):
-    """Draw all of them; called by Sphinx when a build begins, in the folder of the sources."""
+def make_pictures():
+    """Draw all of them, from the folder of the sources."""
     MADE.mkdir(exist_ok=True)
-    adult = pd.read_csv("examples/adult.csv.gz").drop(columns=["education", "fnlwgt"])
-    model = fasttree.CARTClassifier(max_leaf_nodes=7).fit(adult.drop(columns="income"), adult["income"])
-    in_both("adult", model.export_svg())
+    adult = pd.read_csv("examples/adult.csv.gz")
+    X, y = adult.drop(columns=["income", "education", "fnlwgt"]), adult["income"]
+    in_both("adult", CARTClassifier(max_leaf_nodes=7).fit(X, y).export_svg())
+    in_both("large", C45Classifier().fit(X, y).export_svg(max_nodes=25))
+
+    iris = pd.read_csv("examples/iris.csv")
+    X, y = iris.drop(columns="class"), iris["class"]
+    in_both("iris", CARTClassifier(max_depth=3).fit(X, y).export_svg(X=X, y=y))
+
+    cars = pd.read_csv("examples/auto-mpg.csv")
+    X, y = cars.drop(columns="mpg"), cars["mpg"]
+    in_both("cars", CARTRegressor(max_leaf_nodes=6).fit(X, y).export_svg(X=X, y=y))
 
     X, y = fasttree.formats.read_c45("examples/golf")
-    in_both("golf", fasttree.C45Classifier().fit(X, y).export_svg())
+    in_both("golf", C45Classifier().fit(X, y).export_svg())
 
 
 def in_both(name, svg):

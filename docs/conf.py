@@ -28,7 +28,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "numpydoc",
-    "matplotlib.sphinxext.plot_directive",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
@@ -56,16 +55,13 @@ pygments_style, pygments_dark_style = "tango", "github-dark"
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_block", "attrs_inline", "colon_fence"]
 myst_heading_anchors = 3
 
+add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-
-plot_formats = [("svg", 96)]
-plot_html_show_formats = plot_html_show_source_link = False
-plot_working_directory = str(SOURCES)
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",

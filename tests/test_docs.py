@@ -7,11 +7,15 @@ import re
 import shlex
 from pathlib import Path
 
+import matplotlib
 import pytest
 from click.testing import CliRunner
+from matplotlib import pyplot
 
 import fasttree
 from fasttree._commands import fasttree as command_line
+
+matplotlib.use("agg")  # no windows
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(fasttree.__path__, "fasttree.") if "__main__" not in module.name)
@@ -30,9 +34,11 @@ CONSOLES = [page for page in PAGES if blocks(page, "console")]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of its own that has the examples, so that what a page saves goes nowhere else."""
+    """A folder of its own that has the examples, so that what a page saves goes nowhere else; its figures are closed."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
+    yield
+    pyplot.close("all")
 
 
 @pytest.mark.parametrize("name", ["fasttree", *MODULES])
