@@ -99,6 +99,15 @@ def test_a_picture_is_not_for_a_terminal(model):
     assert "--format svg is not for a terminal: name a file by --output, or redirect it" in result.stderr
 
 
+def test_a_page_is_that_of_export_html(model, tmp_path):
+    data = EXAMPLES / "adult.test.csv.gz"
+    table = pl.read_csv(data).with_columns(pl.col(pl.Int64).cast(pl.Float64))  # as numbers are read for a model
+    run("show", model, data, "-o", tmp_path / "tree.html", "--title", "Income", "--max-depth", 4)
+    expected = fasttree.load(model).export_html(X=table.drop("income"), y=table["income"], title="Income", max_depth=4)
+    assert (tmp_path / "tree.html").read_text(encoding="utf-8") == expected
+    assert "--title is not for --format svg" in run("show", model, "-o", tmp_path / "tree.svg", "--title", "Income", code=2)
+
+
 def test_rows_of_a_table_become_charts(model, tmp_path):
     data = EXAMPLES / "adult.test.csv.gz"
     run("show", model, data, "--max-depth", 2, "-o", tmp_path / "tree.svg")

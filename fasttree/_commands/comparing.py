@@ -200,7 +200,8 @@ def compare(
         )
         return
     how = f", {cv} folds{f', {repeats} times' if repeats > 1 else ''} (seed {seed})" if folds else ", as they are"
-    click.echo(f"{word(asked.target)}: {task} on {counted(n_rows, 'row')} of {data}{how}\n")
+    spread = f"; mean {_plus()} standard deviation over the folds" if folds else ""
+    click.echo(f"{word(asked.target)}: {task} on {counted(n_rows, 'row')} of {data}{how}{spread}\n")
     called = _called(compared)
     _print_figures(compared, called)
     _print_differences(differences, called, by)
@@ -460,7 +461,11 @@ def _mean_in_words(name: str, values: Sequence[float] | None) -> str:
     digits = _digits(name, mean)
     if deviation is None or (name in SIZES and deviation == 0):
         return f"{mean:,.0f}" if name in SIZES else f"{mean:,.{digits}f}"
-    return f"{mean:,.{digits}f} {'±' if draws() else '+-'} {deviation:,.{digits}f}"
+    return f"{mean:,.{digits}f} {_plus()} {deviation:,.{digits}f}"
+
+
+def _plus() -> str:
+    return "±" if draws() else "+-"
 
 
 def _digits(name: str, size: float) -> int:

@@ -94,12 +94,16 @@ FORMATS = {
     "svg": Format(
         lambda model, options: model.export_svg(**options), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False
     ),
+    "html": Format(
+        lambda model, options: model.export_html(**options), (*SIZE, "title", "data"), (".html", ".htm"), is_text=False
+    ),
 }
 
 
 @click.command(
     epilog=examples(
         "fasttree train examples/adult.csv.gz --target income --output model.json",
+        "fasttree train examples/adult.csv.gz --target income --max-depth 6 --output small.json",
         "fasttree show model.json --max-depth 3",
         "fasttree show model.json --max-nodes 40 --shares --align",
         "fasttree show model.json --weights --missing | less",
@@ -108,6 +112,7 @@ FORMATS = {
         "fasttree show model.json --max-nodes 60 --format dot | dot -Tpdf -o model.pdf",
         "fasttree show model.json --max-nodes 60 --output model.svg",
         "fasttree show model.json examples/adult.test.csv.gz --format svg --max-depth 3 > charts.svg",
+        "fasttree show small.json examples/adult.test.csv.gz --output small.html",
         "fasttree show model.json --json",
     )
 )
@@ -131,6 +136,7 @@ FORMATS = {
 @click.option("--align", is_flag=True, default=None, help="text: answers below one another.")
 @click.option("--ascii", is_flag=True, default=None, help="text: with ASCII characters alone.")
 @click.option("--orientation", type=click.Choice(["down", "right"]), help="dot, svg: where branches go; default: what fits.")
+@click.option("--title", metavar="TEXT", help="html: of the page.")
 @click.option("--sort", type=click.Choice(list(SORT_KEYS)), help="rules, markdown: largest first; default: as in the tree.")
 @click.option("--min-support", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule was grown on.")
 @click.option("--min-precision", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule is right about.")
@@ -160,9 +166,11 @@ def show(
 ) -> None:
     """Show a saved tree, or list saved rules.
 
-    As text, as rules (a line for each leaf, a Markdown table, or an SQL expression that predicts), or as a picture
-    (dot: for Graphviz; svg: for browsers).  DATA is a
-    file as for `train`, with the target: an svg then has charts of its rows in the nodes.
+    As text; as rules: a line for each leaf, a Markdown table, or an SQL expression that predicts; as a picture: dot for Graphviz,
+    svg for browsers; or as html, a page that folds, searches and prunes the tree.
+
+    DATA is a file as for `train`, with the target.  An svg has charts of its rows in the nodes; on a page some of them can be
+    followed to their prediction, and all judge the pruned trees.
     """
     given = {name: value for name, value in options.items() if value is not None} | ({} if data is None else {"data": data})
     chosen = _choose_format(form, output)
