@@ -1,6 +1,6 @@
 "use strict";
 /* The page of one tree.  Read from top to bottom: the data becomes a tree; words and walks, which know no page; the state; what is
-   shown where; the drawing; the panels; events.  No name from the data is ever parsed as markup: text is set through textContent. */
+   shown where; the drawing; the panels; events.  No name in the data is ever parsed as markup: text is set through textContent. */
 
 // ---------------------------------------------------------------------------------------------------------------- the tree
 
@@ -20,7 +20,8 @@ function readTree(data) {
     parent: new Int32Array(n).fill(-1), depth: new Int32Array(n), firstChild: new Int32Array(n).fill(-1),
     feature: new Int32Array(n).fill(-1), kind: new Uint8Array(n), missing: new Int32Array(n).fill(STOP),
     gain: new Float64Array(n), threshold: new Float64Array(n).fill(NaN),
-    text: new Map(), soft: new Map(), table: new Map(), cuts: new Map(), surrogates: new Map(), collapsedAt: new Float64Array(n).fill(Infinity),
+    text: new Map(), soft: new Map(), table: new Map(), cuts: new Map(), surrogates: new Map(),
+    collapsedAt: new Float64Array(n).fill(Infinity), // the first subtree of the pruning sequence in which a node is a leaf
   };
   readTests(data, tree);
   if (data.surrogates) readSurrogates(data.surrogates, tree);
@@ -154,7 +155,7 @@ function firstPart([lower, upper], threshold, x) {
   return 0;
 }
 
-/** Where a node sends a sample: what decides ("soft", "value", "surrogate", "missing", "shares", "stop"), and parts of it to branches. */
+/** Where a node sends a sample: by what ("soft", "value", "surrogate", "missing", "shares", "stop"), and which part of it to which branch. */
 function decide(tree, v, sample) {
   const x = sample[tree.feature[v]];
   const soft = tree.soft.get(v);
@@ -243,7 +244,8 @@ function fixed(number, decimals) {
 
 /** As `fixed`; below 1, where targets may be tiny, significant digits count. */
 function meanText(number, decimals) {
-  return Math.abs(number) >= 1 || number === 0 ? fixed(number, decimals) : String(Number(number.toPrecision(Math.max(decimals, 1))));
+  if (Math.abs(number) >= 1 || number === 0) return fixed(number, decimals);
+  return String(Number(number.toPrecision(Math.max(decimals, 1))));
 }
 
 /** A share in percent: what is not all does not read as all, nor what is there as nothing. */
@@ -371,16 +373,16 @@ function supportText(tree, v) {
 
 // ------------------------------------------------------------------------------------------------------------------- rules
 
-/** What the path to a node asks of each feature: an interval, or codes, and whether a missing value fits. */
+/** What the path to a node asks of each feature: an interval, or codes, and whether a missing value fits: "yes", "part", "no", "only". */
 function requirements(tree, v) {
   const found = new Map();
   for (const node of pathTo(tree, v).slice(1)) {
-    const parent = tree.parent[node], feature = tree.feature[parent], b = branchOf(tree, node);
+    const parent = tree.parent[node], feature = tree.feature[parent];
     if (!found.has(feature)) {
-      const codes = tree.features[feature].categories?.map((_, i) => i + 1) ?? null;
-      found.set(feature, { low: -Infinity, high: Infinity, lowText: "", highText: "", codes, all: codes?.length ?? 0, missing: "yes" });
+      const codes = tree.features[feature].categories?.map((_, i) => i + 1);
+      found.set(feature, { low: -Infinity, high: Infinity, lowText: "", highText: "", codes, all: codes?.length, missing: "yes" });
     }
-    narrow(tree, parent, b, found.get(feature));
+    narrow(tree, parent, branchOf(tree, node), found.get(feature));
   }
   return found;
 }
@@ -390,12 +392,13 @@ function narrow(tree, v, b, need) {
     need.missing = "only";
     return;
   }
-  if (tree.missing[v] !== b && need.missing !== "only") need.missing = tree.missing[v] === SHARES && need.missing !== "no" ? "part" : "no";
+  if (tree.missing[v] !== b) need.missing = tree.missing[v] === SHARES && need.missing !== "no" ? "part" : "no";
   if (tree.kind[v] === KNOWN) return;
   const ends = endsOf(tree, v, b);
   if (need.codes) {
-    const fits = ends ? (code) => code > ends.low && code <= ends.high : (code) => knownBranch(tree, v, code) === b || tree.groups.get(tree.firstChild[v] + b)?.includes(tree.firstChild[v] + code - 1);
-    need.codes = need.codes.filter(fits);
+    const groups = tree.groups.get(tree.firstChild[v] + b) ?? [tree.firstChild[v] + b];
+    const goesThere = (code) => groups.includes(tree.firstChild[v] + knownBranch(tree, v, code));
+    need.codes = need.codes.filter(ends ? (code) => code > ends.low && code <= ends.high : goesThere);
     return;
   }
   if (ends.low > need.low) [need.low, need.lowText] = [ends.low, ends.lowText];
@@ -404,22 +407,18 @@ function narrow(tree, v, b, need) {
 
 /** The interval that a branch of a threshold or of cuts takes; null for tests by category. */
 function endsOf(tree, v, b) {
-  if (tree.kind[v] === THRESHOLD) {
-    const [place, text] = [tree.threshold[v], tree.text.get(v)];
-    return b === 0 ? { low: -Infinity, high: place, lowText: "", highText: text } : { low: place, high: Infinity, lowText: text, highText: "" };
-  }
-  if (tree.kind[v] !== INTERVALS) return null;
-  const { places, texts } = tree.cuts.get(v);
+  if (tree.kind[v] !== THRESHOLD && tree.kind[v] !== INTERVALS) return null;
+  const { places, texts } = tree.cuts.get(v) ?? { places: [tree.threshold[v]], texts: [tree.text.get(v)] };
   return { low: places[b - 1] ?? -Infinity, high: places[b] ?? Infinity, lowText: texts[b - 1] ?? "", highText: texts[b] ?? "" };
 }
 
 /** The conditions of a node's path, one per feature. */
 function ruleConditions(tree, v) {
   return Array.from(requirements(tree, v), ([feature, need]) => {
-    const name = tree.features[feature].name;
+    const { name } = tree.features[feature];
     if (need.missing === "only") return `${name} is missing`;
     const missing = { yes: " or missing", part: " or, in part, missing", no: "" }[need.missing];
-    if (need.codes) return need.codes.length < need.all ? `${name} ${setText({ maxCategories: Infinity }, categoryNames(tree, feature, need.codes))}${missing}` : missing ? "" : `${name} is known`;
+    if (need.codes?.length < need.all) return `${name} ${setText({ maxCategories: Infinity }, categoryNames(tree, feature, need.codes))}${missing}`;
     if (need.lowText && need.highText) return `${need.lowText} < ${name} <= ${need.highText}${missing}`;
     if (need.lowText) return `${name} > ${need.lowText}${missing}`;
     if (need.highText) return `${name} <= ${need.highText}${missing}`;
@@ -445,7 +444,8 @@ function sampleFor(tree, v) {
 /** The number of fewest digits in (low, high], near the middle. */
 function roundBetween(low, high) {
   if (low === -Infinity && high === Infinity) return 0;
-  const middle = low === -Infinity ? high - Math.abs(high) / 10 : high === Infinity ? low + (Math.abs(low) / 10 || 1) : low + (high - low) / 2;
+  const from = low === -Infinity ? high - Math.abs(high) / 5 : low;
+  const middle = high === Infinity ? low + (Math.abs(low) / 10 || 1) : from + (high - from) / 2;
   for (let digits = 1; digits < 17; digits++) {
     const round = Number(middle.toPrecision(digits));
     if (round > low && round <= high) return round;
@@ -532,6 +532,13 @@ const state = {
   matches: [], current: -1, // nodes that the search found, and which of them is looked at
   sample: null, visits: new Map(), // values that are followed, and the visits of nodes
 };
+
+// short forms, for the page's own tree
+const answerOf = (v) => answerTexts(tree, sharesOf(tree, v)).join(" | ");
+const testedBy = (v) => tree.features[tree.feature[v]].name;
+const supportOf = (v) => supportText(tree, v);
+const cameBy = (v) => `${conditionText(tree, v)}${takesMissing(tree, v) ? " or missing" : ""}`;
+const leavesText = (n) => count(n, "leaf", "leaves");
 
 function isLeaf(v) {
   return !tree.branches[v] || tree.collapsedAt[v] <= state.step;
@@ -624,13 +631,12 @@ let faces = new Map(); // what boxes say, until the pruning changes
 function faceOf(v) {
   if (faces.has(v)) return faces.get(v);
   const leaf = isLeaf(v);
-  const answer = answerTexts(tree, sharesOf(tree, v)).join(" | ");
   const number = `#${v}`;
   const aside = textLength(number, NUMBER_FONT) + 10;
   const most = MOST_BOX - 2 * PAD;
-  const name = clip(leaf ? answer : tree.features[tree.feature[v]].name, most - aside, NAME_FONT);
-  const support = `${supportText(tree, v)}${tree.isRegression ? (tree.weight === tree.samples ? " samples" : " in weight") : ""}`;
-  const lesser = clip(leaf ? support : `${answer} · ${supportText(tree, v)}`, most, TEXT_FONT);
+  const name = clip(leaf ? answerOf(v) : testedBy(v), most - aside, NAME_FONT);
+  const support = `${supportOf(v)}${tree.isRegression ? (tree.weight === tree.samples ? " samples" : " in weight") : ""}`;
+  const lesser = clip(leaf ? support : `${answerOf(v)} · ${supportOf(v)}`, most, TEXT_FONT);
   const parent = tree.parent[v];
   const condition = parent < 0 ? "" : clip(branchText(tree, parent, branchOf(tree, v)), MOST_CONDITION, TEXT_FONT);
   const needed = Math.max(textLength(name, NAME_FONT) + aside, textLength(lesser, TEXT_FONT)) + 2 * PAD;
@@ -730,7 +736,8 @@ function inSight(everything) {
   if (seen.length > FAR) return { nodes: [state.selected], edges: [], isFar: true };
   const crossing = children.filter((v) => {
     const a = place.get(v), b = place.get(tree.parent[v]);
-    return Math.min(a.x, b.x) < right && Math.max(a.x, b.x) + MOST_BOX > left && Math.min(a.y, b.y) < bottom && Math.max(a.y, b.y) + BOX_HEIGHT > top;
+    if (Math.min(a.x, b.x) >= right || Math.max(a.x, b.x) + MOST_BOX <= left) return false;
+    return Math.min(a.y, b.y) < bottom && Math.max(a.y, b.y) + BOX_HEIGHT > top;
   });
   const isSeen = new Set(seen).add(state.selected); // what has the focus stays
   return { nodes: order.filter((v) => isSeen.has(v)), edges: crossing, isFar: false, upright };
@@ -789,11 +796,15 @@ function describe(node, v, face, isOpen, visit) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
 }
 
+/** A condition as it is said. */
+function spoken(condition) {
+  return condition.replace(/^(\S+) < (.*) ≤ /, "$2 above $1 and at most ").replace(" ≤ ", " at most ").replace(/^(.*) > /, "$1 above ");
+}
+
 function labelOf(v, face, isOpen, visit) {
-  const support = supportText(tree, v);
-  const answer = answerTexts(tree, sharesOf(tree, v)).join(", ");
-  const parts = [`${conditionText(tree, v).replace("≤", "at most").replace(/^(.*) > /, "$1 above ")}${takesMissing(tree, v) ? ", or missing" : ""}`];
-  parts.push(face.leaf ? `leaf, ${answer}, ${support}` : `tests ${tree.features[tree.feature[v]].name}; answer here ${answer}, ${support}`);
+  const outcome = `${answerOf(v)}, ${supportOf(v)}`;
+  const parts = [`${spoken(conditionText(tree, v))}${takesMissing(tree, v) ? ", or missing" : ""}`];
+  parts.push(face.leaf ? `leaf, ${outcome}` : `tests ${testedBy(v)}; answer here ${outcome}`);
   if (!face.leaf && !isOpen) parts.push(`${count(remains.nodes[v], "node")} below`);
   if (visit) parts.push(visit.part < 1 ? `on the path, ${percent(visit.part)} of the sample` : "on the path");
   if (state.matchSet?.has(v)) parts.push("found");
@@ -806,8 +817,8 @@ function boxParts(v, face, isOpen, visit) {
   const box = { width, height: BOX_HEIGHT, rx: round };
   const colour = colourOf(v);
   const parts = [
-    make("title", {}, `${conditionText(tree, v)}${takesMissing(tree, v) ? " or missing" : ""}\n${face.leaf ? "" : `tests ${tree.features[tree.feature[v]].name}\n`}${answerTexts(tree, sharesOf(tree, v)).join(" | ")} (${supportText(tree, v)})`),
-    make("rect", { class: "halo", x: -5, y: -5, width: width + 10, height: BOX_HEIGHT + 10, rx: round + 5 }),
+    make("title", {}, [cameBy(v), ...(face.leaf ? [] : [`tests ${testedBy(v)}`]), `${answerOf(v)} (${supportOf(v)})`].join("\n")),
+    make("rect", { class: "halo", x: -4, y: -4, width: width + 8, height: BOX_HEIGHT + 8, rx: round + 4 }),
     make("rect", { class: "ring", x: -1, y: -1, width: width + 2, height: BOX_HEIGHT + 2, rx: round + 1 }),
     make("rect", { class: "box", ...box }),
     make("rect", { class: "tint", ...box, fill: colour, "fill-opacity": (0.06 + 0.36 * certaintyOf(v)).toFixed(3) }),
@@ -824,13 +835,14 @@ function boxParts(v, face, isOpen, visit) {
 
 function conditionParts(v, face) {
   if (!face.condition) return [];
-  const aside = edgeWidth(v) / 2 + 5;
   const spot = sheet.upright
-    ? { class: "condition centred", x: face.width / 2, y: -8 }
-    : { class: "condition end", x: -6, y: BOX_HEIGHT / 2 - aside };
+    ? { class: "condition centred", x: face.width / 2, y: -9 }
+    : { class: "condition end", x: -6, y: BOX_HEIGHT / 2 - edgeWidth(v) / 2 - 5 };
   const text = make("text", spot, face.condition);
   if (takesMissing(tree, v)) text.append(make("tspan", { class: "sign", dx: 5 }, "∅"));
-  return [text];
+  if (!sheet.upright) return [text];
+  const room = face.conditionWidth + 6; // where the branch is not seen
+  return [make("rect", { class: "plate", x: (face.width - room) / 2, y: -21, width: room, height: 15, rx: 4 }), text];
 }
 
 /** A bar per target: the shares of its classes; of a mean, where it lies among all. */
@@ -861,7 +873,9 @@ function barParts(shares, target, length, y) {
     parts.push(make("rect", { x: x.toFixed(1), y, width: (share * length).toFixed(1), height: BAR, fill: colours[c] }));
     x += share * length;
   });
-  if (rest * length >= 1) parts.push(make("rect", { class: "rest", x: x.toFixed(1), y, width: (rest * length).toFixed(1), height: BAR }));
+  if (rest * length >= 1) {
+    parts.push(make("rect", { class: "rest", x: x.toFixed(1), y, width: (rest * length).toFixed(1), height: BAR }));
+  }
   return parts;
 }
 
@@ -960,11 +974,12 @@ function zoomBy(factor, x = stage.clientWidth / 2, y = stage.clientHeight / 2, o
   applyView(options);
 }
 
-/** The part of the stage that its buttons leave: they stand on the left of a wide one, on top of a narrow one. */
+/** The part of the stage that the legend and the buttons leave; these stand on the left of a wide one, on top of a narrow one. */
 function freeStage() {
   const isWide = stage.clientWidth > 600;
-  const left = MARGIN + (isWide ? 40 : -12), top = MARGIN + (isWide ? 0 : 34);
-  return { left, top, width: stage.clientWidth - left - (isWide ? MARGIN : 16), height: stage.clientHeight - top - MARGIN };
+  const left = isWide ? MARGIN + 40 : 16, top = isWide ? MARGIN : MARGIN + 34;
+  const below = $("legend").offsetHeight + 20;
+  return { left, top, width: stage.clientWidth - left - (isWide ? MARGIN : 16), height: stage.clientHeight - top - below };
 }
 
 function fittingZoom({ left, top, right, bottom }) {
@@ -977,7 +992,9 @@ function fit(options = { glide: true }) {
   const { left, top, right, bottom } = sheet.bounds;
   const free = freeStage();
   const zoom = Math.max(fittingZoom(sheet.bounds), LEAST_ZOOM);
-  Object.assign(view, { zoom, x: free.left + free.width / 2 - zoom * (left + right) / 2, y: free.top + free.height / 2 - zoom * (top + bottom) / 2 });
+  view.zoom = zoom;
+  view.x = free.left + free.width / 2 - zoom * (left + right) / 2;
+  view.y = free.top + free.height / 2 - zoom * (top + bottom) / 2;
   applyView(options);
 }
 
@@ -996,23 +1013,31 @@ function home(options = { glide: true }) {
   return applyView(options);
 }
 
+/** The bounds of some boxes with their conditions. */
+function boundsOf(nodes) {
+  const boxes = nodes.map((v) => ({ ...sheet.place.get(v), ...faceOf(v) }));
+  const before = (box) => (sheet.upright ? Math.max(box.conditionWidth - box.width, 0) / 2 : box.conditionWidth + 8);
+  return {
+    left: Math.min(...boxes.map((box) => box.x - before(box))), right: Math.max(...boxes.map((box) => box.x + box.width + 12)),
+    top: Math.min(...boxes.map((box) => box.y)) - 20, bottom: Math.max(...boxes.map((box) => box.y)) + BOX_HEIGHT + 12,
+  };
+}
+
 /** Move as little as need be, so that these nodes, and at least the first of them, are in sight. */
 function reveal(nodes, options = { glide: true }) {
+  const free = freeStage();
   if (view.zoom < READABLE / 2) view.zoom = READABLE;
-  for (const some of [nodes, nodes.slice(0, 1)]) {
-    const boxes = some.map((v) => ({ ...sheet.place.get(v), ...faceOf(v) }));
-    const least = (key) => Math.min(...boxes.map((box) => box[key]));
-    const before = sheet.upright ? 0 : Math.min(boxes[0].conditionWidth + 10, 200);
-    view.x = moved(view.x, least("x") - before, Math.max(...boxes.map((box) => box.x + box.width + 30)), stage.clientWidth, 56);
-    view.y = moved(view.y, least("y") - 20, Math.max(...boxes.map((box) => box.y + BOX_HEIGHT + 10)), stage.clientHeight, 16);
+  for (const { left, top, right, bottom } of [boundsOf(nodes), boundsOf(nodes.slice(0, 1))]) {
+    view.x = moved(view.x, left * view.zoom, right * view.zoom, free.left, free.width);
+    view.y = moved(view.y, top * view.zoom, bottom * view.zoom, free.top, free.height);
   }
   applyView(options);
 }
 
-function moved(offset, low, high, room, margin) {
-  const start = low * view.zoom + offset, stop = high * view.zoom + offset;
-  if (start < margin) return offset + margin - start;
-  return stop > room - 16 ? offset - Math.min(stop - room + 16, start - margin) : offset;
+/** The offset that brings a stretch into the room from `start` on: its beginning, if it is too long. */
+function moved(offset, low, high, start, room) {
+  if (low + offset < start) return start - low;
+  return high + offset > start + room ? Math.max(start + room - high, start - low) : offset;
 }
 
 /** Change what is in sight while a node stays where it is on the screen. */
@@ -1095,6 +1120,14 @@ function el(name, attributes = {}, ...children) {
   return element;
 }
 
+function note(text) {
+  return el("p", { class: "note" }, text);
+}
+
+function terms(pairs) {
+  return pairs.flatMap(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]);
+}
+
 function button(text, act, attributes = {}) {
   return el("button", { type: "button", click: act, ...attributes }, text);
 }
@@ -1116,11 +1149,11 @@ function goTo(v) {
 function showNode() {
   const v = state.selected;
   const leaf = isLeaf(v);
-  const name = leaf ? "" : tree.features[tree.feature[v]].name;
+  const name = leaf ? "" : testedBy(v);
   $("panel-node").replaceChildren(
     el("h2", {}, leaf ? `Node ${v}: ${tree.branches[v] ? "pruned to a leaf" : "a leaf"}` : `Node ${v}: ${name}`),
     answerLine(sharesOf(tree, v), leaf ? "Answers " : "Would answer "),
-    tree.groups.has(v) ? el("p", { class: "note" }, `No training sample has one of these ${tree.groups.get(v).length} categories: the node above decides.`) : "",
+    tree.groups.has(v) ? note(`No training sample had one of these ${tree.groups.get(v).length} categories.`) : "",
     nodeButtons(v, leaf),
     ...shareTables(sharesOf(tree, v), (c) => tree.value[v * tree.k + c]),
     el("h3", {}, "Figures"), figures(v, leaf),
@@ -1150,50 +1183,52 @@ function nodeButtons(v, leaf) {
 
 const MOST_CLASSES = 12;
 
-/** A table per target: share and weight of its classes. */
+/** A table per target: share and weight of its classes, the largest first. */
 function shareTables(shares, weightOf = null) {
   if (tree.isRegression) return [];
+  const right = (text) => el("th", { scope: "col", class: "right" }, text);
   return tree.columns.map((width, target) => {
     const { classes, colours } = tree.targets[target];
-    const present = classes.map((_, c) => c).filter((c) => shares[tree.starts[target] + c] > 0);
-    present.sort((a, b) => shares[tree.starts[target] + b] - shares[tree.starts[target] + a]);
-    const rows = present.slice(0, MOST_CLASSES).map((c) => shareRow(classes[c], colours[c], shares[tree.starts[target] + c], weightOf?.(tree.starts[target] + c)));
-    const head = el("tr", {}, el("th", { scope: "col" }, tree.columns.length > 1 ? `Target ${target + 1}` : "Class"),
-      el("th", {}, el("span", { class: "unseen" }, "Bar")), el("th", { scope: "col", class: "right" }, "Share"), weightOf ? el("th", { scope: "col", class: "right" }, "Weight") : "");
+    const start = tree.starts[target];
+    const present = classes.map((_, c) => c).filter((c) => shares[start + c] > 0);
+    present.sort((a, b) => shares[start + b] - shares[start + a]);
+    const rows = present.slice(0, MOST_CLASSES).map((c) => shareRow(classes[c], colours[c], shares[start + c], weightOf?.(start + c)));
     const more = present.length - MOST_CLASSES;
     if (more > 0) rows.push(el("tr", {}, el("td", { class: "note", colspan: 4 }, `and ${more} more`)));
-    const table = el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows));
-    table.style.marginTop = "12px";
-    return table;
+    const head = el("tr", {}, el("th", { scope: "col" }, tree.columns.length > 1 ? `Target ${target + 1}` : "Class"),
+      el("th", {}, el("span", { class: "unseen" }, "Bar")), right("Share"), weightOf ? right("Weight") : "");
+    return el("table", { class: "shares" }, el("thead", {}, head), el("tbody", {}, ...rows));
   });
 }
 
 function shareRow(name, colour, share, weight) {
   const meter = make("svg", { "aria-hidden": true });
-  meter.append(make("rect", { class: "track", width: "100%", height: 8, rx: 2 }), make("rect", { width: `${100 * share}%`, height: 8, rx: 2, fill: colour }));
-  const cells = [el("td", {}, swatch(colour), name), el("td", { class: "meter" }, meter), el("td", { class: "right" }, percent(share))];
-  if (weight !== undefined) cells.push(el("td", { class: "right" }, fixed(weight, tree.decimals)));
-  return el("tr", {}, ...cells);
+  const bar = { height: 8, rx: 2 };
+  meter.append(make("rect", { class: "track", width: "100%", ...bar }), make("rect", { width: `${100 * share}%`, fill: colour, ...bar }));
+  const right = (text) => el("td", { class: "right" }, text);
+  return el("tr", {}, el("td", {}, swatch(colour), name), el("td", { class: "meter" }, meter), right(percent(share)),
+    weight === undefined ? "" : right(fixed(weight, tree.decimals)));
 }
 
 function figures(v, leaf) {
   const list = [["Samples", tree.samples[v].toLocaleString("en")]];
   if (tree.weight !== tree.samples) list.push(["Weight", weightText(tree, v)]);
   list.push(["Share of all", percent(tree.weight[v] / tree.weight[0])], ["Impurity", fixed(tree.impurity[v], 4)]);
-  if (!leaf) list.push(["Gain of the test", fixed(tree.gain[v], 4)], ["Below", `${count(remains.nodes[v], "node")}, ${count(remains.leaves[v], "leaf", "leaves")}`]);
+  if (!leaf) list.push(["Gain of the test", fixed(tree.gain[v], 4)]);
+  if (!leaf) list.push(["Below", `${count(remains.nodes[v], "node")}, ${leavesText(remains.leaves[v])}`]);
   if (tree.loss) {
     const shares = sharesOf(tree, v);
     list.push(["Expected cost", fixed(expectedLoss(tree, Array.from(shares), bestClass(tree, shares)), 4)]);
   }
   list.push(["Depth", String(tree.depth[v])]);
-  return el("dl", { class: "figures" }, ...list.flatMap(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]));
+  return el("dl", { class: "figures" }, ...terms(list));
 }
 
 function pathList(v) {
   const path = pathTo(tree, v).slice(1);
-  if (!path.length) return el("p", { class: "note" }, "All samples start here.");
-  return el("ol", { class: "steps" }, ...path.map((node) => el("li", {},
-    button(`${conditionText(tree, node)}${takesMissing(tree, node) ? " or missing" : ""}`, () => goTo(tree.parent[node]), { class: "link", title: `Go to node ${tree.parent[node]}, which asks this` }))));
+  if (!path.length) return note("All samples start here.");
+  const link = (node) => button(cameBy(node), () => goTo(tree.parent[node]), { class: "link", title: `asked at node ${tree.parent[node]}` });
+  return el("ol", { class: "steps" }, ...path.map((node) => el("li", {}, link(node))));
 }
 
 function ruleBlock(v) {
@@ -1221,13 +1256,14 @@ async function copyText(text) {
 
 function missingBlock(v) {
   if (tree.kind[v] === KNOWN) return [];
-  const feature = tree.features[tree.feature[v]].name;
+  const feature = testedBy(v);
   const surrogates = tree.surrogates.get(v) ?? [];
   const parts = [el("h3", {}, "Missing values")];
   if (surrogates.length) {
-    parts.push(el("p", {}, `Where ${feature} is missing, the first of these that knows decides for “${branchText(tree, v, 0, feature)}”:`));
-    parts.push(el("ol", { class: "steps" }, ...surrogates.map((surrogate) => el("li", {},
-      surrogateText(tree, surrogate, 0), el("span", { class: "note" }, ` (agreement ${fixed(surrogate.agreement, 3)}, adjusted ${fixed(surrogate.adjusted, 3)})`)))));
+    const asked = branchText(tree, v, 0, feature);
+    parts.push(el("p", {}, `Where ${feature} is missing, the first of these that knows decides for “${asked}”:`));
+    parts.push(el("ol", { class: "steps" }, ...surrogates.map((surrogate) => el("li", {}, surrogateText(tree, surrogate, 0),
+      el("span", { class: "note" }, ` (agreement ${fixed(surrogate.agreement, 3)}, adjusted ${fixed(surrogate.adjusted, 3)})`)))));
   }
   parts.push(el("p", { class: surrogates.length ? "note" : "" }, missingText(tree, v)));
   return parts;
@@ -1235,7 +1271,8 @@ function missingBlock(v) {
 
 // --------------------------------------------------------------------------------------------------------- panels: the sample
 
-const usedFeatures = [...new Set([...tree.feature, ...[...tree.surrogates.values()].flat().map((surrogate) => surrogate.feature)])].filter((feature) => feature >= 0);
+const surrogateFeatures = [...tree.surrogates.values()].flat().map((surrogate) => surrogate.feature);
+const usedFeatures = [...new Set([...tree.feature, ...surrogateFeatures])].filter((feature) => feature >= 0);
 const fields = new Map(); // the control of each feature that the tree looks at
 let row = -1; // of the samples that came with the page, which is followed
 
@@ -1247,7 +1284,7 @@ function buildSample() {
   }
   const grid = el("div", { class: "fields" });
   usedFeatures.forEach((feature, i) => {
-    const control = tree.features[feature].categories ? selectFor(feature) : el("input", { type: "number", step: "any", placeholder: "missing", inputmode: "decimal" });
+    const control = tree.features[feature].categories ? selectFor(feature) : el("input", { type: "number", step: "any", placeholder: "missing" });
     control.id = `field-${i}`;
     control.addEventListener("input", () => {
       row = -1;
@@ -1256,13 +1293,13 @@ function buildSample() {
     fields.set(feature, control);
     grid.append(el("label", { for: control.id }, tree.features[feature].name), control);
   });
-  const asked = tree.features.length - usedFeatures.length;
+  const unused = tree.features.length - usedFeatures.length;
   panel.append(
     el("h2", {}, "Follow a sample"),
     tree.rows ? rowChooser() : "",
     el("div", { id: "result" }),
     el("h3", {}, "Values"), grid,
-    el("p", { class: "note last" }, `An empty field is a missing value.${asked ? ` The tree never looks at ${count(asked, "other feature")}.` : ""}`),
+    el("p", { class: "note last" }, "An empty field is a missing value.", unused ? ` The tree never looks at ${count(unused, "other feature")}.` : ""),
     el("div", { class: "buttons" }, button("Stop following", stopFollowing, { id: "stop" })),
     el("div", { id: "way" }),
   );
@@ -1272,16 +1309,23 @@ function buildSample() {
 
 function selectFor(feature) {
   const options = tree.features[feature].categories.map((category, i) => el("option", { value: i + 1 }, category));
-  return el("select", {}, el("option", { value: "" }, "(missing)"), ...options, el("option", { value: "other" }, "(one not seen in training)"));
+  const missing = el("option", { value: "" }, "(missing)"), other = el("option", { value: "other" }, "(not seen in training)");
+  return el("select", {}, missing, ...options, other);
 }
 
 function rowChooser() {
   const { rows } = tree;
   const options = rows.row.map((number, i) => el("option", { value: i }, `row ${number}${rows.truth ? `: ${rows.truth[i]}` : ""}`));
-  const chooser = el("select", { id: "row", "aria-label": "Row of the data" }, el("option", { value: -1 }, rows.row.length < rows.of ? `one of ${rows.row.length} of ${rows.of.toLocaleString("en")} rows …` : "a row of the data …"), ...options);
+  const some = rows.row.length < rows.of ? ` (${rows.row.length} of ${rows.of.toLocaleString("en")})` : "";
+  const chooser = el("select", { id: "row", "aria-label": "Row of the data" }, el("option", { value: -1 }, `row …${some}`), ...options);
   chooser.addEventListener("change", () => followRow(Number(chooser.value)));
   const turn = (by) => () => followRow((row + by + rows.row.length + Number(row < 0 && by < 0)) % rows.row.length);
-  return el("div", { class: "rows" }, button("‹", turn(-1), { "aria-label": "Row before" }), chooser, button("›", turn(1), { "aria-label": "Next row" }));
+  return beside("Row before", turn(-1), chooser, "Next row", turn(1));
+}
+
+/** A control between buttons to the one before and the next. */
+function beside(before, back, control, after, on) {
+  return el("div", { class: "stepper" }, button("‹", back, { "aria-label": before }), control, button("›", on, { "aria-label": after }));
 }
 
 function readFields() {
@@ -1341,9 +1385,16 @@ function follow(sample) {
   const most = visits.reduce((a, b) => (ends(b) && (!ends(a) || b.part > a.part) ? b : a));
   openTo(visits.filter((visit) => visit.part > 0.02 || visit === most).slice(0, 200).map((visit) => visit.node));
   redraw();
-  reveal([tree.standIn[most.node]]);
+  showWay(most.node);
   showResult(visits);
   showNode();
+}
+
+/** Bring the path to a node into sight, from further away if it can still be read from there. */
+function showWay(v) {
+  const way = pathTo(tree, tree.standIn[v]).reverse();
+  view.zoom = Math.min(view.zoom, Math.max(fittingZoom(boundsOf(way)), READABLE * 0.8));
+  reveal(way);
 }
 
 function ends(visit) {
@@ -1355,12 +1406,12 @@ function showResult(visits = []) {
   if ($("row")) $("row").value = row;
   $("stop").disabled = !isFollowing;
   for (const [feature, control] of fields) {
-    const isAsked = visits.some(({ node, decision }) => decision && (tree.feature[node] === feature || decision.surrogate?.feature === feature));
+    const isAsked = visits.some(({ node, decision }) => decision && [tree.feature[node], decision.surrogate?.feature].includes(feature));
     $("panel-sample").querySelector(`label[for="${control.id}"]`).classList.toggle("asked", isAsked);
   }
   if (!isFollowing) {
     $("way").replaceChildren();
-    $("result").replaceChildren(el("p", { class: "note" }, "Change a value, or choose a row: its way is marked in the tree."),
+    $("result").replaceChildren(note("Change a value, or choose a row: its way is marked in the tree."),
       el("div", { class: "buttons" }, button("Follow these values", () => follow(readFields()), { class: "main-action" })));
     return;
   }
@@ -1369,13 +1420,13 @@ function showResult(visits = []) {
   const line = answerLine(shares, "Predicts ");
   $("result").replaceChildren(...[
     line,
-    nEnds > 1 ? el("p", { class: "note" }, `The sample goes several ways: ${nEnds} ends each have a part of it.`) : "",
+    nEnds > 1 ? note(`The sample goes several ways: ${nEnds} ends each have a part of it.`) : "",
     truthLine(shares),
     ...shareTables(shares),
   ].filter(Boolean));
   $("way").replaceChildren(...[
     el("h3", {}, "Path"), el("ol", { class: "steps" }, ...visits.slice(0, 60).map(stepLine)),
-    visits.length > 60 ? el("p", { class: "note" }, `and ${visits.length - 60} more nodes`) : "",
+    visits.length > 60 ? note(`and ${visits.length - 60} more nodes`) : "",
   ].filter(Boolean));
   say(`${line.textContent}. ${visits.filter((visit) => !ends(visit)).slice(0, 12).map(stepText).join("; ")}`);
 }
@@ -1383,34 +1434,35 @@ function showResult(visits = []) {
 function truthLine(shares) {
   const truth = row >= 0 ? tree.rows.truth?.[row] : undefined;
   if (truth === undefined) return "";
-  if (tree.isRegression) return el("p", { class: "note" }, `The data say ${meanText(truth, tree.decimals)}: off by ${meanText(Math.abs(truth - shares[0]), tree.decimals)}.`);
-  return el("p", { class: "note" }, `The data say ${truth}: ${answerTexts(tree, shares)[0] === truth ? "right" : "wrong"}.`);
+  if (!tree.isRegression) return note(`The data say ${truth}: ${answerTexts(tree, shares)[0] === truth ? "right" : "wrong"}.`);
+  return note(`The data say ${meanText(truth, tree.decimals)}: off by ${meanText(Math.abs(truth - shares[0]), tree.decimals)}.`);
 }
 
 function stepLine(visit) {
   const { node } = visit;
   const part = visit.part < 1 ? `${percent(visit.part)}: ` : "";
-  return el("li", {}, part, ends(visit) && isLeaf(node) ? `ends at a leaf, ${answerTexts(tree, sharesOf(tree, node)).join(" | ")} (` : `${stepText(visit)} (`,
-    button(`node ${node}`, () => goTo(node), { class: "link" }), ")");
+  const text = visit.decision ? stepText(visit) : `ends at a leaf, ${answerOf(node)}`;
+  return el("li", {}, `${part}${text} (`, button(`node ${node}`, () => goTo(node), { class: "link" }), ")");
 }
 
 /** What is asked at a node, and what the answer leads to. */
 function stepText({ node, decision }) {
   const feature = tree.feature[node];
-  const name = tree.features[feature].name;
+  const { name, categories } = tree.features[feature];
   const x = state.sample[feature];
-  const branch = (b) => branchText(tree, node, b, name);
-  const value = tree.features[feature].categories ? tree.features[feature].categories[x - 1] : x;
+  const value = categories ? categories[x - 1] : x;
   const lost = Number.isNaN(x) ? `${name} is missing` : `${name} is ${value}, which the test does not know`;
+  const way = decision.parts.length ? branchText(tree, node, decision.parts[0][0], name) : "";
+  const ways = decision.parts.map(([b, share]) => `${percent(share)} ${branchText(tree, node, b)}`).join(", ");
   switch (decision.by) {
     case "value": {
-      const way = branchText(tree, node, decision.parts[0][0]);
-      return Number.isNaN(x) ? `${name} is missing` : `${name} is ${value}${way.startsWith("= ") ? "" : `: ${way}`}`;
+      const condition = branchText(tree, node, decision.parts[0][0]);
+      return Number.isNaN(x) ? `${name} is missing` : `${name} is ${value}${condition.startsWith("= ") ? "" : `: ${condition}`}`;
     }
-    case "soft": return `${name} is ${value}, near the threshold: ${decision.parts.map(([b, share]) => `${percent(share)} ${branch(b)}`).join(", ")}`;
-    case "surrogate": return `${lost}, but ${surrogateText(tree, decision.surrogate, decision.parts[0][0])}: as ${branch(decision.parts[0][0])}`;
-    case "missing": return branch(decision.parts[0][0]).endsWith(" is missing") ? lost : `${lost}: as ${branch(decision.parts[0][0])}`;
-    case "shares": return `${lost}: ${decision.parts.map(([b, share]) => `${percent(share)} ${branchText(tree, node, b)}`).join(", ")}`;
+    case "soft": return `${name} is ${value}, near the threshold: ${ways}`;
+    case "surrogate": return `${lost}, but ${surrogateText(tree, decision.surrogate, decision.parts[0][0])}: as ${way}`;
+    case "missing": return way.endsWith(" is missing") ? lost : `${lost}: as ${way}`;
+    case "shares": return `${lost}: ${ways}`;
     default: return `${lost}: it stops here`;
   }
 }
@@ -1431,18 +1483,19 @@ function buildPruning() {
     panel.append(el("p", {}, "There is nothing to prune."));
     return;
   }
-  const slider = el("input", { type: "range", id: "slider", min: 0, max: LAST, value: 0, "aria-label": "Subtree, from the whole tree to its root" });
+  const slider = el("input", { type: "range", id: "slider", min: 0, max: LAST, value: 0, "aria-label": "Pruning" });
   slider.addEventListener("input", () => prune(Number(slider.value)));
   const least = subtrees.given && subtrees.given.lastIndexOf(Math.min(...subtrees.given));
   panel.append(
-    el("p", { class: "note" }, "To the right, the tree gives up the tests that gain least for the leaves they cost."),
-    el("div", { class: "stepper" }, button("‹", () => prune(Math.max(state.step - 1, 0)), { "aria-label": "One subtree larger" }), slider, button("›", () => prune(Math.min(state.step + 1, LAST)), { "aria-label": "One subtree smaller" })),
+    note("To the right, the tree gives up the tests that gain least for the leaves they cost."),
+    beside("One subtree larger", () => prune(Math.max(state.step - 1, 0)), slider, "One subtree smaller", () => prune(Math.min(state.step + 1, LAST))),
     el("p", { class: "answer", id: "pruned" }),
     el("dl", { class: "figures", id: "pruned-figures" }),
     chart(),
     el("p", { class: "note" }, el("span", { class: "key" }), `${subtrees.errorName} in training`),
     subtrees.given ? el("p", { class: "note" }, el("span", { class: "key given" }), `${subtrees.errorName} on the samples given`) : "",
-    el("div", { class: "buttons" }, button("Whole tree", () => prune(0)), subtrees.given ? button(`Least error (${count(subtrees.leaves[least], "leaf", "leaves")})`, () => prune(least)) : ""),
+    el("div", { class: "buttons" }, button("Whole tree", () => prune(0)),
+      subtrees.given ? button(`Least error (${leavesText(subtrees.leaves[least])})`, () => prune(least)) : ""),
   );
   showPruned();
 }
@@ -1471,19 +1524,19 @@ function toggleAll(opens) {
 }
 
 function showPruned() {
-  const step = state.step;
-  const leaves = count(subtrees.leaves[step], "leaf", "leaves");
+  const { step } = state;
+  const { alpha, leaves, error, given, errorName } = subtrees;
+  const list = [["Training", `${errorName} ${errorText(error[step])}`]];
+  if (given) list.push(["Samples given", `${errorName} ${errorText(given[step])}`]);
   $("slider").value = step;
-  $("slider").setAttribute("aria-valuetext", `${leaves}, ${subtrees.errorName} in training ${errorText(subtrees.error[step])}${subtrees.given ? `, on the samples given ${errorText(subtrees.given[step])}` : ""}`);
-  $("pruned").replaceChildren(el("strong", {}, leaves), step ? ` of ${subtrees.leaves[0].toLocaleString("en")}` : ", the whole tree");
-  const list = [["alpha", `${subtrees.alpha[step].toPrecision(3)}${step < LAST ? ` to ${subtrees.alpha[step + 1].toPrecision(3)}` : " and more"}`], ["Training", `${subtrees.errorName} ${errorText(subtrees.error[step])}`]];
-  if (subtrees.given) list.push(["Samples given", `${subtrees.errorName} ${errorText(subtrees.given[step])}`]);
-  list.push(["Subtree", `${step + 1} of ${LAST + 1}`]);
-  $("pruned-figures").replaceChildren(...list.flatMap(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]));
-  const x = chartX(subtrees.leaves[step]);
+  $("slider").setAttribute("aria-valuetext", [leavesText(leaves[step]), ...list.map((pair) => pair.join(": "))].join(", "));
+  $("pruned").replaceChildren(el("strong", {}, leavesText(leaves[step])), step ? ` of ${leaves[0].toLocaleString("en")}` : ", the whole tree");
+  const until = step < LAST ? `to ${alpha[step + 1].toPrecision(3)}` : "and more";
+  $("pruned-figures").replaceChildren(...terms([["alpha", `${alpha[step].toPrecision(3)} ${until}`], ...list, ["Subtree", `${step + 1} of ${LAST + 1}`]]));
+  const x = chartX(leaves[step]);
   $("here").setAttribute("d", `M${x} 8V140`);
   $("dot").setAttribute("cx", x);
-  $("dot").setAttribute("cy", chartY((subtrees.given ?? subtrees.error)[step]));
+  $("dot").setAttribute("cy", chartY((given ?? error)[step]));
 }
 
 const CHART = { left: 44, right: 320, top: 8, bottom: 140 };
@@ -1498,11 +1551,13 @@ function chartY(error) {
 }
 
 function chart() {
-  const line = (errors) => errors.map((error, i) => `${i ? "L" : "M"}${chartX(subtrees.leaves[i]).toFixed(1)} ${chartY(error).toFixed(1)}`).join("");
-  const drawing = make("svg", { class: "chart", viewBox: "0 0 328 170", role: "img", "aria-label": `${subtrees.errorName} against the number of leaves` });
+  const point = (error, i) => `${chartX(subtrees.leaves[i]).toFixed(1)} ${chartY(error).toFixed(1)}`;
+  const curve = (kind, errors) => make("path", { class: kind, d: `M${errors.map(point).join("L")}` });
+  const name = `${subtrees.errorName} against the number of leaves`;
+  const drawing = make("svg", { class: "chart", viewBox: "0 0 328 170", role: "img", "aria-label": name });
   const { left, right, top, bottom } = CHART;
-  drawing.append(make("path", { class: "axis", d: `M${left} ${top}V${bottom}H${right}` }), make("path", { class: "training", d: line(subtrees.error) }));
-  if (subtrees.given) drawing.append(make("path", { class: "given", d: line(subtrees.given) }));
+  drawing.append(make("path", { class: "axis", d: `M${left} ${top}V${bottom}H${right}` }), curve("training", subtrees.error));
+  if (subtrees.given) drawing.append(curve("given", subtrees.given));
   const label = (x, y, anchor, text) => drawing.append(make("text", { x, y, "text-anchor": anchor }, text));
   label(left - 5, top + 8, "end", errorText(mostError));
   label(left - 5, bottom, "end", "0");
@@ -1526,17 +1581,20 @@ function leafMarks() {
 let index = null; // what is looked through, in lower case, made when it is first needed
 
 function buildIndex() {
-  index = Array.from({ length: tree.n }, (_, v) => ({ feature: "", categories: [], thresholds: [], answer: answerTexts(tree, sharesOf(tree, v)).join(" | ").toLowerCase() }));
+  const entry = (_, v) => ({ feature: "", categories: [], thresholds: [], answer: answerOf(v).toLowerCase() });
+  index = Array.from({ length: tree.n }, entry);
   for (let v = 0; v < tree.n; v++) {
     if (!tree.branches[v]) continue;
-    const { name, categories, ordinal } = tree.features[tree.feature[v]];
+    const feature = tree.feature[v];
+    const { name, categories, ordinal } = tree.features[feature];
     index[v].feature = name.toLowerCase();
-    if (tree.text.has(v)) index[v].thresholds = [placeText(tree, tree.feature[v], tree.threshold[v], tree.text.get(v)).toLowerCase()];
+    if (tree.text.has(v)) index[v].thresholds = [placeText(tree, feature, tree.threshold[v], tree.text.get(v)).toLowerCase()];
     if (tree.cuts.has(v)) index[v].thresholds = tree.cuts.get(v).texts;
-    if (ordinal && tree.text.has(v)) index[v].categories = index[v].thresholds;
+    if (ordinal) index[v].categories = index[v].thresholds;
+    if (tree.kind[v] !== CATEGORY && tree.kind[v] !== NOMINAL) continue;
     for (const [b, child] of childrenOf(tree, v).entries()) {
-      const codes = tree.kind[v] === CATEGORY ? (b < categories.length ? [b + 1] : []) : tree.kind[v] === NOMINAL ? codesTo(tree.table.get(v), b) : [];
-      index[child].categories = [...index[child].categories, ...codes.map((code) => categories[code - 1].toLowerCase())];
+      const codes = tree.kind[v] === NOMINAL ? codesTo(tree.table.get(v), b) : b < categories.length ? [b + 1] : [];
+      index[child].categories.push(...codes.map((code) => categories[code - 1].toLowerCase()));
     }
   }
 }
@@ -1566,7 +1624,7 @@ function remaining() {
   return order;
 }
 
-const FEW = 24; // matches that are all brought into sight
+const FEW = 40; // matches that are all brought into sight
 
 function search() {
   const query = $("query").value.trim().toLowerCase();
@@ -1595,7 +1653,7 @@ function showMatch(i) {
 
 // ------------------------------------------------------------------------------------------------------------------ download
 
-const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
+const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
 const GEOMETRY = ["x", "y", "width", "height", "rx", "d", "dx"];
 
 /** A copy with its looks as attributes, which every program understands; without what cannot be seen. */
@@ -1619,9 +1677,11 @@ function standAlone(element) {
 function svgText() {
   draw({ everything: true });
   const { left, top, right, bottom } = sheet.bounds;
-  const [x, y, width, height] = [left - MARGIN, top - MARGIN, right - left + 2 * MARGIN, bottom - top + 2 * MARGIN].map((number) => Math.round(number));
+  const [x, y] = [Math.round(left - MARGIN), Math.round(top - MARGIN)];
+  const [width, height] = [Math.round(right + MARGIN) - x, Math.round(bottom + MARGIN) - y];
   const picture = make("svg", { viewBox: `${x} ${y} ${width} ${height}`, width, height });
-  picture.append(make("title", {}, tree.title), make("rect", { x, y, width, height, fill: getComputedStyle(document.documentElement).backgroundColor }));
+  const fill = getComputedStyle(document.documentElement).backgroundColor;
+  picture.append(make("title", {}, tree.title), make("rect", { x, y, width, height, fill }));
   for (const [v, edge] of drawn.edges) picture.append(standAlone(edge, v));
   for (const [v, node] of drawn.nodes) {
     const copy = standAlone(node);
@@ -1695,13 +1755,19 @@ function typeAhead(key) {
   if (found !== undefined) select(found, { focus: true });
 }
 
+/** Where an event of the pointer is on the stage. */
+function spotOf(event) {
+  const { left, top } = stage.getBoundingClientRect();
+  return [event.clientX - left, event.clientY - top];
+}
+
 /** The node that an event of the pointer is about; from afar the nearest one. */
 function nodeAt(event) {
   const element = event.target.closest(".node");
   if (element) return Number(element.id.slice(5));
   if (!drawn.far.length) return null;
-  const { left, top } = stage.getBoundingClientRect();
-  const x = (event.clientX - left - view.x) / view.zoom, y = (event.clientY - top - view.y) / view.zoom;
+  const [left, top] = spotOf(event);
+  const x = (left - view.x) / view.zoom, y = (top - view.y) / view.zoom;
   const distance = (v) => Math.hypot(sheet.place.get(v).x + faceOf(v).width / 2 - x, sheet.place.get(v).y + BOX_HEIGHT / 2 - y);
   return sheet.order.reduce((a, b) => (distance(b) < distance(a) ? b : a));
 }
@@ -1711,7 +1777,7 @@ function onClick(event) {
   const v = nodeAt(event);
   if (v === null) return;
   if (drawn.far.length) {
-    zoomBy(READABLE / view.zoom, event.clientX - stage.getBoundingClientRect().left, event.clientY - stage.getBoundingClientRect().top);
+    zoomBy(READABLE / view.zoom, ...spotOf(event));
     select(v, { focus: true });
   } else if (event.target.closest(".knob") || v === state.selected || (!isLeaf(v) && !state.open.has(v))) {
     select(v, { focus: true, show: false });
@@ -1745,9 +1811,9 @@ function onPointerMove(event) {
   const other = [...pointers.values()].find((pointer) => pointer.pointerId !== event.pointerId);
   pointers.set(event.pointerId, event);
   if (other) {
-    const { left, top } = stage.getBoundingClientRect();
     const spread = (pointer) => Math.hypot(pointer.clientX - other.clientX, pointer.clientY - other.clientY);
-    zoomBy(spread(event) / Math.max(spread(before), 1), (event.clientX + other.clientX) / 2 - left, (event.clientY + other.clientY) / 2 - top, {});
+    const [a, b] = [spotOf(event), spotOf(other)];
+    zoomBy(spread(event) / Math.max(spread(before), 1), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2, {});
   }
   view.x += dx / pointers.size;
   view.y += dy / pointers.size;
@@ -1767,9 +1833,8 @@ function onWheel(event) {
     applyView();
     return;
   }
-  const { left, top } = stage.getBoundingClientRect();
   const speed = event.ctrlKey ? 0.01 : 0.0016; // a pinch on a touchpad comes as a wheel with the control key, in small steps
-  zoomBy(Math.exp(-event.deltaY * unit * speed), event.clientX - left, event.clientY - top, {});
+  zoomBy(Math.exp(-event.deltaY * unit * speed), ...spotOf(event), {});
 }
 
 function onPageKey(event) {
@@ -1850,8 +1915,10 @@ function afterPrint() {
 // --------------------------------------------------------------------------------------------------------------------- start
 
 function summarise() {
-  const kind = tree.isRegression ? "regression" : `classification, ${tree.targets.map((target) => count(target.classes.length, "class", "classes")).join(" and ")}`;
-  $("summary").textContent = `${kind} · ${count(remains.nodes[0] + 1, "node")}, ${count(remains.leaves[0], "leaf", "leaves")} · ${count(tree.samples[0], "training sample")}${state.step ? " · pruned" : ""}`;
+  const classes = tree.targets.map((target) => target.classes && count(target.classes.length, "class", "classes")).join(" and ");
+  const size = `${count(remains.nodes[0] + 1, "node")}, ${leavesText(remains.leaves[0])}`;
+  const parts = [tree.isRegression ? "regression" : `classification, ${classes}`, size, count(tree.samples[0], "training sample")];
+  $("summary").textContent = [...parts, ...(state.step ? ["pruned"] : [])].join(" · ");
 }
 
 function buildLegend() {
@@ -1894,8 +1961,8 @@ function listen() {
     }
   });
   const clicks = {
-    previous: () => showMatch(state.current - 1), download, theme: changeTheme, "help-button": () => $("help").showModal(), "zoom-in": () => zoomBy(1.25),
-    "zoom-out": () => zoomBy(0.8), fit: () => fit(), turn, "open-all": unfoldAll, "fold-all": foldToFirst,
+    previous: () => showMatch(state.current - 1), download, theme: changeTheme, "help-button": () => $("help").showModal(),
+    "zoom-in": () => zoomBy(1.25), "zoom-out": () => zoomBy(0.8), fit: () => fit(), turn, "open-all": unfoldAll, "fold-all": foldToFirst,
   };
   for (const [id, act] of Object.entries(clicks)) $(id).addEventListener("click", act);
   for (const tab of document.querySelectorAll("[role=tab]")) {
@@ -1904,7 +1971,7 @@ function listen() {
   }
 }
 
-/** Open what is open at first: unless it was asked for, as many of the heaviest nodes as can be read at once; the better way round. */
+/** Open what is open at first: what was asked for, else as many of the heaviest nodes as can be read at once; the better way round. */
 function chooseFirst() {
   const heaviest = tree.open.slice().sort((a, b) => tree.weight[b] - tree.weight[a] || a - b);
   const zooms = (n) => {
@@ -1922,6 +1989,7 @@ function chooseFirst() {
 }
 
 function start() {
+  svg.setAttribute("aria-label", `Decision tree: ${tree.title}`);
   countRemains();
   summarise();
   buildLegend();
