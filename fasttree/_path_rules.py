@@ -59,10 +59,14 @@ def conditions_of(tree: Tree, schema: Schema, node: int) -> tuple[list[Condition
     for category, branch in zip(declared, _branch_of_code(tree, node, len(declared)), strict=True):
         (unknown if branch < 0 else groups[branch]).append(category)
     order = {category: code for code, category in enumerate(declared)} if unknown else {}
+    divided = _divided_codes(tree, node, declared)
     result = []
-    for group, share in zip(groups, shares, strict=True):
+    for branch, (group, share) in enumerate(zip(groups, shares, strict=True)):
         whole = sorted([*group, *unknown], key=order.__getitem__) if unknown and share == 1 else group
         parts = [(category, share) for category in unknown] if 0 < share < 1 else []
+        if divided and branch < 2:
+            whole = [category for category in whole if category not in divided]
+            parts = [(category, 1 - left if branch else left) for category, left in divided.items()]
         asked = unknown if asks else []
         result.append(Condition.among(feature, index, whole, missing=share, parts=parts, surrogates=asks, asked=asked))
     stays = Condition.among(feature, index, unknown, missing=1.0, surrogates=asks, asked=unknown if asks else [])
@@ -116,6 +120,15 @@ def _branch_of_code(tree: Tree, node: int, n_categories: int) -> list[int]:
     table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
     branches[tree.table_code[table].astype(np.intp) - 1] = tree.table_branch[table]
     return list(map(int, branches))
+
+
+def _divided_codes(tree: Tree, node: int, declared: Sequence[Any]) -> dict[Any, float]:
+    """Categories of an ordinal feature that a soft threshold sends both ways, and their part on the left."""
+    if tree.kind[node] != THRESHOLD or tree.lower is None or tree.upper is None or not tree.lower[node] < tree.upper[node]:
+        return {}
+    codes = np.arange(1.0, len(declared) + 1)
+    left = left_part(tree.lower[node], tree.threshold[node], tree.upper[node], codes).tolist()
+    return {category: part for category, part in zip(declared, left, strict=True) if 0 < part < 1}
 
 
 class Paths:

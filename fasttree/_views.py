@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _charts, _dot, _grow, _page, _path_rules, _plot, _shap, _surrogates, _svg, _text
+from . import _charts, _dot, _explain, _grow, _page, _path_rules, _plot, _shap, _surrogates, _svg, _text
+from ._explain import Explanation
 from ._path_rules import RuleList
 from ._recipe import Recipe
 from ._table import Schema, Table
@@ -503,6 +504,54 @@ class Views:
         target = self._encode_target(y)
         check_same_length(table.n_samples, len(target))
         return _page.Given(table, target, self._class_factor(target, None))
+
+    def explain(self, x: Any, *, max_categories: int = 12, decimals: int = 2) -> Explanation:
+        """Tell why the tree predicts what it predicts for one sample.
+
+        Parameters
+        ----------
+        x : mapping of names to values, 1-D sequence, or table of one row
+            The sample, such as ``{"width": 3.5, "colour": "red"}``, ``X.iloc[0]`` or ``X[0]``; None or NaN where a value is
+            missing.
+        max_categories : int, default=12
+            Categories to name in one condition; the rest are counted.
+        decimals : int, default=2
+            Digits after the point of weights and means.
+
+        Returns
+        -------
+        Explanation
+            To print: each test on the way, what decided there, and what the branches not taken would have answered; the leaf;
+            and the smallest change of few features that leads to another class. As data: `steps`, `ends`, `prediction`,
+            `probabilities`, `change`, `to_dict()`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` is not one sample with the features of the fit.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> print(CARTClassifier(max_depth=2).fit(X, y).explain(X.iloc[70]))
+        prediction: 2  (2 98 %, 1 2 %)
+        petal length (cm) > 2.45, as it is 4.8, 2.35 above the threshold
+            else petal length (cm) <= 2.45: 0 (50)
+        petal width (cm) > 1.75, as it is 1.8, 0.05 above the threshold
+            else petal width (cm) <= 1.75: 1 (49 of 54)
+        leaf 4: 2 (45 of 46), 31 % of the training weight
+        nearest other answer: 1 if petal width (cm) <= 1.75 (now 1.8)
+        """
+        return _explain.explain(
+            *self._shown(),
+            x,
+            max_categories=max_categories,
+            decimals=decimals,
+            unseen=self.unseen,
+            estimator_name=type(self).__name__,
+        )
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

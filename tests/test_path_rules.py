@@ -8,7 +8,7 @@ import sqlite3
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import SCHEMA, chain, flat, house_tree, leaf, play_tree, random_trees
 
@@ -115,6 +115,7 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@settings(max_examples=20)
 @given(random=st.randoms(use_true_random=False))
 def test_the_rules_of_grown_trees_predict_what_the_tree_predicts(name, random):
     X, y = random_table(random)
