@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Views", "plot_tree"]
 
 GLANCE = 31  # nodes that a notebook shows of a tree unasked
+GLANCE_DEPTH = 4  # levels of branches in a picture, which are higher than lines of text
 
 
 class Views:
@@ -63,7 +64,7 @@ class Views:
     def _html_repr(self) -> str:
         """What a notebook shows: the parameters, as scikit-learn does, and the upper part of a fitted tree."""
         html: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's base
-        return html + _svg.notebook_html(*self._shown(), max_nodes=GLANCE) if "tree_" in self.__dict__ else html
+        return html + _svg.notebook_html(*self._shown(), max_depth=GLANCE_DEPTH, max_nodes=GLANCE) if "tree_" in self.__dict__ else html
 
     def _figures(self) -> str:
         """How large the tree is, and what it is about, on a line."""
