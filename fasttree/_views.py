@@ -64,7 +64,9 @@ class Views:
     def _html_repr(self) -> str:
         """What a notebook shows: the parameters, as scikit-learn does, and the upper part of a fitted tree."""
         html: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's base
-        return html + _svg.notebook_html(*self._shown(), max_depth=GLANCE_DEPTH, max_nodes=GLANCE) if "tree_" in self.__dict__ else html
+        if "tree_" not in self.__dict__:
+            return html
+        return html + _svg.notebook_html(*self._shown(), max_depth=GLANCE_DEPTH, max_nodes=GLANCE)
 
     def _figures(self) -> str:
         """How large the tree is, and what it is about, on a line."""
