@@ -31,6 +31,7 @@ def json_runs():
     yield ["show", "model.json"]
     yield ["show", "rules.json"]
     yield ["prune", "model.json", adult, "--method", "reduced_error"]
+    yield ["importances", "model.json", adult, "--repeats", 1]
     yield ["compare", EXAMPLES / "iris.csv", "cart", "c45", "--target", "class", "--cv", 3]
 
 

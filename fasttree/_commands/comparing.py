@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,8 +24,8 @@ from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
 from .._base import BaseRegressor
 from ..rules import C45Rules
-from .console import aligned, counted, draws, examples, listed, one_line, print_json, word
-from .models import ALGORITHMS, Estimator, answers, load_of_one_target, read_table, task_of
+from .console import aligned, counted, deviation, examples, listed, mean_and_deviation, one_line, plus, print_json, word
+from .models import ALGORITHMS, Estimator, answers_of, load_of_one_target, read_table, task_of
 from .options import FILE, add_parameter, check_parameters, json_option, learning_options, table_options
 from .scores import LEVEL, Floats, Interval, paired_interval, resampled_interval, row_scores
 from .tables import Asked, File, find_target, open_file, without
@@ -200,7 +200,7 @@ def compare(
         )
         return
     how = f", {cv} folds{f', {repeats} times' if repeats > 1 else ''} (seed {seed})" if folds else ", as they are"
-    spread = f"; mean {_plus()} standard deviation over the folds" if folds else ""
+    spread = f"; mean {plus()} standard deviation over the folds" if folds else ""
     click.echo(f"{word(asked.target)}: {task} on {counted(n_rows, 'row')} of {data}{how}{spread}\n")
     called = _called(compared)
     _print_figures(compared, called)
@@ -284,10 +284,6 @@ def _prepare(entry: Entry, task: str, seed: int, kinds: dict[str, Any]) -> None:
 # Figures
 
 
-def _ask(model: Estimator) -> Callable[[Any], Any]:
-    return model.predict if isinstance(model, BaseRegressor) else model.predict_proba
-
-
 def _sizes(model: Estimator) -> dict[str, float]:
     if isinstance(model, C45Rules):
         return {"rules": len(model.rules_)}
@@ -303,8 +299,7 @@ def _measure_saved(entry: Entry, asked: Asked, file: File) -> None:
     known = [] if isinstance(model, BaseRegressor) else model.classes_.tolist()
     if known and not set(truth) & set(known):
         raise ValueError(f"column {asked.target!r} holds {listed(sorted(set(truth)))}; {entry.name} knows only {listed(known)}")
-    (answer,) = answers(model, [table], _ask(model))
-    entry.by_row = row_scores(model, truth, answer)
+    entry.by_row = row_scores(model, truth, answers_of(model, table))
 
 
 def _spread(entry: Entry, folds: Sequence[Fold]) -> None:
@@ -364,7 +359,7 @@ def _learn_and_measure(
     start = time.perf_counter()
     model.fit(features[train], truth[train])
     seconds = time.perf_counter() - start
-    scores = row_scores(model, truth[test].to_list(), _ask(model)(features[test]))
+    scores = row_scores(model, truth[test].to_list(), answers_of(model, features[test]))
     return {name: float(score.mean()) for name, score in scores.items()} | _sizes(model) | {"fit_seconds": seconds}
 
 
@@ -392,7 +387,7 @@ def _differences(compared: Sequence[Entry], folds: Sequence[Fold], task: str) ->
 
 def _as_object(entry: Entry) -> dict[str, Any]:
     figures = {
-        name: {"mean": float(np.mean(values)), "deviation": _deviation(values), "by_fold": values}
+        name: {"mean": float(np.mean(values)), "deviation": deviation(values), "by_fold": values}
         for name, values in entry.by_fold.items()
     }
     parameters = {name: value for name, value in entry.parameters.items() if name != "random_state"}
@@ -413,10 +408,6 @@ def _as_difference(pair: Pair) -> dict[str, Any]:
         "method": "paired rows" if pair.by_rows else "corrected resampled t",
         "figures": {name: interval._asdict() for name, interval in pair.intervals.items()},
     }
-
-
-def _deviation(values: Sequence[float]) -> float | None:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _called(compared: Sequence[Entry]) -> dict[str, str]:
@@ -457,15 +448,9 @@ def _width(titles: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
 def _mean_in_words(name: str, values: Sequence[float] | None) -> str:
     if not values:
         return "-"
-    mean, deviation = float(np.mean(values)), _deviation(values)
-    digits = _digits(name, mean)
-    if deviation is None or (name in SIZES and deviation == 0):
-        return f"{mean:,.0f}" if name in SIZES else f"{mean:,.{digits}f}"
-    return f"{mean:,.{digits}f} {_plus()} {deviation:,.{digits}f}"
-
-
-def _plus() -> str:
-    return "±" if draws() else "+-"
+    if name in SIZES and not deviation(values):
+        return f"{values[0]:,.0f}"
+    return mean_and_deviation(values, _digits(name, float(np.mean(values))))
 
 
 def _digits(name: str, size: float) -> int:

@@ -11,17 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
+import numpy as np
 from rich.cells import cell_len
 from rich.console import Console
 
 __all__ = [
     "aligned",
     "counted",
+    "deviation",
     "draws",
     "examples",
     "finite",
     "listed",
+    "mean_and_deviation",
     "one_line",
+    "plus",
     "print_json",
     "read_value",
     "status",
@@ -46,6 +50,21 @@ def draws() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Standard deviation of a sample; None of a single value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def mean_and_deviation(values: Sequence[float], digits: int) -> str:
+    mean, spread = float(np.mean(values)), deviation(values)
+    return f"{mean:,.{digits}f}" + ("" if spread is None else f" {plus()} {spread:,.{digits}f}")
+
+
+def plus() -> str:
+    """What stands between a mean and its standard deviation."""
+    return "±" if draws() else "+-"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -95,6 +95,12 @@ def answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any
         start += block.height
 
 
+def answers_of(model: Estimator, table: pl.DataFrame) -> npt.NDArray[np.float64]:
+    """What a model answers to a whole table: a row of probabilities per row, or a number."""
+    found = list(answers(model, [table], model.predict if isinstance(model, BaseRegressor) else model.predict_proba))
+    return np.concatenate(found)
+
+
 def read_blocks(file: File, model: Estimator, target: str | None = None, quiet: bool = False) -> Iterator[pl.DataFrame]:
     """Read the model's columns, and its target if named, in blocks; a bar shows the progress on a terminal."""
     types: dict[str, pl.DataType] = {feature.name: _cell_type(feature.categories) for feature in model.schema_.features}
