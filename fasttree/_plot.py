@@ -42,7 +42,11 @@ def plot_tree(tree: Tree, schema: Schema, classes: Classes, ax: Axes | None, **h
         figure = pyplot.figure(figsize=(scale * scene.width / PIXELS, scale * scene.height / PIXELS))
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     else:
-        how = how if how.get("orientation") else how | {"orientation": ORIENTATIONS}
+        ax.set_axis_off()
+        page = ax.figure.canvas.figure  # also where the axes are in a part of it
+        if page.get_layout_engine() is not None:
+            page.draw_without_rendering()  # now the axes have the size that they will have
+        how = how if how["orientation"] else how | {"orientation": ORIENTATIONS}
         scene, scale = _fitting(tree, schema, classes, *_room(ax), LARGEST_SCALE, how)
     _paint(scene, ax, scale)
     return ax

@@ -124,7 +124,7 @@ def random_tree(n_leaves, n_classes=3):
 
 def drawn(ax):
     """Extents in pixels of all texts, and of the boxes that hold nodes."""
-    figure = ax.figure
+    figure = ax.figure.canvas.figure
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     texts = [text.get_window_extent(renderer) for text in ax.texts]
@@ -193,6 +193,20 @@ def test_in_axes_that_are_given_the_tree_is_scaled_and_then_folded():
     shown, *_, total = (int(part) for part in note.split() if part.isdigit())
     assert (shown, total) == (len(drawn(right)[1]), 399)
     assert shown > 10
+
+
+def test_a_tree_in_a_figure_that_lays_itself_out_keeps_its_shape():
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(layout="constrained", figsize=(12, 6))
+    part, rest = figure.subfigures(1, 2)
+    ax, other = part.subplots(), rest.subplots()
+    other.set_title("beside it")
+    other.set_ylabel("something wide")
+    random_tree(9).plot(ax)
+    nothing_overlaps(ax)
+    (across, _), (_, along) = ax.transData.transform([(1, 0), (0, 1)]) - ax.transData.transform((0, 0))
+    assert across == pytest.approx(-along, rel=0.02)
 
 
 def test_axes_without_room_show_the_root_alone():
