@@ -8,16 +8,21 @@ import fasttree
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor
 
 MADE = Path(__file__).parent / "_made"
+PAGES = MADE / "pages"  # go as they are beside those of the documentation
 DARK = "@media (prefers-color-scheme: dark)"
 
 
 def make_pictures():
     """Draw all of them, from the folder of the sources."""
-    MADE.mkdir(exist_ok=True)
-    adult = pd.read_csv("examples/adult.csv.gz")
+    adult, test = (pd.read_csv(f"examples/{name}.csv.gz") for name in ("adult", "adult.test"))
     X, y = adult.drop(columns=["income", "education", "fnlwgt"]), adult["income"]
     in_both("adult", CARTClassifier(max_leaf_nodes=7).fit(X, y).export_svg())
     in_both("large", C45Classifier().fit(X, y).export_svg(max_nodes=25))
+
+    title = "Who earned more than 50,000 dollars in 1994?"
+    model = CARTClassifier(max_leaf_nodes=60).fit(X, y)
+    page = model.export_html(title=title, X=test[X.columns], y=test["income"], max_rows=50)
+    (PAGES / "adult-tree.html").write_text(page, encoding="utf-8")
 
     iris = pd.read_csv("examples/iris.csv")
     X, y = iris.drop(columns="class"), iris["class"]

@@ -16,6 +16,8 @@ import fasttree
 FOLDER = Path(__file__).parent
 SOURCES = FOLDER.parent
 sys.path.insert(0, str(FOLDER))  # _style.py, _pictures.py
+import _pictures  # noqa: E402
+
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
 matplotlib.use("agg")
 
@@ -41,6 +43,8 @@ html_theme = "furo"
 html_title = "fasttree"
 html_static_path = ["_static"]
 html_css_files = ["fasttree.css"]
+_pictures.PAGES.mkdir(parents=True, exist_ok=True)
+html_extra_path = [str(_pictures.PAGES)]
 html_favicon = "_static/mark.svg"
 html_show_sphinx = False
 html_copy_source = False
@@ -113,18 +117,12 @@ def _escape_types(app, what, name, obj, options, lines):
             lines[i] = re.sub(r"(?<=\w)_(?=\W)", r"\\_", line)
 
 
-def _make_pictures(app):
-    import _pictures
-
-    _pictures.make_pictures()
-
-
 def setup(app):
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
     app.connect("autodoc-process-signature", _short_signature)
     app.connect("autodoc-process-docstring", _escape_types, priority=400)  # before numpydoc
     os.chdir(SOURCES)  # what is drawn reads examples/
-    app.connect("builder-inited", _make_pictures)
+    app.connect("builder-inited", lambda app: _pictures.make_pictures())
 
 
 html_math_renderer = "mathml"
