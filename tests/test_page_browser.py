@@ -246,6 +246,18 @@ def test_a_missing_value_divides_the_path_and_the_shares_are_told(show):
     assert "The sample goes several ways" in page.locator("#result").inner_text()
 
 
+def test_a_followed_sample_ends_where_the_pruned_tree_does(show):
+    model, X, y = iris()
+    page = show(model.export_html(X=X, y=y))
+    page.evaluate("followRow(77)")
+    assert page.locator(".node.passed").count() > 3
+    page.evaluate("prune(LAST - 1)")
+    assert page.locator(".node.passed").count() == 2
+    pruned = model.prune("cost_complexity", ccp_alpha=model.cost_complexity_pruning_path(X, y).ccp_alphas[-2])
+    shares = page.evaluate("Array.from(predict(tree, [...state.visits.values()]))")
+    assert shares == pytest.approx(pruned.predict_proba(X.iloc[[77]])[0], abs=1e-12)
+
+
 def test_values_of_a_node_lead_there(show):
     X, y, _ = table_with_gaps()
     model = CARTClassifier(min_samples_leaf=3).fit(X, y)
@@ -264,6 +276,14 @@ def test_the_rule_of_a_node_merges_its_conditions(show):
     assert text.count("petal length (cm)") == 1
     assert "2.45 < petal length (cm) <= 4.85" in text
     assert text.endswith("then versicolor (1)")
+
+
+def test_the_rule_is_copied(show):
+    page = show(iris()[0].export_html(), permissions=["clipboard-read", "clipboard-write"])
+    page.locator("#node-1").click()
+    page.get_by_role("button", name="Copy the rule").click()
+    assert page.get_by_role("button", name="Copied").is_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "if petal length (cm) <= 2.45\nthen setosa (50)"
 
 
 def test_the_details_tell_classes_missing_values_and_surrogates(show):

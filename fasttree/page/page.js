@@ -897,8 +897,8 @@ function partBadge(part, width) {
   const length = textLength(text, "600 11px") + 10;
   const badge = make("g", { class: "part" });
   badge.append(
-    make("rect", { x: width - length + 6, y: -10, width: length, height: 17, rx: 8.5 }),
-    make("text", { x: width + 6 - length / 2, y: 2.5 }, text),
+    make("rect", { x: width - length + 8, y: BOX_HEIGHT - 9, width: length, height: 17, rx: 8.5 }),
+    make("text", { x: width + 8 - length / 2, y: BOX_HEIGHT + 3.5 }, text),
   );
   return badge;
 }
@@ -1442,7 +1442,7 @@ function stepLine(visit) {
   const { node } = visit;
   const part = visit.part < 1 ? `${percent(visit.part)}: ` : "";
   const text = visit.decision ? stepText(visit) : `ends at a leaf, ${answerOf(node)}`;
-  return el("li", {}, `${part}${text} (`, button(`node ${node}`, () => goTo(node), { class: "link" }), ")");
+  return el("li", {}, `${part}${text} · `, button(`node ${node}`, () => goTo(node), { class: "link" }));
 }
 
 /** What is asked at a node, and what the answer leads to. */
@@ -1453,7 +1453,7 @@ function stepText({ node, decision }) {
   const value = categories ? categories[x - 1] : x;
   const lost = Number.isNaN(x) ? `${name} is missing` : `${name} is ${value}, which the test does not know`;
   const way = decision.parts.length ? branchText(tree, node, decision.parts[0][0], name) : "";
-  const ways = decision.parts.map(([b, share]) => `${percent(share)} ${branchText(tree, node, b)}`).join(", ");
+  const ways = decision.parts.map(([b, share]) => `${percent(share)} ${branchText(tree, node, b, name)}`).join(", ");
   switch (decision.by) {
     case "value": {
       const condition = branchText(tree, node, decision.parts[0][0]);
@@ -1500,20 +1500,19 @@ function buildPruning() {
   showPruned();
 }
 
-/** Show the subtree of a step of the sequence; a small one without folds. */
+/** Show the subtree of a step of the sequence, as much of it as can be read at once. */
 function prune(step) {
   state.step = step;
   faces = new Map();
   countRemains();
-  if (remains.nodes[0] < 60) toggleAll(true);
-  if (state.sample) state.visits = new Map(walk(tree, state.sample, isLeaf).map((visit) => [tree.standIn[visit.node], visit]));
+  chooseFirst({ turn: false });
   redraw();
   keepSelected();
   home();
   showPruned();
-  showNode();
   summarise();
-  if (state.sample) showResult(walk(tree, state.sample, isLeaf));
+  if (state.sample) follow(state.sample);
+  else showNode();
 }
 
 function toggleAll(opens) {
@@ -1572,8 +1571,8 @@ function leafMarks() {
   const most = subtrees.leaves[0];
   const base = most > 1000 ? 10 : most > 60 ? 4 : 2;
   const marks = [];
-  for (let leaves = 1; leaves < most / 1.5; leaves *= base) marks.push(leaves);
-  return [...marks, most];
+  for (let leaves = 1; leaves < most; leaves *= base) marks.push(leaves);
+  return [...marks.filter((leaves) => chartX(leaves) > CHART.left + 34), most];
 }
 
 // -------------------------------------------------------------------------------------------------------------------- search
@@ -1653,22 +1652,24 @@ function showMatch(i) {
 
 // ------------------------------------------------------------------------------------------------------------------ download
 
-const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
+// looks that a copy has as attributes, and what they are without being said
+const LOOKS = { fill: "", "fill-opacity": "1", stroke: "none", "stroke-width": "1px", "stroke-dasharray": "none", opacity: "1" };
+const LETTERS = { "font-family": "", "font-size": "", "font-weight": "400", "text-anchor": "start" };
 const GEOMETRY = ["x", "y", "width", "height", "rx", "d", "dx"];
 
 /** A copy with its looks as attributes, which every program understands; without what cannot be seen. */
 function standAlone(element) {
+  const { tagName } = element;
   const looks = getComputedStyle(element);
-  const copy = make(element.tagName);
+  const copy = make(tagName);
   for (const name of GEOMETRY) if (element.hasAttribute(name)) copy.setAttribute(name, element.getAttribute(name));
-  if (element.tagName === "title") copy.textContent = element.textContent;
-  else if (element.tagName !== "g") for (const name of KEPT) copy.setAttribute(name, looks.getPropertyValue(name));
+  const wanted = tagName === "title" ? {} : tagName === "g" ? { opacity: "1" } : /^t/.test(tagName) ? { ...LOOKS, ...LETTERS } : LOOKS;
+  for (const [name, usual] of Object.entries(wanted)) {
+    if (looks.getPropertyValue(name) !== usual) copy.setAttribute(name, looks.getPropertyValue(name));
+  }
   for (const child of element.childNodes) {
-    if (child.nodeType === Node.TEXT_NODE) {
-      if (element.tagName !== "title") copy.append(child.textContent);
-    } else if (getComputedStyle(child).fill !== "none" || getComputedStyle(child).stroke !== "none" || child.tagName === "title") {
-      copy.append(standAlone(child));
-    }
+    if (child.nodeType === Node.TEXT_NODE) copy.append(child.textContent);
+    else if (getComputedStyle(child).fill !== "none" || getComputedStyle(child).stroke !== "none") copy.append(standAlone(child));
   }
   return copy;
 }
@@ -1682,7 +1683,7 @@ function svgText() {
   const picture = make("svg", { viewBox: `${x} ${y} ${width} ${height}`, width, height });
   const fill = getComputedStyle(document.documentElement).backgroundColor;
   picture.append(make("title", {}, tree.title), make("rect", { x, y, width, height, fill }));
-  for (const [v, edge] of drawn.edges) picture.append(standAlone(edge, v));
+  for (const edge of drawn.edges.values()) picture.append(standAlone(edge));
   for (const [v, node] of drawn.nodes) {
     const copy = standAlone(node);
     const { x: left, y: top } = sheet.place.get(v);
@@ -1971,21 +1972,26 @@ function listen() {
   }
 }
 
-/** Open what is open at first: what was asked for, else as many of the heaviest nodes as can be read at once; the better way round. */
-function chooseFirst() {
-  const heaviest = tree.open.slice().sort((a, b) => tree.weight[b] - tree.weight[a] || a - b);
+const MOST_OPEN = 64;
+
+/** Open what was asked for, else as many of the heaviest nodes as can be read at once; and turn the tree the better way. */
+function chooseFirst({ turn = true } = {}) {
+  const nodes = state.step ? remaining().filter((v) => !isLeaf(v)) : tree.open;
+  const heaviest = nodes.slice().sort((a, b) => tree.weight[b] - tree.weight[a] || a - b).slice(0, Math.max(MOST_OPEN, tree.open.length));
+  const ways = turn ? [true, false] : [state.upright];
   const zooms = (n) => {
     state.open = new Set(heaviest.slice(0, n));
-    return [true, false].map((upright) => fittingZoom(arrange(upright).bounds));
+    return ways.map((upright) => fittingZoom(arrange(upright).bounds));
   };
-  let fits = tree.openIsAsked ? heaviest.length : Math.min(2, heaviest.length), tooMany = heaviest.length + 1;
+  const isAsked = tree.openIsAsked && !state.step;
+  let fits = isAsked ? heaviest.length : Math.min(2, heaviest.length), tooMany = heaviest.length + 1;
   while (fits + 1 < tooMany) {
     const n = (fits + tooMany) >> 1;
     if (Math.max(...zooms(n)) >= READABLE) fits = n;
     else tooMany = n;
   }
   const [fromAbove, fromLeft] = zooms(fits);
-  state.upright = fromAbove >= Math.min(fromLeft, 1);
+  if (turn) state.upright = fromAbove >= Math.min(fromLeft, 1);
 }
 
 function start() {
