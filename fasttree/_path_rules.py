@@ -155,6 +155,10 @@ class Paths:
         self.own_strays: list[bool] = [False] * tree.node_count
         self.joined_strays: list[bool] = [False] * tree.node_count
         self.stays: dict[int, tuple[Condition, Condition]] = {}
+        # of each node: tests above it, features among them, and tests above the first one on its own condition's feature
+        self._depth = [0] * tree.node_count
+        self._n_tested = [0] * tree.node_count
+        self._first = [0] * tree.node_count
         self.ends: list[int] = []
         self._parent: list[int] = tree.parent.tolist()
         first_child, n_branches, feature = tree.first_child.tolist(), tree.n_branches.tolist(), tree.feature.tolist()
@@ -187,6 +191,9 @@ class Paths:
         for child, condition in enumerate(branches, first):
             self.own[child] = condition
             self.joined[child] = condition if before is None else before & condition
+            self._depth[child] = self._depth[node] + 1
+            self._n_tested[child] = self._n_tested[node] + (before is None)
+            self._first[child] = self._depth[node] if before is None else self._first[above]
         if missing >= 0 and not branches[missing].surrogates:
             weights = tree.weight[first : first + len(branches)]
             self.own_strays[first + missing] = bool(weights[missing] < weights.max())
@@ -211,17 +218,20 @@ class Paths:
 
     def merged(self, end: int) -> list[tuple[Condition, bool]]:
         """The same, a condition per feature, in the order in which the path first tests them; none that everything passes."""
-        found: dict[int, tuple[Condition, bool]] = {}
-        if end in self.stays:
-            condition = self.stays[end][1]
-            found[condition.index] = condition, True
-        while end:
-            joined = self.joined[end]
+        found: dict[int, tuple[int, Condition, bool]] = {}
+        stays = self.stays.get(end)
+        n_wanted = self._n_tested[end]
+        node = end
+        while len(found) < n_wanted:
+            joined = self.joined[node]
             assert joined is not None
-            # the feature moves to the end: the order is that of its first test
-            found[joined.index] = found.pop(joined.index, (joined, self.joined_strays[end]))
-            end = self._parent[end]
-        return [pair for pair in reversed(found.values()) if not pair[0].admits_all]
+            found.setdefault(joined.index, (self._first[node], joined, self.joined_strays[node]))
+            node = self._parent[node]
+        if stays is not None:
+            first = found[stays[1].index][0] if stays[1].index in found else self._depth[end]
+            found[stays[1].index] = first, stays[1], True
+        in_order = sorted(found.values(), key=lambda entry: entry[0])
+        return [(condition, strays) for _, condition, strays in in_order if not condition.admits_all]
 
 
 @dataclass(frozen=True, eq=False)

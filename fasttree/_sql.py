@@ -23,7 +23,7 @@ def identifier(name: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Write a number, a truth value or a string."""
+    """Write a number, a truth value or a string; a float so that its type shows."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool):
@@ -31,7 +31,8 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return _number(value)
+        text = _number(value)
+        return text if "e" in text else f"{text}e0"
     return "'" + str(value).replace("'", "''") + "'"
 
 

@@ -359,6 +359,11 @@ def test_what_sql_cannot_say_wants_a_substitute(tree, random):
     assert shares or None not in found
 
 
+def test_sql_of_regression_gives_doubles():
+    sql = CARTRegressor().fit([[1.0], [2.0]], [0.5, 3.0]).to_rules().to_sql()
+    assert sql.splitlines()[1:-1] == ['  WHEN "x0" <= 1.5 THEN 0.5e0', '  WHEN ("x0" > 1.5 OR "x0" IS NULL) THEN 3.0e0']
+
+
 def test_sql_quotes_names_and_strings():
     X = pd.DataFrame({'a"b; --': ["it's", "x", "y"] * 5, "select": [1.0, 2.0, 3.0] * 5})
     y = np.array(["o'k", "no", "no"] * 5)
