@@ -5,6 +5,13 @@ import numpy.typing as npt
 
 from fasttree._tree import Tree
 
+def most_features(
+    parent: npt.NDArray[np.int32],
+    first_child: npt.NDArray[np.int32],
+    n_branches: npt.NDArray[np.int32],
+    feature: npt.NDArray[np.int32],
+    n_features: int,
+) -> int: ...
 def add_attributions(
     tree: Tree,
     value: npt.NDArray[np.float64],

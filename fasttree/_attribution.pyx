@@ -318,6 +318,33 @@ cdef Rows rows_of(const double[:, :] X) noexcept:
     return rows
 
 
+def most_features(
+    const int32_t[::1] parent, const int32_t[::1] first_child, const int32_t[::1] n_branches, const int32_t[::1] feature,
+    Py_ssize_t n_features,
+):
+    """The largest number of features that one path tests."""
+    cdef int32_t[::1] times = np.zeros(n_features, np.int32)
+    cdef int32_t node = 0
+    cdef int32_t n = 0
+    cdef int32_t most = 0
+    with nogil:
+        while True:
+            if first_child[node] >= 0:
+                n += times[feature[node]] == 0
+                times[feature[node]] += 1
+                most = max(most, n)
+                node = first_child[node]
+                continue
+            while node and node + 1 == first_child[parent[node]] + n_branches[parent[node]]:       # the last of its siblings
+                node = parent[node]
+                times[feature[node]] -= 1
+                n -= times[feature[node]] == 0
+            if node == 0:
+                break
+            node += 1
+    return most
+
+
 def add_attributions(
     object tree,
     const double[:, ::1] value,        # IN   what every node predicts, less a constant

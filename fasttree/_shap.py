@@ -144,10 +144,10 @@ def _expected(tree: Tree, predictions: Floats, share: Floats, staying: Floats) -
 
 def _add(tree: Tree, value: Floats, share: Floats, staying: Floats, table: Table, background: Table | None, out: Floats) -> None:
     """Add the Shapley values of all samples, of every background sample, to `out`."""
-    n_tested = np.unique(tree.feature[tree.feature >= 0]).size
-    if n_tested == 0:
+    most = _attribution.most_features(tree.parent, tree.first_child, tree.n_branches, tree.feature, tree.n_features)
+    if most == 0:
         return
-    points, weights = _quadrature(min(n_tested, tree.max_depth))
+    points, weights = _quadrature(most)
     step = max(AT_ONCE // (tree.node_count * points.size * value.shape[1]), 1)
     for rows, X in _parts(table, step if background is None else math.isqrt(step)):
         others = [None] if background is None else (other for _, other in _parts(background, max(step // len(X), 1)))

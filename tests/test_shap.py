@@ -30,7 +30,7 @@ from test_surrogates import grow as grow_surrogates
 from trees import chain, random_trees
 
 import fasttree
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _grow, _shap
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, _attribution, _grow, _shap
 from fasttree._recipe import Limits
 from fasttree._table import Table
 from fasttree._tree import Tree
@@ -273,6 +273,16 @@ def test_single_precision_is_the_same_as_double() -> None:
 
 
 # Deep and wide
+
+
+@given(tree=random_trees())
+def test_the_features_of_the_longest_path_are_counted_once(tree: Tree) -> None:
+    tested: list[set[int]] = [set()]
+    for node in range(1, tree.node_count):
+        above = int(tree.parent[node])
+        tested.append(tested[above] | {int(tree.feature[above])})
+    found = _attribution.most_features(tree.parent, tree.first_child, tree.n_branches, tree.feature, tree.n_features)
+    assert found == max(map(len, tested))
 
 
 @pytest.mark.parametrize("n_levels", [1, 17, 10_000])
