@@ -193,9 +193,10 @@ class Explanation:
     ends : tuple of End
         Where the sample ends: one node, or several with a part in each.
     change : Change or None
-        The nearest leaf that answers otherwise: of those that ask for a change of the fewest features the one that asks for the
-        smallest changes, in units of the range of the tree's thresholds on a feature.  None for regression, for several
-        targets, where the sample divides, and where there is no such leaf.
+        The nearest leaf that answers otherwise: of those that ask for a change of one feature, else of two, the one that asks for
+        the smallest changes, in units of the range of the tree's thresholds on a feature (1 for categories and for missing
+        values); of equal ones the heaviest.  None for regression, for several targets, with soft thresholds, where the sample
+        divides, and where there is no such leaf.
     """
 
     sample: dict[str, Any]
@@ -258,7 +259,16 @@ class Explanation:
             yield f"… {n_small} smaller parts, {percent(small)} together"
 
     def _repr_html_(self) -> str:
-        rows = []
+        left = ' style="text-align: left"'
+        rows = "".join("<tr>" + "".join(f"<td{left}>{cell}</td>" for cell in row) + "</tr>" for row in self._html_rows())
+        head = "".join(f"<th{left}>{name}</th>" for name in ("node", "branch", "as", "else"))
+        change = "" if self.change is None else f"<p>{escape(self.change.text)}</p>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<div><p><b>{escape(self._headline)}</b></p>{table}{change}</div>"
+
+    def _html_rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """Cells for each step and each end, in the order of the way."""
+        ends = {end.node: end for end in self.ends}
         for step in self.steps:
             taken = "<br>".join(
                 escape(branch.condition if branch.part == 1 else f"{percent(branch.part)} to {branch.condition}")
@@ -266,14 +276,16 @@ class Explanation:
             )
             others = "<br>".join(escape(line.removeprefix("else ")) for line in _others_text(step))
             part = f" ({percent(step.part)})" if step.part < 1 else ""
-            rows.append((f"{step.node}{part}", taken or "stops here", escape(step.note), others))
-        rows += [(str(end.node), f"<b>{escape(end.outcome)}</b>", escape(_reach(end)), "") for end in self.ends]
-        left = ' style="text-align: left"'
-        cells = "".join("<tr>" + "".join(f"<td{left}>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-        head = "".join(f"<th{left}>{name}</th>" for name in ("node", "branch", "as", "else"))
-        change = "" if self.change is None else f"<p>{escape(self.change.text)}</p>"
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>"
-        return f"<div><p><b>{escape(self._headline)}</b></p>{table}{change}</div>"
+            yield f"{step.node}{part}", taken or "stops here", escape(step.note), others
+            for node in [step.node, *(branch.node for branch in step.taken)]:
+                if node in ends:
+                    yield _html_end(ends[node])
+        if not self.steps:
+            yield _html_end(self.ends[0])
+
+
+def _html_end(end: End) -> tuple[str, str, str, str]:
+    return str(end.node), f"<b>{escape(end.outcome)}</b>", escape(_reach(end)), ""
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -853,9 +853,10 @@ class RuleList(Sequence[PathRule]):
 
     def _repr_html_(self) -> str:
         columns = self._columns()
-        head = "".join(f"<th>{name}</th>" for name in ("rule", "prediction", *columns))
+        left = ' style="text-align: left"'
+        head = f"<th{left}>rule</th><th{left}>prediction</th>" + "".join(f"<th>{name}</th>" for name in columns)
         rows = [
-            f'<td style="text-align: left">{escape(rule)}</td><td style="text-align: left">{escape(prediction)}</td>'
+            f"<td{left}>{escape(rule)}</td><td{left}>{escape(prediction)}</td>"
             + "".join(f"<td>{escape(figures.get(name, ''))}</td>" for name in columns)
             for rule, prediction, figures in self[:SHOWN]._records(6, 2, None)
         ]

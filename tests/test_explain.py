@@ -191,6 +191,7 @@ def test_samples_come_in_many_forms():
         X.iloc[1],
         X.iloc[[1]],
         pl.from_pandas(X)[1],
+        pl.from_pandas(X)[1].to_arrow(),
         [2.0, "red"],
         (2.0, "red"),
         np.array([2.0, "red"], dtype=object),
@@ -296,6 +297,16 @@ def test_names_are_escaped_in_html():
     assert "<i>" not in html
     assert "&lt;i&gt;" in html
     assert "<x>" not in html
+
+
+def test_a_notebook_shows_every_step_and_end_in_order():
+    html = explain(play_tree(), SCHEMA, CLASSES, sample(None, "small"))._repr_html_()
+    cells = ["size is small", "57 % to age &lt;= 41.5", "yes (4)", "no (2.5 of 3)"]
+    places = [html.index(cell) for cell in cells]
+    assert places == sorted(places)
+    alone = explain(flat(leaf([1.0, 2.0]), "classification"), SCHEMA, CLASSES, sample())
+    assert "<b>no (2 of 3)</b>" in alone._repr_html_()
+    assert lines_of(alone) == ["prediction: no  (no 67 %, yes 33 %)", "leaf 0: no (2 of 3), 100 % of the training weight"]
 
 
 def test_very_deep_paths_are_told():
