@@ -3,7 +3,7 @@
 from cycler import cycler
 from matplotlib import pyplot
 
-from fasttree._colours import CLASSES
+from fasttree._pictures.colours import CLASSES
 
 ORDER = [  # of the gallery
     "sine",

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _prune, _sequence
-from ._colours import DARK, LIGHT, NUMERIC, class_colour
 from ._fold import opened
+from ._pictures.colours import DARK, LIGHT, NUMERIC, class_colour
 from ._surrogates import Surrogates
 from ._table import Kind, Schema, Table
 from ._tree import INTERVALS, NOMINAL, THRESHOLD, Tree

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _charts, _dot, _explain, _grow, _page, _path_rules, _plot, _shap, _surrogates, _svg, _text
+from . import _explain, _grow, _page, _path_rules, _shap, _surrogates, _text
 from ._explain import Explanation
 from ._path_rules import RuleList
+from ._pictures import charts, dot, plot, svg
 from ._recipe import Recipe
 from ._table import Schema, Table
 from ._tree import STOP, Tree
@@ -66,7 +67,7 @@ class Views:
         html: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's base
         if "tree_" not in self.__dict__:
             return html
-        return html + _svg.notebook_html(*self._shown(), max_depth=GLANCE_DEPTH, max_nodes=GLANCE)
+        return html + svg.notebook_html(*self._shown(), max_depth=GLANCE_DEPTH, max_nodes=GLANCE)
 
     def _figures(self) -> str:
         """How large the tree is, and what it is about, on a line."""
@@ -226,7 +227,7 @@ class Views:
         >>> CARTClassifier(max_depth=2).fit(X, y).export_svg(X=X, y=y)[:40]
         '<svg xmlns="http://www.w3.org/2000/svg" '
         """
-        return _svg.export_svg(
+        return svg.export_svg(
             *self._shown(),
             samples=self._samples(X, y),
             max_depth=max_depth,
@@ -282,7 +283,7 @@ class Views:
         >>> print(CARTClassifier().fit([[1.0], [2.0]], ["a", "b"]).export_dot().splitlines()[0])
         digraph "Decision tree: 3 nodes, 2 leaves, depth 1" {
         """
-        return _dot.export_dot(
+        return dot.export_dot(
             *self._shown(),
             max_depth=max_depth,
             max_nodes=max_nodes,
@@ -351,7 +352,7 @@ class Views:
         >>> model = CARTClassifier(max_depth=2).fit(X, y)
         >>> model.plot(X=X, y=y).figure.savefig("iris.png")  # doctest: +SKIP
         """
-        return _plot.plot_tree(
+        return plot.plot_tree(
             *self._shown(),
             ax,
             samples=self._samples(X, y),
@@ -364,7 +365,7 @@ class Views:
             legend=legend,
         )
 
-    def _samples(self, X: Any, y: Any) -> _charts.Samples | None:
+    def _samples(self, X: Any, y: Any) -> charts.Samples | None:
         """Samples to be seen in a picture of the tree, if there are some."""
         if X is None and y is None:
             return None
@@ -376,7 +377,7 @@ class Views:
         table = self._encode_table(X)
         target = self._encode_target(y)
         check_consistent_length(X, target)
-        return _charts.Samples(table, target, _grow.decision_path(tree, table))
+        return charts.Samples(table, target, _grow.decision_path(tree, table))
 
     def to_rules(self, *, simplify: bool = True) -> RuleList:
         """Return the paths of the tree as rules: a rule for every place where samples end.
@@ -692,7 +693,7 @@ class Views:
                 "there is no pruning_table_: no subtree was chosen on other samples; fit with ccp_alpha='cv' or 'validation', or "
                 "pruning='critical_value' (a loaded model has none)"
             )
-        return _plot.plot_pruning_table(self.pruning_table_, ax)
+        return plot.plot_pruning_table(self.pruning_table_, ax)
 
 
 def plot_tree(model: Views, ax: Axes | None = None, **how: Any) -> Axes:

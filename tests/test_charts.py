@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fasttree import CARTClassifier, CARTRegressor, TreeClassifier
-from fasttree._charts import Charts
-from fasttree._colours import class_colour
+from fasttree._pictures.charts import Charts
+from fasttree._pictures.colours import class_colour
 from fasttree._words import Words
 
 

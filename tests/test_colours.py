@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fasttree import _colours
+from fasttree._pictures import colours
 
 # what a dichromat sees, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1)
 SIGHTS = {
@@ -27,31 +27,31 @@ def oklab(colour, sight):
 @pytest.mark.parametrize("sight", SIGHTS)
 @pytest.mark.parametrize(("n_classes", "least"), [(7, 0.07), (26, 0.04)])
 def test_classes_are_told_apart(sight, n_classes, least):
-    seen = [oklab(_colours.class_colour(label), sight) for label in range(n_classes)]
+    seen = [oklab(colours.class_colour(label), sight) for label in range(n_classes)]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > least
 
 
-@pytest.mark.parametrize("theme", [_colours.LIGHT, _colours.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("theme", [colours.LIGHT, colours.DARK], ids=["light", "dark"])
 def test_text_is_readable_on_every_tint(theme):
     for share in (0.0, 0.5, 1.0):
-        for colour in _colours.CLASSES:
-            assert _colours.contrast(theme.ink, _colours.mix(colour, theme.paper, _colours.tint(share))) >= 4.5
-    assert _colours.contrast(theme.muted, theme.paper) >= 4.5
+        for colour in colours.CLASSES:
+            assert colours.contrast(theme.ink, colours.mix(colour, theme.paper, colours.tint(share))) >= 4.5
+    assert colours.contrast(theme.muted, theme.paper) >= 4.5
 
 
 def test_the_surer_the_fuller():
-    tints = [_colours.tint(certainty) for certainty in (0.0, 0.3, 1.0)]
+    tints = [colours.tint(certainty) for certainty in (0.0, 0.3, 1.0)]
     assert tints == sorted(tints)
     assert 0 < tints[0] < tints[-1] < 1
-    assert _colours.tint(7.0) == tints[-1]
+    assert colours.tint(7.0) == tints[-1]
 
 
 def test_classes_beyond_the_palette_begin_again():
-    assert _colours.class_colour(26) == _colours.class_colour(0)
+    assert colours.class_colour(26) == colours.class_colour(0)
 
 
 def test_mixing_goes_from_the_paper_to_the_colour():
-    assert _colours.mix("#0072b2", "#ffffff", 0) == "#ffffff"
-    assert _colours.mix("#0072b2", "#ffffff", 1) == "#0072b2"
-    assert _colours.mix("#000000", "#ffffff", 0.5) == "#808080"
-    assert _colours.contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert colours.mix("#0072b2", "#ffffff", 0) == "#ffffff"
+    assert colours.mix("#0072b2", "#ffffff", 1) == "#0072b2"
+    assert colours.mix("#000000", "#ffffff", 0.5) == "#808080"
+    assert colours.contrast("#000000", "#ffffff") == pytest.approx(21)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fasttree._layout import spread
+from fasttree._pictures.layout import spread
 
 SIZES = st.one_of(st.integers(1, 9).map(float), st.floats(0.01, 50))
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
-from fasttree._drawing import draw
-from fasttree._lettering import listed, shortened, text_width
-from fasttree._scene import Box, Text
-from fasttree._svg import svg_of
+from fasttree._pictures.drawing import draw
+from fasttree._pictures.lettering import listed, shortened, text_width
+from fasttree._pictures.scene import Box, Text
+from fasttree._pictures.svg import svg_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 ODD = ["<&\"'>", "ends\nhere", "品種の名前", "🦄🦄🦄", "z" * 60, "", "a, b", "e\u0301"]

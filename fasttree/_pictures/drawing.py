@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ._cards import LOOKS, Caption, Card, ClassBar, Look, Row, Strip
-from ._charts import Charts, Samples
-from ._colours import NUMERIC, class_colour, tint
-from ._fold import below, opened
-from ._layout import spread
-from ._lettering import ELLIPSIS, listed, shortened, text_width
-from ._scene import Box, Group, Mark, Path, Scene, Text
-from ._table import Schema
-from ._tree import CATEGORY, NOMINAL, SHARES, Tree
-from ._words import Classes, Words
+from .._fold import below, opened
+from .._table import Schema
+from .._tree import CATEGORY, NOMINAL, SHARES, Tree
+from .._words import Classes, Words
+from .cards import LOOKS, Caption, Card, ClassBar, Look, Row, Strip
+from .charts import Charts, Samples
+from .colours import NUMERIC, class_colour, tint
+from .layout import spread
+from .lettering import ELLIPSIS, listed, shortened, text_width
+from .scene import Box, Group, Mark, Path, Scene, Text
 
 __all__ = ["MANY", "ORIENTATIONS", "Artist", "Item", "Outline", "check_orientation", "draw", "title"]
 

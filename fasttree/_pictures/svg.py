@@ -8,12 +8,12 @@ from dataclasses import fields
 from typing import Any
 from xml.sax.saxutils import escape
 
-from ._colours import DARK, LIGHT, Theme
-from ._drawing import draw
-from ._scene import Box, Dots, Mark, Path, Scene, Text
-from ._table import Schema
-from ._tree import Tree
-from ._words import Classes
+from .._table import Schema
+from .._tree import Tree
+from .._words import Classes
+from .colours import DARK, LIGHT, Theme
+from .drawing import draw
+from .scene import Box, Dots, Mark, Path, Scene, Text
 
 __all__ = ["export_svg", "notebook_html", "svg_of"]
 
@@ -26,9 +26,9 @@ def export_svg(tree: Tree, schema: Schema, classes: Classes = None, **how: Any) 
     Parameters
     ----------
     tree, schema, classes
-        As for `fasttree._drawing.draw`.
+        As for `fasttree._pictures.drawing.draw`.
     **how
-        As for `fasttree._drawing.draw`.
+        As for `fasttree._pictures.drawing.draw`.
 
     Returns
     -------

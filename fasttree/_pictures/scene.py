@@ -1,7 +1,7 @@
 """A picture as a list of simple marks, which every renderer draws alike.
 
 Coordinates and sizes are CSS pixels (1/96 inch), from the upper left corner.  A colour is ``#rrggbb`` or the name of a field of
-`_colours.Theme`, which light and dark pictures fill differently.
+`colours.Theme`, which light and dark pictures fill differently.
 """
 
 from __future__ import annotations

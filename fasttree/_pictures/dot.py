@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ._cards import LOOKS, Caption, ClassBar, Row, Strip
-from ._colours import LIGHT, NUMERIC, mix
-from ._drawing import MANY, Artist, Item, Outline, check_orientation, title
-from ._lettering import one_line
-from ._table import Schema
-from ._tree import Tree
-from ._words import Classes, Words
+from .._table import Schema
+from .._tree import Tree
+from .._words import Classes, Words
+from .cards import LOOKS, Caption, ClassBar, Row, Strip
+from .colours import LIGHT, NUMERIC, mix
+from .drawing import MANY, Artist, Item, Outline, check_orientation, title
+from .lettering import one_line
 
 __all__ = ["export_dot"]
 

@@ -1,6 +1,6 @@
 """The boxes of a drawn tree: rows of text, bars and strips, one below the other, and how large they are.
 
-This file knows what a row looks like; what it says is told by `_drawing.py`.
+This file knows what a row looks like; what it says is told by `drawing.py`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ._colours import NUMERIC
-from ._lettering import text_width
-from ._scene import Box, Mark, Path, Text
+from .colours import NUMERIC
+from .lettering import text_width
+from .scene import Box, Mark, Path, Text
 
 __all__ = ["LOOKS", "Caption", "Card", "ClassBar", "Look", "Row", "Strip"]
 

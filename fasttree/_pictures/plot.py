@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch
 
-from ._colours import DARK, LIGHT, Theme, contrast, mix
-from ._drawing import ORIENTATIONS, draw
-from ._scene import Box, Dots, Path, Scene, Text
-from ._table import Schema
-from ._tree import Tree
-from ._words import Classes
+from .._table import Schema
+from .._tree import Tree
+from .._words import Classes
+from .colours import DARK, LIGHT, Theme, contrast, mix
+from .drawing import ORIENTATIONS, draw
+from .scene import Box, Dots, Path, Scene, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ ROUND = 0.5523  # of the radius: control points of a Bezier curve that looks lik
 
 
 def plot_tree(tree: Tree, schema: Schema, classes: Classes, ax: Axes | None, **how: Any) -> Axes:
-    """Draw a tree; see `Views.plot`, and `fasttree._drawing.draw` for `how`."""
+    """Draw a tree; see `Views.plot`, and `fasttree._pictures.drawing.draw` for `how`."""
     try:
         from matplotlib import pyplot
     except ModuleNotFoundError as absent:

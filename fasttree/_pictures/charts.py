@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._colours import NUMERIC, class_colour
-from ._lettering import shortened, text_width
-from ._scene import Box, Dots, Mark, Path, Text
-from ._table import Kind, Table
-from ._tree import CATEGORY, INTERVALS, KNOWN, NOMINAL, THRESHOLD, Tree
-from ._words import Words, fixed
+from .._table import Kind, Table
+from .._tree import CATEGORY, INTERVALS, KNOWN, NOMINAL, THRESHOLD, Tree
+from .._words import Words, fixed
+from .colours import NUMERIC, class_colour
+from .lettering import shortened, text_width
+from .scene import Box, Dots, Mark, Path, Text
 
 __all__ = ["Chart", "Charts", "Samples"]
 
