@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._table import Category, Feature, Kind, Schema, encode_table
-from ._words import TINY, fixed, threshold_texts, word
+from ._words import TINY, fixed, percent, threshold_texts, word
 
 __all__ = ["Condition", "SoftTest", "left_part"]
 
@@ -256,7 +256,6 @@ class Condition:
         thresholds: Mapping[tuple[int, float], str] | None = None,
         *,
         max_categories: int | None = None,
-        decimals: int = 2,
         show_missing: bool = True,
     ) -> str:
         """Write the condition.
@@ -267,8 +266,6 @@ class Condition:
             How to write a limit of a column, so that those of several conditions stay apart; by default those of this one do.
         max_categories : int, optional
             Categories to name; the rest are counted.  By default all.
-        decimals : int, default 2
-            Digits after the point of parts of samples.
         show_missing : bool, default True
             Whether to say that a missing value passes too; where nothing else does, it is said anyway.
 
@@ -281,7 +278,7 @@ class Condition:
             thresholds = threshold_texts(self.thresholds())
         name = word(self.feature)
         known = self._interval_words(name, thresholds) if self.kind == Kind.CONTINUOUS else self._set_words(name, max_categories)
-        exceptions = self._exceptions(decimals)
+        exceptions = self._exceptions()
         if known is not None:
             return " or ".join([known, *exceptions] if show_missing else [known])
         if not exceptions:
@@ -327,7 +324,7 @@ class Condition:
             return f"{name} != {word(excluded[0])}" if len(excluded) == 1 else f"{name} not in {set_of(excluded, max_categories)}"
         return f"{name} in {set_of(plain, max_categories)}"
 
-    def _exceptions(self, decimals: int) -> list[str]:
+    def _exceptions(self) -> list[str]:
         """What of missing values, and of categories that a node did not know, passes."""
         asked = ["missing"] * self.surrogates + [_counted(self.asked)] * bool(self.asked)
         # where nothing else passes, samples stay in the node
@@ -336,10 +333,10 @@ class Condition:
         if self.missing == 1 and not self.surrogates:
             found.append("missing")
         elif self.missing > 0 and not self.surrogates:
-            found.append(f"missing in part ({fixed(self.missing, decimals)})")
+            found.append(f"missing in part ({percent(self.missing)})")
         parts = [(category, share) for category, share in self.parts if category not in self.asked]
         if parts:
-            shares = {fixed(share, decimals) for _, share in parts}
+            shares = {percent(share) for _, share in parts}
             common = f" ({''.join(shares)})" if len(shares) == 1 else ""
             found.append(f"{_counted([category for category, _ in parts])} in part{common}")
         return found

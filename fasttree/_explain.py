@@ -555,7 +555,8 @@ class _Follower:
         )
         distance = _distance(conditions, x) if is_number and tree.kind[node] != KNOWN else None
         surrogate = None if decision.surrogate is None else self._surrogate_text(decision.surrogate, next(iter(decision.parts)))
-        note = self._note(index, value, decision, distance, surrogate, len(conditions) > 2)
+        own = decision.state == "missing" and any(conditions[branch].operator == "missing" for branch in decision.parts)
+        note = self._note(index, value, decision, distance, surrogate, len(texts) > 1, own)
         return Step(
             node,
             depth,
@@ -572,8 +573,16 @@ class _Follower:
         )
 
     def _note(
-        self, index: int, value: str, decision: _Decision, distance: float | None, surrogate: str | None, is_multiway: bool
+        self,
+        index: int,
+        value: str,
+        decision: _Decision,
+        distance: float | None,
+        surrogate: str | None,
+        is_multiway: bool,
+        own_branch: bool,
     ) -> str:
+        """Write the value and why it decides."""
         name = self.words.names[index]
         if decision.state == "missing":
             told = f"{name} is missing"
@@ -593,7 +602,7 @@ class _Follower:
             return f"{told}, so near that it goes both ways, {shares}"
         if surrogate is not None:
             return f"{told} and {surrogate} stands in"
-        return f"{told}: such samples go this way" if decision.reason == "missing" else told
+        return f"{told}: such samples go this way" if decision.reason == "missing" and not own_branch else told
 
     def _surrogate_text(self, i: int, branch: int) -> str:
         condition = _surrogate_condition(self.tree, self.schema, i, branch)

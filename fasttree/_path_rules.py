@@ -341,16 +341,15 @@ class PathRule:
             branch that is not the heaviest of its node, and where nothing else passes.
         """
         figures = ", ".join(f"{name} {text}" if name != "samples" else text for name, text in self._figure_texts(decimals))
-        condition = self._condition_text(max_categories, decimals, show_missing)
+        condition = self._condition_text(max_categories, show_missing)
         return f"{f'if {condition} then' if condition else 'always'} {self._prediction_text(decimals)}  ({figures})"
 
-    def _condition_text(self, max_categories: int | None, decimals: int, show_missing: bool | None) -> str:
+    def _condition_text(self, max_categories: int | None, show_missing: bool | None) -> str:
         thresholds = self._source.thresholds
         texts = [
             condition.words(
                 thresholds,
                 max_categories=max_categories,
-                decimals=decimals,
                 show_missing=strays if show_missing is None else show_missing,
             )
             for condition, strays in self._source.conditions(self.node)
@@ -635,7 +634,7 @@ class RuleList(Sequence[PathRule]):
         for rule in self._rules:
             figures = dict(rule._figure_texts(decimals))
             figures["samples"] = f"{rule.n_samples:,}"
-            condition = rule._condition_text(max_categories, decimals, show_missing) or "always"
+            condition = rule._condition_text(max_categories, show_missing) or "always"
             yield condition, rule._prediction_text(decimals), figures
 
     def _columns(self) -> list[str]:
@@ -719,7 +718,7 @@ class RuleList(Sequence[PathRule]):
 
         of_task = {**numbered("precision"), **numbered("lift")} if self._source.labels else {"spread": [r.spread for r in rules]}
         return {
-            "rule": [rule._condition_text(None, 2, show_missing) for rule in rules],
+            "rule": [rule._condition_text(None, show_missing) for rule in rules],
             **numbered("prediction"),
             "support": [rule.support for rule in rules],
             "weight": [rule.weight for rule in rules],

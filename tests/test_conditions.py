@@ -38,7 +38,7 @@ def test_rules_of_both_kinds_share_one_class_of_conditions():
         (interval(2, 5), "2 < width <= 5"),
         (interval(3), "width > 3"),
         (interval(high=0.25, missing=1.0), "width <= 0.25 or missing"),
-        (interval(3, missing=0.357), "width > 3 or missing in part (0.36)"),
+        (interval(3, missing=0.357), "width > 3 or missing in part (36 %)"),
         (interval(3, surrogates=True), "width > 3 or missing, by surrogates"),
         (interval(), "width is known"),
         (interval(math.inf, missing=1.0), "width is missing"),
@@ -55,7 +55,7 @@ def test_rules_of_both_kinds_share_one_class_of_conditions():
         (among("grey", missing=1.0), "colour = grey or missing"),
         (
             among("red", missing=0.4, parts=[("grey", 0.4), ("blue", 0.4)]),
-            "colour = red or missing in part (0.4) or 2 others in part (0.4)",
+            "colour = red or missing in part (40 %) or 2 others in part (40 %)",
         ),
         (among("red", surrogates=True, asked=["grey"]), "colour = red or missing or grey, by surrogates"),
         (among("small", "medium", feature=SIZE), "size <= medium"),
@@ -131,7 +131,7 @@ def test_joined_conditions_read_as_one():
     assert str(interval(2) & interval(high=5) & interval(high=7)) == "2 < width <= 5"
     assert str(among("red", "blue", "grey") & among("blue", "grey", "white")) == "colour in {blue, grey}"
     assert str(interval(2, missing=1.0) & interval(3)) == "width > 3"
-    assert str(interval(2, missing=0.5) & interval(3, missing=0.5)) == "width > 3 or missing in part (0.25)"
+    assert str(interval(2, missing=0.5) & interval(3, missing=0.5)) == "width > 3 or missing in part (25 %)"
     assert str(interval(2) & interval(3, surrogates=True)) == "width > 3"  # no missing value came so far
     assert (interval(high=2) & interval(3)).admits_nothing
     assert interval(missing=1.0).admits_all

@@ -124,6 +124,13 @@ def test_what_a_test_does_not_know_is_told():
     assert "member is known, as it is True" in told
 
 
+def test_a_branch_of_its_own_for_missing_values_needs_no_reason():
+    X = pd.DataFrame({"width": [1.0, 2.0, 3.0, 4.0, None, None]})
+    told = lines_of(CARTClassifier(missing="branch").fit(X, ["a", "a", "b", "b", "c", "c"]).explain([None]))
+    assert "width is missing" in told
+    assert not any("such samples" in line for line in told)
+
+
 def test_surrogates_that_decide_are_named():
     width = np.arange(20.0)
     X = pd.DataFrame({"width": width, "height": 40 - width, "colour": np.where(width < 9, "red", "blue")})

@@ -147,7 +147,7 @@ def test_rules_read_like_this():
 
 def test_rules_say_of_missing_values_what_is_asked():
     first = rules_of(play_tree(), SCHEMA, CLASSES)[0]
-    assert first.words(show_missing=True).startswith("if size = small and (age <= 41.5 or missing in part (0.57)) then yes")
+    assert first.words(show_missing=True).startswith("if size = small and (age <= 41.5 or missing in part (57 %)) then yes")
     last = rules_of(play_tree(), SCHEMA, CLASSES)[-1]
     assert last.words(show_missing=False).startswith("if size = large and city = Köln then yes")
 
