@@ -1224,11 +1224,14 @@ function figures(v, leaf) {
   return el("dl", { class: "figures" }, ...terms(list));
 }
 
+const MOST_STEPS = 60; // of a path that are listed
+
 function pathList(v) {
   const path = pathTo(tree, v).slice(1);
   if (!path.length) return note("All samples start here.");
   const link = (node) => button(cameBy(node), () => goTo(tree.parent[node]), { class: "link", title: `asked at node ${tree.parent[node]}` });
-  return el("ol", { class: "steps" }, ...path.map((node) => el("li", {}, link(node))));
+  const first = Math.max(path.length - MOST_STEPS, 0);
+  return el("ol", { class: "steps", start: first + 1 }, ...path.slice(first).map((node) => el("li", {}, link(node))));
 }
 
 function ruleBlock(v) {
@@ -1425,8 +1428,8 @@ function showResult(visits = []) {
     ...shareTables(shares),
   ].filter(Boolean));
   $("way").replaceChildren(...[
-    el("h3", {}, "Path"), el("ol", { class: "steps" }, ...visits.slice(0, 60).map(stepLine)),
-    visits.length > 60 ? note(`and ${visits.length - 60} more nodes`) : "",
+    el("h3", {}, "Path"), el("ol", { class: "steps" }, ...visits.slice(0, MOST_STEPS).map(stepLine)),
+    visits.length > MOST_STEPS ? note(`and ${visits.length - MOST_STEPS} more nodes`) : "",
   ].filter(Boolean));
   say(`${line.textContent}. ${visits.filter((visit) => !ends(visit)).slice(0, 12).map(stepText).join("; ")}`);
 }
