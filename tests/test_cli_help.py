@@ -32,6 +32,7 @@ def json_runs():
     yield ["show", "rules.json"]
     yield ["prune", "model.json", adult, "--method", "reduced_error"]
     yield ["importances", "model.json", adult, "--repeats", 1]
+    yield ["explain", "model.json", adult, "--row", 3, "--row", 4]
     yield ["compare", EXAMPLES / "iris.csv", "cart", "c45", "--target", "class", "--cv", 3]
 
 

@@ -15,6 +15,7 @@ from .comparing import compare
 from .completion import completion
 from .console import examples, one_line
 from .evaluating import evaluate
+from .explaining import explain
 from .importances import importances
 from .predicting import predict
 from .pruning import prune
@@ -56,5 +57,5 @@ def fasttree() -> None:
     """Decision trees: grown exactly, fast, and made to be read."""
 
 
-for _command in (train, evaluate, predict, show, prune, compare, importances, completion):
+for _command in (train, evaluate, predict, show, explain, prune, compare, importances, completion):
     fasttree.add_command(_command)
