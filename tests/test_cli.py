@@ -55,7 +55,7 @@ def test_the_commands_of_the_readme_work(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(EXAMPLES)
     monkeypatch.chdir(tmp_path)
     commands = [shlex.split(line) for line in block.splitlines() if line]
-    assert {arguments[1] for arguments in commands} == {"train", "show", "evaluate", "predict"}
+    assert {arguments[1] for arguments in commands} == {"train", "show", "explain", "evaluate", "predict", "prune", "compare"}
     for program, *arguments in commands:
         assert program == "fasttree"
         run(*arguments)
