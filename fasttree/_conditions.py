@@ -308,21 +308,28 @@ class Condition:
             return None
         if self.operator == "known" and len(plain) == len(self.categories):
             return f"{name} is known"
-        declared = self.declared
-        if self.kind == Kind.ORDINAL and len(plain) > 1 and declared:
-            first = declared.index(plain[0])
-            if declared[first : first + len(plain)] == tuple(plain):
-                below, last = "" if first == 0 else f"{word(declared[first - 1])} < ", word(plain[-1])
-                if first + len(plain) == len(declared):
-                    return f"{name} > {word(declared[first - 1])}"
-                return f"{below}{name} <= {last}"
         if len(plain) == 1 and self.operator != "in":
             return f"{name} = {word(plain[0])}"
+        if self.kind == Kind.ORDINAL and (text := self._range_words(name, tuple(plain))):
+            return text
         named = set(plain) | self._possible()
-        excluded = [category for category in declared if category not in named]
+        excluded = [category for category in self.declared if category not in named]
         if excluded and len(named) == len(plain) and len(plain) > FEW_EXCLUDED * len(excluded):
             return f"{name} != {word(excluded[0])}" if len(excluded) == 1 else f"{name} not in {set_of(excluded, max_categories)}"
         return f"{name} in {set_of(plain, max_categories)}"
+
+    def _range_words(self, name: str, plain: tuple[Category, ...]) -> str | None:
+        """Write neighbours in the order of the categories by what is below the first and by the last."""
+        if not self.declared:
+            return None
+        first = self.declared.index(plain[0])
+        last = first + len(plain)
+        if self.declared[first:last] != plain:
+            return None
+        before = word(self.declared[first - 1]) if first else ""
+        if last == len(self.declared):
+            return f"{name} > {before}"
+        return f"{before} < {name} <= {word(plain[-1])}" if before else f"{name} <= {word(plain[-1])}"
 
     def _exceptions(self) -> list[str]:
         """What of missing values, and of categories that a node did not know, passes."""

@@ -395,9 +395,11 @@ def _cells(x: Any, schema: Schema, estimator_name: str) -> list[Any]:
     by_name = _by_name(x, schema.has_names)
     if by_name is not None:
         lacking = [name for name in names if name not in by_name]
-        strange = [str(name) for name in by_name if name not in set(names)]
+        strange = list(map(str, by_name.keys() - set(names)))
         if lacking or strange:
-            told = [f"lacks {', '.join(lacking[:5])}"] * bool(lacking) + [f"also has {', '.join(strange[:5])}"] * bool(strange)
+            told = [f"lacks {', '.join(lacking[:5])}"] * bool(lacking) + [f"also has {', '.join(sorted(strange)[:5])}"] * bool(
+                strange
+            )
             raise ValueError(
                 f"x {' and '.join(told)}: it must have the features of the fit, {', '.join(names[:20])}; None where missing"
             )
