@@ -145,6 +145,14 @@ def test_an_interval_that_holds_0_leaves_the_question_open():
     assert "significant" not in told
 
 
+def test_any_figure_can_be_compared():
+    told = run("compare", IRIS, "cart", "cart:max_depth=1", "--target", "class", "--cv", 3, "--by", "log_loss")
+    found = compared(IRIS, "cart", "cart:max_depth=1", "--target", "class", "--cv", 3)
+    difference = found["differences"][0]["figures"]["log_loss"]["difference"]
+    assert "Difference in log loss (less is better), with its 95% interval\n" in told
+    assert f"cart less cart:max_depth=1  {difference:+.4f}  " in told
+
+
 def test_entries_that_never_differ_are_equal():
     told = run("compare", IRIS, "cart", "cart:max_depth=40", "--target", "class")
     assert "+0.0000  +0.0000 to +0.0000  always equal" in told

@@ -28,6 +28,10 @@ __all__ = ["fasttree"]
 class _Commands(click.Group):
     """Turns what the library and the system say is wrong into one line and exit code 1."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order in which they are used."""
+        return list(self.commands)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -57,5 +61,5 @@ def fasttree() -> None:
     """Decision trees: grown exactly, fast, and made to be read."""
 
 
-for _command in (train, evaluate, predict, show, explain, prune, compare, importances, completion):
+for _command in (train, show, explain, importances, evaluate, predict, prune, compare, completion):
     fasttree.add_command(_command)

@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import shutil
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from .._base import BaseRegressor
 from ..rules import C45Rules
 from .console import aligned, counted, deviation, examples, listed, mean_and_deviation, one_line, plus, print_json, word
 from .models import ALGORITHMS, Estimator, answers_of, load_of_one_target, read_table, task_of
-from .options import FILE, add_parameter, check_parameters, json_option, learning_options, table_options
+from .options import FILE, add_parameter, check_parameters, json_option, learning_options, seed_option, table_options
 from .scores import LEVEL, Floats, Interval, paired_interval, resampled_interval, row_scores
 from .tables import Asked, File, find_target, open_file, without
 
@@ -101,6 +102,7 @@ def _complete_entries(context: click.Context, parameter: click.Parameter, incomp
 
 
 @click.command(
+    short_help="Compare algorithms or saved models on one table.",
     epilog=examples(
         "fasttree compare examples/iris.csv cart c45 --target class",
         "fasttree compare examples/mushroom.csv.gz cart:max_depth=3 id3 c45 --target class --ignore stalk-root",
@@ -108,14 +110,14 @@ def _complete_entries(context: click.Context, parameter: click.Parameter, incomp
         "fasttree train examples/adult.csv.gz --target income --output full.json",
         "fasttree train examples/adult.csv.gz --target income --max-depth 6 --output small.json",
         "fasttree compare examples/adult.test.csv.gz full.json small.json",
-    )
+    ),
 )
 @click.argument("data", type=FILE)
 @click.argument("entries", nargs=-1, required=True, shell_complete=_complete_entries, metavar="ENTRY...")
 @learning_options
 @click.option("--cv", type=click.IntRange(2), default=10, show_default=True, metavar="K", help="Folds of the cross-validation.")
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Cross-validations to make.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the folds and max_features.")
+@seed_option("Of the folds and max_features.")
 @click.option(
     "--by",
     type=click.Choice([name for names in FIGURES.values() for name in names]),
@@ -337,7 +339,7 @@ def _folds(truth: Sequence[Any], task: str, cv: int, repeats: int, seed: int) ->
 def _measure_learned(learned: Sequence[Entry], table: pl.DataFrame, target: str, folds: Sequence[Fold]) -> None:
     """Learn and measure each algorithm on each fold; one that refuses the table keeps what it said as its error."""
     features = without(table, [target])
-    with Progress(transient=True, console=Console(stderr=True), disable=not os.isatty(2)) as progress:
+    with Progress(transient=True, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
         for entry in learned:
             bar = progress.add_task(entry.name, total=len(folds))
             for train, test in folds:
@@ -465,7 +467,8 @@ def _digits(name: str, size: float) -> int:
 def _print_differences(pairs: Sequence[Pair], called: Mapping[str, str], by: str) -> None:
     if not pairs:
         return
-    click.echo(f"Difference in {TITLES[by]}, with its {LEVEL:.0%} interval\n")
+    direction = " (less is better)" if by in ("log_loss", "mae") else ""
+    click.echo(f"Difference in {TITLES[by]}{direction}, with its {LEVEL:.0%} interval\n")
     rows = []
     for pair in pairs:
         difference, low, high = pair.intervals[by]

@@ -14,11 +14,12 @@ VARIABLE = "_FASTTREE_COMPLETE"  # by which click knows that a shell asks
 
 
 @click.command(
+    short_help="Print what a shell needs to complete commands.",
     epilog=examples(
         "fasttree completion bash > completion.bash  # then, in ~/.bashrc: source .../completion.bash",
         "fasttree completion zsh > completion.zsh  # then, in ~/.zshrc, after compinit: source .../completion.zsh",
         "fasttree completion fish > ~/.config/fish/completions/fasttree.fish",
-    )
+    ),
 )
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context

@@ -29,7 +29,10 @@ __all__ = ["evaluate", "headline", "measure"]
 SHOWN_CLASSES = 30  # of a confusion matrix for people
 
 
-@click.command(epilog=examples("fasttree evaluate model.json examples/adult.test.csv.gz"))
+@click.command(
+    short_help="Measure a saved tree on a table with the truth.",
+    epilog=examples("fasttree evaluate model.json examples/adult.test.csv.gz"),
+)
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @truth_option

@@ -19,11 +19,12 @@ __all__ = ["explain"]
 
 
 @click.command(
+    short_help="Tell why a saved tree predicts what it predicts.",
     epilog=examples(
         "fasttree train examples/adult.csv.gz --target income --max-depth 4 --output small.json",
         "fasttree explain small.json examples/adult.test.csv.gz",
         "fasttree explain small.json examples/adult.test.csv.gz --row 7 --row 20 --json",
-    )
+    ),
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
@@ -36,9 +37,16 @@ __all__ = ["explain"]
     metavar="N",
     help="Which row of DATA, counted from 0; repeatable.  [default: 0]",
 )
-@click.option("--max-categories", type=click.IntRange(1), default=12, show_default=True, help="To name in one condition.")
 @click.option(
-    "--decimals", type=click.IntRange(0), default=2, show_default=True, help="Digits after the point of weights and means."
+    "--max-categories", type=click.IntRange(1), default=12, show_default=True, metavar="N", help="To name in one condition."
+)
+@click.option(
+    "--decimals",
+    type=click.IntRange(0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Digits after the point of weights and means.",
 )
 @truth_option
 @json_option(

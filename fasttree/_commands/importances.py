@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +16,7 @@ from .._base import BaseRegressor
 from ..rules import C45Rules
 from .console import aligned, counted, examples, mean_and_deviation, print_json, word
 from .models import Estimator, answers_of, load_model, load_of_one_target, read_table, summarize
-from .options import FILE, json_option, table_options, truth_option
+from .options import FILE, json_option, seed_option, table_options, truth_option
 from .scores import row_scores
 from .tables import column, find_target, open_file, without
 
@@ -24,16 +24,17 @@ __all__ = ["importances"]
 
 
 @click.command(
+    short_help="List how much each feature of a saved model matters.",
     epilog=examples(
         "fasttree train examples/adult.csv.gz --target income --max-depth 6 --missing surrogate --output small.json",
         "fasttree importances small.json",
         "fasttree importances small.json examples/adult.test.csv.gz --repeats 3",
-    )
+    ),
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE, required=False)
 @click.option("--repeats", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Shuffles of each column.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the shuffles.")
+@seed_option("Of the shuffles.")
 @truth_option
 @json_option(
     "target, n_rows (of DATA, or null), figure (accuracy or r2, or null), baseline (of the table as it is), features (name, "
@@ -116,7 +117,7 @@ def _permuted(
 
     baseline = score(X)
     orders = [np.random.default_rng([seed, k]).permutation(table.height) for k in range(repeats)]
-    with Progress(transient=True, console=Console(stderr=True), disable=not os.isatty(2)) as progress:
+    with Progress(transient=True, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
         for feature in progress.track(features, description="Shuffling"):
             name = feature["name"]
             shuffled = [X.with_columns(column(X, name)[order].alias(name)) for order in orders]

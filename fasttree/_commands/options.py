@@ -59,6 +59,11 @@ def json_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None
     return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object for programs: {text}")
 
 
+def seed_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add --seed; `text` says of what."""
+    return click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="N", help=text)
+
+
 def truth_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add --target where a model is measured: it may know the column's name itself."""
     return click.option(

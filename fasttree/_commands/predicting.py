@@ -20,10 +20,11 @@ from .tables import open_file
 
 
 @click.command(
+    short_help="Predict the rows of a table by a saved tree.",
     epilog=examples(
         "fasttree predict model.json examples/adult.test.csv.gz --proba --output predictions.csv",
         "fasttree predict model.json examples/adult.test.csv.gz | head",
-    )
+    ),
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)

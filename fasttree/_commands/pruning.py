@@ -48,12 +48,13 @@ def _method_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(
+    short_help="Prune a saved tree by any method.",
     epilog=examples(
         "fasttree train examples/adult.csv.gz --target income --output model.json",
         "fasttree prune model.json --method minimum_error --m 10 --test examples/adult.test.csv.gz",
         "fasttree prune model.json --method cost_complexity --ccp-alpha 0.0005 --output small.json",
         "fasttree prune model.json examples/adult.test.csv.gz --method reduced_error --output small.json",
-    )
+    ),
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE, required=False)

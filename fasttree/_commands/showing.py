@@ -101,6 +101,7 @@ FORMATS = {
 
 
 @click.command(
+    short_help="Show a saved tree: text, rules, SQL, pictures, a page.",
     epilog=examples(
         "fasttree train examples/adult.csv.gz --target income --output model.json",
         "fasttree train examples/adult.csv.gz --target income --max-depth 6 --output small.json",
@@ -114,7 +115,7 @@ FORMATS = {
         "fasttree show model.json examples/adult.test.csv.gz --format svg --max-depth 3 > charts.svg",
         "fasttree show small.json examples/adult.test.csv.gz --output small.html",
         "fasttree show model.json --json",
-    )
+    ),
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE, required=False)
@@ -138,9 +139,9 @@ FORMATS = {
 @click.option("--orientation", type=click.Choice(["down", "right"]), help="dot, svg: where branches go; default: what fits.")
 @click.option("--title", metavar="TEXT", help="html: of the page.")
 @click.option("--sort", type=click.Choice(list(SORT_KEYS)), help="rules, markdown: largest first; default: as in the tree.")
-@click.option("--min-support", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule was grown on.")
-@click.option("--min-precision", type=SHARE, metavar="SHARE", help="rules, markdown: of the rows that a rule is right about.")
-@click.option("--max-conditions", type=click.IntRange(0), metavar="N", help="rules, markdown: at most.")
+@click.option("--min-support", type=SHARE, metavar="SHARE", help="rules, markdown: least share of the rows that a rule is for.")
+@click.option("--min-precision", type=SHARE, metavar="SHARE", help="rules, markdown: least share of its rows that are right.")
+@click.option("--max-conditions", type=click.IntRange(0), metavar="N", help="rules, markdown: most conditions of a rule.")
 @click.option(
     "--sql-missing",
     type=click.Choice(["majority", "error"]),

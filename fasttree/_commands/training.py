@@ -25,6 +25,7 @@ from .options import (
     other_parameters,
     parameter_options,
     read_parameters,
+    seed_option,
     table_options,
 )
 from .tables import Asked, column, hold_out, open_file, without
@@ -39,12 +40,13 @@ LINES = 60  # of a tree or of rules that `train` prints unasked
 
 
 @click.command(
+    short_help="Grow a tree on a table, print it and measure it.",
     epilog=examples(
         "fasttree train examples/iris.csv --target class --holdout 0.3",
         "fasttree train examples/golf.names --algorithm c45",
         "fasttree train examples/mushroom.csv.gz --target class --algorithm id3 --ignore stalk-root",
         "fasttree train examples/auto-mpg.csv --target mpg --ordinal cylinders=3,4,5,6,8 --max-depth 3 -o cars.json",
-    )
+    ),
 )
 @click.argument("data", type=FILE)
 @learning_options
@@ -53,7 +55,7 @@ LINES = 60  # of a tree or of rules that `train` prints unasked
     "--test", metavar="FILE", type=FILE, help="Table with the same columns to measure the tree on; by default C4.5's .test file."
 )
 @click.option("--holdout", type=float, metavar="SHARE", help="Share of the rows to keep back for measuring, such as 0.3.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the hold-out and max_features.")
+@seed_option("Of the hold-out and max_features.")
 @click.option("--output", "-o", metavar="FILE", type=FILE, help="Save the tree as JSON; a name that ends in .gz is compressed.")
 @parameter_options
 @click.option(
