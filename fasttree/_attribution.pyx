@@ -39,6 +39,7 @@ from fasttree._walk cimport TO_BOTH, Flat, Rows, Way, part_of, way_of
 cdef extern from *:
     """
     #define FASTTREE_WIDTH 8
+    #define FASTTREE_NOTHING 1e-290
 
     /* Loops over the points in hand, which the compiler makes vectors of. */
     static inline double fasttree_dot(const double *a, const double *b)
@@ -103,6 +104,7 @@ cdef extern from *:
     """
     enum:
         WIDTH "FASTTREE_WIDTH"     # points that go down the tree together
+    const double NOTHING "FASTTREE_NOTHING"        # parts below it count as 0, so that no 1 / g overflows
     double dot "fasttree_dot"(const double* a, const double* b) noexcept nogil
     void add "fasttree_add"(double* sums, const double* product, double value) noexcept nogil
     void scale "fasttree_scale"(double* out, const double* product, double ratio) noexcept nogil
@@ -122,9 +124,6 @@ cdef extern from *:
 
 cdef enum:
     DIVIDED = -1               # no node: a sample that does not end in one place
-
-cdef double NOTHING = 1e-290   # parts below it count as 0, so that no 1 / g overflows
-
 
 cdef struct Level:             # of the path to the node in hand; its own branch is the last
     int32_t node

@@ -149,16 +149,20 @@ def test_values_are_those_that_shap_finds(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_shap_plots_them() -> None:
+def test_shap_plots_numbers_classes_and_categories() -> None:
     shap = pytest.importorskip("shap", reason="shap is not installed")
     import matplotlib.pyplot as plt
 
     X, y = load_iris(return_X_y=True, as_frame=True)
-    found = CARTClassifier(max_depth=3).fit(X, y).shap_values(X)
-    explanation = shap.Explanation(**vars(found))
-    for plot, part in [(shap.plots.waterfall, explanation[0, :, 1]), (shap.plots.beeswarm, explanation[:, :, 2])]:
-        plot(part, show=False)
-        plt.close("all")
+    numbers = shap.Explanation(**vars(CARTRegressor(max_depth=3).fit(X, y).shap_values(X)))
+    classes = shap.Explanation(**vars(CARTClassifier(max_depth=3).fit(X, y).shap_values(X)))
+    people, income = adult()
+    categories = shap.Explanation(**vars(C45Classifier().fit(people, income).shap_values(people[:100])))
+    for part in (numbers, classes[:, :, 2], categories[:, :, 1]):
+        for plot, shown in ((shap.plots.waterfall, part[0]), (shap.plots.beeswarm, part), (shap.plots.bar, part)):
+            plot(shown, show=False)
+            assert plt.gcf().axes[0].get_yticklabels()
+            plt.close("all")
 
 
 # Axioms and metamorphic relations
