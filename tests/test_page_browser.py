@@ -575,6 +575,28 @@ def test_fits_a_narrow_screen(show):
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
 
 
+def test_fits_anew_when_the_window_changes(show):
+    page = show(iris()[0].export_html())
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function("view.isFitted && fittingZoom(sheet.bounds) >= READABLE")
+    boxes = [item.bounding_box() for item in page.get_by_role("treeitem").all()]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 700 for box in boxes)
+    page.keyboard.press("Tab")
+    page.locator("#node-0").press("Shift+ArrowRight")
+    moved = page.evaluate("view.x")
+    page.set_viewport_size({"width": 690, "height": 900})
+    assert page.evaluate("view.x") == moved
+
+
+def test_fits_a_frame_that_is_hidden_at_first(show, tmp_path):
+    (tmp_path / "inner.html").write_text(iris()[0].export_html(), encoding="utf-8")
+    page = show('<!doctype html><iframe src="inner.html" width="1200" height="700" style="display: none"></iframe>')
+    page.evaluate("document.querySelector('iframe').style.display = 'block'")
+    frame = page.frames[1]
+    frame.wait_for_function("view.isFitted && view.zoom >= READABLE")
+    assert frame.get_by_role("treeitem").count() == 17
+
+
 def test_prints_the_whole_drawing_without_the_controls(show):
     page = show(iris()[0].export_html())
     page.emulate_media(media="print")

@@ -695,7 +695,7 @@ const drawn = { nodes: new Map(), edges: new Map(), far: [] }; // elements by no
 const ALL_DRAWN = 900; // nodes in sight that are all drawn; of more only those on the screen are
 const FAR = 1400; // nodes on the screen that are no longer drawn one by one
 let sheet = null; // the latest arrangement
-const view = { zoom: 1, x: 0, y: 0 };
+const view = { zoom: 1, x: 0, y: 0, isFitted: false }; // fitted until it is moved
 
 function make(name, attributes = {}, text = null) {
   const element = document.createElementNS(SVG, name);
@@ -949,6 +949,7 @@ function farElements() {
 const LEAST_ZOOM = 0.005, MOST_ZOOM = 4, READABLE = 0.7, MARGIN = 28;
 
 function applyView({ glide = false } = {}) {
+  view.isFitted = false;
   $("view").classList.toggle("glide", glide);
   $("view").style.transform = `translate(${view.x}px, ${view.y}px) scale(${view.zoom})`;
   if (sheet.order.length > ALL_DRAWN) drawSoon();
@@ -996,11 +997,15 @@ function fit(options = { glide: true }) {
   view.x = free.left + free.width / 2 - zoom * (left + right) / 2;
   view.y = free.top + free.height / 2 - zoom * (top + bottom) / 2;
   applyView(options);
+  view.isFitted = true;
 }
 
 /** Show everything if it can be read so; else the root and what is next to it, at a size that can. */
 function home(options = { glide: true }) {
-  if (fittingZoom(sheet.bounds) >= READABLE) return fit(options);
+  if (fittingZoom(sheet.bounds) >= READABLE) {
+    fit(options);
+    return;
+  }
   const { left, top, right, bottom } = sheet.bounds;
   const free = freeStage();
   const root = sheet.place.get(0);
@@ -1010,7 +1015,8 @@ function home(options = { glide: true }) {
   Object.assign(view, sheet.upright
     ? { zoom, x: middle(free.left, free.width, left, right, root.x + faceOf(0).width / 2), y: free.top - zoom * top }
     : { zoom, x: free.left - zoom * left, y: middle(free.top, free.height, top, bottom, root.y + BOX_HEIGHT / 2) });
-  return applyView(options);
+  applyView(options);
+  view.isFitted = true;
 }
 
 /** The bounds of some boxes with their conditions. */
@@ -1841,6 +1847,16 @@ function onWheel(event) {
   zoomBy(Math.exp(-event.deltaY * unit * speed), ...spotOf(event), {});
 }
 
+/** Fit anew what was fitted; and choose anew what is open, where nobody has.  In a frame a page may have had no size at first. */
+function onResize() {
+  if (!view.isFitted) return applyView();
+  if (state.open === first.open && state.open.size === first.size) {
+    chooseFirst();
+    redraw({ still: true });
+  }
+  return home({});
+}
+
 function onPageKey(event) {
   const isTyping = event.target.closest("input, select, dialog");
   if ((event.key === "/" && !isTyping) || (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey))) {
@@ -1950,7 +1966,7 @@ function listen() {
   for (const name of ["pointerup", "pointercancel"]) svg.addEventListener(name, onPointerUp);
   svg.addEventListener("wheel", onWheel, { passive: false });
   addEventListener("keydown", onPageKey);
-  addEventListener("resize", () => applyView());
+  new ResizeObserver(onResize).observe(stage);
   addEventListener("beforeprint", beforePrint);
   addEventListener("afterprint", afterPrint);
   $("search").addEventListener("submit", (event) => {
@@ -1976,6 +1992,7 @@ function listen() {
 }
 
 const MOST_OPEN = 64;
+const first = { open: null, size: 0 }; // what was chosen
 
 /** Open what was asked for, else as many of the heaviest nodes as can be read at once; and turn the tree the better way. */
 function chooseFirst({ turn = true } = {}) {
@@ -1994,6 +2011,7 @@ function chooseFirst({ turn = true } = {}) {
     else tooMany = n;
   }
   const [fromAbove, fromLeft] = zooms(fits);
+  Object.assign(first, { open: state.open, size: state.open.size });
   if (turn) state.upright = fromAbove >= Math.min(fromLeft, 1);
 }
 
