@@ -37,7 +37,7 @@ exclude_patterns = ["_build", "_made", "gallery/*", "**.ipynb", "sg_execution_ti
 default_role = "code"  # docstrings write `names` with single backquotes
 maximum_signature_line_length = 90
 smartquotes = False
-nitpicky = False
+nitpicky = False  # types in docstrings are words for people, not links
 
 html_theme = "furo"
 html_title = "fasttree"

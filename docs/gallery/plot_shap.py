@@ -26,11 +26,9 @@ order = [j for j in order if np.abs(found.values[:, j]).max() > 0][:5]
 random = np.random.default_rng(0)
 figure, ax = pyplot.subplots(figsize=(8.6, 4.2), layout="constrained")
 for row, j in enumerate(order):
-    column = X.iloc[:, j]
-    codes = column.astype("category").cat.codes if column.dtype == object or column.dtype == "str" else column
-    ranks = codes.rank(pct=True)
+    ranks = X.iloc[:, j].rank(pct=True)
     jitter = random.normal(0, 0.09, len(X)).clip(-0.3, 0.3)
-    dots = ax.scatter(found.values[:, j], row + jitter, c=ranks, cmap="viridis", s=11, linewidths=0, vmin=0, vmax=1)
+    dots = ax.scatter(found.values[:, j], row + jitter, c=ranks, s=11, linewidths=0, vmin=0, vmax=1)
 ax.axvline(0, color="0.5", linewidth=0.8, zorder=0)
 ax.set_yticks(range(len(order)), [found.feature_names[j] for j in order])
 ax.invert_yaxis()
@@ -45,17 +43,17 @@ bar.outline.set_visible(False)
 # One car: from the mean of all to its own prediction.
 
 car = 334  # a Mazda with a rotary engine
-steps = sorted(zip(found.values[car], found.feature_names, X.iloc[car], strict=True), key=lambda step: -abs(step[0]))
-steps = [step for step in steps if abs(step[0]) >= 0.05]
+steps = [step for step in zip(found.values[car], X.columns, X.iloc[car], strict=True) if abs(step[0]) >= 0.05]
+steps.sort(key=lambda step: -abs(step[0]))
 figure, ax = pyplot.subplots(figsize=(8.6, 0.52 * len(steps) + 1.4), layout="constrained")
 place = float(np.ravel(found.base_values)[0])
 base = place
 for row, (value, *_) in enumerate(steps):
     ax.barh(row, value, left=place, color="C0" if value > 0 else "C5", height=0.6)
-    outside = max(place, place + value)
-    ax.annotate(f"{value:+.1f}", (outside, row), (5, 0), textcoords="offset points", va="center", fontsize=9.5)
+    right = max(place, place + value)
+    ax.annotate(f"{value:+.1f}", (right, row), (5, 0), textcoords="offset points", va="center", fontsize=9.5)
     place += value
-    ax.plot([place, place], [row - 0.3, row + (1.3 if row < len(steps) - 1 else 0.3)], color="0.6", linewidth=0.8)
+    ax.plot([place, place], [row - 0.3, min(row + 1.3, len(steps) - 0.7)], color="0.6", linewidth=0.8)
 ax.axvline(base, color="0.6", linewidth=0.8, linestyle=":")
 ax.set_yticks(range(len(steps)), [f"{name} = {value}" for _, name, value in steps])
 ax.invert_yaxis()
