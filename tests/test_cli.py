@@ -658,7 +658,7 @@ def test_models_that_cannot_be_read(loan_model, tmp_path):
             assert name in mistake(arguments[0], tmp_path / name, *arguments[1:])
     assert "2.0" in mistake("show", tmp_path / "newer.json")
     mistake("show", tmp_path / "nowhere.json")
-    mistake("show", LOAN)
+    assert f"{LOAN}: not a saved model, as train --output writes them" in mistake("show", LOAN)
 
 
 def test_wrong_words_in_predict_and_evaluate(loan_model, tmp_path):

@@ -43,7 +43,10 @@ def save(model: Estimator, target: str, path: str) -> None:
 def load_model(path: str) -> tuple[Estimator, str]:
     """Read a tree or rules, and the name of the target (y where it has none)."""
     with _document.errors_in(path):
-        document = _document.load(path)
+        try:
+            document = _document.load(path)
+        except _document.DocumentError as error:
+            raise _document.DocumentError(f"not a saved model, as train --output writes them: {error}") from None
     return from_document(document, path), document["targets"][0].get("name", "y")
 
 

@@ -81,7 +81,7 @@ def resampled_interval(differences: Floats, test_share: float) -> Interval:
     """Where the mean of differences over folds lies, by the corrected resampled t of Nadeau and Bengio (2003).
 
     Folds share most of the rows that they learn from, so their variance says too little of that of their mean: instead of
-    ``1 / n`` it counts ``1 / n + n_test / n_train`` (their equation 11 and section 5).
+    ``1 / n`` it counts ``1 / n + n_test / n_train``, as if folds were as alike as the rows that they measure on are few.
 
     Parameters
     ----------
