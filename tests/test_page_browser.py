@@ -282,7 +282,7 @@ def test_the_rule_is_copied(show):
     page = show(iris()[0].export_html(), permissions=["clipboard-read", "clipboard-write"])
     page.locator("#node-1").click()
     page.get_by_role("button", name="Copy the rule").click()
-    assert page.get_by_role("button", name="Copied").is_visible()
+    page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "if petal length (cm) <= 2.45\nthen setosa (50)"
 
 
