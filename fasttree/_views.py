@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from . import _explain, _grow, _page, _path_rules, _shap, _surrogates, _text
+from . import _explain, _grow, _path_rules, _shap, _surrogates, _text
 from ._explain import Explanation
 from ._path_rules import RuleList
-from ._pictures import charts, dot, plot, svg
+from ._pictures import charts, dot, page, plot, svg
 from ._recipe import Recipe
 from ._table import Schema, Table
 from ._tree import STOP, Tree
@@ -479,7 +479,7 @@ class Views:
         >>> Path("irises.html").write_text(page, encoding="utf-8")  # doctest: +SKIP
         """
         tree, schema, classes = self._shown()
-        return _page.export_html(
+        return page.export_html(
             tree,
             schema,
             classes,
@@ -494,7 +494,7 @@ class Views:
             risk="impurity" if tree.outputs is not None else getattr(self, "pruning_risk", "impurity"),
         )
 
-    def _given(self, X: Any, y: Any) -> _page.Given | None:
+    def _given(self, X: Any, y: Any) -> page.Given | None:
         """Samples as a page takes them."""
         if X is None:
             if y is not None:
@@ -502,12 +502,12 @@ class Views:
             return None
         table = self._encode_table(X)
         if y is None:
-            return _page.Given(table)
+            return page.Given(table)
         if self.tree_.outputs is not None:
             raise ValueError("y and several targets exclude each other here, as no common error is known: leave out y")
         target = self._encode_target(y)
         check_same_length(table.n_samples, len(target))
-        return _page.Given(table, target, self._class_factor(target, None))
+        return page.Given(table, target, self._class_factor(target, None))
 
     def explain(self, x: Any, *, max_categories: int = 12, decimals: int = 2) -> Explanation:
         """Tell why the tree predicts what it predicts for one sample.

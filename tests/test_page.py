@@ -14,7 +14,7 @@ from hypothesis import given
 from trees import SCHEMA, flat, house_tree, leaf, play_tree, random_trees
 
 from fasttree import CARTClassifier, CARTRegressor
-from fasttree._page import export_html
+from fasttree._pictures.page import export_html
 
 CLASSES = np.array(["no", "perhaps", "yes"])
 

@@ -19,8 +19,8 @@ from trees import SCHEMA, chain, flat, leaf, random_trees, split
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, Recipe, TreeClassifier, TreeRegressor
 from fasttree._grow import predict_class, predict_value
-from fasttree._page import export_html
 from fasttree._pictures.colours import contrast
+from fasttree._pictures.page import export_html
 from fasttree._table import Schema, encode_table
 from fasttree._tree import CATEGORY, Tree
 

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _prune, _sequence
-from ._fold import opened
-from ._pictures.colours import DARK, LIGHT, NUMERIC, class_colour
-from ._surrogates import Surrogates
-from ._table import Kind, Schema, Table
-from ._tree import INTERVALS, NOMINAL, THRESHOLD, Tree
-from ._words import Classes, Words, check_count
+from .. import _prune, _sequence
+from .._fold import opened
+from .._surrogates import Surrogates
+from .._table import Kind, Schema, Table
+from .._tree import INTERVALS, NOMINAL, THRESHOLD, Tree
+from .._words import Classes, Words, check_count
+from .colours import DARK, LIGHT, NUMERIC, class_colour
 
 __all__ = ["Given", "export_html"]
 
@@ -121,7 +121,7 @@ def export_html(
 
 def _fill(title: str, data: dict[str, Any]) -> str:
     """Put everything into the template; what is put in is not looked through for marks."""
-    folder = resources.files(__package__) / "page"
+    folder = resources.files(__package__)
     template, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     style, script = _variables() + _lean(style), _lean(script)
     # no script and no style but these, and no connection to anywhere
