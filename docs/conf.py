@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent
 SOURCES = FOLDER.parent
 sys.path.insert(0, str(FOLDER))  # _style.py, _pictures.py
 import _pictures  # noqa: E402
+import _style  # noqa: E402
 
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
 matplotlib.use("agg")
@@ -117,10 +118,18 @@ def _escape_types(app, what, name, obj, options, lines):
             lines[i] = re.sub(r"(?<=\w)_(?=\W)", r"\\_", line)
 
 
+def _describe_pictures(app, name, source):
+    """Give the gallery's pictures the words that stand in `_style.SEEN`; each must have some."""
+    if name.startswith("auto_gallery/plot_"):
+        words = iter(_style.SEEN[name.removeprefix("auto_gallery/plot_")])
+        source[0] = re.sub(r"(image-sg::.*\n +:alt: ).*", lambda found: found[1] + next(words), source[0])
+
+
 def setup(app):
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
     app.connect("autodoc-process-signature", _short_signature)
     app.connect("autodoc-process-docstring", _escape_types, priority=400)  # before numpydoc
+    app.connect("source-read", _describe_pictures)
     os.chdir(SOURCES)  # what is drawn reads examples/
     app.connect("builder-inited", lambda app: _pictures.make_pictures())
 
