@@ -13,20 +13,24 @@ array(['ripe'], dtype='<U6')
 __version__ = "0.1.0"
 
 try:
+    from . import _attribution as _attribution
     from . import _core as _core
 except ModuleNotFoundError as error:
     raise ImportError(
-        "fasttree's compiled core is not beside its sources. In the folder of the sources either build it there "
+        "fasttree's compiled parts are not beside its sources. In the folder of the sources either build it there "
         "(pip install -e .) or start Python in another folder, so that the installed package is found"
     ) from error
 
 from . import formats, measures
+from ._competing import CompetingSplit
+from ._explain import Explanation
 from ._recipe import Recipe
+from ._shap import ShapValues
 from ._tree import Tree
 from ._views import plot_tree
 from .composed import RECIPES, TreeClassifier, TreeRegressor
 from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
-from .rules import C45Rules
+from .rules import C45Rules, PathRule, RuleList
 
 __all__ = [
     "RECIPES",
@@ -34,8 +38,13 @@ __all__ = [
     "C45Rules",
     "CARTClassifier",
     "CARTRegressor",
+    "CompetingSplit",
+    "Explanation",
     "ID3Classifier",
+    "PathRule",
     "Recipe",
+    "RuleList",
+    "ShapValues",
     "Tree",
     "TreeClassifier",
     "TreeRegressor",
