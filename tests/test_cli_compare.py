@@ -197,12 +197,25 @@ def test_a_table_that_a_model_may_have_been_grown_on_is_named(models, tmp_path):
     data, deep, flat = models
 
     def notes(*arguments):
-        return CliRunner().invoke(_commands.fasttree, ["compare", *arguments]).stderr
+        told = CliRunner().invoke(_commands.fasttree, ["compare", *arguments]).stderr
+        assert told == CliRunner().invoke(_commands.fasttree, ["compare", *arguments, "--json"]).stderr
+        return told
 
     assert "grown on 75 rows, as many as this table has" in notes(str(tmp_path / "learn.csv"), deep, flat)
     pl.read_csv(data).head(60).write_csv(tmp_path / "part.csv")
     assert "does not tell which rows it was grown on" in notes(str(tmp_path / "part.csv"), deep, flat)
     assert notes(data, "cart", "--target", "class") == ""
+
+
+def test_a_saved_model_that_cannot_answer_says_why_and_the_others_are_compared(models, tmp_path):
+    data, deep, flat = models
+    run("train", GOLF, "--algorithm", "c45", "-o", tmp_path / "golf.json")
+    golf = str(tmp_path / "golf.json")
+    found = compared(data, golf, deep, flat)
+    assert "no column 'outlook'" in found["entries"][0]["error"]
+    assert found["entries"][0]["figures"] == {}
+    assert [(pair["first"], pair["second"]) for pair in found["differences"]] == [(deep, flat)]
+    assert found["n_rows"] == 75
 
 
 # Entries

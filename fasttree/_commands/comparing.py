@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import os
 import shutil
-import sys
-import time
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 from click.shell_completion import CompletionItem
 from rich.cells import cell_len
-from rich.console import Console
-from rich.progress import Progress
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
-from .._base import BaseRegressor
-from ..rules import C45Rules
-from .console import aligned, counted, deviation, examples, listed, mean_and_deviation, one_line, plus, print_json, word
-from .models import ALGORITHMS, Estimator, answers_of, load_of_one_target, read_table, task_of
-from .options import FILE, add_parameter, check_parameters, json_option, learning_options, seed_option, table_options
-from .scores import LEVEL, Floats, Interval, paired_interval, resampled_interval, row_scores
-from .tables import Asked, File, find_target, open_file, without
+from .console import aligned, counted, deviation, examples, listed, mean_and_deviation, plus, print_json, word
+from .entries import FIGURES, SIZES, Entry, Fold, Pair, differences, divide, learn, measure_saved, prepare, read_entry, spread
+from .models import ALGORITHMS, load_of_one_target, n_grown_on, task_of
+from .options import FILE, json_option, learning_options, seed_option, table_options
+from .scores import LEVEL
+from .tables import Asked, find_target, open_file
 
 __all__ = ["compare"]
 
@@ -45,53 +33,6 @@ TITLES = {
     "rules": "rules",
     "fit_seconds": "fit, seconds",
 }
-SIZES = ("leaves", "depth", "rules")
-FIGURES = {"classification": ("accuracy", "balanced_accuracy", "log_loss"), "regression": ("r2", "mae")}
-
-Fold = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]  # rows to learn from, rows to measure on
-
-
-class Pair(NamedTuple):
-    """Two entries, and by how much each figure of the first is above that of the second."""
-
-    first: str
-    second: str
-    by_rows: bool  # else over folds
-    intervals: dict[str, Interval]
-
-
-@dataclass
-class Entry:
-    """What is compared: an algorithm with parameters, or a saved model.
-
-    Parameters
-    ----------
-    name : str
-        As the user wrote it.
-    algorithm : str or None
-        None for a saved model.
-    parameters : dict
-        Of the algorithm.
-    estimator : class or None
-        The algorithm's, once the task is known.
-    model : estimator or None
-        The saved model.
-    by_fold : dict of str to list of float
-        The figures found so far.
-    by_row : dict of str to array, shape (n_rows,)
-        The scores of a saved model.
-    error : str or None
-        Why there are no figures.
-    """
-
-    name: str
-    algorithm: str | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    estimator: type[Estimator] | None = None
-    model: Estimator | None = None
-    by_fold: dict[str, list[float]] = field(default_factory=dict)
-    by_row: dict[str, Floats] = field(default_factory=dict)
-    error: str | None = None
 
 
 def _complete_entries(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -159,7 +100,7 @@ def compare(
 
     An algorithm that refuses the table has no figures, and says why; the others are compared all the same.
     """
-    compared = [_read_entry(text) for text in _distinct(entries)]
+    compared = [read_entry(text) for text in _distinct(entries)]
     saved = [entry for entry in compared if entry.model is not None]
     learned = [entry for entry in compared if entry.model is None]
     task = _common_task(saved, task)
@@ -168,49 +109,35 @@ def compare(
     file = open_file(data, markers, separator)
     asked = Asked.of(file, target, ignore, categorical, ordinal)
     for entry in saved:
-        _measure_saved(entry, asked, open_file(data, markers, separator))
+        measure_saved(entry, asked.target, open_file(data, markers, separator))
     folds: list[Fold] = []
     if learned:
         table = asked.read()
         task, _ = asked.choose_task(table, task, [str(entry.algorithm) for entry in learned])
-        truth = _checked_truth(table, asked)
         for entry in learned:
-            _prepare(entry, task, seed, asked.kinds(table))
-        folds = _folds(truth, task, cv, repeats, seed)
-        _measure_learned(learned, table, asked.target, folds)
+            prepare(entry, task, seed, asked.kinds(table))
+        folds = divide(table[asked.target], task, cv, repeats, seed)
+        learn(learned, table, asked.target, folds)
     for entry in saved:
-        _spread(entry, folds)
+        spread(entry, folds)
+    if by is not None and by not in FIGURES[task]:
+        raise click.UsageError(f"--by {by}: {asked.target!r} is for {task}, whose figures are {', '.join(FIGURES[task])}")
     if all(entry.error is not None for entry in compared):
         raise ValueError(compared[0].error)
-    by = FIGURES[task][0] if by is None else by
-    if by not in FIGURES[task]:
-        raise click.UsageError(f"--by {by}: {asked.target!r} is for {task}, whose figures are {', '.join(FIGURES[task])}")
-    n_rows = sum(map(len, folds[0])) if folds else len(next(iter(saved[0].by_row.values())))
-    differences = list(_differences(compared, folds, task))
+    n_rows = sum(map(len, folds[0])) if folds else max(len(scores) for entry in saved for scores in entry.by_row.values())
+    pairs = list(differences(compared, folds, task))
+    _print_warnings(saved, n_rows)
     if as_json:
         described = {"n_splits": cv, "n_repeats": repeats, "seed": seed, "stratified": task == "classification"}
-        print_json(
-            {
-                "target": asked.target,
-                "task": task,
-                "n_rows": n_rows,
-                "folds": described if folds else None,
-                "level": LEVEL,
-                "entries": [_as_object(entry) for entry in compared],
-                "differences": [_as_difference(pair) for pair in differences],
-            }
-        )
+        found = {"target": asked.target, "task": task, "n_rows": n_rows, "folds": described if folds else None, "level": LEVEL}
+        print_json(found | {"entries": list(map(_as_object, compared)), "differences": list(map(_as_difference, pairs))})
         return
     how = f", {cv} folds{f', {repeats} times' if repeats > 1 else ''} (seed {seed})" if folds else ", as they are"
-    spread = f"; mean {plus()} standard deviation over the folds" if folds else ""
-    click.echo(f"{word(asked.target)}: {task} on {counted(n_rows, 'row')} of {data}{how}{spread}\n")
+    spread_in_words = f"; mean {plus()} standard deviation over the folds" if folds else ""
+    click.echo(f"{word(asked.target)}: {task} on {counted(n_rows, 'row')} of {data}{how}{spread_in_words}\n")
     called = _called(compared)
     _print_figures(compared, called)
-    _print_differences(differences, called, by)
-    _print_warnings(saved, n_rows)
-
-
-# Entries
+    _print_differences(pairs, called, FIGURES[task][0] if by is None else by)
 
 
 def _distinct(entries: Sequence[str]) -> Sequence[str]:
@@ -218,42 +145,6 @@ def _distinct(entries: Sequence[str]) -> Sequence[str]:
         if entries.count(entry) > 1:
             raise click.UsageError(f"{entry} is given twice: parameters make it another entry, such as cart:max_depth=4")
     return entries
-
-
-def _read_entry(text: str) -> Entry:
-    """Read an algorithm with its parameters, or load a model; a file of an algorithm's name is written ./cart."""
-    algorithm, colon, rest = text.partition(":")
-    known = list(dict.fromkeys(name for name, _ in ALGORITHMS))
-    if algorithm in known:
-        parameters: dict[str, Any] = {}
-        for part in _parts(rest) if colon else ():
-            add_parameter(parameters, part, algorithm)
-        return Entry(text, algorithm, parameters)
-    if not os.path.exists(text):
-        raise ValueError(
-            f"{text!r} is neither an algorithm ({', '.join(known)}; parameters after a colon, such as cart:max_depth=4) nor the "
-            "file of a saved model"
-        )
-    return Entry(text, model=load_of_one_target(text)[0])
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Cut at the commas that stand in no bracket and no quotes: a value may be {'yes': 2, 'no': 1}."""
-    start = depth = 0
-    quote = ""
-    for i, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-        elif character == "," and depth <= 0:
-            yield text[start:i]
-            start = i + 1
-    yield text[start:]
 
 
 def _saved_target(saved: Sequence[Entry], data: str, markers: Sequence[str], separator: str) -> str:
@@ -273,115 +164,6 @@ def _common_task(saved: Sequence[Entry], task: str) -> str:
     if task not in ("auto", own):
         raise click.UsageError(f"--task {task}: {tasks[own]} is for {own}")
     return own
-
-
-def _prepare(entry: Entry, task: str, seed: int, kinds: dict[str, Any]) -> None:
-    """Find what is wrong with an algorithm's parameters before anything is learned."""
-    entry.estimator = ALGORITHMS[str(entry.algorithm), task]
-    check_parameters(entry.estimator, entry.parameters)
-    entry.parameters = {"random_state": seed} | kinds | entry.parameters
-    entry.estimator(**entry.parameters)._check_parameters()
-
-
-# Figures
-
-
-def _sizes(model: Estimator) -> dict[str, float]:
-    if isinstance(model, C45Rules):
-        return {"rules": len(model.rules_)}
-    return {"leaves": model.get_n_leaves(), "depth": model.get_depth()}
-
-
-def _measure_saved(entry: Entry, asked: Asked, file: File) -> None:
-    """Find the scores of a saved model on every row; its columns are read as it knows them."""
-    model = entry.model
-    assert model is not None
-    table = read_table(file, model, asked.target)
-    truth = table[asked.target].to_list()
-    known = [] if isinstance(model, BaseRegressor) else model.classes_.tolist()
-    if known and not set(truth) & set(known):
-        raise ValueError(f"column {asked.target!r} holds {listed(sorted(set(truth)))}; {entry.name} knows only {listed(known)}")
-    entry.by_row = row_scores(model, truth, answers_of(model, table))
-
-
-def _spread(entry: Entry, folds: Sequence[Fold]) -> None:
-    """Divide a saved model's rows into the folds that the algorithms are measured on."""
-    assert entry.model is not None
-    parts: Sequence[Any] = [test for _, test in folds] or [slice(None)]
-    for name, scores in entry.by_row.items():
-        entry.by_fold[name] = [float(scores[part].mean()) for part in parts]
-    for name, size in _sizes(entry.model).items():
-        entry.by_fold[name] = [size] * len(parts)
-
-
-def _checked_truth(table: pl.DataFrame, asked: Asked) -> list[Any]:
-    target = table[asked.target]
-    if n_missing := target.null_count():
-        raise ValueError(f"column {asked.target!r} is missing in {n_missing:,} of {target.len():,} rows: leave these rows out")
-    return target.to_list()
-
-
-def _folds(truth: Sequence[Any], task: str, cv: int, repeats: int, seed: int) -> list[Fold]:
-    """Divide the rows at random, classes alike in all folds."""
-    index: dict[Any, int] = {}
-    codes = np.fromiter((index.setdefault(label, len(index)) for label in truth), dtype=np.intp, count=len(truth))
-    largest = int(np.bincount(codes).max()) if task == "classification" else len(codes)
-    if cv > largest:
-        least = "rows" if task == "regression" else "rows of the largest class"
-        raise ValueError(f"--cv {cv}: the table has {largest} {least}, and each fold needs one")
-    splitter = RepeatedStratifiedKFold if task == "classification" else RepeatedKFold
-    with warnings.catch_warnings():
-        # that a class has fewer rows than there are folds: some folds are without it, for all entries alike
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(splitter(n_splits=cv, n_repeats=repeats, random_state=seed).split(codes, codes))
-
-
-def _measure_learned(learned: Sequence[Entry], table: pl.DataFrame, target: str, folds: Sequence[Fold]) -> None:
-    """Learn and measure each algorithm on each fold; one that refuses the table keeps what it said as its error."""
-    features = without(table, [target])
-    with Progress(transient=True, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
-        for entry in learned:
-            bar = progress.add_task(entry.name, total=len(folds))
-            for train, test in folds:
-                try:
-                    figures = _learn_and_measure(entry, features, table[target], train, test)
-                except (ValueError, TypeError) as error:
-                    entry.error, entry.by_fold = one_line(str(error)), {}  # of part of the folds they would mislead
-                    break
-                for name, figure in figures.items():
-                    entry.by_fold.setdefault(name, []).append(figure)
-                progress.advance(bar)
-
-
-def _learn_and_measure(
-    entry: Entry, features: pl.DataFrame, truth: pl.Series, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
-) -> dict[str, float]:
-    assert entry.estimator is not None
-    model = entry.estimator(**entry.parameters)
-    start = time.perf_counter()
-    model.fit(features[train], truth[train])
-    seconds = time.perf_counter() - start
-    scores = row_scores(model, truth[test].to_list(), answers_of(model, features[test]))
-    return {name: float(score.mean()) for name, score in scores.items()} | _sizes(model) | {"fit_seconds": seconds}
-
-
-# Differences
-
-
-def _differences(compared: Sequence[Entry], folds: Sequence[Fold], task: str) -> Iterator[Pair]:
-    """Compare each two entries that have figures."""
-    test_share = float(np.mean([len(test) / len(train) for train, test in folds])) if folds else math.nan
-    measured = [entry for entry in compared if entry.error is None]
-    for first, second in itertools.combinations(measured, 2):
-        by_rows = bool(first.by_row and second.by_row)
-        intervals = {}
-        for name in FIGURES[task]:
-            if by_rows:
-                intervals[name] = paired_interval(first.by_row[name] - second.by_row[name])
-            else:
-                difference = np.subtract(first.by_fold[name], second.by_fold[name])
-                intervals[name] = resampled_interval(difference, test_share)
-        yield Pair(first.name, second.name, by_rows, intervals)
 
 
 # Words
@@ -474,7 +256,7 @@ def _print_differences(pairs: Sequence[Pair], called: Mapping[str, str], by: str
         difference, low, high = pair.intervals[by]
         digits = _digits(by, max(abs(low), abs(high)))
         number = f"{{:+,.{digits}f}}".format
-        verdict = "always equal" if low == high == 0 else "may be 0" if low <= 0 <= high else ""
+        verdict = "always equal" if low == high == 0 else "" if low > 0 or high < 0 else "may be 0"
         names = f"{called[pair.first]} less {called[pair.second]}"
         rows.append([names, number(difference), f"{number(low)} to {number(high)}", verdict])
     click.echo(aligned(rows))
@@ -488,7 +270,7 @@ def _print_differences(pairs: Sequence[Pair], called: Mapping[str, str], by: str
 
 def _print_warnings(saved: Sequence[Entry], n_rows: int) -> None:
     """Say which saved models may have been grown on this very table."""
-    same = [entry.name for entry in saved if entry.model is not None and _n_grown_on(entry.model) == n_rows]
+    same = [entry.name for entry in saved if entry.model is not None and n_grown_on(entry.model) == n_rows]
     if same:
         be = "was" if len(same) == 1 else "were"
         click.echo(
@@ -498,7 +280,3 @@ def _print_warnings(saved: Sequence[Entry], n_rows: int) -> None:
         )
     elif saved:
         click.echo("Note: a saved model does not tell which rows it was grown on; on those its figures flatter it", err=True)
-
-
-def _n_grown_on(model: Estimator) -> int:
-    return int(model.class_count_.sum()) if isinstance(model, C45Rules) else int(model.tree_.n_samples[0])

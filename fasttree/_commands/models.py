@@ -146,13 +146,18 @@ def task_of(model: Estimator) -> str:
     return "regression" if isinstance(model, BaseRegressor) else "classification"
 
 
+def n_grown_on(model: Estimator) -> int:
+    """Rows that a model was learned from."""
+    return int(model.class_count_.sum()) if isinstance(model, C45Rules) else int(model.tree_.n_samples[0])
+
+
 def describe(model: Estimator, target: str) -> dict[str, Any]:
     if isinstance(model, C45Rules):
         return {
             "algorithm": "c45rules",
             "task": task_of(model),
             "target": target,
-            "n_rows": int(model.class_count_.sum()),
+            "n_rows": n_grown_on(model),
             "rules": len(model.rules_),
             "conditions": sum(len(rule.conditions) for rule in model.rules_),
         }
@@ -161,7 +166,7 @@ def describe(model: Estimator, target: str) -> dict[str, Any]:
         "algorithm": model.recipe_.name,
         "task": task_of(model),
         "target": target,
-        "n_rows": int(tree.n_samples[0]),
+        "n_rows": n_grown_on(model),
         "nodes": tree.node_count,
         "leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
@@ -172,7 +177,7 @@ def summarize(model: Estimator) -> str:
     if isinstance(model, C45Rules):
         n_conditions = sum(len(rule.conditions) for rule in model.rules_)
         sizes = f"{counted(len(model.rules_), 'rule')}, {counted(n_conditions, 'condition')}"
-        return f"{type(model).__name__}: {sizes}, learned from {counted(int(model.class_count_.sum()), 'row')}"
+        return f"{type(model).__name__}: {sizes}, learned from {counted(n_grown_on(model), 'row')}"
     tree = model.tree_
     sizes = f"{counted(tree.node_count, 'node')}, {counted(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}"
-    return f"{type(model).__name__}: {sizes}, grown on {counted(int(tree.n_samples[0]), 'row')}"
+    return f"{type(model).__name__}: {sizes}, grown on {counted(n_grown_on(model), 'row')}"
