@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fasttree._tree import CATEGORY, INTERVALS, KNOWN, LEAF, SHARES, STOP, THRESHOLD, Tree
 
 Row = Sequence[float]
+Answers = NDArray[np.float64]  # (n_nodes, k)
 Parts = dict[int, float]  # by branch; STOP: the part that stays in the node
 
 
@@ -79,20 +80,22 @@ def parts_of_weight(tree: Tree, node: int) -> Parts:
     return {branch: weight / total for branch, weight in children.items()}
 
 
-def game(tree: Tree, coalition: frozenset[int], row: Row, background: Row | None, node: int = 0) -> NDArray[np.float64]:
-    """What is predicted where the features of a coalition have the row's values."""
+def game(
+    tree: Tree, answers: Answers, coalition: frozenset[int], row: Row, background: Row | None, node: int = 0
+) -> NDArray[np.float64]:
+    """What is predicted where the features of a coalition have the row's values; `answers` are the predictions of all nodes."""
     if tree.kind[node] == LEAF:
-        return tree.predictions(np.array([node]))[0]
+        return answers[node]
     if tree.feature[node] in coalition:
         parts = parts_of_row(tree, node, row)
     else:
         parts = parts_of_weight(tree, node) if background is None else parts_of_row(tree, node, background)
-    total = np.zeros(tree.value.shape[1])
+    total = np.zeros(answers.shape[1])
     for branch, part in parts.items():
         if branch == STOP:
-            total += part * tree.predictions(np.array([node]))[0]
+            total += part * answers[node]
         elif part > 0:
-            total += part * game(tree, coalition, row, background, int(tree.first_child[node]) + branch)
+            total += part * game(tree, answers, coalition, row, background, int(tree.first_child[node]) + branch)
     return total
 
 
@@ -110,5 +113,6 @@ def shapley(n_players: int, value: Callable[[frozenset[int]], NDArray[np.float64
 def shap_values(tree: Tree, row: Row, background: Sequence[Row] | None) -> NDArray[np.float64]:
     """Shapley values of one row, shape (n_features, k)."""
     others: Sequence[Row | None] = [None] if background is None else background
-    values = [shapley(tree.n_features, lambda coalition, other=other: game(tree, coalition, row, other)) for other in others]
+    answers = tree.predictions()
+    values = [shapley(tree.n_features, lambda known, other=other: game(tree, answers, known, row, other)) for other in others]
     return np.mean(values, axis=0)
