@@ -43,6 +43,16 @@ class CompetingSplit:
         Of a nominal or ordinal feature: the categories of each branch, those in none of them being treated as missing.
     cuts : tuple of float or None
         Of a continuous feature that is split into intervals: where they meet, ascending.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier
+    >>> X, y = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]], ["ripe", "unripe", "unripe", "unripe"]
+    >>> model = CARTClassifier().fit(X, y)
+    >>> for split in model.competing_splits(0, X, y):
+    ...     print(split.name, split.gain, split.threshold, split.categories)
+    x1 0.375 2.5 None
+    x0 0.125 None (('blue',), ('red',))
     """
 
     feature: int

@@ -172,7 +172,7 @@ class Change:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a tree predicts what it predicts for one sample.
 
@@ -197,6 +197,18 @@ class Explanation:
         the smallest changes, in units of the range of the tree's thresholds on a feature (1 for categories and for missing
         values); of equal ones the heaviest.  None for regression, for several targets, with soft thresholds, where the sample
         divides, and where there is no such leaf.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier
+    >>> X, y = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]], ["ripe", "unripe", "unripe", "unripe"]
+    >>> model = CARTClassifier().fit(X, y)
+    >>> print(model.explain(["red", 2.8]))
+    prediction: ripe  (ripe 100 %)
+    x1 > 2.5, as it is 2.8, 0.3 above the threshold
+        else x1 <= 2.5: unripe (3)
+    leaf 2: ripe (1), 25 % of the training weight
+    nearest other answer: unripe if x1 <= 2.5 (now 2.8)
     """
 
     sample: dict[str, Any]
@@ -229,6 +241,9 @@ class Explanation:
         if self.change is not None:
             lines.append(self.change.text)
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Explanation>\n{self}"
 
     def _lines(self) -> Iterator[str]:
         """Write steps and ends from the root down; what lies below a division is indented."""

@@ -287,6 +287,17 @@ class PathRule:
     spread : float or None
         Of the targets around the prediction, in their unit: the standard deviation, or for absolute error the mean absolute
         deviation; None otherwise.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier
+    >>> X, y = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]], ["ripe", "unripe", "unripe", "unripe"]
+    >>> model = CARTClassifier().fit(X, y)
+    >>> rule = model.to_rules()[0]
+    >>> rule.prediction, rule.support, rule.precision
+    ('unripe', 0.75, 1.0)
+    >>> [str(condition) for condition in rule.conditions]
+    ['x1 <= 2.5 or missing']
     """
 
     node: int
@@ -465,6 +476,16 @@ class RuleList(Sequence[PathRule]):
 
     All rules of a tree divide the samples among them: the parts of a sample that they take sum to 1, and where the tree divides
     none, each is taken by exactly one rule.  So their order means nothing, and a filtered list leaves samples without a rule.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier
+    >>> X, y = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]], ["ripe", "unripe", "unripe", "unripe"]
+    >>> model = CARTClassifier().fit(X, y)
+    >>> model.to_rules().sort("lift")
+    <RuleList: 2 rules>
+    if x1 > 2.5 then ripe  (support 25 %, 1 sample, precision 100 %, lift 4)
+    if x1 <= 2.5 then unripe  (support 75 %, 3 samples, precision 100 %, lift 1.33)
     """
 
     def __init__(self, rules: Iterable[PathRule], source: _Source) -> None:

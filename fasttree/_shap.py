@@ -45,6 +45,19 @@ class ShapValues:
     feature_names : list of str
     output_names : list of str or None
         The classes, in the order of ``classes_``; None in regression.
+
+    Examples
+    --------
+    >>> from fasttree import CARTClassifier
+    >>> X, y = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]], ["ripe", "unripe", "unripe", "unripe"]
+    >>> model = CARTClassifier().fit(X, y)
+    >>> found = model.shap_values(X)
+    >>> found.base_values[0, 0], found.values[0, :, 0]  # ripe: from a quarter to certain, by x1 alone
+    (np.float64(0.25), array([0.  , 0.75]))
+    >>> found
+    ShapValues: 4 samples, 2 features, 2 outputs; mean |value|:
+      x1  0.375
+      x0  0
     """
 
     values: Floats
