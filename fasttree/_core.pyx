@@ -3761,7 +3761,7 @@ def walk_shares(
 ):
     """Class shares or mean of every row, added over the leaves it reaches, and the leaf that gets the largest part of it.
 
-    A leaf gives its class weights over their sum; an empty one its first largest class (Quinlan 1993, section 3.3).
+    A leaf gives its class weights over their sum; an empty one all to its answer (Quinlan 1993, section 3.3): `value` is `Tree.given`.
     """
     cdef Walker walker = tree.walker
     cdef const Flat* t = &walker.flat
@@ -3856,7 +3856,7 @@ def threshold_tests(
     cdef Walker walker = tree.walker
     cdef const Flat* t = &walker.flat
     cdef Rows rows = rows_of(X)
-    cdef const double[:, ::1] value = tree.value
+    cdef const double[:, ::1] value = tree.given
     cdef const int32_t[::1] label = np.ascontiguousarray(tree.label, dtype=np.int32)
     cdef Py_ssize_t row
     cdef Py_ssize_t n_nodes = tree.node_count

@@ -768,15 +768,12 @@ class _Divided(NamedTuple):
 def _walk(tree: Tree, table: Table) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
     """The node where each sample ends, of several leaves the one with the largest part of it; and the samples that do."""
     ends = np.empty(table.n_samples, dtype=np.int32)
-    value = tree.value
-    if tree.divides and tree.loss is not None:  # the walk takes the largest class of a node without weight for its answer
-        value = np.where((tree.weight > 0)[:, None], value, np.eye(value.shape[1])[tree.label])
     divided = []
     for rows, block in blocks(table):
         if _core.walk(tree, block, ends[rows]):
             marked = np.flatnonzero(ends[rows] == _core.DIVIDED)
-            found, leaves = np.empty((marked.size, value.shape[1])), np.empty(marked.size, dtype=np.int32)
-            _core.walk_shares(tree, block[marked], value, found, leaves)
+            found, leaves = np.empty((marked.size, tree.value.shape[1])), np.empty(marked.size, dtype=np.int32)
+            _core.walk_shares(tree, block[marked], tree.given, found, leaves)
             marked += rows.start
             ends[marked] = leaves
             divided.append(_Divided(marked, found))

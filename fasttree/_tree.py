@@ -359,6 +359,16 @@ class Tree:
         return shares
 
     @cached_property
+    def given(self) -> npt.NDArray[np.float64]:
+        """What nodes give to parts of samples: `value`, but of an empty leaf 1 for the class (of each target) that it answers."""
+        empty = np.flatnonzero(self.weight == 0)
+        if self.task == "regression" or not empty.size:
+            return self.value
+        value = self.value.copy()
+        value[empty] = self.predictions(empty)
+        return value
+
+    @cached_property
     def answer(self) -> npt.NDArray[np.intp]:
         """Index of the class of the largest share in what each node predicts, or of least loss by it; of one target."""
         return best_classes(self.predictions(), self.loss)

@@ -477,18 +477,8 @@ cdef inline bint stops(const Flat* t, const Rows* X, Py_ssize_t row, int32_t nod
 cdef inline void add_shares(
     const Flat* t, const double[:, ::1] value, int32_t node, double part, double* shares,
 ) noexcept nogil:
-    """Add the class shares of a node, or its mean, times `part`; all of an empty node's goes to its first largest class."""
+    """Add the class shares of a node, or its mean, times `part`; `value` is `Tree.given`."""
     cdef Py_ssize_t k
-    cdef Py_ssize_t best = 0
-    if t.means:
-        for k in range(value.shape[1]):
-            shares[k] += part * value[node, k]
-        return
-    if t.weight[node] > 0:
-        for k in range(value.shape[1]):
-            shares[k] += part * value[node, k] / t.weight[node]
-        return
-    for k in range(1, value.shape[1]):
-        if value[node, k] > value[node, best]:
-            best = k
-    shares[best] += part
+    cdef double whole = t.weight[node] if t.weight[node] > 0 and not t.means else 1
+    for k in range(value.shape[1]):
+        shares[k] += part * value[node, k] / whole
