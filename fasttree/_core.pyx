@@ -3761,7 +3761,8 @@ def walk_shares(
 ):
     """Class shares or mean of every row, added over the leaves it reaches, and the leaf that gets the largest part of it.
 
-    A leaf gives its class weights over their sum; an empty one all to its answer (Quinlan 1993, section 3.3): `value` is `Tree.given`.
+    A leaf gives its class weights over their sum, an empty one all to its answer (Quinlan 1993, section 3.3): `value` is
+    `Tree.given`.
     """
     cdef Walker walker = tree.walker
     cdef const Flat* t = &walker.flat
