@@ -315,7 +315,11 @@ class Condition:
         named = set(plain) | self._possible()
         excluded = [category for category in self.declared if category not in named]
         if excluded and len(named) == len(plain) and len(plain) > FEW_EXCLUDED * len(excluded):
-            return f"{name} != {word(excluded[0])}" if len(excluded) == 1 else f"{name} not in {set_of(excluded, max_categories)}"
+            is_one = len(excluded) == 1
+            others = word(excluded[0]) if is_one else f"in {set_of(excluded, max_categories)}"
+            if not self._admits_missing():  # which a bare "not" would let pass, and a category that the fit never saw
+                return f"{name} is known, but not {others}"
+            return f"{name} != {others}" if is_one else f"{name} not {others}"
         return f"{name} in {set_of(plain, max_categories)}"
 
     def _range_words(self, name: str, plain: tuple[Category, ...]) -> str | None:

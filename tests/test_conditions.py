@@ -47,7 +47,7 @@ def test_rules_of_both_kinds_share_one_class_of_conditions():
         (interval(high=0.6, soft=(SoftTest(0.42, 0.6, 0.71, False),)), "width <= 0.6 [0.42, 0.71]"),
         (among("red"), "colour = red"),
         (among("red", "blue"), "colour in {red, blue}"),
-        (among("red", "green", "blue", "white", "black"), "colour != grey"),
+        (among("red", "green", "blue", "white", "black"), "colour is known, but not grey"),
         (among("red", "green", "blue", "white", "black", missing=1.0), "colour != grey or missing"),
         (among("red", "green", "blue", "white"), "colour in {red, green, blue, white}"),
         (among(*COLOUR.categories), "colour is known"),
@@ -79,6 +79,13 @@ def test_long_sets_are_counted_on_request():
     condition = Condition.among(feature, 0, list("abcde"))
     assert condition.words(max_categories=2) == "letter in {a, b, … 3 more}"
     assert Condition.among(feature, 0, list("abcdef"), missing=1.0).words(show_missing=False) == "letter not in {g, h}"
+
+
+def test_a_set_is_told_by_what_is_not_in_it_only_where_a_missing_value_passes_too():
+    feature = Feature("letter", Kind.NOMINAL, tuple("abcdefgh"))
+    refused = Condition.among(feature, 0, list("abcdef"))
+    np.testing.assert_array_equal(refused.passes(["a", "g", None, "z"]), [1, 0, 0, 0])
+    assert str(refused) == "letter is known, but not in {g, h}"
 
 
 def test_limits_that_are_close_stay_apart_in_words():
