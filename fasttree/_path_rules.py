@@ -350,7 +350,15 @@ class PathRule:
         show_missing : bool, optional
             Whether conditions say that a missing value passes too, as in ``width > 3 or missing``.  By default where it follows a
             branch that is not the heaviest of its node, and where nothing else passes.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range.
         """
+        if max_categories is not None:
+            check_count("max_categories", max_categories, 1)
+        check_count("decimals", decimals, 0)
         figures = ", ".join(f"{name} {text}" if name != "samples" else text for name, text in self._figure_texts(decimals))
         condition = self._condition_text(max_categories, show_missing)
         return f"{f'if {condition} then' if condition else 'always'} {self._prediction_text(decimals)}  ({figures})"
@@ -578,8 +586,11 @@ class RuleList(Sequence[PathRule]):
         Raises
         ------
         ValueError
-            If there is no such class or feature.
+            If there is no such class or feature, or a share is not in [0, 1].
         """
+        for name, share in (("min_support", min_support), ("min_precision", min_precision)):
+            if share is not None and not 0 <= share <= 1:
+                raise ValueError(f"{name}={share!r}: must be a share in [0, 1], such as 0.9 for 90 %")
         rules: Iterable[PathRule] = self._rules
         if label is not None:
             wanted = self._checked_label(label)

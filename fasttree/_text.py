@@ -64,7 +64,7 @@ def export_text(
     max_nodes : int or None, default None
         Nodes to draw, the root included: the heaviest are opened first, what is not opened is counted.  None: all.
     max_categories : int, default 12
-        Categories to name in one condition; the rest are counted.
+        Categories to name in one condition, and classes with their weights or shares, the heaviest; the rest are counted.
     decimals : int, default 2
         Digits after the point of weights and means; trailing zeros are left out.  Means below 1 get as many significant digits.
     show_weights : bool, default False
@@ -109,10 +109,12 @@ def export_text(
 
 
 def _columns(text: str) -> int:
-    """Count the columns that a text takes on a terminal."""
-    if text.isascii():
+    """Count the columns that a line takes on a terminal."""
+    words = text.lstrip("│├└─ ")  # in a deep tree most of a line is its indentation
+    if words.isascii():
         return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+    wide = sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in words)
+    return len(text) - len(words) + wide
 
 
 @dataclass(frozen=True, slots=True)

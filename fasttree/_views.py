@@ -116,7 +116,7 @@ class Views:
         max_nodes : int or None, default=None
             Nodes to draw: the heaviest are opened first, what is not opened is counted.
         max_categories : int, default=12
-            Categories to name in one condition; the rest are counted.
+            Categories to name in one condition, and classes with their weights or shares, the heaviest; the rest are counted.
         decimals : int, default=2
             Digits after the point of weights and means.
         show_weights : bool, default=False

@@ -40,7 +40,7 @@ class Words:
     classes : array, shape (k,), list of arrays, or None, default None
         Class labels; of several targets a list; None for regression.
     max_categories : int, default 12
-        Categories to name in one condition; the rest are counted.
+        Categories to name in one condition, and classes to name with their weights, the heaviest; the rest are counted.
     decimals : int, default 2
         Digits after the point of weights and means.
     ellipsis : str, default "…"
@@ -283,8 +283,15 @@ class Words:
             return [f"({self.number(total)})"] * len(self.columns)
         row = self.tree.predictions(np.array([node]))[0] if shares else self.tree.value[node]
         written = percent if shares else self.number
-        present = [columns.start + np.flatnonzero(row[columns]) for columns in self.columns]
-        return ["{" + ", ".join(f"{self.labels[i]}: {written(float(row[i]))}" for i in some) + "}" for some in present]
+        told = []
+        for columns in self.columns:
+            present = columns.start + np.flatnonzero(row[columns])
+            shown, more = present, ""
+            if len(present) > self.max_categories + 1:
+                heaviest = np.argsort(-row[present], kind="stable")[: self.max_categories]
+                shown, more = present[np.sort(heaviest)], f", {self.ellipsis} {len(present) - self.max_categories} more"
+            told.append("{" + ", ".join(f"{self.labels[i]}: {written(float(row[i]))}" for i in shown.tolist()) + more + "}")
+        return told
 
     def number(self, weight: float) -> str:
         """Write a weight."""

@@ -189,6 +189,8 @@ def test_rules_are_a_sequence_that_can_be_sorted_and_filtered(flowers):
         ({"label": "tulip"}, "label='tulip': must be one of"),
         ({"feature": "depth"}, "the tree knows no such feature; it knows length, width, colour"),
         ({"feature": 3}, r"must be a name, or a column in \[0, 2\]"),
+        ({"min_precision": 90}, r"min_precision=90: must be a share in \[0, 1\], such as 0.9 for 90 %"),
+        ({"min_support": -0.1}, r"min_support=-0.1: must be a share in \[0, 1\]"),
     ],
 )
 def test_filters_that_no_rule_can_meet_are_refused(flowers, asked, message):
@@ -197,6 +199,14 @@ def test_filters_that_no_rule_can_meet_are_refused(flowers, asked, message):
         rules.filter(**asked)
     with pytest.raises(ValueError, match="by='size': must be one of"):
         rules.sort("size")
+
+
+def test_a_rule_is_not_written_with_less_than_no_digits(flowers):
+    rule = CARTClassifier().fit(*flowers).to_rules()[0]
+    with pytest.raises(ValueError, match="decimals=-1: must be an integer >= 0"):
+        rule.words(decimals=-1)
+    with pytest.raises(ValueError, match="max_categories=0: must be an integer >= 1"):
+        rule.words(max_categories=0)
 
 
 def test_a_filtered_list_takes_what_its_rules_take(flowers):

@@ -80,6 +80,30 @@ def test_shares_of_several_targets_stand_side_by_side():
     assert export_text(tree, SCHEMA, classes, show_weights=True) == "no {yes: 1, no: 3} | red {red: 2, blue: 2}\n"
 
 
+def test_of_many_classes_the_heaviest_are_told():
+    weights = [1.0, 5.0, 0.0, 3.0, 5.0, 2.0]
+    tree = flat(leaf(weights), "classification")
+    classes = np.array(list("abcdef"))
+    shown = {
+        max_categories: export_text(tree, SCHEMA, classes, show_weights=True, max_categories=max_categories)
+        for max_categories in (2, 3, 4)
+    }
+    assert shown[2] == "b {b: 5, e: 5, … 3 more}\n"
+    assert shown[3] == "b {b: 5, d: 3, e: 5, … 2 more}\n"
+    assert shown[4] == "b {a: 1, b: 5, d: 3, e: 5, f: 2}\n"
+    assert "... 3 more}" in export_text(tree, SCHEMA, classes, show_shares=True, max_categories=2, ascii=True)
+
+
+def test_wide_characters_are_aligned_past_the_indentation():
+    text = export_text(chain(2), Schema((Feature("日本", Kind.CONTINUOUS),)), align=True)
+    assert lines_of(text) == [
+        "├── 日本 <= 0      0.5 (1)",
+        "└── 日本 > 0",
+        "    ├── 日本 <= 1  0.5 (1)",
+        "    └── 日本 > 1   0.5 (1)",
+    ]
+
+
 def test_weights_and_shares_at_once_are_refused():
     with pytest.raises(ValueError, match="show_weights=True, show_shares=True: take one of them"):
         export_text(play_tree(), SCHEMA, CLASSES, show_shares=True, show_weights=True)
