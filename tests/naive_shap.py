@@ -59,7 +59,7 @@ def parts_of_row(tree: Tree, node: int, row: Row) -> Parts:
     x = row[tree.feature[node]]
     if tree.lower is not None and tree.upper is not None and tree.kind[node] == THRESHOLD and not math.isnan(x):
         lower, cut, upper = tree.lower[node], tree.threshold[node], tree.upper[node]
-        if x <= lower or x >= upper:
+        if x <= lower or (x > cut and x >= upper):
             return {int(x > lower): 1.0}
         left = 1 - 0.5 * (x - lower) / (cut - lower + 0.001) if x <= cut else 0.5 - 0.5 * (x - cut) / (upper - cut + 0.001)
         return {0: left, 1: 1 - left}
