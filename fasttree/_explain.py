@@ -204,7 +204,7 @@ class Explanation:
     >>> X, y = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]], ["ripe", "unripe", "unripe", "unripe"]
     >>> model = CARTClassifier().fit(X, y)
     >>> print(model.explain(["red", 2.8]))
-    prediction: ripe  (ripe 100 %)
+    prediction: ripe  (ripe: 100 %)
     x1 > 2.5, as it is 2.8, 0.3 above the threshold
         else x1 <= 2.5: unripe (3)
     leaf 2: ripe (1), 25 % of the training weight
@@ -691,7 +691,7 @@ class _Follower:
         for labels, part in zip(self.labels, self.tree.by_output(values), strict=True):
             order = [i for i in np.argsort(-part, kind="stable").tolist() if part[i] > 0]
             more = f", … {len(order) - MOST_CLASSES} more" if len(order) > MOST_CLASSES else ""
-            shares.append(", ".join(f"{word(labels[i])} {percent(float(part[i]))}" for i in order[:MOST_CLASSES]) + more)
+            shares.append(", ".join(f"{word(labels[i])}: {percent(float(part[i]))}" for i in order[:MOST_CLASSES]) + more)
         return f"prediction: {' | '.join(map(word, several))}  ({' | '.join(shares)})"
 
     # --- what would change the answer

@@ -540,7 +540,7 @@ class Views:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> print(CARTClassifier(max_depth=2).fit(X, y).explain(X.iloc[70]))
-        prediction: 2  (2 98 %, 1 2 %)
+        prediction: 2  (2: 98 %, 1: 2 %)
         petal length (cm) > 2.45, as it is 4.8, 2.35 above the threshold
             else petal length (cm) <= 2.45: 0 (50)
         petal width (cm) > 1.75, as it is 1.8, 0.05 above the threshold

@@ -87,7 +87,7 @@ def test_explanations_of_grown_trees_tell_their_predictions(name, random):
 def test_an_explanation_reads_like_this():
     found = explain(play_tree(), SCHEMA, CLASSES, sample(40.0, "small"))
     assert lines_of(found) == [
-        "prediction: yes  (yes 100 %)",
+        "prediction: yes  (yes: 100 %)",
         "size = small",
         "    else size = medium: yes (0)",
         "    else size = large: yes (3 of 6)",
@@ -100,7 +100,7 @@ def test_an_explanation_reads_like_this():
 
 def test_parts_of_a_sample_are_told_below_one_another():
     assert lines_of(explain(play_tree(), SCHEMA, CLASSES, sample(None, "small"))) == [
-        "prediction: yes  (yes 64 %, no 36 %)",
+        "prediction: yes  (yes: 64 %, no: 36 %)",
         "size = small",
         "    else size = medium: yes (0)",
         "    else size = large: yes (3 of 6)",
@@ -177,7 +177,7 @@ def test_several_targets_stand_side_by_side():
     found = model.explain([1.0])
     assert found.prediction == tuple(model.predict([[1.0]])[0]) == ("a", "u")
     assert found.probabilities == ({"a": 1.0, "b": 0.0}, {"u": 1.0, "v": 0.0})
-    assert lines_of(found)[0] == "prediction: a | u  (a 100 % | u 100 %)"
+    assert lines_of(found)[0] == "prediction: a | u  (a: 100 % | u: 100 %)"
     regression = CARTRegressor().fit(X, [[1.0, 10.0], [1.0, 20.0], [2.0, 20.0], [2.0, 20.0]])
     assert regression.explain([1.0]).prediction == (1.0, 10.0)
 
@@ -313,7 +313,7 @@ def test_a_notebook_shows_every_step_and_end_in_order():
     assert places == sorted(places)
     alone = explain(flat(leaf([1.0, 2.0]), "classification"), SCHEMA, CLASSES, sample())
     assert "<b>no (2 of 3)</b>" in alone._repr_html_()
-    assert lines_of(alone) == ["prediction: no  (no 67 %, yes 33 %)", "leaf 0: no (2 of 3), 100 % of the training weight"]
+    assert lines_of(alone) == ["prediction: no  (no: 67 %, yes: 33 %)", "leaf 0: no (2 of 3), 100 % of the training weight"]
 
 
 def test_very_deep_paths_are_told():
