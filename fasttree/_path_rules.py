@@ -773,7 +773,8 @@ class RuleList(Sequence[PathRule]):
 
         Standard SQL that SQLite, DuckDB and PostgreSQL read: a column per feature, of its name, NULL where the value is missing
         (not NaN). Thresholds are written so that they are read as the same doubles, which columns must be, too.  A sample that no
-        rule of the list takes gives NULL.
+        rule of the list takes gives NULL.  SQLite takes TRUE and FALSE, as truth values are written, for columns of these names
+        where the table has such.
 
         Parameters
         ----------
@@ -820,7 +821,7 @@ class RuleList(Sequence[PathRule]):
             if is_inner and (rule.node not in source.paths.stays or (missing == "error" and asks[rule.node])):
                 continue
             tests = [_sql.predicate(condition) for condition, _ in source.conditions(rule.node)]
-            lines.append(f"  WHEN {' AND '.join(tests) or 'TRUE'} THEN {result}")
+            lines.append(f"  WHEN {' AND '.join(tests) or _sql.ALWAYS} THEN {result}")
         if not lines:
             return "NULL" if name is None else f"NULL AS {_sql.identifier(name)}"
         end = "END" if name is None else f"END AS {_sql.identifier(name)}"

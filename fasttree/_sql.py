@@ -11,7 +11,9 @@ from typing import Any
 from ._conditions import Condition
 from ._table import Category, Kind
 
-__all__ = ["identifier", "literal", "predicate"]
+__all__ = ["ALWAYS", "identifier", "literal", "predicate"]
+
+ALWAYS, NEVER = "1 = 1", "1 = 0"  # SQLite would take TRUE for a column of that name
 
 EXACT_DECIMAL = 15  # digits of a decimal number that a quotient of two exact doubles, as some programs read it, gives back
 SAFE_DIGITS = 18  # as many as a 64-bit integer can hold
@@ -50,9 +52,9 @@ def predicate(condition: Condition) -> str:
     """Write a condition that neither divides samples nor asks surrogates; it is true or, where it is not, false or NULL."""
     column = identifier(condition.feature)
     if condition.admits_all:
-        return "TRUE"
+        return ALWAYS
     if condition.admits_nothing:
-        return "FALSE"
+        return NEVER
     if condition.kind == Kind.CONTINUOUS:
         return _of_interval(condition, column)
     return _of_categories(condition, column)
@@ -78,7 +80,7 @@ def _of_categories(condition: Condition, column: str) -> str:
     chosen = set(condition.categories)
     excluded = [category for category in condition.declared if category not in chosen]
     if not excluded:
-        return "TRUE"
+        return ALWAYS
     # also a category that the fit did not know counts as missing
     return f"({column} IS NULL OR NOT {_is_among(column, tuple(excluded))})"
 
