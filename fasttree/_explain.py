@@ -21,7 +21,7 @@ from ._grow import predict_class, predict_value
 from ._path_rules import conditions_of
 from ._table import Kind, Schema, Table, _is_missing, _open_frame, encode_table
 from ._tree import CATEGORY, INTERVALS, KNOWN, SHARES, STOP, THRESHOLD, Tree
-from ._words import Classes, Words, mean_text, percent, word
+from ._words import Classes, Words, mean_text, percent, round_text, word
 
 __all__ = ["Branch", "End", "Explanation", "Step", "explain"]
 
@@ -858,7 +858,7 @@ def _value_text(x: float, limits: Sequence[tuple[float, float]]) -> str:
     if len(exact.split("e")[0].replace(".", "").lstrip("-0")) <= EXACT_DIGITS:
         return exact
     for digits in range(6, 17):
-        text = f"{x:.{digits}g}"
+        text = round_text(x, digits)
         if all((float(text) > written) == (x > limit) for limit, written in limits):
             return text
     return exact

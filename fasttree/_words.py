@@ -19,7 +19,7 @@ from ._surrogates import Surrogates
 from ._table import Kind, Schema
 from ._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree
 
-__all__ = ["Classes", "Words", "check_count", "counted", "fixed", "mean_text", "percent", "threshold_texts", "word"]
+__all__ = ["Classes", "Words", "check_count", "counted", "fixed", "mean_text", "percent", "round_text", "threshold_texts", "word"]
 
 # labels of the classes; of several targets a list, None for regression
 Classes = npt.NDArray[Any] | list[npt.NDArray[Any]] | None
@@ -358,7 +358,7 @@ def threshold_texts(pairs: Set[tuple[int, float]]) -> dict[tuple[int, float], st
     taken = {(feature, text) for (feature, _), text in texts.items()}
     digits = ROUGH_DIGITS
     while long:
-        rounded = {pair: _round_text(pair[1], digits) for pair in long}
+        rounded = {pair: round_text(pair[1], digits) for pair in long}
         times = Counter((feature, text) for (feature, _), text in rounded.items())
         done = {
             (feature, threshold): text
@@ -371,7 +371,7 @@ def threshold_texts(pairs: Set[tuple[int, float]]) -> dict[tuple[int, float], st
     return texts
 
 
-def _round_text(number: float, digits: int) -> str:
-    # a digit after the point at least: 1234567.25 must not become 1234567
+def round_text(number: float, digits: int) -> str:
+    """Write so many digits, or more: one after the point at least, as 1234567.25 must not become 1234567."""
     before_point = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
     return f"{number:.{max(digits, before_point + 1)}g}"

@@ -252,6 +252,11 @@ def test_values_are_written_on_the_right_side_of_the_written_thresholds(values, 
         assert abs(float(told) - x) <= 1e-5 * abs(x)
 
 
+def test_a_large_value_keeps_a_digit_after_its_point():
+    model = CARTRegressor().fit([[1e9], [1e9 + 1]], [1.0, 2.0])
+    assert "x0 > 1000000000.5, as it is 1000000000.7, 0.23 above the threshold" in str(model.explain([1e9 + 0.734375]))
+
+
 @given(st.randoms(use_true_random=False), st.integers(1, 5))
 def test_the_nearest_other_answer_is_the_nearest(random, depth):
     rng = np.random.default_rng(random.randrange(10**6))
