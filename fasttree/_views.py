@@ -107,7 +107,9 @@ class Views:
         """Draw the tree in text, a line per branch.
 
         A leaf reads ``yes (6)`` where all of weight 6 are of class yes, and ``no (6 of 9)`` where 6 of 9 are of class no; in
-        regression ``2.4 (9)`` is the prediction and the weight; several targets stand side by side.
+        regression ``2.4 (9)`` is the prediction and the weight; several targets stand side by side.  Thresholds of more than nine
+        digits are rounded, to six or to as many as tell those of a feature apart: who wants to predict by what stands in a text
+        takes ``to_rules().to_sql()``, which is exact.
 
         Parameters
         ----------

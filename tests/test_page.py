@@ -105,6 +105,12 @@ def test_what_is_put_in_is_neither_markup_nor_a_mark():
     assert nasty in data["targets"][0]["classes"][0]
 
 
+def test_half_a_character_in_a_title_does_not_spoil_the_page():
+    document = CARTClassifier().fit([[1.0], [2.0]], ["a", "b"]).export_html(title="a\udcffb")
+    assert "<title>a?b</title>" in document
+    assert document.encode()
+
+
 def test_the_subtrees_are_those_of_the_pruning_path():
     from sklearn.datasets import load_iris
 

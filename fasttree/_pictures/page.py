@@ -96,6 +96,7 @@ def export_html(
         By which the sequence of pruned trees goes.
     """
     check_count("max_rows", max_rows, 0)
+    title = title.encode("utf-8", "replace").decode("utf-8")  # names of files may have half characters, as no page can
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals)
     is_asked = max_depth is not None or max_nodes is not None
     is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes if is_asked else AT_FIRST)
