@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._table import Category, Feature, Kind, Schema, encode_table
-from ._words import TINY, fixed, percent, threshold_texts, word
+from ._words import interval_text, percent, set_of, threshold_texts, word
 
 __all__ = ["Condition", "SoftTest", "left_part"]
 
@@ -316,11 +316,11 @@ class Condition:
         excluded = [category for category in self.declared if category not in named]
         if excluded and len(named) == len(plain) and len(plain) > FEW_EXCLUDED * len(excluded):
             is_one = len(excluded) == 1
-            others = word(excluded[0]) if is_one else f"in {set_of(excluded, max_categories)}"
+            others = word(excluded[0]) if is_one else f"in {set_of(map(word, excluded), max_categories)}"
             if not self._admits_missing():  # which a bare "not" would let pass, and a category that the fit never saw
                 return f"{name} is known, but not {others}"
             return f"{name} != {others}" if is_one else f"{name} not {others}"
-        return f"{name} in {set_of(plain, max_categories)}"
+        return f"{name} in {set_of(map(word, plain), max_categories)}"
 
     def _range_words(self, name: str, plain: tuple[Category, ...]) -> str | None:
         """Write neighbours in the order of the categories by what is below the first and by the last."""
@@ -360,15 +360,6 @@ def _counted(categories: Sequence[Category]) -> str:
     return word(categories[0]) if len(categories) == 1 else f"{len(categories)} others"
 
 
-def set_of(categories: Sequence[Category], most: int | None) -> str:
-    """Write a set of categories, and no more than so many of them."""
-    names = [word(category) for category in categories]
-    # naming all but one saves nothing
-    if most is None or len(names) <= most + 1:
-        return f"{{{', '.join(names)}}}"
-    return f"{{{', '.join(names[:most])}, … {len(names) - most} more}}"
-
-
 def left_part(
     lower: float | NDArray[np.float64],
     threshold: float | NDArray[np.float64],
@@ -379,9 +370,3 @@ def left_part(
     below = 1.0 - 0.5 * (0.5 * x - 0.5 * lower) / (0.5 * threshold - 0.5 * lower + 0.0005)
     above = 0.5 - 0.5 * (0.5 * x - 0.5 * threshold) / (0.5 * upper - 0.5 * threshold + 0.0005)
     return np.where(x <= lower, 1.0, np.where(x <= threshold, below, np.where(x < upper, above, 0.0)))
-
-
-def interval_text(lower: float, upper: float) -> str:
-    """Write the interval of a soft threshold, to two digits of its length."""
-    decimals = min(max(1 - math.floor(math.log10(max(upper / 2 - lower / 2, TINY)) + math.log10(2)), 0), 9)
-    return f"[{fixed(lower, decimals)}, {fixed(upper, decimals)}]"

@@ -690,6 +690,11 @@ class RuleList(Sequence[PathRule]):
         -------
         str
             Lines, each ended by a newline.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range.
         """
         check_count("max_categories", max_categories, 1)
         check_count("decimals", decimals, 0)

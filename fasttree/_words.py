@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,20 @@ from ._surrogates import Surrogates
 from ._table import Kind, Schema
 from ._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree
 
-__all__ = ["Classes", "Words", "check_count", "counted", "fixed", "mean_text", "percent", "round_text", "threshold_texts", "word"]
+__all__ = [
+    "Classes",
+    "Words",
+    "check_count",
+    "counted",
+    "fixed",
+    "interval_text",
+    "mean_text",
+    "percent",
+    "round_text",
+    "set_of",
+    "threshold_texts",
+    "word",
+]
 
 # labels of the classes; of several targets a list, None for regression
 Classes = npt.NDArray[Any] | list[npt.NDArray[Any]] | None
@@ -171,10 +184,7 @@ class Words:
 
     def set_of(self, names: Sequence[str]) -> str:
         """Write names in braces, `max_categories` at most."""
-        # naming all but one saves nothing
-        if len(names) <= self.max_categories + 1:
-            return f"{{{', '.join(names)}}}"
-        return f"{{{', '.join(names[: self.max_categories])}, {self.ellipsis} {len(names) - self.max_categories} more}}"
+        return set_of(names, self.max_categories, self.ellipsis)
 
     def _interval(self, node: int) -> str:
         """Write the interval of a soft threshold that has one, to two digits of its length."""
@@ -183,8 +193,7 @@ class Words:
         lower, upper = float(self.tree.lower[node]), float(self.tree.upper[node])
         if not lower < upper:
             return ""
-        decimals = min(max(1 - math.floor(math.log10(max(upper / 2 - lower / 2, TINY)) + math.log10(2)), 0), EXACT_DIGITS)
-        return f" [{fixed(lower, decimals)}, {fixed(upper, decimals)}]"
+        return f" {interval_text(lower, upper)}"
 
     # --- missing values
 
@@ -342,6 +351,21 @@ def fixed(number: float, decimals: int) -> str:
 def mean_text(number: float, decimals: int) -> str:
     """Write as `fixed`; below 1, where targets may be tiny, count significant digits instead."""
     return fixed(number, decimals) if abs(number) >= 1 or number == 0 else f"{number:.{max(decimals, 1)}g}"
+
+
+def set_of(names: Iterable[str], most: int | None, ellipsis: str = "…") -> str:
+    """Write names in braces, and no more than so many of them."""
+    names = list(names)
+    # naming all but one saves nothing
+    if most is None or len(names) <= most + 1:
+        return f"{{{', '.join(names)}}}"
+    return f"{{{', '.join(names[:most])}, {ellipsis} {len(names) - most} more}}"
+
+
+def interval_text(lower: float, upper: float) -> str:
+    """Write the interval of a soft threshold, to two digits of its length."""
+    decimals = min(max(1 - math.floor(math.log10(max(upper / 2 - lower / 2, TINY)) + math.log10(2)), 0), EXACT_DIGITS)
+    return f"[{fixed(lower, decimals)}, {fixed(upper, decimals)}]"
 
 
 def threshold_texts(pairs: Set[tuple[int, float]]) -> dict[tuple[int, float], str]:
