@@ -785,9 +785,7 @@ def _known_branch(tree: Tree, node: int, x: float) -> int | None:
     if kind == CATEGORY:
         return int(x) - 1
     if kind == INTERVALS:
-        assert tree.cut_start is not None
-        assert tree.cut is not None
-        return int(np.searchsorted(tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]], x))
+        return int(np.searchsorted(tree.cuts_of(node), x))
     return _in_table(tree.table_code, tree.table_branch, tree.table_start[node : node + 2], x)
 
 

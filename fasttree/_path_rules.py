@@ -89,9 +89,7 @@ def _limits(tree: Tree, node: int) -> list[tuple[float, float, tuple[SoftTest, .
     if tree.kind[node] == KNOWN:
         return [everything, nothing]
     if tree.kind[node] == INTERVALS:
-        assert tree.cut_start is not None
-        assert tree.cut is not None
-        cuts = [-math.inf, *tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]].tolist(), math.inf]
+        cuts = [-math.inf, *tree.cuts_of(node).tolist(), math.inf]
         return [(low, high, ()) for low, high in itertools.pairwise(cuts)]
     threshold = float(tree.threshold[node])
     soft: list[tuple[SoftTest, ...]] = [(), ()]
@@ -113,9 +111,7 @@ def _branch_of_code(tree: Tree, node: int, n_categories: int) -> list[int]:
     if kind == THRESHOLD:
         return list(map(int, codes > tree.threshold[node]))
     if kind == INTERVALS:
-        assert tree.cut_start is not None
-        assert tree.cut is not None
-        return list(map(int, np.searchsorted(tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]], codes)))
+        return list(map(int, np.searchsorted(tree.cuts_of(node), codes)))
     branches = np.full(n_categories, -1)
     table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
     branches[tree.table_code[table].astype(np.intp) - 1] = tree.table_branch[table]

@@ -377,6 +377,12 @@ class Tree:
         """Return the ids of the leaves, ascending."""
         return np.flatnonzero(self.n_branches == 0)
 
+    def cuts_of(self, node: int) -> npt.NDArray[np.float64]:
+        """Return the cuts of an `INTERVALS` node, ascending."""
+        assert self.cut_start is not None
+        assert self.cut is not None
+        return self.cut[self.cut_start[node] : self.cut_start[node + 1]]
+
     def depth(self) -> npt.NDArray[np.int32]:
         """Return the number of tests between the root and each node; shape (n,)."""
         sizes = np.diff(self._level_starts())

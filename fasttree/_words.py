@@ -114,14 +114,8 @@ class Words:
     def _all_cuts(self) -> Iterator[tuple[int, float]]:
         """Features and the places where their intervals meet."""
         for node in np.flatnonzero(self.tree.kind == INTERVALS).tolist():
-            for cut in self._cuts_of(node):
+            for cut in self.tree.cuts_of(node).tolist():
                 yield int(self.tree.feature[node]), cut
-
-    def _cuts_of(self, node: int) -> list[float]:
-        assert self.tree.cut_start is not None
-        assert self.tree.cut is not None
-        cuts: list[float] = self.tree.cut[self.tree.cut_start[node] : self.tree.cut_start[node + 1]].tolist()
-        return cuts
 
     # --- tests
 
@@ -137,7 +131,7 @@ class Words:
         return [f"{name} {branch}" for branch in self.branches(node)]
 
     def _intervals(self, node: int, name: str) -> list[str]:
-        places = [self.threshold_text(int(self.tree.feature[node]), cut) for cut in self._cuts_of(node)]
+        places = [self.threshold_text(int(self.tree.feature[node]), cut) for cut in self.tree.cuts_of(node).tolist()]
         between = [f"{low} < {name} <= {high}" for low, high in itertools.pairwise(places)]
         return [f"{name} <= {places[0]}", *between, f"{name} > {places[-1]}"]
 

@@ -163,9 +163,7 @@ class Charts:
         tree = self.tree
         if tree.kind[node] == THRESHOLD:
             return [float(tree.threshold[node])]
-        assert tree.cut is not None
-        assert tree.cut_start is not None
-        cuts: list[float] = tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]].tolist()
+        cuts: list[float] = tree.cuts_of(node).tolist()
         return cuts
 
     def _values(self, node: int, values: npt.NDArray[np.float64], rows: npt.NDArray[np.intp]) -> Chart | None:

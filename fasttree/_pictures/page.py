@@ -214,7 +214,7 @@ def _tests(tree: Tree, words: Words) -> dict[str, Any]:
     soft = tree.lower is not None and tree.upper is not None
     limits = (tree.lower[by_threshold], tree.upper[by_threshold]) if soft else None  # type: ignore[index]
     tables = [_table(tree, node) for node in np.flatnonzero(tree.kind == NOMINAL).tolist()]
-    places = [_cuts(tree, node) for node in np.flatnonzero(tree.kind == INTERVALS).tolist()]
+    places = [tree.cuts_of(node).tolist() for node in np.flatnonzero(tree.kind == INTERVALS).tolist()]
     cut_features = tree.feature[tree.kind == INTERVALS].tolist()
     return {
         "feature": tree.feature[inner].tolist(),
@@ -227,13 +227,6 @@ def _tests(tree: Tree, words: Words) -> dict[str, Any]:
         "cuts": places,
         "cutText": [_texts(words, [feature] * len(cuts), cuts) for feature, cuts in zip(cut_features, places, strict=True)],
     }
-
-
-def _cuts(tree: Tree, node: int) -> list[float]:
-    assert tree.cut_start is not None
-    assert tree.cut is not None
-    cuts: list[float] = tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]].tolist()
-    return cuts
 
 
 def _table(tests: Tree | Surrogates, owner: int) -> list[list[int]]:
