@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -19,6 +20,9 @@ from fasttree._recipe import Limits
 
 CONTINUOUS, ORDINAL, NOMINAL = 0, 1, 2
 ALL_KINDS = (CONTINUOUS, ORDINAL, NOMINAL)
+
+# For a test that runs once a recipe, dozens of times: fewer examples of each than of a test that runs once.
+FEWER_EACH = settings(max_examples=2 * settings.default.max_examples // 5)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from strategies import NOMINAL, SmallTable, limits, tables
+from strategies import FEWER_EACH, NOMINAL, SmallTable, limits, tables
 from test_engine_twin import EncodedTable, as_nodes, grow_compiled, numbers_of, outline, test_of
 
 from fasttree import CARTClassifier, CARTRegressor, _grow, load
@@ -71,6 +71,7 @@ def assert_same_tree(table: SmallTable, recipe: Recipe, bounds: Limits, constrai
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=-math.inf))
 def test_trees_with_directions_agree_with_the_twin(name: str, data: st.DataObject, bounds: Limits) -> None:
     table, constraints = data.draw(constrained(RECIPES[name], monotone=True, grouped=False))
@@ -78,6 +79,7 @@ def test_trees_with_directions_agree_with_the_twin(name: str, data: st.DataObjec
 
 
 @pytest.mark.parametrize("name", GROUPED)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=-math.inf))
 def test_trees_with_groups_of_features_agree_with_the_twin(name: str, data: st.DataObject, bounds: Limits) -> None:
     table, constraints = data.draw(constrained(GROUPED[name], monotone=False, grouped=True))
@@ -105,6 +107,7 @@ def predictions_along(tree: Tree, table: SmallTable, feature: int) -> NDArray[np
 
 @pytest.mark.parametrize("max_leaf_nodes", [None, 5])
 @pytest.mark.parametrize("name", RECIPES)
+@FEWER_EACH
 @given(data=st.data())
 def test_predictions_follow_the_direction_of_every_feature(name: str, max_leaf_nodes: int | None, data: st.DataObject) -> None:
     table, constraints = data.draw(constrained(RECIPES[name], monotone=True, grouped=False))

@@ -14,7 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable, code_columns, continuous_columns, limits, planted_tables, tables
+from strategies import (
+    CONTINUOUS,
+    FEWER_EACH,
+    NOMINAL,
+    ORDINAL,
+    SmallTable,
+    code_columns,
+    continuous_columns,
+    limits,
+    planted_tables,
+    tables,
+)
 
 from fasttree import _grow
 from fasttree._recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Limits, Recipe
@@ -209,6 +220,7 @@ def kinds_for(recipe: Recipe) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
+@FEWER_EACH
 @given(table=tables(), bounds=limits(min_gain=ANY_GAIN))
 def test_classification_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
     assert_same_tree(table, CLASSIFIERS[name], bounds)
@@ -220,6 +232,7 @@ def test_textbook_trees_stop_where_no_gain_ratio_is_large_enough(table: SmallTab
 
 
 @pytest.mark.parametrize("name", COMPLETE)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=1e-12))
 def test_trees_for_complete_tables_agree(name: str, data: st.DataObject, bounds: Limits) -> None:
     table = data.draw(tables(missing=False, kinds=kinds_for(COMPLETE[name])))
@@ -227,18 +240,21 @@ def test_trees_for_complete_tables_agree(name: str, data: st.DataObject, bounds:
 
 
 @pytest.mark.parametrize("name", RELEASE8)
+@FEWER_EACH
 @given(table=tables(), bounds=limits(min_gain=ANY_GAIN, min_branch_weight=True))
 def test_release8_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
     assert_same_tree(table, RELEASE8[name], bounds)
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
+@FEWER_EACH
 @given(table=tables(task="regression"), bounds=limits(min_gain=ANY_GAIN))
 def test_regression_trees_agree(name: str, table: SmallTable, bounds: Limits) -> None:
     assert_same_tree(table, REGRESSORS[name], bounds)
 
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, *RELEASE8])
+@FEWER_EACH
 @given(data=st.data(), table=tables(min_samples=4))
 def test_rows_that_growth_has_not_seen_get_the_same_probabilities(name: str, data: st.DataObject, table: SmallTable) -> None:
     new_rows = data.draw(rows_like(table))
@@ -250,6 +266,7 @@ def test_rows_that_growth_has_not_seen_get_the_same_probabilities(name: str, dat
 
 
 @pytest.mark.parametrize("name", ["gini", "entropy", "gini, one against the rest", "gini, fractional"])
+@FEWER_EACH
 @given(table=planted_tables())
 def test_trees_of_planted_tables_agree(name: str, table: SmallTable) -> None:
     assert_same_tree(table, CLASSIFIERS[name], Limits(min_gain=ANY_GAIN))

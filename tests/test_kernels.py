@@ -355,7 +355,7 @@ def test_walk_ends_where_a_walk_from_node_to_node_ends(tree, rows, times, single
 def test_predictions_are_those_of_the_leaf_or_of_all_leaves_that_a_row_reaches(tree, rows):
     table = EncodedRows(rows)
     shares, leaves = np.empty((len(rows), tree.n_outputs_or_classes)), np.empty(len(rows), np.int32)
-    _core.walk_shares(tree, rows, tree.value, shares, leaves)
+    _core.walk_shares(tree, rows, tree.given, shares, leaves)
     assert _grow.walk(tree, table).tolist() == leaves.tolist()
     assert _grow.predict_value(tree, table) == pytest.approx(shares, rel=1e-12)
     if tree.task == "classification":
@@ -365,7 +365,7 @@ def test_predictions_are_those_of_the_leaf_or_of_all_leaves_that_a_row_reaches(t
 @given(tree=random_trees().filter(lambda tree: tree.task == "classification"), rows=ROWS)
 def test_walk_shares_adds_the_leaves_that_a_row_reaches(tree, rows):
     shares, leaves = np.empty((len(rows), 3)), np.empty(len(rows), np.int32)
-    _core.walk_shares(tree, rows, tree.value, shares, leaves)
+    _core.walk_shares(tree, rows, tree.given, shares, leaves)
     root = nested(tree)
     for row, share, leaf in zip(rows, shares, leaves, strict=True):
         ends = [(node_at(tree, path), node, part) for path, node, part, ends in visits(root, row) if ends]
@@ -386,7 +386,7 @@ def test_a_soft_threshold_leads_from_1_over_a_half_to_0():
     tree = tree.replace(value=np.eye(2)[[0, 0, 1]], weight=[2, 1, 1], lower=[1.0, np.nan, np.nan], upper=[6.0, np.nan, np.nan])
     rows = np.array([-9.0, 1.0, 1.5, 2.0, np.nextafter(2, 3), 4.0, 6.0, 9.0])[:, None]
     shares, leaves = np.empty((len(rows), 2)), np.empty(len(rows), np.int32)
-    _core.walk_shares(tree, rows, tree.value, shares, leaves)
+    _core.walk_shares(tree, rows, tree.given, shares, leaves)
     a_half = 1 - 0.5 / 1.001  # the intervals count 0.001 longer
     assert shares[:, 0] == pytest.approx([1, 1, 1 - 0.25 / 1.001, a_half, 0.5, 0.5 - 1 / 4.001, 0, 0])
     assert leaves.tolist() == [1, 1, 1, 1, 2, 2, 2, 2]
@@ -399,7 +399,7 @@ def test_a_soft_threshold_with_one_side_of_no_length_is_hard_on_that_side(bound)
     tree = tree.replace(**{bound: tree.threshold + (0.5 if bound == "upper" else -0.5)})
     rows = np.array([1.75, 2.0, 2.25])[:, None]
     shares, leaves = np.empty((len(rows), 2)), np.empty(len(rows), np.int32)
-    _core.walk_shares(tree, rows, tree.value, shares, leaves)
+    _core.walk_shares(tree, rows, tree.given, shares, leaves)
     expected = {"lower": [1 - 0.125 / 0.501, 1 - 0.25 / 0.501, 0], "upper": [1, 1, 0.5 - 0.125 / 0.501]}
     assert shares[:, 0] == pytest.approx(expected[bound])
 

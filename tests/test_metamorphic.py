@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable, tables
+from strategies import CONTINUOUS, FEWER_EACH, NOMINAL, ORDINAL, SmallTable, tables
 from test_engine_twin import EncodedTable
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, Tree, _grow
@@ -197,6 +197,7 @@ def grow(table: SmallTable, recipe: Recipe, bounds: Limits, block_rows: int = 65
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@FEWER_EACH
 @given(data=st.data())
 def test_rows_of_tables_full_of_ties_can_be_permuted(name, data):
     recipe, bounds = RECIPES[name], Limits(min_gain=-math.inf)
@@ -209,6 +210,7 @@ def test_rows_of_tables_full_of_ties_can_be_permuted(name, data):
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@FEWER_EACH
 @given(data=st.data(), block_rows=st.sampled_from([1, 2, 3, 5, 10]))
 def test_tables_full_of_ties_can_be_handed_over_in_blocks(name, data, block_rows):
     recipe, bounds = RECIPES[name], Limits(min_gain=-math.inf)

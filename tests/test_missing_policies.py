@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import SmallTable, limits, tables
+from strategies import FEWER_EACH, SmallTable, limits, tables
 from test_engine_twin import ANY_GAIN, EncodedTable, grow_naive, rows_like
 
 import fasttree
@@ -68,6 +68,7 @@ def structure(tree: Tree) -> list[NDArray[Any]]:
 
 
 @pytest.mark.parametrize("name", RECIPES | ABSOLUTE)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=ANY_GAIN), seed=st.integers(0, 999))
 def test_block_size_and_order_of_samples_do_not_matter(name: str, data: st.DataObject, bounds: Limits, seed: int) -> None:
     recipe = (RECIPES | ABSOLUTE)[name]
@@ -78,6 +79,7 @@ def test_block_size_and_order_of_samples_do_not_matter(name: str, data: st.DataO
 
 
 @pytest.mark.parametrize("name", RECIPES | ABSOLUTE)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=1e-9))
 def test_samples_that_stand_twice_count_as_samples_of_weight_2(name: str, data: st.DataObject, bounds: Limits) -> None:
     recipe = (RECIPES | ABSOLUTE)[name]
@@ -92,6 +94,7 @@ def test_samples_that_stand_twice_count_as_samples_of_weight_2(name: str, data: 
 
 
 @pytest.mark.parametrize("base", [CART_CLASSIFICATION, CART_REGRESSION], ids=["classes", "numbers"])
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=ANY_GAIN))
 def test_where_nothing_is_missing_all_policies_grow_one_tree(base: Recipe, data: st.DataObject, bounds: Limits) -> None:
     table = draw_table(data, base, missing=False)
@@ -102,6 +105,7 @@ def test_where_nothing_is_missing_all_policies_grow_one_tree(base: Recipe, data:
 
 
 @pytest.mark.parametrize("name", [name for name, recipe in RECIPES.items() if recipe.impurity == "squared_error"])
+@FEWER_EACH
 @given(data=st.data(), table=tables(task="regression", min_samples=4))
 def test_rows_that_growth_has_not_seen_get_the_same_means(name: str, data: st.DataObject, table: SmallTable) -> None:
     rows = data.draw(rows_like(table))

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris
-from strategies import SmallTable, code_columns, limits, tables
+from strategies import FEWER_EACH, SmallTable, code_columns, limits, tables
 from test_engine_twin import ANY_GAIN, CLASSIFIERS, REGRESSORS, EncodedTable, grow_compiled, kinds_for, rows_like
 from test_missing_policies import RECIPES as POLICIES
 from test_missing_policies import draw_table
@@ -82,6 +82,7 @@ def test_trees_of_every_kind_of_test_agree_with_the_definition(
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS | REGRESSORS)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=ANY_GAIN))
 def test_grown_trees_agree_with_the_definition(name: str, data: st.DataObject, bounds: Limits) -> None:
     recipe = (CLASSIFIERS | REGRESSORS)[name]
@@ -96,6 +97,7 @@ def test_grown_trees_agree_with_the_definition(name: str, data: st.DataObject, b
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=ANY_GAIN))
 def test_every_policy_for_missing_values_agrees_with_the_definition(name: str, data: st.DataObject, bounds: Limits) -> None:
     table = draw_table(data, POLICIES[name], max_features=4, max_samples=15)
@@ -105,6 +107,7 @@ def test_every_policy_for_missing_values_agrees_with_the_definition(name: str, d
 
 
 @pytest.mark.parametrize("name", WITH_SURROGATES)
+@FEWER_EACH
 @given(data=st.data(), bounds=bounds_of_surrogates())
 def test_what_surrogates_decide_is_credited_to_the_tested_feature(name: str, data: st.DataObject, bounds: Limits) -> None:
     table = data.draw(tables_for(name))
@@ -114,6 +117,7 @@ def test_what_surrogates_decide_is_credited_to_the_tested_feature(name: str, dat
 
 
 @pytest.mark.parametrize("name", [*CLASSES, *NUMBERS])
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=ANY_GAIN))
 def test_every_target_has_values_of_its_own(name: str, data: st.DataObject, bounds: Limits) -> None:
     recipe = {**CLASSES, **NUMBERS}[name]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 from sklearn.tree import DecisionTreeRegressor
-from strategies import NOMINAL, SmallTable, limits, tables
+from strategies import FEWER_EACH, NOMINAL, SmallTable, limits, tables
 from test_engine_twin import EncodedTable, as_nodes, assert_same_tree
 from test_oracle_sklearn import assert_same_tree as assert_same_as_scikit_learn
 
@@ -50,6 +50,7 @@ def table_for(data: st.DataObject, recipe: Recipe, **parameters: Any) -> SmallTa
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@FEWER_EACH
 @given(data=st.data(), bounds=limits(min_gain=ANY_GAIN))
 def test_trees_agree_with_the_twin(name: str, data: st.DataObject, bounds: Limits) -> None:
     assert_same_tree(table_for(data, RECIPES[name]), RECIPES[name], bounds)
