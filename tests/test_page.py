@@ -127,6 +127,13 @@ def test_the_subtrees_are_those_of_the_pruning_path():
         assert given_error == pytest.approx(1 - pruned.score(X[1::2], y[1::2]), rel=1e-5)
 
 
+def test_a_tree_without_an_error_has_none_of_rounding_either():
+    X = [[float(i)] for i in range(14)]
+    y = [i * i % 11 % 3 for i in range(14)]
+    subtrees = data_of(CARTClassifier().fit(X, y).export_html(X=X, y=y))["subtrees"]
+    assert subtrees["error"][0] == subtrees["given"][0] == 0
+
+
 def test_errors_are_in_the_unit_of_the_tree():
     X, y = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], [0.0, 1.0, 1.0, 3.0, 4.0, 5.0]
     model = CARTRegressor(max_depth=2, min_samples_leaf=2).fit(X, y)

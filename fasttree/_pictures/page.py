@@ -277,13 +277,18 @@ def _subtrees(tree: Tree, given: Given | None, impurity: str, risk: str) -> dict
         "collapsed": [[], *(nodes.tolist() for nodes in sequence.collapsed()[first:])],
         "errorName": _error_name(tree, impurity),
         "isShare": counts_errors and tree.loss is None,
-        "error": _rounded(sequence.sums(_prune.risk_per_weight(tree, "error" if counts_errors else "impurity"), at)),
+        "error": _errors(sequence.sums(_prune.risk_per_weight(tree, "error" if counts_errors else "impurity"), at)),
     }
     if given is None or given.target is None or tree.outputs is not None:
         return found | {"given": None}
     judged = _prune.losses(tree, _prune.Samples(given.table, given.target, class_factor=given.class_factor, impurity=impurity))
     total = given.table.n_samples if given.class_factor is None else float(given.class_factor[given.target].sum())
-    return found | {"given": _rounded(sequence.sums(judged.loss, at, judged.stopped_loss) / total)}
+    return found | {"given": _errors(sequence.sums(judged.loss, at, judged.stopped_loss) / total)}
+
+
+def _errors(sums: npt.NDArray[np.float64]) -> list[float]:
+    """Errors of the subtrees, the root last, without what rounding leaves of zero."""
+    return _rounded(np.where(sums < 1e-12 * sums[-1], 0.0, sums))
 
 
 def _error_name(tree: Tree, impurity: str) -> str:
