@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._table import Category, Feature, Kind, Schema, encode_table
-from ._words import interval_text, percent, set_of, threshold_texts, word
+from ._words import interval_text, name_text, percent, set_of, threshold_texts, word
 
 __all__ = ["Condition", "SoftTest", "left_part"]
 
@@ -276,7 +276,7 @@ class Condition:
         """
         if thresholds is None:
             thresholds = threshold_texts(self.thresholds())
-        name = word(self.feature)
+        name = name_text(self.feature)
         known = self._interval_words(name, thresholds) if self.kind == Kind.CONTINUOUS else self._set_words(name, max_categories)
         exceptions = self._exceptions()
         if known is not None:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ._conditions import Condition, left_part
 from ._grow import predict_class, predict_value
-from ._path_rules import conditions_of
-from ._table import Kind, Schema, Table, _is_missing, _open_frame, encode_table
+from ._path_rules import conditions_of, missing_shares
+from ._table import Kind, Schema, Table, encode_table, is_missing, open_frame
 from ._tree import CATEGORY, INTERVALS, KNOWN, SHARES, STOP, THRESHOLD, Tree
-from ._words import Classes, Words, mean_text, percent, round_text, word
+from ._words import EXACT_DIGITS, Classes, Words, by_target, mean_text, name_text, percent, round_text, word
 
 __all__ = ["Branch", "End", "Explanation", "Step", "explain"]
 
@@ -29,7 +29,6 @@ MOST_OTHERS = 4  # branches not taken that are written, the heaviest
 MOST_CLASSES = 5  # probabilities that are written, the largest
 MOST_CHANGES = 2  # features whose values are changed, in search of another answer
 LEAST_PART = 0.01  # of a sample: smaller ones are counted in the text
-EXACT_DIGITS = 9  # values of up to so many digits are written as they are
 
 
 @dataclass(frozen=True)
@@ -331,7 +330,7 @@ def _step_text(step: Step) -> str:
     condition = step.taken[0].condition
     # "colour = red, as colour is red" says nothing twice
     is_said = step.note == condition or (step.reason == "value" and step.note.replace(" is ", " = ", 1) == condition)
-    return condition if is_said else f"{condition}, as it{step.note.removeprefix(word(step.feature))}"
+    return condition if is_said else f"{condition}, as it{step.note.removeprefix(name_text(step.feature))}"
 
 
 def _others_text(step: Step) -> Iterator[str]:
@@ -442,7 +441,7 @@ def _by_name(x: Any, has_names: bool) -> Mapping[Any, Any] | None:
         return row if has_names else None
     if isinstance(x, (Sequence, np.ndarray)):
         return None
-    frame = _open_frame(x)
+    frame = open_frame(x)
     if frame is None:
         return None
     if len(frame) != 1:
@@ -471,9 +470,8 @@ class _Follower:
         self.schema = schema
         self.words = words
         self.table = table
-        each = classes if isinstance(classes, list) else [] if classes is None else [classes]
-        self.labels = [labels.tolist() for labels in each]
-        self.cells = [None if _is_missing(cell) else cell for cell in cells]
+        self.labels = [labels.tolist() for labels in by_target(classes)]
+        self.cells = [None if is_missing(cell) else cell for cell in cells]
         self.row: NDArray[np.float64] = table.block(0, 1)[0].astype(np.float64)
 
     # --- what a node says
@@ -516,10 +514,7 @@ class _Follower:
             return _Decision("stop", state, {})
         if missing != SHARES:
             return _Decision("missing", state, {missing: 1.0})
-        first = int(tree.first_child[node])
-        weights = tree.weight[first : first + int(tree.n_branches[node])]
-        whole = float(sum(weights.tolist()))
-        return _Decision("shares", state, {b: weight / whole for b, weight in enumerate(weights.tolist()) if weight > 0})
+        return _Decision("shares", state, {b: share for b, share in enumerate(missing_shares(tree, node)) if share > 0})
 
     # --- words
 

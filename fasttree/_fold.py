@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._tree import Tree
+from ._words import check_count
 
 __all__ = ["below", "opened"]
 
@@ -42,8 +43,8 @@ def opened(tree: Tree, *, max_depth: int | None = None, max_nodes: int | None = 
         If `max_depth` is negative or `max_nodes` is below 1.
     """
     for name, number, least in (("max_depth", max_depth, 0), ("max_nodes", max_nodes, 1)):
-        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least):
-            raise ValueError(f"{name}={number!r}: must be an integer >= {least}, or None")
+        if number is not None:
+            check_count(name, number, least)
     inner = tree.n_branches > 0
     if max_depth is not None:
         inner &= tree.depth() < max_depth

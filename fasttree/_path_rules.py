@@ -23,12 +23,12 @@ from ._conditions import Condition, SoftTest, left_part
 from ._grow import decision_path, walk
 from ._table import Kind, Schema, Table, encode_table
 from ._tree import CATEGORY, INTERVALS, KNOWN, SHARES, STOP, THRESHOLD, Tree
-from ._words import Classes, check_count, fixed, mean_text, percent, threshold_texts, word
+from ._words import Classes, by_target, check_count, fixed, mean_text, percent, threshold_texts, word
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["PathRule", "Paths", "RuleList", "conditions_of", "rules_of"]
+__all__ = ["PathRule", "Paths", "RuleList", "conditions_of", "missing_shares", "rules_of"]
 
 SHOWN = 20  # rules that a notebook shows unasked
 SUBSTITUTES = ("majority", "error")
@@ -44,7 +44,7 @@ def conditions_of(tree: Tree, schema: Schema, node: int) -> tuple[list[Condition
     feature = schema.features[index]
     missing = int(tree.missing[node])
     asks = tree.surrogates is not None and bool(tree.surrogates.start[node] < tree.surrogates.start[node + 1])
-    shares = _missing_shares(tree, node)
+    shares = missing_shares(tree, node)
     if feature.categories is None:
         limits = _limits(tree, node)
         result = [
@@ -73,7 +73,7 @@ def conditions_of(tree: Tree, schema: Schema, node: int) -> tuple[list[Condition
     return result, stays if missing == STOP else None
 
 
-def _missing_shares(tree: Tree, node: int) -> list[float]:
+def missing_shares(tree: Tree, node: int) -> list[float]:
     """The part of a sample that follows each branch where its value is missing and no surrogate decides."""
     first, n_branches, missing = int(tree.first_child[node]), int(tree.n_branches[node]), int(tree.missing[node])
     if missing == SHARES:
@@ -422,8 +422,7 @@ def rules_of(
     RuleList
         From the first branch to the last.
     """
-    each = classes if isinstance(classes, list) else [] if classes is None else [classes]
-    source = _Source(tree, schema, [labels.tolist() for labels in each], simplify, unseen, estimator_name)
+    source = _Source(tree, schema, [labels.tolist() for labels in by_target(classes)], simplify, unseen, estimator_name)
     return RuleList(list(_rules(source, impurity)), source)
 
 
@@ -812,7 +811,7 @@ class RuleList(Sequence[PathRule]):
           WHEN "x0" > 3.5 THEN 'a'
         END AS "label"
         """
-        self._check_sql_choices(target, missing, soft)
+        self._check_sql_choices(name, target, missing, soft)
         results = [_sql.literal(result) for result in self._results(target, probability_of)]
         comments, source = self._expressible(missing, soft)
         lines = []
@@ -828,7 +827,9 @@ class RuleList(Sequence[PathRule]):
         end = "END" if name is None else f"END AS {_sql.identifier(name)}"
         return "\n".join([*(f"/* {comment} */" for comment in comments), "CASE", *lines, end])
 
-    def _check_sql_choices(self, target: int, missing: str | None, soft: str | None) -> None:
+    def _check_sql_choices(self, name: str | None, target: int, missing: str | None, soft: str | None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"name={name!r}: must be a string or None")
         if missing is not None and missing not in SUBSTITUTES:
             raise ValueError(f"missing={missing!r}: must be one of {', '.join(map(repr, SUBSTITUTES))}, or None")
         if soft not in (None, "hard"):

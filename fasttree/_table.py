@@ -172,7 +172,7 @@ def _group(cell_type: type) -> _Group:
     return _Group.OTHER
 
 
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
     return type(cell).__name__ in _MISSING_TYPES or bool(cell != cell)
 
 
@@ -202,7 +202,7 @@ def _object_cells(cells: list[Any], name: str, first_row: int) -> Cells:
     missing = None
     if _Group.MISSING in found or (_Group.REAL in found and len(found) > 1):
         # NaN among integers or booleans is a missing value and does not make them floats.
-        missing = np.fromiter(map(_is_missing, cells), dtype=bool, count=len(cells))
+        missing = np.fromiter(map(is_missing, cells), dtype=bool, count=len(cells))
         cells = [cell for cell, absent in zip(cells, missing, strict=True) if not absent]
         found = {groups[cell_type] for cell_type in set(map(type, cells))}
     if found == {_Group.BOOLEAN}:
@@ -233,7 +233,7 @@ def _text_cells(cells: list[Any], name: str) -> Labels:
     """Read strings and missing cells by one pass through a dictionary."""
     index = {cell: position for position, cell in enumerate(dict.fromkeys(cells))}
     positions = np.fromiter(map(index.__getitem__, cells), dtype=np.intp, count=len(cells))
-    present = np.array([not _is_missing(cell) for cell in index], dtype=bool)
+    present = np.array([not is_missing(cell) for cell in index], dtype=bool)
     labels = [cell for cell, is_present in zip(index, present, strict=True) if is_present]
     types = {type(label) for label in labels}
     if any(_group(label_type) is not _Group.TEXT for label_type in types):
@@ -428,7 +428,7 @@ def _open(X: Any) -> _Source:
             raise _checks.not_two_dimensional(X.shape)
         return _checked(_SparseSource(X))
     if not isinstance(X, (np.ndarray, list, tuple)):
-        frame = _open_frame(X)
+        frame = open_frame(X)
         if frame is not None:
             return _checked(_FrameSource(frame))
     if isinstance(X, (list, tuple)):
@@ -446,7 +446,7 @@ def _open(X: Any) -> _Source:
     return _checked(_ArraySource(values))
 
 
-def _open_frame(X: Any) -> nw.DataFrame[Any] | None:
+def open_frame(X: Any) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except nw.exceptions.DuplicateError:

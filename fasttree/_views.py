@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from . import _explain, _grow, _path_rules, _shap, _surrogates, _text
 from ._explain import Explanation
@@ -93,7 +93,7 @@ class Views:
     def export_text(
         self,
         *,
-        max_depth: int | None = None,
+        max_depth: int | None = 100,
         max_nodes: int | None = None,
         max_categories: int = 12,
         decimals: int = 2,
@@ -113,8 +113,8 @@ class Views:
 
         Parameters
         ----------
-        max_depth : int or None, default=None
-            Levels of branches to draw; what lies deeper is counted.
+        max_depth : int or None, default=100
+            Levels of branches to draw; what lies deeper is counted.  None: all, which is very long where paths are.
         max_nodes : int or None, default=None
             Nodes to draw: the heaviest are opened first, what is not opened is counted.
         max_categories : int, default=12
@@ -314,7 +314,7 @@ class Views:
         Parameters
         ----------
         ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None: on a new figure that is as large as the tree needs, up to 60 inches. Text is scaled with the room
+            Where to draw; None: on a new figure that is as large as the tree needs, up to 32 inches. Text is scaled with the room
             there is, down to 4 points; for what still does not fit the heaviest nodes are drawn, and a note below says how many.
         X : table of shape (n_samples, n_features) or None, default=None
             With `y`: samples to show at each node in a chart along the tested feature. Usually those of the fit.
@@ -378,7 +378,7 @@ class Views:
             raise ValueError(f"y: the tree has {tree.n_outputs} targets; charts of samples are drawn for one: leave X and y out")
         table = self._encode_table(X)
         target = self._encode_target(y)
-        check_consistent_length(X, target)
+        check_same_length(table.n_samples, len(target))
         return charts.Samples(table, target, _grow.decision_path(tree, table))
 
     def to_rules(self, *, simplify: bool = True) -> RuleList:

@@ -22,11 +22,13 @@ from ._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree
 __all__ = [
     "Classes",
     "Words",
+    "by_target",
     "check_count",
     "counted",
     "fixed",
     "interval_text",
     "mean_text",
+    "name_text",
     "percent",
     "round_text",
     "set_of",
@@ -88,7 +90,7 @@ class Words:
     ) -> None:
         check_count("max_categories", max_categories, 1)
         check_count("decimals", decimals, 0)
-        each = classes if isinstance(classes, list) else [] if classes is None else [classes]
+        each = by_target(classes)
         widths = tree.outputs or (tree.n_outputs_or_classes,)
         if [len(labels) for labels in each] != (list(widths) if tree.task == "classification" else []):
             raise ValueError("classes: must have a label for each column of the tree's values; None for regression")
@@ -98,24 +100,16 @@ class Words:
         self.max_categories = int(max_categories)
         self.decimals = int(decimals)
         self.ellipsis = ellipsis
+        self.weighs_little = bool(0 < tree.weight[0] < 0.5)
         self.labels = [word(label) for column in each for label in column.tolist()]
-        self.names = [word(feature.name) for feature in schema.features]
+        self.names = [name_text(feature.name) for feature in schema.features]
         self.categories = [[word(category) for category in feature.categories or ()] for feature in schema.features]
         self._ordinal = [feature.kind == Kind.ORDINAL for feature in schema.features]
         ends = np.cumsum([0, *widths]).tolist()
         self.columns = list(map(slice, ends[:-1], ends[1:]))
         # of each target, the column of the answer of each node
         self._answers = tree.label.reshape(tree.node_count, -1).T + np.array(ends[:-1])[:, None] if self.labels else None
-        pairs = set(self._all_cuts()) | _tested(tree)
-        if tree.surrogates is not None:
-            pairs |= _tested(tree.surrogates)
-        self._thresholds = threshold_texts(pairs)
-
-    def _all_cuts(self) -> Iterator[tuple[int, float]]:
-        """Features and the places where their intervals meet."""
-        for node in np.flatnonzero(self.tree.kind == INTERVALS).tolist():
-            for cut in self.tree.cuts_of(node).tolist():
-                yield int(self.tree.feature[node]), cut
+        self._thresholds = _threshold_texts_of(tree)
 
     # --- tests
 
@@ -298,7 +292,26 @@ class Words:
 
     def number(self, weight: float) -> str:
         """Write a weight."""
-        return fixed(weight, self.decimals)
+        # where all samples together weigh next to nothing, digits after the point tell none apart
+        return f"{weight:.{self.decimals + 1}g}" if self.weighs_little else fixed(weight, self.decimals)
+
+
+def _threshold_texts_of(tree: Tree) -> dict[tuple[int, float], str]:
+    """The texts of all thresholds of a tree, kept with it: it never changes, and many samples may be explained by it."""
+    if (known := tree.__dict__.get("_threshold_texts")) is None:
+        pairs = set(_all_cuts(tree)) | _tested(tree)
+        if tree.surrogates is not None:
+            pairs |= _tested(tree.surrogates)
+        known = tree.__dict__["_threshold_texts"] = threshold_texts(pairs)
+    texts: dict[tuple[int, float], str] = known
+    return texts
+
+
+def _all_cuts(tree: Tree) -> Iterator[tuple[int, float]]:
+    """Features and the places where their intervals meet."""
+    for node in np.flatnonzero(tree.kind == INTERVALS).tolist():
+        for cut in tree.cuts_of(node).tolist():
+            yield int(tree.feature[node]), cut
 
 
 def _tested(tests: Tree | Surrogates) -> set[tuple[int, float]]:
@@ -318,6 +331,17 @@ def percent(share: float) -> str:
     if 0 < share < 0.001 or 0.999 < share < 1:
         return "<0.1 %" if share < 0.5 else ">99.9 %"
     return f"{fixed(100 * share, 1 if share < 0.01 or share > 0.99 else 0)} %"
+
+
+def by_target(classes: Classes) -> list[npt.NDArray[Any]]:
+    """The classes of each target; none for regression."""
+    return classes if isinstance(classes, list) else [] if classes is None else [classes]
+
+
+def name_text(name: Any) -> str:
+    """Write the name of a feature: as a word, and quoted too where it would read as part of a condition."""
+    text = word(name)
+    return repr(str(name)) if set(text) & set("<>=") and text == str(name) else text
 
 
 def word(name: Any) -> str:

@@ -288,7 +288,7 @@ def test_samples_come_as_tables_with_their_classes():
         model.export_svg(X=X)
     with pytest.raises(ValueError, match="y alone was given"):
         model.export_svg(y=y)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="X has 3 samples, but y has 2"):
         model.export_svg(X=X, y=y[:2])
     several = CARTClassifier().fit(X, [[0, 1], [1, 0], [1, 1]])
     with pytest.raises(ValueError, match="the tree has 2 targets"):

@@ -47,6 +47,18 @@ def test_a_regression_tree_reads_like_this():
     ]
 
 
+def test_weights_of_next_to_nothing_keep_their_digits():
+    tree = stump([1.0, 0.0], 3.0)
+    light = tree.replace(weight=tree.weight * 1.2345e-6, value=tree.value * 1.2345e-6)
+    assert lines_of(export_text(light, SCHEMA, CLASSES)) == ["├── age <= 3: yes (1.23e-06)", "└── age > 3: yes (1.23e-06)"]
+
+
+def test_names_that_read_as_part_of_a_condition_are_quoted():
+    schema = Schema((Feature("age<=30", Kind.CONTINUOUS, None), *SCHEMA.features[1:]))
+    classes = np.array(["<=50K", ">50K"])
+    assert lines_of(export_text(stump([1.0, 0.0], 0.5), schema, classes))[0].startswith("├── 'age<=30' <= 0.5: <=50K (")
+
+
 def test_weights_of_every_node_are_shown_on_request():
     assert lines_of(export_text(play_tree(), SCHEMA, CLASSES, show_weights=True))[:5] == [
         "{yes: 7.5, no: 5.5}",

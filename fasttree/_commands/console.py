@@ -15,6 +15,8 @@ import numpy as np
 from rich.cells import cell_len
 from rich.console import Console
 
+from .._words import counted
+
 __all__ = [
     "aligned",
     "counted",
@@ -65,10 +67,6 @@ def mean_and_deviation(values: Sequence[float], digits: int) -> str:
 def plus() -> str:
     """What stands between a mean and its standard deviation."""
     return "±" if draws() else "+-"
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def print_json(figures: Mapping[str, Any]) -> None:

@@ -243,6 +243,11 @@ function fixed(number, decimals) {
 }
 
 /** As `fixed`; below 1, where targets may be tiny, significant digits count. */
+// Where all samples together weigh next to nothing, digits after the point tell none apart.
+function weightFigure(tree, weight) {
+  return tree.weighsLittle ? String(Number(weight.toPrecision(tree.decimals + 1))) : fixed(weight, tree.decimals);
+}
+
 function meanText(number, decimals) {
   if (Math.abs(number) >= 1 || number === 0) return fixed(number, decimals);
   return String(Number(number.toPrecision(Math.max(decimals, 1))));
@@ -339,7 +344,7 @@ function missingText(tree, v) {
   const branch = tree.missing[v];
   if (branch === STOP) return `${surrogates} stops here and gets this node's answer.`;
   if (branch === SHARES) {
-    const weights = childrenOf(tree, v).map((child) => fixed(tree.weight[child], tree.decimals));
+    const weights = childrenOf(tree, v).map((child) => weightFigure(tree, tree.weight[child]));
     return `${surrogates} goes down every branch in part, as ${weights.join(" : ")}.`;
   }
   return `${surrogates} takes the branch “${branchText(tree, v, branch, tree.features[tree.feature[v]].name)}”.`;
@@ -359,7 +364,7 @@ function answerTexts(tree, shares) {
 }
 
 function weightText(tree, v) {
-  return fixed(tree.weight[v], tree.decimals);
+  return weightFigure(tree, tree.weight[v]);
 }
 
 /** How much of a node's weight its answer has: "49 of 54"; of regression the weight alone. */
@@ -368,7 +373,7 @@ function supportText(tree, v) {
   const value = tree.value.slice(v * tree.k, (v + 1) * tree.k);
   const share = value[bestClass(tree, value)];
   const whole = value.reduce((sum, weight) => sum + weight, 0);
-  return tree.weight[v] === 0 || share === whole ? weightText(tree, v) : `${fixed(share, tree.decimals)} of ${weightText(tree, v)}`;
+  return tree.weight[v] === 0 || share === whole ? weightText(tree, v) : `${weightFigure(tree, share)} of ${weightText(tree, v)}`;
 }
 
 // ------------------------------------------------------------------------------------------------------------------- rules
@@ -1213,7 +1218,7 @@ function shareRow(name, colour, share, weight) {
   meter.append(make("rect", { class: "track", width: "100%", ...bar }), make("rect", { width: `${100 * share}%`, fill: colour, ...bar }));
   const right = (text) => el("td", { class: "right" }, text);
   return el("tr", {}, el("td", {}, swatch(colour), name), el("td", { class: "meter" }, meter), right(percent(share)),
-    weight === undefined ? "" : right(fixed(weight, tree.decimals)));
+    weight === undefined ? "" : right(weightFigure(tree, weight)));
 }
 
 function figures(v, leaf) {

@@ -94,6 +94,11 @@ def export_html(
         What a regression tree lost in its growth.
     risk : {"impurity", "error"}, default "impurity"
         By which the sequence of pruned trees goes.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or `schema` or `classes` does not fit the tree.
     """
     check_count("max_rows", max_rows, 0)
     title = title.encode("utf-8", "replace").decode("utf-8")  # names of files may have half characters, as no page can
@@ -104,6 +109,7 @@ def export_html(
         "title": title,
         "task": tree.task,
         "decimals": words.decimals,
+        "weighsLittle": words.weighs_little,
         "maxCategories": words.max_categories,
         "features": _features(schema, words),
         "targets": _targets(tree, words),

@@ -24,7 +24,7 @@ CROWDED = 30  # subtrees, from which on marks and bars are drawn smaller
 MANY = 200  # from which on they crowd together to the right, as what is chosen is seldom there
 
 PIXELS, POINTS = 96.0, 72.0  # an inch of a scene, and of matplotlib's text
-LARGEST = 60.0  # inches, the side of a figure of our own
+LARGEST = 32.0  # inches, the side of a figure of our own
 SMALLEST = 4.0  # points, of the least text that is still read
 LARGEST_SCALE = 1.25  # in axes that are given: a small tree does not fill a poster
 FIRST_TRY = 2000  # nodes: more were never readable
