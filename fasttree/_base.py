@@ -740,6 +740,8 @@ class BaseTree(Views, FittedModel, Reading, TreeLimits):
             is_allowed, allowed = self._parameter_rules()[name]
             if not is_allowed(value):
                 raise ValueError(f"{name}={value!r}: must be {allowed}")
+        if method == "cost_complexity" and not parameters and settings["ccp_alpha"] == 0:  # the default, which prunes nothing
+            raise ValueError("ccp_alpha: 'cost_complexity' prunes by it; give a number above 0, or 'validation' with X and y")
         if settings.get("ccp_alpha") == "cv":
             raise ValueError("ccp_alpha='cv' grows trees, which prune does not: use 'validation' with X and y, or a number")
         return settings
@@ -816,8 +818,9 @@ class BaseTree(Views, FittedModel, Reading, TreeLimits):
         collapsed = sequence.collapsed()
         return Bunch(
             ccp_alphas=np.maximum(at, 0.0),
-            impurities=sequence.sums(_prune.risk_per_weight(tree), at),
-            risks=sequence.sums(_prune.risk_per_weight(tree, risk), at),
+            # sums of differences: of a tree without any impurity a rounding below 0 may be left
+            impurities=np.maximum(sequence.sums(_prune.risk_per_weight(tree), at), 0.0),
+            risks=np.maximum(sequence.sums(_prune.risk_per_weight(tree, risk), at), 0.0),
             n_leaves=sequence.n_leaves(at),
             collapsed=[np.empty(0, np.intp), *collapsed[len(collapsed) - len(first) :]],
         )

@@ -32,9 +32,21 @@ def not_two_dimensional(shape: tuple[int, ...]) -> ValueError:
     if len(shape) == 1:
         return ValueError(
             f"Expected 2D array, got 1D array instead (shape={shape}). Reshape your data: X.reshape(-1, 1) if it is one "
-            "feature, X.reshape(1, -1) if it is one sample"
+            "feature, X.reshape(1, -1) if it is one sample (of a data frame X.iloc[[0]] or X[:1], not X.iloc[0])"
         )
     return ValueError(f"Found array with dim {len(shape)} (shape={shape}); X must have 2 dimensions: samples, features")
+
+
+def not_a_table(X: object) -> ValueError:
+    given = f"{X!r} is the name of something" if isinstance(X, str) else f"X is a {type(X).__name__}"
+    return ValueError(
+        f"{given}, not a table: pass a data frame of pandas, polars or Arrow, a NumPy array, or a list of rows "
+        "(such as pandas.DataFrame(X) for columns by name)"
+    )
+
+
+def target_is_a_name(y: str) -> ValueError:
+    return ValueError(f"y={y!r} is a string, not a column: pass the values themselves, such as table[{y!r}]")
 
 
 def ragged_rows() -> ValueError:

@@ -13,6 +13,7 @@ import decimal
 import enum
 import itertools
 import numbers
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -427,6 +428,8 @@ def _open(X: Any) -> _Source:
         if X.ndim != 2:
             raise _checks.not_two_dimensional(X.shape)
         return _checked(_SparseSource(X))
+    if isinstance(X, (str, bytes, os.PathLike, Mapping)):
+        raise _checks.not_a_table(X)
     if not isinstance(X, (np.ndarray, list, tuple)):
         frame = open_frame(X)
         if frame is not None:
@@ -884,6 +887,8 @@ def _target_cells(y: Any) -> tuple[Cells, bool]:
         raise _checks.no_target()
     if issparse(y):
         raise _checks.sparse_target()
+    if isinstance(y, str):
+        raise _checks.target_is_a_name(y)
     if not isinstance(y, (np.ndarray, list, tuple)):
         series = nw.from_native(_whole_column(y), pass_through=True, allow_series=True)
         if isinstance(series, nw.DataFrame):

@@ -848,3 +848,12 @@ def test_a_row_of_another_width_than_the_header_is_refused(tmp_path, loan_model,
     lines = Path(LOAN).read_text().splitlines()
     table.write_text("\n".join([*lines[:3], lines[3].rpartition(",")[0], *lines[4:]]))
     assert f"{table}:4: a row of" in mistake("predict", loan_model, table)
+
+
+def test_columns_of_dates_are_noted(tmp_path):
+    dates = [f"2024-0{month}-1{day}" for month in (1, 2, 3) for day in range(3)] * 4
+    table = pl.DataFrame({"day": dates, "y": ["a", "b", "c"] * 12})
+    table.write_csv(tmp_path / "days.csv")
+    assert "day looks like dates, and is taken for 9 categories; --ignore day" in run(
+        "train", tmp_path / "days.csv", "--target", "y"
+    )

@@ -175,3 +175,9 @@ def test_saved_rules_are_listed_as_they_are(rules, tmp_path):
 def test_what_is_no_format_and_what_is_no_model_is_refused(model):
     assert "'--format'" in run("show", model, "--format", "png", code=2)
     assert IRIS in mistake("show", IRIS)
+
+
+def test_a_file_of_an_unknown_kind_is_refused(model, tmp_path):
+    said = run("show", model, "--output", tmp_path / "tree.png", code=2)
+    assert "no format ends in '.png'" in " ".join(said.split())
+    assert not (tmp_path / "tree.png").exists()

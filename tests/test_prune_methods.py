@@ -767,3 +767,10 @@ def test_very_large_targets_are_judged_as_others_are(choice):
     assert chosen[0].pruning_table_.xstd == pytest.approx(chosen[1].pruning_table_.xstd)
     with pytest.raises(ValueError, match=r"y holds values of size 1e\+61: scale them to 1e\+60 at most"):
         CARTRegressor().fit(X, np.full(60, 1e61))
+
+
+def test_cost_complexity_wants_to_be_told_its_alpha():
+    model = CARTClassifier().fit([[1.0], [2.0], [3.0]], [0, 1, 0])
+    with pytest.raises(ValueError, match="ccp_alpha: 'cost_complexity' prunes by it; give a number above 0"):
+        model.prune("cost_complexity")
+    assert model.prune("cost_complexity", ccp_alpha=0.0).get_n_leaves() == model.get_n_leaves()

@@ -548,7 +548,7 @@ FRAME_SCHEMA = learn_table(FRAME).schema
 BAD_TABLES = {
     "lazy": (lambda: learn_table(pl.LazyFrame({"a": [1]})), _checks.lazy_table()),
     "scalar": (lambda: learn_table(3.0), _checks.not_two_dimensional(())),
-    "text": (lambda: learn_table("file.csv"), _checks.not_two_dimensional(())),
+    "text": (lambda: learn_table("file.csv"), _checks.not_a_table("file.csv")),
     "1-D array": (lambda: learn_table(np.zeros(3)), _checks.not_two_dimensional((3,))),
     "1-D list": (lambda: learn_table([1.0, 2.0]), _checks.not_two_dimensional((2,))),
     "empty list": (lambda: learn_table([]), _checks.not_two_dimensional((0,))),
@@ -888,3 +888,15 @@ def test_a_sparse_matrix_is_the_dense_one(kind):
 def test_a_sparse_vector_is_no_table():
     with pytest.raises(ValueError, match="2"):
         learn_table(scipy.sparse.coo_array(np.arange(3.0)))
+
+
+@pytest.mark.parametrize("X", ["table.csv", {"a": [1.0, 2.0]}, b"table.csv"])
+def test_what_is_no_table_is_named(X):
+    with pytest.raises(ValueError, match="not a table: pass a data frame of pandas, polars or Arrow"):
+        learn_table(X)
+
+
+def test_the_name_of_a_target_is_no_target():
+    for encode in (encode_classes, encode_values):
+        with pytest.raises(ValueError, match=r"pass the values themselves, such as table\['survived'\]"):
+            encode("survived")

@@ -16,6 +16,7 @@ FILE = click.Path(readable=False)  # shells complete its name; whether it is the
 PARAMETERS = {
     "max_depth": "Largest number of tests on a path; a c45 tree may stay shallower, as splits that do not reduce the training "
     "errors are taken back, and by pruning.",
+    "max_leaf_nodes": "Most leaves; the best nodes are split first.",
     "min_samples_split": "A node with fewer samples is a leaf; 0.05 is a share of all samples.",
     "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -174,9 +175,9 @@ def show(
     followed to their prediction, and all judge the pruned trees.
     """
     given = {name: value for name, value in options.items() if value is not None} | ({} if data is None else {"data": data})
-    chosen = _choose_format(form, output)
     if output is not None:
         check_output(output, [model, data])
+    chosen = _choose_format(form, output)
     loaded, saved = (load_model if data is None else load_of_one_target)(model)
     if as_json:
         if given or form is not None or output is not None:
@@ -211,8 +212,14 @@ def show(
 def _choose_format(asked: str | None, output: str | None) -> str:
     if asked is not None:
         return asked
-    found = (name for name, form in FORMATS.items() if output is not None and output.endswith(form.suffixes))
-    return next(found, "text")
+    suffix = "" if output is None else os.path.splitext(output)[1].lower()
+    if not suffix:
+        return "text"
+    for name, form in FORMATS.items():
+        if suffix in form.suffixes:
+            return name
+    known = ", ".join(suffix for form in FORMATS.values() for suffix in form.suffixes)
+    raise click.UsageError(f"--output {output}: no format ends in {suffix!r}; it may end in {known}, or --format says what it is")
 
 
 def _check_options(form: str, given: Mapping[str, Any], *, holds_rules: bool, path: str) -> None:

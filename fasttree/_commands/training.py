@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,6 +36,7 @@ __all__ = ["train"]
 NEARLY = 0.9  # share of the cells of a column that makes a note worth while
 MANY = 50  # rows; in fewer, each may well have a value of its own
 NOTES = 8  # on columns, at most
+DATE = re.compile(r"\d{4}-\d\d-\d\d($|[T ])")
 WIDTH = 100  # of a line of column names
 LINES = 60  # of a tree or of rules that `train` prints unasked
 
@@ -138,7 +140,7 @@ def train(
     classes = f", {counted(model.n_classes_, 'class', 'classes')}" if not isinstance(model, BaseRegressor) else ""
     click.echo(f"{word(target)}: {chosen}{classes}{reason}")
     click.echo(_kinds(model))
-    notes = _identifier_notes(model, table) | guesses
+    notes = _identifier_notes(model, table) | _date_notes(model, table) | guesses
     for note in list(notes.values())[:NOTES]:
         click.echo(f"Note: {note}")
     if len(notes) > NOTES:
@@ -281,6 +283,17 @@ def _marker_notes(table: pl.DataFrame) -> dict[str, str]:
                 f"{word(name)} is nominal because of {text!r} in {cells}; if that means missing, add --missing-marker {text!r}"
             )
     return notes
+
+
+def _date_notes(model: Estimator, table: pl.DataFrame) -> dict[str, str]:
+    """Say, by column, which nominal columns hold dates."""
+    nominal = [feature.name for feature in model.schema_.features if feature.kind.name == "NOMINAL"]
+    values = {name: column(table, name).drop_nulls().unique().cast(str).to_list() for name in nominal}
+    return {
+        name: f"{word(name)} looks like dates, and is taken for {len(found):,} categories; --ignore {word(name)} leaves it out"
+        for name, found in values.items()
+        if found and all(map(DATE.match, found))
+    }
 
 
 def _identifier_notes(model: Estimator, table: pl.DataFrame) -> dict[str, str]:
