@@ -23,7 +23,7 @@ except ModuleNotFoundError as error:
 
 from . import formats, measures
 from ._competing import CompetingSplit
-from ._explain import Explanation
+from ._explanation import Explanation
 from ._recipe import Recipe
 from ._shap import ShapValues
 from ._tree import Tree

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from . import _explain, _grow, _path_rules, _shap, _surrogates, _text
-from ._explain import Explanation
+from ._explanation import Explanation
 from ._path_rules import RuleList
 from ._pictures import charts, dot, page, plot, svg
 from ._recipe import Recipe

@@ -15,7 +15,7 @@ from trees import SCHEMA, chain, flat, leaf, play_tree, random_trees, split
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
 from fasttree._explain import explain
 from fasttree._grow import decision_path, predict_class, predict_value
-from fasttree._path_rules import conditions_of
+from fasttree._paths import conditions_of
 from fasttree._table import Feature, Kind, Schema, encode_table
 from fasttree._tree import THRESHOLD
 
