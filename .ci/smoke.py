@@ -1,4 +1,4 @@
-"""The shortest way through an installed fasttree: fit the loan table, read the tree, predict."""
+"""The shortest way through an installed fasttree: fit the loan table, read the tree in every way, predict."""
 
 import polars as pl
 
@@ -11,3 +11,9 @@ for algorithm in (ID3Classifier, C45Classifier, CARTClassifier):
     assert tree.get_n_leaves() == 3, algorithm
     assert (tree.predict(X) == y.to_numpy()).all(), algorithm
     assert "owns_house" in tree.export_text(), algorithm
+    assert len(tree.to_rules().filter(min_support=0.01)) == 3, algorithm
+    assert tree.explain(X[0]).prediction == y[0], algorithm
+    found = tree.shap_values(X)
+    assert abs(found.base_values + found.values.sum(axis=1) - tree.predict_proba(X)).max() < 1e-12, algorithm
+    assert tree.export_svg().startswith("<svg"), algorithm
+    assert tree.export_html().startswith("<!doctype html>"), algorithm
