@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ._fold import below, opened
 from ._table import Schema
-from ._tree import CATEGORY, Tree
+from ._tree import Tree
 from ._words import Classes, Words
 
 __all__ = ["export_text"]
@@ -166,7 +166,7 @@ class _Writer:
         conditions = words.conditions(node)
         surrogates = words.surrogate_notes(node) if self.show_surrogates else ()
         missing = int(self.tree.missing[node])
-        if missing >= 0 and not words.has_own_branch(node) and self.tells_missing(node):
+        if words.tells_missing(node, self.show_missing):
             conditions[missing] += f" or missing{words.with_surrogates(node)}"
         notes = [words.missing_note(node)] if self.show_missing and missing < 0 else []
         # no branches: a line without a fork
@@ -183,24 +183,15 @@ class _Writer:
         return result + [_Line(f"{indentation}{drawing['last']}{note}") for note in notes]
 
     def with_empty_leaves_together(self, node: int, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Put the categories that no sample has, which all answer alike, on one line at the end."""
-        if self.tree.kind[node] != CATEGORY:
+        """Put the categories that no sample has on one line at the end."""
+        empty = self.words.empty_leaves(node)
+        if not empty:
             return lines
         first = int(self.tree.first_child[node])
         categories = self.words.categories[self.tree.feature[node]]
-        past = first + len(categories)  # missing values, where they have a branch of their own
-        empty = [child for child, _ in lines if self.tree.weight[child] == 0 and child < past]
-        if len(empty) < 2:
-            return lines
         names = self.words.set_of([categories[child - first] for child in empty])
         together = (empty[0], f"{self.words.test(node)} in {names}")
         return [line for line in lines if line[0] not in empty] + [together]
-
-    def tells_missing(self, node: int) -> bool:
-        if self.show_missing is not None:
-            return self.show_missing
-        weights = self.words.child_weights(node)
-        return weights[int(self.tree.missing[node])] < max(weights)
 
     def outcome(self, node: int) -> str:
         """Write what a node without lines below it predicts, and the size of what is folded there."""

@@ -194,6 +194,15 @@ class Words:
         surrogates = self.tree.surrogates
         return " with all surrogates" if surrogates is not None and surrogates.start[node] < surrogates.start[node + 1] else ""
 
+    def empty_leaves(self, node: int) -> list[int]:
+        """The leaves of categories that no sample has, which all answer alike, if they are two or more."""
+        if self.tree.kind[node] != CATEGORY:
+            return []
+        first = int(self.tree.first_child[node])
+        stop = first + len(self.categories[self.tree.feature[node]])  # without missing values' own branch
+        empty = [child for child in range(first, stop) if self.tree.weight[child] == 0]
+        return empty if len(empty) > 1 else []
+
     def child_weights(self, node: int) -> list[float]:
         """Weights of the children."""
         first = int(self.tree.first_child[node])
@@ -204,6 +213,16 @@ class Words:
         """Whether a branch of the node is for missing values alone."""
         missing = int(self.tree.missing[node])
         return missing >= 0 and self.branches(node)[missing] == "is missing"
+
+    def tells_missing(self, node: int, asked: bool | None) -> bool:
+        """Whether a branch says that missing values follow it: if it is not theirs alone, and `asked`, or not the heaviest."""
+        missing = int(self.tree.missing[node])
+        if missing < 0 or self.has_own_branch(node):
+            return False
+        if asked is not None:
+            return asked
+        weights = self.child_weights(node)
+        return weights[missing] < max(weights)
 
     def missing_note(self, node: int) -> str:
         """Write where a missing value of the tested feature goes."""

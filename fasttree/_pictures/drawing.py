@@ -15,7 +15,7 @@ import numpy as np
 
 from .._fold import below, opened
 from .._table import Schema
-from .._tree import CATEGORY, NOMINAL, SHARES, Tree
+from .._tree import NOMINAL, SHARES, Tree
 from .._words import Classes, Words
 from .cards import LOOKS, Caption, Card, ClassBar, Look, Row, Strip
 from .charts import Charts, Samples
@@ -91,8 +91,8 @@ class Outline:
     def _branches(self, node: int) -> Iterator[tuple[list[int], str, Sequence[str], bool, bool]]:
         tree, words = self.tree, self.words
         first, feature, kind = int(tree.first_child[node]), int(tree.feature[node]), int(tree.kind[node])
-        told = self._tells_missing(node)
-        empty = self._empty_leaves(node)
+        told = words.tells_missing(node, self.show_missing)
+        empty = words.empty_leaves(node)
         groups = words.groups(node) if kind == NOMINAL else None
         for branch, (short, full) in enumerate(zip(words.branches(node), words.conditions(node), strict=True)):
             if first + branch in empty:
@@ -103,26 +103,6 @@ class Outline:
         if empty:
             names = [words.categories[feature][child - first] for child in empty]
             yield empty, f"{words.test(node)} {words.group_text(names)}", names, True, False
-
-    def _tells_missing(self, node: int) -> bool:
-        """Whether the branch that missing values take says so."""
-        missing = int(self.tree.missing[node])
-        if missing < 0 or self.words.has_own_branch(node):
-            return False
-        if self.show_missing is not None:
-            return self.show_missing
-        weights = self.words.child_weights(node)
-        return weights[missing] < max(weights)
-
-    def _empty_leaves(self, node: int) -> list[int]:
-        """Categories that no sample has, which all answer alike: one box for all of them, if they are two or more."""
-        tree = self.tree
-        if tree.kind[node] != CATEGORY:
-            return []
-        first = int(tree.first_child[node])
-        stop = first + len(self.words.categories[tree.feature[node]])
-        empty = [child for child in range(first, stop) if tree.weight[child] == 0]
-        return empty if len(empty) > 1 else []
 
 
 class Artist:
