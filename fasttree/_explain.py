@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -412,10 +413,17 @@ class _Follower:
         if condition.kind != Kind.CONTINUOUS or math.isnan(x):
             return 1.0
         away = max(condition.low - x, x - condition.high, 0.0)
-        tested = (self.tree.feature == condition.index) & (self.tree.kind == THRESHOLD)
-        thresholds = self.tree.threshold[tested]
-        scale = float(np.ptp(thresholds)) if thresholds.size else 0.0
+        scale = self._ranges.get(condition.index, 0.0)
         return away / (scale or abs(condition.low if math.isfinite(condition.low) else condition.high) or 1.0)
+
+    @cached_property
+    def _ranges(self) -> dict[int, float]:
+        """Of each feature that is tested by a threshold, the range of its thresholds."""
+        tests = np.flatnonzero(self.tree.kind == THRESHOLD)
+        order = tests[np.argsort(self.tree.feature[tests], kind="stable")]
+        features, starts = np.unique(self.tree.feature[order], return_index=True)
+        parts = np.split(self.tree.threshold[order], starts[1:])
+        return {feature: float(np.ptp(part)) for feature, part in zip(features.tolist(), parts, strict=False)}
 
     def _ends_at(self, end: int, changes: Mapping[int, Condition]) -> bool:
         """Whether the sample really ends there with the smallest change: values that surrogates look at may have changed."""
@@ -457,13 +465,12 @@ def _known_branch(tree: Tree, node: int, x: float) -> int | None:
         return int(x) - 1
     if kind == INTERVALS:
         return int(np.searchsorted(tree.cuts_of(node), x))
-    return _in_table(tree.table_code, tree.table_branch, tree.table_start[node : node + 2], x)
+    return _in_table(*tree.table_of(node), x)
 
 
-def _in_table(codes: NDArray[np.uint32], branches: NDArray[np.int32], ends: NDArray[np.int64], x: float) -> int | None:
-    """Branch of a category in a part of a table."""
-    cells = slice(int(ends[0]), int(ends[1]))
-    found = branches[cells][codes[cells] == x]
+def _in_table(codes: NDArray[np.uint32], branches: NDArray[np.int32], x: float) -> int | None:
+    """Branch of a category; None if it is not among the codes."""
+    found = branches[codes == x]
     return int(found[0]) if found.size else None
 
 
@@ -476,7 +483,7 @@ def _surrogate_branch(tree: Tree, i: int, row: NDArray[np.float64]) -> int | Non
         return None
     if s.kind[i] == THRESHOLD:
         return int(s.low_branch[i]) ^ int(x > s.threshold[i])
-    return _in_table(s.table_code, s.table_branch, s.table_start[i : i + 2], x)
+    return _in_table(*s.table_of(i), x)
 
 
 def _surrogate_condition(tree: Tree, schema: Schema, i: int, branch: int) -> Condition:
@@ -487,10 +494,9 @@ def _surrogate_condition(tree: Tree, schema: Schema, i: int, branch: int) -> Con
     feature = schema.features[index]
     low = branch == s.low_branch[i]
     if s.kind[i] != THRESHOLD:
-        cells = slice(int(s.table_start[i]), int(s.table_start[i + 1]))
-        codes = s.table_code[cells][s.table_branch[cells] == branch]
+        codes, branches = s.table_of(i)
         declared = feature.categories or ()
-        return Condition.among(feature, index, [declared[code - 1] for code in codes.tolist()])
+        return Condition.among(feature, index, [declared[code - 1] for code in codes[branches == branch].tolist()])
     threshold = float(s.threshold[i])
     if feature.categories is not None:
         cut = math.floor(threshold)

@@ -99,8 +99,8 @@ def _branch_of_code(tree: Tree, node: int, n_categories: int) -> list[int]:
     if kind == INTERVALS:
         return list(map(int, np.searchsorted(tree.cuts_of(node), codes)))
     branches = np.full(n_categories, -1)
-    table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
-    branches[tree.table_code[table].astype(np.intp) - 1] = tree.table_branch[table]
+    known, branch_of = tree.table_of(node)
+    branches[known.astype(np.intp) - 1] = branch_of
     return list(map(int, branches))
 
 

@@ -92,6 +92,11 @@ class Surrogates:
         """The node of each surrogate; shape (m,)."""
         return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
 
+    def table_of(self, i: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+        """Return the codes that the `NOMINAL` surrogate `i` knows, ascending, and their branches."""
+        entries = slice(int(self.table_start[i]), int(self.table_start[i + 1]))
+        return self.table_code[entries], self.table_branch[entries]
+
     def of_nodes(self, nodes: npt.NDArray[Any], leaf: npt.NDArray[np.bool_] | None = None) -> Surrogates:
         """Return the surrogates of a tree whose node ``i`` has the test of this tree's node ``nodes[i]``, or is a leaf.
 

@@ -383,6 +383,11 @@ class Tree:
         assert self.cut is not None
         return self.cut[self.cut_start[node] : self.cut_start[node + 1]]
 
+    def table_of(self, node: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+        """Return the codes that a `NOMINAL` node knows, ascending, and their branches."""
+        entries = slice(int(self.table_start[node]), int(self.table_start[node + 1]))
+        return self.table_code[entries], self.table_branch[entries]
+
     def depth(self) -> npt.NDArray[np.int32]:
         """Return the number of tests between the root and each node; shape (n,)."""
         sizes = np.diff(self._level_starts())

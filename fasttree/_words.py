@@ -155,8 +155,8 @@ class Words:
         tree = self.tree
         categories = self.categories[tree.feature[node]]
         groups: list[list[str]] = [[] for _ in range(int(tree.n_branches[node]))]
-        table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
-        for code, branch in zip(tree.table_code[table].tolist(), tree.table_branch[table].tolist(), strict=True):
+        codes, branches = tree.table_of(node)
+        for code, branch in zip(codes.tolist(), branches.tolist(), strict=True):
             groups[branch].append(categories[code - 1])
         return groups
 
@@ -252,9 +252,9 @@ class Words:
         if s.kind[i] == THRESHOLD:
             sign = "<=" if s.low_branch[i] == 0 else ">"
             return f"{self.names[feature]} {sign} {self.threshold_text(feature, float(s.threshold[i]))}"
-        cells = slice(int(s.table_start[i]), int(s.table_start[i + 1]))
-        codes = s.table_code[cells][s.table_branch[cells] == 0]
-        return f"{self.names[feature]} {self.group_text([self.categories[feature][code - 1] for code in codes.tolist()])}"
+        codes, branches = s.table_of(i)
+        group = [self.categories[feature][code - 1] for code in codes[branches == 0].tolist()]
+        return f"{self.names[feature]} {self.group_text(group)}"
 
     # --- answers
 

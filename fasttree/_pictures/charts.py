@@ -274,8 +274,8 @@ class Charts:
             return np.searchsorted(self._cuts(node), codes, side="left").astype(np.intp)
         assert kind == NOMINAL
         branches = np.full(n_categories + 1, -1, np.intp)
-        table = slice(int(tree.table_start[node]), int(tree.table_start[node + 1]))
-        branches[tree.table_code[table]] = tree.table_branch[table]
+        known, branch_of = tree.table_of(node)
+        branches[known] = branch_of
         return branches
 
     def _by_category(

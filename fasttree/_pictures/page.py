@@ -237,8 +237,8 @@ def _tests(tree: Tree, words: Words) -> dict[str, Any]:
 
 def _table(tests: Tree | Surrogates, owner: int) -> list[list[int]]:
     """Codes and branches of the categories that a test knows."""
-    cells = slice(int(tests.table_start[owner]), int(tests.table_start[owner + 1]))
-    return [tests.table_code[cells].tolist(), tests.table_branch[cells].tolist()]
+    codes, branches = tests.table_of(owner)
+    return [codes.tolist(), branches.tolist()]
 
 
 def _texts(words: Words, features: list[int], thresholds: list[float]) -> list[str | int]:
