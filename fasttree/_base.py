@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__, _competing, _document, _grow, _prune, _sequence, _soften
 from ._constraints import Constraints, constraints
+from ._exports.methods import Exports
 from ._parameters import (
     ANYTHING,
     COUNTS_ERRORS,
@@ -236,7 +237,7 @@ class LogProbability:
             return [np.log(part) for part in probability] if isinstance(probability, list) else np.log(probability)
 
 
-class BaseTree(Views, FittedModel, Reading, TreeLimits):
+class BaseTree(Views, Exports, FittedModel, Reading, TreeLimits):
     """What classifiers and regressors share: parameters, growth of the tree, and reading it."""
 
     _prunings: ClassVar[dict[str, tuple[str, ...]]] = PRUNINGS  # method to the parameters it is told

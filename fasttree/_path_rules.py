@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from . import _sql
 from ._conditions import Condition
+from ._exports.subject import Subject
+from ._exports.substitutes import Adapted, Medium, adapt, check_substitutes
 from ._paths import Paths, ends_of
 from ._table import Schema, encode_table
-from ._tree import SHARES, STOP, Tree
+from ._tree import Tree
 from ._words import Classes, by_target, check_count, fixed, mean_text, percent, threshold_texts, word
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["PathRule", "RuleList", "rules_of"]
 
 SHOWN = 20  # rules that a notebook shows unasked
-SUBSTITUTES = ("majority", "error")
+SQL = Medium("SQL expression", refusal="gives NULL")
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
@@ -617,27 +619,23 @@ class RuleList(Sequence[PathRule]):
         """
         self._check_sql_choices(name, target, missing, soft)
         results = [_sql.literal(result) for result in self._results(target, probability_of)]
-        comments, source = self._expressible(missing, soft)
+        adapted, source = self._expressible(missing, soft)
         lines = []
-        asks = _asks_surrogates(self._source.tree)
         for rule, result in zip(self._rules, results, strict=True):
             is_inner = self._source.tree.n_branches[rule.node] > 0
-            if is_inner and (rule.node not in source.paths.stays or (missing == "error" and asks[rule.node])):
+            if is_inner and (rule.node not in source.paths.stays or adapted.refused[rule.node]):
                 continue
             tests = [_sql.predicate(condition) for condition, _ in source.conditions(rule.node)]
             lines.append(f"  WHEN {' AND '.join(tests) or _sql.ALWAYS} THEN {result}")
         if not lines:
             return "NULL" if name is None else f"NULL AS {_sql.identifier(name)}"
         end = "END" if name is None else f"END AS {_sql.identifier(name)}"
-        return "\n".join([*(f"/* {comment} */" for comment in comments), "CASE", *lines, end])
+        return "\n".join([*(f"/* {comment} */" for comment in adapted.notes), "CASE", *lines, end])
 
     def _check_sql_choices(self, name: str | None, target: int, missing: str | None, soft: str | None) -> None:
         if name is not None and not isinstance(name, str):
             raise ValueError(f"name={name!r}: must be a string or None")
-        if missing is not None and missing not in SUBSTITUTES:
-            raise ValueError(f"missing={missing!r}: must be one of {', '.join(map(repr, SUBSTITUTES))}, or None")
-        if soft not in (None, "hard"):
-            raise ValueError(f"soft={soft!r}: must be 'hard' or None")
+        check_substitutes(missing, soft)
         n_targets = self._source.tree.n_outputs
         if isinstance(target, bool) or not isinstance(target, (int, np.integer)) or not 0 <= target < n_targets:
             raise ValueError(f"target={target!r}: must be an integer in [0, {n_targets - 1}]")
@@ -653,36 +651,11 @@ class RuleList(Sequence[PathRule]):
         column = sum(map(len, source.labels[:target])) + source.labels[target].index(probability_of)
         return list(map(float, self.values[:, column]))
 
-    def _expressible(self, missing: str | None, soft: str | None) -> tuple[list[str], _Source]:
-        """The tree as SQL can follow it, and comments that tell where it is another."""
-        tree = self._source.tree
-        comments: list[str] = []
-        changes: dict[str, Any] = {}
-        if tree.lower is not None and tree.upper is not None and (tree.lower < tree.upper).any():
-            if soft is None:
-                raise ValueError(
-                    "the tree has soft thresholds, near which samples go both ways, as no SQL expression can: choose "
-                    "soft='hard', which takes each for a plain threshold"
-                )
-            comments.append("soft thresholds are taken for hard ones")
-            changes |= {"lower": None, "upper": None}
-        asks, shares = _asks_surrogates(tree), tree.missing == SHARES
-        undecided = asks | shares
-        if undecided.any():
-            does = "asks surrogates" if asks.any() else "shares a sample out among several branches"
-            if missing is None:
-                node = int(undecided.argmax())
-                raise ValueError(
-                    f"where a value is missing, the tree {does} (the first time at node {node}, where it tests "
-                    f"{self._source.schema.features[tree.feature[node]].name!r}), as no SQL expression can: choose "
-                    f"missing='majority', by which the value follows the heaviest branch, or missing='error', by which it gives "
-                    f"NULL"
-                )
-            instead = "a missing value follows the heaviest branch" if missing == "majority" else "a missing value gives NULL"
-            comments.append(f"where the tree {does}, {instead}")
-            destination = _heaviest_branch(tree) if missing == "majority" else np.full(tree.node_count, STOP)
-            changes |= {"missing": np.where(undecided, destination, tree.missing).astype(np.int32), "surrogates": None}
-        return comments, replace(self._source, tree=tree.replace(**changes)) if changes else self._source
+    def _expressible(self, missing: str | None, soft: str | None) -> tuple[Adapted, _Source]:
+        """The tree as SQL can follow it."""
+        adapted = adapt(Subject(self._source.tree, self._source.schema, None, ""), SQL, missing=missing, soft=soft)
+        tree = adapted.subject.tree
+        return adapted, self._source if tree is self._source.tree else replace(self._source, tree=tree)
 
     def __repr__(self) -> str:
         shown = "".join(f"\n{rule.words(max_categories=6)}" for rule in self._rules[:SHOWN])
@@ -725,17 +698,3 @@ def _cell(text: str) -> str:
     for mark in "\\|*_`[]":
         text = text.replace(mark, f"\\{mark}")
     return text
-
-
-def _asks_surrogates(tree: Tree) -> NDArray[np.bool_]:
-    """Which nodes have surrogates."""
-    return np.zeros(tree.node_count, bool) if tree.surrogates is None else np.diff(tree.surrogates.start) > 0
-
-
-def _heaviest_branch(tree: Tree) -> NDArray[np.intp]:
-    """The branch of most weight of each inner node, the first of equal ones."""
-    heaviest = np.zeros(tree.node_count, dtype=np.intp)
-    first_child, n_branches = tree.first_child.tolist(), tree.n_branches.tolist()
-    for node in np.flatnonzero(tree.n_branches).tolist():
-        heaviest[node] = tree.weight[first_child[node] : first_child[node] + n_branches[node]].argmax()
-    return heaviest

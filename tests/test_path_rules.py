@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from trees import SCHEMA, chain, flat, house_tree, leaf, play_tree, random_trees
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from fasttree._exports.substitutes import heaviest_branch
 from fasttree._grow import predict_class, predict_value
-from fasttree._path_rules import _heaviest_branch, rules_of
+from fasttree._path_rules import rules_of
 from fasttree._table import Feature, Kind, Schema, encode_table
 from fasttree._tree import KNOWN, SHARES, STOP
 from fasttree.rules import PathRule, RuleList
@@ -335,7 +336,7 @@ def by_sqlite(X, expression):
 
 @given(random_trees(), st.randoms(use_true_random=False), st.booleans())
 def test_sql_predicts_what_the_tree_predicts(tree, random, simplify):
-    tree = tree.replace(missing=np.where(tree.missing == SHARES, _heaviest_branch(tree), tree.missing), lower=None, upper=None)
+    tree = tree.replace(missing=np.where(tree.missing == SHARES, heaviest_branch(tree), tree.missing), lower=None, upper=None)
     X = samples_for(tree, random)
     rules = rules_of(tree, SCHEMA, classes_of(tree), simplify=simplify)
     table = encode_table(X, SCHEMA)
@@ -356,7 +357,7 @@ def test_what_sql_cannot_say_wants_a_substitute(tree, random):
         with pytest.raises(ValueError, match="as no SQL expression can: choose"):
             rules.to_sql()
     undivided = tree.replace(
-        missing=np.where(tree.missing == SHARES, _heaviest_branch(tree), tree.missing), lower=None, upper=None
+        missing=np.where(tree.missing == SHARES, heaviest_branch(tree), tree.missing), lower=None, upper=None
     )
     expected = predict_value(undivided, encode_table(X, SCHEMA))
     if tree.task == "classification":

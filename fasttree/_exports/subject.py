@@ -1,0 +1,38 @@
+"""What is exported: a tree and what is needed to use it, without the estimator that it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._table import Schema
+from .._tree import Tree
+from .._words import Classes
+
+__all__ = ["Subject"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted tree as the writers of all formats take it.
+
+    Parameters
+    ----------
+    tree : Tree
+    schema : Schema
+        The features of the table that the tree was grown on.
+    classes : array, list of array, or None
+        Class labels; of several targets a list; None for regression.
+    algorithm : str
+        Name of the recipe.
+    refuses_missing : bool
+        Whether `predict` raises where a value is missing.
+    refuses_unseen : bool
+        Whether `predict` raises where the fit did not see a category; else such a category is treated as missing.
+    """
+
+    tree: Tree
+    schema: Schema
+    classes: Classes
+    algorithm: str
+    refuses_missing: bool = False
+    refuses_unseen: bool = False

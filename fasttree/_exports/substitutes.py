@@ -1,0 +1,149 @@
+"""What a format cannot express is refused, unless the caller names a substitute; then the document says so.
+
+Only C and Python source can divide a sample among several leaves.  Everywhere else the caller decides what becomes of a missing
+value that the tree would share out, or for which it would ask surrogates, and of values near a soft threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._tree import KNOWN, SHARES, STOP, Tree
+from .subject import Subject
+
+__all__ = ["Adapted", "Medium", "adapt", "asks_surrogates", "check_substitutes", "heaviest_branch"]
+
+MISSING = ("majority", "error")
+
+
+@dataclass(frozen=True)
+class Medium:
+    """What a format can express.
+
+    Parameters
+    ----------
+    name : str
+        As in "as no ONNX model can".
+    refusal : str
+        What becomes of a sample that must not be answered, as in "by which it gives NULL".
+    surrogates : bool
+        Whether it can ask tests of other features where a value is missing.
+    """
+
+    name: str
+    refusal: str
+    surrogates: bool = False
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A tree as a medium can follow it.
+
+    Parameters
+    ----------
+    subject : Subject
+        Its tree divides no sample, and asks no surrogates where the medium cannot.
+    refused : array of bool, shape (n,)
+        Inner nodes at which a value that is missing (after surrogates, if any) must get no answer; `missing` says `STOP` there.
+    notes : tuple of str
+        Where it is another tree than the model's: sentences that the document records.
+    """
+
+    subject: Subject
+    refused: NDArray[np.bool_]
+    notes: tuple[str, ...]
+
+
+def adapt(subject: Subject, medium: Medium, *, missing: str | None = None, soft: str | None = None) -> Adapted:
+    """Make of a tree one that a medium can express.
+
+    Parameters
+    ----------
+    subject : Subject
+    medium : Medium
+    missing : {"majority", "error"} or None, default None
+        Missing values that the tree shares out, refuses, or asks surrogates for that the medium does not know, follow the
+        heaviest branch (the first of equal ones), or get no answer.  Where a model refuses missing values, so does what is made
+        of it, unless "majority" is asked for.
+    soft : {"hard"} or None, default None
+        Soft thresholds are taken for hard ones.
+
+    Returns
+    -------
+    Adapted
+
+    Raises
+    ------
+    ValueError
+        If the medium cannot express the tree and no substitute is named, or a substitute is unknown.
+    """
+    check_substitutes(missing, soft)
+    tree = subject.tree
+    notes: list[str] = []
+    changes: dict[str, Any] = {}
+    if tree.lower is not None and tree.upper is not None and (tree.lower < tree.upper).any():
+        if soft is None:
+            raise ValueError(
+                f"the tree has soft thresholds, near which samples go both ways, as no {medium.name} can: choose soft='hard', "
+                "which takes each for a plain threshold"
+            )
+        notes.append("soft thresholds are taken for hard ones")
+        changes |= {"lower": None, "upper": None}
+    asks, shares = asks_surrogates(tree) & (not medium.surrogates), tree.missing == SHARES
+    undecided = asks | shares
+    refused = np.zeros(tree.node_count, bool)
+    if undecided.any():
+        does = "asks surrogates" if asks.any() else "shares a sample out among several branches"
+        if missing is None:
+            node = int(undecided.argmax())
+            raise ValueError(
+                f"where a value is missing, the tree {does} (the first time at node {node}, where it tests "
+                f"{subject.schema.features[tree.feature[node]].name!r}), as no {medium.name} can: choose missing='majority', by "
+                f"which the value follows the heaviest branch, or missing='error', by which it {medium.refusal}"
+            )
+        instead = "follows the heaviest branch" if missing == "majority" else medium.refusal
+        notes.append(f"where the tree {does}, a missing value {instead}")
+        if missing == "error":
+            refused = undecided
+        destination = heaviest_branch(tree) if missing == "majority" else np.full(tree.node_count, STOP)
+        changes["missing"] = np.where(undecided, destination, tree.missing).astype(np.int32)
+        if asks.any():
+            changes["surrogates"] = None
+    if subject.refuses_missing:
+        inner = (tree.n_branches > 0) & (tree.kind != KNOWN)
+        if missing == "majority":
+            notes.append("a missing value, which the model refuses, follows the heaviest branch")
+        else:
+            notes.append(f"a missing value {medium.refusal}, as the model refuses it")
+            refused = inner
+        destination = heaviest_branch(tree) if missing == "majority" else np.full(tree.node_count, STOP)
+        changes["missing"] = np.where(inner, destination, tree.missing).astype(np.int32)
+    if changes:
+        subject = replace(subject, tree=tree.replace(**changes))
+    return Adapted(subject, refused, tuple(notes))
+
+
+def check_substitutes(missing: str | None, soft: str | None) -> None:
+    """Raise a ValueError if a substitute is not one of those that there are."""
+    if missing not in (None, *MISSING):
+        raise ValueError(f"missing={missing!r}: must be one of {', '.join(map(repr, MISSING))}, or None")
+    if soft not in (None, "hard"):
+        raise ValueError(f"soft={soft!r}: must be 'hard' or None")
+
+
+def asks_surrogates(tree: Tree) -> NDArray[np.bool_]:
+    """Which nodes have surrogates."""
+    return np.zeros(tree.node_count, bool) if tree.surrogates is None else np.diff(tree.surrogates.start) > 0
+
+
+def heaviest_branch(tree: Tree) -> NDArray[np.intp]:
+    """The branch of most weight of each inner node, the first of equal ones; 0 at leaves."""
+    heaviest = np.zeros(tree.node_count, dtype=np.intp)
+    first_child, n_branches = tree.first_child.tolist(), tree.n_branches.tolist()
+    for node in np.flatnonzero(tree.n_branches).tolist():
+        heaviest[node] = tree.weight[first_child[node] : first_child[node] + n_branches[node]].argmax()
+    return heaviest
