@@ -22,6 +22,7 @@ from fasttree.estimators import from_document
 N_ROWS = 100_000
 CLASSES = np.array(["yes", "no", "it's"])
 CITIES = ("Aachen", 'the "Hague"', "Köln", "", "it's", "a, b\\c")
+INTERVALS = Recipe(continuous="intervals", ordinal="intervals", missing="fractional")
 MISSING_SHARE, UNSEEN_SHARE = 0.08, 0.04
 
 
@@ -80,7 +81,7 @@ def models() -> dict[str, Any]:
         "C4.5": C45Classifier(**KINDS).fit(X, y),
         "soft thresholds": C45Classifier(**KINDS, soft_thresholds=True, subset=True).fit(X, y),
         "ID3": ID3Classifier(max_depth=3).fit(whole[["grade", "city", "rooms", "member"]], y),
-        "intervals": TreeClassifier(recipe=Recipe(continuous="intervals", ordinal="intervals", missing="fractional"), **cart).fit(X, y),
+        "intervals": TreeClassifier(recipe=INTERVALS, **cart).fit(X, y),
         "losses": CARTClassifier(**cart, loss_matrix=[[0, 1, 5], [1, 0, 1], [8, 2, 0]]).fit(X, y),
         "regression": CARTRegressor(**cart).fit(X, score),
         "plain regression": CARTRegressor(**size).fit(known, score),
@@ -110,7 +111,9 @@ def places(tree: Tree, feature: int) -> np.ndarray:
     return every[np.isfinite(every)]
 
 
-def inputs(model: Any, n_rows: int = N_ROWS, *, seed: int = 0, single: bool = False, missing: bool = True, unseen: bool = True) -> Any:
+def inputs(
+    model: Any, n_rows: int = N_ROWS, *, seed: int = 0, single: bool = False, missing: bool = True, unseen: bool = True
+) -> Any:
     """Rows that try a model, as the table that it takes: a data frame, or an array if it was grown on one.
 
     Parameters
