@@ -29,7 +29,7 @@ from ._shap import ShapValues
 from ._tree import Tree
 from ._views import plot_tree
 from .composed import RECIPES, TreeClassifier, TreeRegressor
-from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
+from .estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load, loads
 from .rules import C45Rules, PathRule, RuleList
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "__version__",
     "formats",
     "load",
+    "loads",
     "measures",
     "plot_tree",
 ]

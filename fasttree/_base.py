@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -184,13 +184,37 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         check_is_fitted(self)
         _document.save(path, self._to_document())
 
+    def export_json(self) -> str:
+        """Write the tree, or the rules, as the text that `save` writes; `fasttree.loads` reads it.
+
+        Returns
+        -------
+        str
+            A JSON object, ended by a newline; the format is described in the documentation.
+
+        Raises
+        ------
+        ValueError
+            If a category or class cannot be written, such as an infinite number.
+
+        Examples
+        --------
+        >>> import json
+        >>> from fasttree import CARTClassifier
+        >>> model = CARTClassifier().fit([[1.0], [2.0]], ["no", "yes"])
+        >>> json.loads(model.export_json())["tests"][0]["threshold"]
+        1.5
+        """
+        check_is_fitted(self)
+        return _document.dumps(self._to_document())
+
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, source: str | os.PathLike[str] | BinaryIO) -> Self:
         """Read a fitted estimator of this class from a file that `save` wrote.
 
         Parameters
         ----------
-        path : path
+        source : path or binary file
             JSON file, or compressed JSON file.
 
         Returns
@@ -207,9 +231,10 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """
         from .estimators import load  # which knows the classes, and so comes after this file
 
-        model = load(path)
+        model = load(source)
         if not isinstance(model, cls):
-            raise ValueError(f"{os.fspath(path)} holds a {type(model).__name__}, not a {cls.__name__}: read it by fasttree.load")
+            with _document.errors_in(source):
+                raise _document.DocumentError(f"holds a {type(model).__name__}, not a {cls.__name__}: read it by fasttree.load")
         return model
 
 

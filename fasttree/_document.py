@@ -8,14 +8,17 @@ checked before it is used, and whatever is wrong ends in one `DocumentError`.  T
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
+import io
 import json
 import math
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
 
@@ -32,9 +35,17 @@ __all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", 
 FORMAT = "fasttree.tree"
 VERSION = "1.2"  # 1.1: nodes.estimated_errors, soft_thresholds; 1.2: threshold tests with a third branch, surrogates
 MAX_BYTES = 2**31  # of text, after decompression: bounds what a hostile file can make us allocate
+MAX_RATIO = 200  # of the text to a compressed file of it, where the text has more than
+FREE_BYTES = 2**20
 MAX_NODES = 2**31 - 1  # node ids are int32
+MAX_SUM = 2**63 - 1  # of samples over all nodes
+MAX_DIGITS = 39  # of categories and classes that are integers: 128 bits
+MAX_ALIKE = 64  # categories of one hash: 34 doubles may have the same, and more make sets and dicts slow
+MAX_PADDING = 64  # of an array of text, in which all entries are as long as the longest: its characters to those given
 MAX_NESTING = 32  # of settings
 EXACT_INTEGER = 2**53  # larger ones are written as text: many readers of JSON know doubles alone
+GZIP = b"\x1f\x8b"
+START = re.compile(rb"[ \t\n\r]*\{|\x1f\x8b")  # what a file may begin with
 
 KIND_NAMES = {THRESHOLD: "threshold", NOMINAL: "nominal", CATEGORY: "category", KNOWN: "known", INTERVALS: "intervals"}
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
@@ -52,12 +63,22 @@ class DocumentError(ValueError):
 
 
 @contextlib.contextmanager
-def errors_in(path: str | os.PathLike[str]) -> Iterator[None]:
+def errors_in(source: str | os.PathLike[str] | BinaryIO | None) -> Iterator[None]:
     """Name the file in the errors of its document."""
     try:
         yield
     except DocumentError as error:
-        raise DocumentError(f"{os.fspath(path)}: {error}") from None
+        name = getattr(source, "name", None) if hasattr(source, "read") else source
+        raise DocumentError(f"{os.fspath(name)}: {error}" if isinstance(name, (str, os.PathLike)) else str(error)) from None
+
+
+@contextlib.contextmanager
+def errors_of_settings() -> Iterator[None]:
+    """Say of errors in parameters that they stand in the document."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise DocumentError(f"settings: {error}") from None
 
 
 class Model(NamedTuple):
@@ -203,9 +224,23 @@ def save(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
     except UnicodeEncodeError as error:
         raise DocumentError(f"the document has text that is not Unicode: {error}") from None
     if os.path.realpath(path).endswith(".gz"):
-        data = gzip.compress(data, compresslevel=6, mtime=0)
+        data = _compressed(data)
     with whole_file(path) as file:
         file.write(data)
+
+
+def _compressed(data: bytes) -> bytes:
+    packed = gzip.compress(data, compresslevel=6, mtime=0)
+    if len(data) <= _most_text(len(packed)):
+        return packed
+    # the zeros of hundreds of classes: a compressor that knows no repetition makes a file that `load` takes for an honest one
+    compressor = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS, 8, zlib.Z_HUFFMAN_ONLY)
+    return compressor.compress(data) + compressor.flush()
+
+
+def _most_text(n_packed: int) -> int:
+    """How much text is read from a compressed file of so many bytes."""
+    return max(FREE_BYTES, MAX_RATIO * n_packed)
 
 
 def written_table(schema: Schema, targets: list[dict[str, Any]], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,6 +302,8 @@ def _written_scalars(values: Sequence[Any], where: str) -> tuple[str, list[Scala
     if len(set(plain)) != len(plain):
         raise DocumentError(f"{where}: must differ from one another")
     if name == "int":
+        if any(abs(value) >= 10**MAX_DIGITS for value in plain):
+            raise DocumentError(f"{where}: must have at most {MAX_DIGITS} digits to be written; use text")
         plain = [value if abs(value) <= EXACT_INTEGER else str(value) for value in plain]
     return name, plain
 
@@ -365,7 +402,7 @@ def check_names(schema: Schema) -> None:
     seen: set[str] = set()
     for feature in schema.features:
         if feature.name in seen:
-            raise DocumentError(f"features: more than one is called {_short(feature.name)}")
+            raise DocumentError(f"features: more than one is called {short(feature.name)}")
         seen.add(feature.name)
 
 
@@ -426,6 +463,15 @@ def _check_tests_fit(
         raise ValueError(f"node {owner}: the table has a category that the feature has not")
 
 
+def _check_range(tree: Tree) -> None:
+    """Verify that what is computed of a tree's numbers, each of which is finite, is finite too."""
+    for name in ("gain", "impurity"):
+        if not np.isfinite(np.abs(tree.weight * getattr(tree, name)).sum()):
+            raise ValueError(f"weight times {name} must sum to a finite number over all nodes")
+    if tree.loss is not None and not np.isfinite(tree.value.max() * tree.loss.sum()):
+        raise ValueError("the class weights times the loss must be finite")
+
+
 # Reading
 
 
@@ -454,7 +500,7 @@ def from_document(document: Any) -> Model:
     check_format(document, {FORMAT: VERSION})
     task = entry_of(document, "task", str)
     if task not in TASKS:
-        raise DocumentError(f"task: must be one of {', '.join(TASKS)}; got {_short(task)}")
+        raise DocumentError(f"task: must be one of {', '.join(TASKS)}; got {short(task)}")
     algorithm = entry_of(document, "algorithm", str)
     schema, targets, settings = read_table(document)
     if len(targets) > 1:
@@ -467,18 +513,28 @@ def from_document(document: Any) -> Model:
     return Model(tree, schema, classes, settings, algorithm)
 
 
-def loads(text: str | bytes) -> dict[str, Any]:
+def loads(text: str | bytes, *, max_bytes: int | None = None) -> dict[str, Any]:
     """Parse the text of a document, strictly: no NaN or infinity, no key twice.
+
+    Parameters
+    ----------
+    text : str or bytes
+        Bytes may be compressed by gzip.
+    max_bytes : int or None, default None
+        As for `load`.
 
     Raises
     ------
     DocumentError
-        If the text is not a JSON object in UTF-8.
+        If the text is not a JSON object in UTF-8, damaged, or too large.
     """
     try:
-        if isinstance(text, bytes):
-            text = text.decode()
+        was_text = isinstance(text, str)
+        if not isinstance(text, str):
+            text = _decoded(_unpacked(text, max_bytes) if text.startswith(GZIP) else text)
         document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        if "\\u" in text or (was_text and not text.isascii()):
+            json.dumps(document, ensure_ascii=False).encode()  # halves of characters are no text
     except DocumentError:
         raise
     except RecursionError:
@@ -488,14 +544,15 @@ def loads(text: str | bytes) -> dict[str, Any]:
     return as_type(document, dict, "the document")  # type: ignore[no-any-return]
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+def load(source: str | os.PathLike[str] | BinaryIO, *, max_bytes: int | None = None) -> dict[str, Any]:
     """Read a document from a file, compressed by gzip or not.
 
     Parameters
     ----------
-    path : path
-    max_bytes : int, default 2**31
-        Most text to read, after decompression.
+    source : path or binary file
+    max_bytes : int or None, default None
+        Most text to read, after decompression.  None: 2**31, and of a compressed file 200 times its size or 2**20, whichever is
+        more.
 
     Returns
     -------
@@ -509,24 +566,46 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[st
     OSError
         If the file cannot be read.
     """
-    with open(path, "rb") as file:
-        if not file.peek(2).startswith(b"\x1f\x8b"):
-            return loads(_read_bytes(file, path, max_bytes))
-        try:
-            with gzip.open(file) as unpacked:
-                data = _read_bytes(unpacked, path, max_bytes)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DocumentError(f"{os.fspath(path)} is damaged: {error}") from None
-    return loads(data)
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            return loads(_read_bytes(file, max_bytes), max_bytes=max_bytes)
+    if not hasattr(source, "read"):
+        raise TypeError(f"a model is read from a path or an open binary file; got {type(source).__name__}")
+    return loads(_read_bytes(source, max_bytes), max_bytes=max_bytes)
 
 
-def _read_bytes(file: BinaryIO | gzip.GzipFile, path: str | os.PathLike[str], max_bytes: int) -> bytes:
+def _read_bytes(file: BinaryIO | gzip.GzipFile, max_bytes: int | None) -> bytes:
+    most = MAX_BYTES if max_bytes is None else max_bytes
     data = bytearray()
+    begun = False
     while block := file.read(2**20):
+        if not isinstance(block, bytes):
+            raise TypeError(
+                f"a model is read from a file that is open in binary mode ('rb'); this one gives {type(block).__name__}"
+            )
         data += block
-        if len(data) > max_bytes:
-            raise DocumentError(f"{os.fspath(path)} has more than max_bytes={max_bytes}; if you trust it, allow more")
+        if len(data) > most:
+            raise DocumentError(f"has more than {most} bytes; if you trust it, allow more by max_bytes")
+        if not begun and (begun := not block.isspace()) and not START.match(block):
+            break  # no model: what has been read tells why, and the rest may be endless
     return bytes(data)
+
+
+def _unpacked(packed: bytes, max_bytes: int | None) -> bytes:
+    most = min(MAX_BYTES, _most_text(len(packed))) if max_bytes is None else max_bytes
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            return _read_bytes(file, most)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DocumentError(f"is damaged: {error}") from None
+
+
+def _decoded(data: bytes) -> str:
+    marks = {codecs.BOM_UTF8: "a byte order mark", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+    for mark, name in marks.items():
+        if data.startswith(mark):
+            raise DocumentError(f"is text with {name}: save it as UTF-8 without a byte order mark")
+    return data.decode()
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -534,7 +613,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) != len(pairs):
         seen: set[str] = set()
         repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise DocumentError(f"the key {_short(repeated)} occurs twice in one object")
+        raise DocumentError(f"the key {short(repeated)} occurs twice in one object")
     return entries
 
 
@@ -546,10 +625,10 @@ def check_format(document: dict[str, Any], versions: Mapping[str, str]) -> str:
     """Return the document's format; refuse any but these, and other major versions of them."""
     name = document.get("format")
     if not isinstance(name, str) or name not in versions:
-        raise DocumentError(f"format: must be {' or '.join(map(repr, versions))}; got {_short(name)}")
+        raise DocumentError(f"format: must be {' or '.join(map(repr, versions))}; got {short(name)}")
     given, major = entry_of(document, "version", str), versions[name].split(".")[0]
     if not re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", given) or given.split(".")[0] != major:
-        raise DocumentError(f"version: this library reads {major}.x; got {_short(given)}")
+        raise DocumentError(f"version: this library reads {major}.x; got {short(given)}")
     return name
 
 
@@ -557,7 +636,7 @@ def read_table(document: dict[str, Any]) -> tuple[Schema, list[dict[str, Any]], 
     """Read what a model was fitted to, and how: schema, targets, settings."""
     schema = _read_schema(document)
     settings = {
-        name: _read_setting(value, f"settings[{_short(name)}]") for name, value in entry_of(document, "settings", dict).items()
+        name: _read_setting(value, f"settings[{short(name)}]") for name, value in entry_of(document, "settings", dict).items()
     }
     targets = entry_of(document, "targets", list)
     if not targets:
@@ -574,7 +653,7 @@ def _read_schema(document: dict[str, Any]) -> Schema:
         kinds = {kind.name.lower(): kind for kind in Kind}
         kind = kinds.get(entry_of(entry, "kind", str, where))
         if kind is None:
-            raise DocumentError(f"{where}.kind: must be one of {', '.join(kinds)}; got {_short(entry['kind'])}")
+            raise DocumentError(f"{where}.kind: must be one of {', '.join(kinds)}; got {short(entry['kind'])}")
         categories = None
         if kind != Kind.CONTINUOUS:
             categories = tuple(_read_scalars(entry, "categories", where))
@@ -592,7 +671,11 @@ def read_classes(target: dict[str, Any]) -> npt.NDArray[Any]:
     if "dtype" in target:
         dtype = target["dtype"]
         if dtype not in OTHER_DTYPES:
-            raise DocumentError(f"targets[0].dtype: must be one of {', '.join(OTHER_DTYPES)}; got {_short(dtype)}")
+            raise DocumentError(f"targets[0].dtype: must be one of {', '.join(OTHER_DTYPES)}; got {short(dtype)}")
+    if dtype == "str":
+        lengths = [len(str(label)) for label in labels]
+        if len(labels) * max(lengths) > MAX_PADDING * (sum(lengths) + FREE_BYTES):
+            raise DocumentError(f"targets[0].classes: one of {max(lengths)} characters would make all {len(labels)} as long")
     try:
         with np.errstate(over="ignore"):
             classes = np.array(labels, dtype)
@@ -609,7 +692,7 @@ def _read_scalars(entry: dict[str, Any], key: str, where: str) -> list[Scalar]:
     where = f"{where}.{key}"
     type_name = entry.get("type", "str")
     if not isinstance(type_name, str) or type_name not in TYPES:
-        raise DocumentError(f"{where}: their type must be one of {', '.join(TYPES)}; got {_short(type_name)}")
+        raise DocumentError(f"{where}: their type must be one of {', '.join(TYPES)}; got {short(type_name)}")
     if type_name == "int":
         values: list[Any] = [_read_integer(value) for value in given]
     elif type_name == "float":
@@ -618,16 +701,28 @@ def _read_scalars(entry: dict[str, Any], key: str, where: str) -> list[Scalar]:
         values = [value if type(value) is TYPES[type_name] else None for value in given]
     if None in values:
         j = values.index(None)
-        raise DocumentError(f"{where}[{j}]: must be of type {type_name}; got {_short(given[j])}")
-    if len(set(values)) != len(values):
+        raise DocumentError(f"{where}[{j}]: must be of type {type_name}; got {short(given[j])}")
+    if not _differ(values, where):
         raise DocumentError(f"{where}: must differ from one another")
     return values
 
 
+def _differ(values: Sequence[Hashable], where: str) -> bool:
+    """Whether no value occurs twice; many of one hash are refused, as sets and dicts would take quadratic time on them."""
+    most = max(Counter(map(hash, values)).values(), default=0)
+    if most > MAX_ALIKE and type(values[0]) is not str:
+        raise DocumentError(f"{where}: must not repeat values, nor have more than {MAX_ALIKE} of one hash")
+    return len(set(values)) == len(values)
+
+
 def _read_integer(value: Any) -> int | None:
-    if type(value) is int:
+    if type(value) is int and abs(value) < 10**MAX_DIGITS:
         return value
-    if isinstance(value, str) and re.fullmatch(r"-?[1-9][0-9]{15,29}", value) and abs(int(value)) > EXACT_INTEGER:
+    if (
+        isinstance(value, str)
+        and re.fullmatch(rf"-?[1-9][0-9]{{15,{MAX_DIGITS - 1}}}", value)
+        and abs(int(value)) > EXACT_INTEGER
+    ):
         return int(value)
     return None
 
@@ -640,17 +735,16 @@ def _read_setting(value: Any, where: str, nesting: int = 0) -> Any:
     if type(value) is list:
         return [_read_setting(entry, where, nesting + 1) for entry in value]
     if type(value) is not dict:
-        raise DocumentError(f"{where}: must be null, a boolean, a finite number, text, a list or an object; got {_short(value)}")
+        raise DocumentError(f"{where}: must be null, a boolean, a finite number, text, a list or an object; got {short(value)}")
     if value.keys() != {"items"}:
         return {as_type(key, str, where): _read_setting(entry, where, nesting + 1) for key, entry in value.items()}
     pairs = as_type(value["items"], list, where)
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in (bool, int, float, str, type(None)):
             raise DocumentError(f"{where}: items must be pairs of a key and a value")
-    entries = {_read_setting(key, where): _read_setting(entry, where, nesting + 1) for key, entry in pairs}
-    if len(entries) != len(pairs):
+    if not _differ([_read_setting(key, where) for key, _ in pairs], f"{where}: keys of items"):
         raise DocumentError(f"{where}: a key occurs twice in items")
-    return entries
+    return {key: _read_setting(entry, where, nesting + 1) for key, entry in pairs}
 
 
 def _read_loss(target: dict[str, Any], n_classes: int) -> npt.NDArray[np.float64] | None:
@@ -685,6 +779,8 @@ def _read_tree(
         if len(column) != n_nodes:
             raise DocumentError(f"{name}: has {len(column)} entries; nodes.parent has {n_nodes}")
     integers = {name: _integers(columns[name], f"nodes.{name}") for name in integer_names}
+    if integers["n_samples"].max() > (most := MAX_SUM // n_nodes):
+        raise DocumentError(f"nodes.n_samples: must be at most {most} in a tree of {n_nodes} nodes")
     floats = {name: _floats(columns[name], f"nodes.{name}") for name in ("weight", "impurity", *optional)}
     value = _read_rows(values, n_columns, "values")
     _check_numbering(**{name: integers[name] for name in ("parent", "first_child", "n_branches")})
@@ -699,23 +795,25 @@ def _read_tree(
             f"nodes.label: node {wrong.argmax()} must have the {best}, the first on ties: others are not supported"
         )
     try:
-        tree = Tree.from_growth(
-            task=task,
-            n_features=len(schema.features),
-            first_child=integers["first_child"].astype(np.int32),
-            n_branches=integers["n_branches"].astype(np.int32),
-            n_samples=integers["n_samples"],
-            value=value,
-            weight=floats["weight"],
-            impurity=floats["impurity"],
-            estimated_errors=floats.get("estimated_errors"),
-            surrogates=None if surrogates is None else Surrogates(**surrogates),
-            outputs=outputs,
-            loss=loss,
-            **tests,
-        )
-        tree.check()
-        _check_fit(tree, schema)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow fit nothing
+            tree = Tree.from_growth(
+                task=task,
+                n_features=len(schema.features),
+                first_child=integers["first_child"].astype(np.int32),
+                n_branches=integers["n_branches"].astype(np.int32),
+                n_samples=integers["n_samples"],
+                value=value,
+                weight=floats["weight"],
+                impurity=floats["impurity"],
+                estimated_errors=floats.get("estimated_errors"),
+                surrogates=None if surrogates is None else Surrogates(**surrogates),
+                outputs=outputs,
+                loss=loss,
+                **tests,
+            )
+            tree.check()
+            _check_fit(tree, schema)
+            _check_range(tree)
     except ValueError as error:
         raise DocumentError(f"the tree is broken (nodes numbered breadth first): {error}") from None
     return tree
@@ -724,7 +822,7 @@ def _read_tree(
 def _read_rows(rows: list[Any], n_columns: int, where: str) -> npt.NDArray[np.float64]:
     for i, row in enumerate(rows):
         if type(row) is not list or len(row) != n_columns:
-            raise DocumentError(f"{where}[{i}]: must be a list of {n_columns} number(s); got {_short(row)}")
+            raise DocumentError(f"{where}[{i}]: must be a list of {n_columns} number(s); got {short(row)}")
     return _floats(list(chain.from_iterable(rows)), where).reshape(len(rows), n_columns)
 
 
@@ -774,7 +872,7 @@ def _read_tests(
         j = as_index(test.get("feature"), len(schema.features), f"{where}.feature")
         this_kind = KINDS.get(entry_of(test, "kind", str, where), LEAF)
         if this_kind == LEAF:
-            raise DocumentError(f"{where}.kind: this version reads {', '.join(KINDS)}; got {_short(test['kind'])}")
+            raise DocumentError(f"{where}.kind: this version reads {', '.join(KINDS)}; got {short(test['kind'])}")
         feature.append(j)
         kind.append(this_kind)
         for name, column in thresholds.items():
@@ -832,7 +930,7 @@ def _read_surrogates(
             j = as_index(entry.get("feature"), len(schema.features), f"{where}.feature")
             kind = KINDS.get(entry_of(entry, "kind", str, where), LEAF)
             if kind not in (THRESHOLD, NOMINAL):
-                raise DocumentError(f"{where}.kind: must be threshold or nominal; got {_short(entry['kind'])}")
+                raise DocumentError(f"{where}.kind: must be threshold or nominal; got {short(entry['kind'])}")
             by_threshold = kind == THRESHOLD
             columns["feature"].append(j)
             columns["kind"].append(kind)
@@ -886,7 +984,7 @@ def _read_branches(test: dict[str, Any], n_branches: int, where: str) -> list[tu
     for branch, members in enumerate(branches):
         for category in as_type(members, list, f"{where}.branches[{branch}]"):
             if type(category) is not int or category < 0:
-                raise DocumentError(f"{where}.branches[{branch}]: must hold indices of categories; got {_short(category)}")
+                raise DocumentError(f"{where}.branches[{branch}]: must hold indices of categories; got {short(category)}")
             table.append((category, branch))
     return sorted(table)
 
@@ -909,31 +1007,31 @@ def _read_missing(test: dict[str, Any], where: str, weights: list[float]) -> int
                 f"{where}.missing.shares: must be the shares of the children in their weight; others are not supported"
             )
     else:
-        raise DocumentError(f"{where}.missing.to: this version reads child, shares, stop; got {_short(to)}")
+        raise DocumentError(f"{where}.missing.to: this version reads child, shares, stop; got {short(to)}")
     unseen = test.get("unseen", "as_missing")
     same = [{"stop": "stop"}.get(to), {"child": missing} if to == "child" else None]
     if unseen is None or unseen not in ("as_missing", *same):
-        raise DocumentError(f"{where}.unseen: must be 'as_missing', or say the same as missing; got {_short(unseen)}")
+        raise DocumentError(f"{where}.unseen: must be 'as_missing', or say the same as missing; got {short(unseen)}")
     return missing
 
 
 # Values of JSON, checked
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     """Write a value as error messages show it."""
     if isinstance(value, (dict, list)):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and value.bit_length() > 128:
         return "a very large integer"
-    text = ascii(value)
+    text = ascii(value[:61] if isinstance(value, str) else value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def as_type(value: Any, kind: type, where: str) -> Any:
     if type(value) is not kind:
         names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
-        raise DocumentError(f"{where}: must be {names[kind]}; got {_short(value)}")
+        raise DocumentError(f"{where}: must be {names[kind]}; got {short(value)}")
     return value
 
 
@@ -955,13 +1053,13 @@ def _finite(value: Any) -> float | None:
 def as_number(value: Any, where: str) -> float:
     number = _finite(value)
     if number is None:
-        raise DocumentError(f"{where}: must be a finite number; got {_short(value)}")
+        raise DocumentError(f"{where}: must be a finite number; got {short(value)}")
     return number
 
 
 def as_index(value: Any, stop: int, where: str) -> int:
     if type(value) is not int or not 0 <= value < stop:
-        raise DocumentError(f"{where}: must be an integer from 0 to {stop - 1}; got {_short(value)}")
+        raise DocumentError(f"{where}: must be an integer from 0 to {stop - 1}; got {short(value)}")
     return value
 
 

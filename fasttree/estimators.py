@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from sklearn.utils import check_random_state
 
@@ -737,13 +737,19 @@ _ESTIMATORS: dict[tuple[str, str], type[TreeEstimator]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> TreeEstimator | C45Rules:
+def load(source: str | os.PathLike[str] | BinaryIO, *, max_bytes: int | None = None) -> TreeEstimator | C45Rules:
     """Read a fitted estimator from a file that its `save` wrote.
+
+    Nothing in a file is run, and nothing in it is believed: a file that is damaged or forged is refused with one error, which
+    says where it is wrong.  The memory that reading takes is in proportion to the size of the text.
 
     Parameters
     ----------
-    path : path
+    source : path or binary file
         JSON file, or compressed JSON file.
+    max_bytes : int or None, default=None
+        Most text to read, after decompression.  None: 2 GiB, and of a compressed file 200 times its size, or 1 MiB if that is
+        more.  Set it lower for files from strangers.
 
     Returns
     -------
@@ -768,30 +774,55 @@ def load(path: str | os.PathLike[str]) -> TreeEstimator | C45Rules:
     ...     fasttree.load(os.path.join(folder, "model.json")).predict([[3.0]])
     array(['yes'], dtype='<U3')
     """
-    with _document.errors_in(path):
-        document = _document.load(path)
-    return from_document(document, path)
+    with _document.errors_in(source):
+        return from_document(_document.load(source, max_bytes=max_bytes))
 
 
-def from_document(document: dict[str, Any], path: str | os.PathLike[str]) -> TreeEstimator | C45Rules:
-    """Make the estimator that the document of a file holds; raises as `load` does."""
+def loads(text: str | bytes, *, max_bytes: int | None = None) -> TreeEstimator | C45Rules:
+    """Read a fitted estimator from what its `export_json` returned, or from the bytes of its file.
+
+    Parameters
+    ----------
+    text : str or bytes
+        JSON; bytes in UTF-8, or compressed by gzip.
+    max_bytes : int or None, default=None
+        As for `load`, of compressed bytes.
+
+    Returns
+    -------
+    estimator
+        As from `load`.
+
+    Raises
+    ------
+    ValueError
+        If the text is not such a document, or its algorithm is unknown.
+
+    Examples
+    --------
+    >>> import fasttree
+    >>> model = fasttree.CARTClassifier().fit([[1.0], [2.0]], ["no", "yes"])
+    >>> fasttree.loads(model.export_json()).predict([[3.0]])
+    array(['yes'], dtype='<U3')
+    """
+    return from_document(_document.loads(text, max_bytes=max_bytes))
+
+
+def from_document(document: dict[str, Any]) -> TreeEstimator | C45Rules:
+    """Make the estimator that a document describes; raises `DocumentError` if it does not describe one."""
     from . import rules  # which imports this file: rules are made of the trees that are grown here
 
-    with _document.errors_in(path):
-        versions = {_document.FORMAT: _document.VERSION, rules.FORMAT: rules.VERSION}
-        if _document.check_format(document, versions) == rules.FORMAT:
-            return rules.C45Rules._from_document(document)
-        saved = _document.from_document(document)
+    if _document.check_format(document, {_document.FORMAT: _document.VERSION, rules.FORMAT: rules.VERSION}) == rules.FORMAT:
+        return rules.C45Rules._from_document(document)
+    saved = _document.from_document(document)
     estimator = _ESTIMATORS.get((saved.algorithm, saved.tree.task))
     if estimator is None:
         known = ", ".join(f"{algorithm} ({task})" for algorithm, task in _ESTIMATORS)
-        raise ValueError(f"{os.fspath(path)} holds a tree by {saved.algorithm!r} ({saved.tree.task}): this version knows {known}")
-    try:
+        given = f"{_document.short(saved.algorithm)} ({saved.tree.task})"
+        raise _document.DocumentError(f"algorithm: this version knows trees by {known}; got {given}")
+    with _document.errors_of_settings():
         model = estimator._from_settings(saved.settings)
-        recipe = model._recipe()
-    except ValueError as error:
-        raise _document.DocumentError(f"{os.fspath(path)}: settings: {error}") from None
-    model._keep(saved.tree, recipe, saved.schema)
+        model._keep(saved.tree, model._checked_recipe(), saved.schema)
     if saved.classes is not None:
         model._keep_classes(saved.classes)
     return model

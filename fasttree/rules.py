@@ -410,16 +410,18 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
         ndarray of float64, shape (n_samples, n_classes)
             In the order of `classes_`; rows sum to 1.
         """
-        first = self.apply(X)
-        rows = np.empty((len(self.rules_) + 1, self.n_classes_))
-        left = self.default_count_ if self.default_count_.any() else self.class_count_
-        rows[-1] = left / left.sum()
-        for i, rule in enumerate(self.rules_):
+        fired, place = np.unique(self.apply(X), return_inverse=True)
+        rows = np.empty((fired.size, self.n_classes_))  # not one for each rule there is: rules and classes may both be many
+        for row, i in zip(rows, fired.tolist(), strict=True):
+            if i == -1:
+                left = self.default_count_ if self.default_count_.any() else self.class_count_
+                row[:] = left / left.sum()
+                continue
             others = self.class_count_.astype(np.float64)
             others[self._labels[i]] = 0
-            rows[i] = rule.estimate * others / others.sum() if others.any() else 0.0
-            rows[i, self._labels[i]] = 1 - rows[i].sum()
-        return rows[first]
+            row[:] = self.rules_[i].estimate * others / others.sum() if others.any() else 0.0
+            row[self._labels[i]] = 1 - row.sum()
+        return rows[place]
 
     def export_text(self) -> str:
         """Write the rules in text, a line per rule in order of use, then the default class.
@@ -486,7 +488,8 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
         n_dropped = _document.as_index(document.get("n_dropped"), MOST_SAMPLES + 1, "n_dropped")
         names = cls._get_param_names()
         model = cls(**{name: value for name, value in settings.items() if name in names})
-        model._check_parameters()
+        with _document.errors_of_settings():
+            model._check_parameters()
         model._keep(tuple(rules), schema, classes, counts[0], default, counts[1], n_dropped)
         return model
 

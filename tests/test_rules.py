@@ -683,11 +683,11 @@ def test_one_reader_reads_rules_and_trees_and_each_class_only_its_own(golf, tmp_
     assert isinstance(loaded, C45Rules)
     assert loaded.rules_ == model.rules_
     assert isinstance(fasttree.load(tree), C45Classifier)
-    with pytest.raises(ValueError, match=r"tree.json holds a C45Classifier, not a C45Rules: read it by fasttree.load"):
+    with pytest.raises(ValueError, match=r"tree.json: holds a C45Classifier, not a C45Rules: read it by fasttree.load"):
         C45Rules.load(tree)
-    with pytest.raises(ValueError, match=r"rules.json holds a C45Rules, not a C45Classifier: read it by fasttree.load"):
+    with pytest.raises(ValueError, match=r"rules.json: holds a C45Rules, not a C45Classifier: read it by fasttree.load"):
         C45Classifier.load(rules)
-    with pytest.raises(ValueError, match=r"rules.json holds a C45Rules, not a CARTRegressor"):
+    with pytest.raises(ValueError, match=r"rules.json: holds a C45Rules, not a CARTRegressor"):
         CARTRegressor.load(rules)
 
 

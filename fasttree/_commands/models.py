@@ -47,7 +47,7 @@ def load_model(path: str) -> tuple[Estimator, str]:
             document = _document.load(path)
         except _document.DocumentError as error:
             raise _document.DocumentError(f"not a saved model, as train --output writes them: {error}") from None
-    return from_document(document, path), document["targets"][0].get("name", "y")
+        return from_document(document), document["targets"][0].get("name", "y")
 
 
 def load_of_one_target(path: str) -> tuple[Estimator, str]:
