@@ -1,0 +1,462 @@
+"""A tree as a Python module that imports nothing but `math`: tables, and the few functions that follow them.
+
+The tables hold what the tree has, and the functions know no more than it asks for: a tree of plain thresholds comes with a walk
+of ten lines.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .._surrogates import Surrogates
+from .._tree import CATEGORY, EQUAL_LOSSES, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD, Tree
+from .._words import by_target
+from .layout import Layout, as_python, description, feature_lines, lay_out, node_notes, ranges
+from .subject import Subject
+
+__all__ = ["export_python"]
+
+KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
+CODE_KINDS = NOMINAL, CATEGORY
+
+
+def export_python(subject: Subject, name: str = "tree") -> str:
+    """Write a tree as the source of a Python module.
+
+    Parameters
+    ----------
+    subject : Subject
+    name : str, default "tree"
+        What the docstring of the module calls it.
+
+    Returns
+    -------
+    str
+        Source for CPython 3.8 and later, with `predict` and, for classes, `predict_proba` of one row.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a word.
+    """
+    if not name.isidentifier():
+        raise ValueError(f"name={name!r}: must be a name of Python, such as 'tree'")
+    layout = lay_out(subject.tree)
+    parts = [_tables(subject, layout), *_functions(subject, layout)]
+    source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
+    used = "import math\n\n" if "math." in source else ""
+    return f"{_docstring(subject, name)}\n\n{used}{source}"
+
+
+def _docstring(subject: Subject, name: str) -> str:
+    features = subject.schema.features
+    lines = [
+        f"{name}: {_decapitalised(description(subject)[0])}",
+        *description(subject)[1:],
+        "",
+        "A row is a sequence of the values of these features in their order, or a mapping by their names:",
+        *(f"  {line}" for line in feature_lines(features)),
+        "",
+        *_refusals(subject),
+    ]
+    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return f'"""{text}\n"""'
+
+
+def _decapitalised(text: str) -> str:
+    return text[0].lower() + text[1:]
+
+
+def _refusals(subject: Subject) -> Iterator[str]:
+    """What becomes of missing values and of categories that the tree does not know."""
+    if subject.refuses_missing:
+        yield "A missing value (None, NaN) is refused by a ValueError."
+    else:
+        yield "None and NaN are missing values."
+    if all(feature.categories is None for feature in subject.schema.features):
+        return
+    if subject.refuses_unseen:
+        yield "A category that the fit did not see is refused by a ValueError."
+    else:
+        yield "A category that the fit did not see goes where a missing value goes."
+
+
+# --- tables
+
+
+def _tables(subject: Subject, layout: Layout) -> str:
+    """The constants of the module, each with a comment that says what it holds."""
+    tree, features = subject.tree, subject.schema.features
+    written = [_block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
+    if any(feature.categories is not None for feature in features):
+        codes = (_codes(feature.categories) for feature in features)
+        written.append(_block("CODES", "of each feature the codes of its categories; None: its values are numbers", codes))
+    each = [repr(tuple(map(as_python, labels.tolist()))) for labels in by_target(subject.classes)]
+    if len(each) == 1:
+        written.append(f"CLASSES = {each[0]}")
+    elif each:
+        written.append(_block("CLASSES", "of each target", each))
+    if len(layout.kinds) > 1:
+        names = [KIND_NAMES[kind] for kind in sorted(layout.kinds)]
+        written.append(f"{', '.join(names)} = range({len(names)})  # kinds of tests")
+    places = _table_places(tree)
+    written.append(_block("NODES", _node_comment(layout), _nodes(tree, layout, places), notes=node_notes(subject)))
+    if places:
+        tables = ("{" + ", ".join(f"{code}: {branch}" for code, branch in entries) + "}" for entries in places)
+        written.append(_block("TABLES", "the branch of each category, by its code", tables))
+    if tree.surrogates is not None and len(tree.surrogates):
+        comment = "where a value is missing: feature, threshold or None, table or branch of values up to the threshold"
+        written.append(_block("SURROGATES", comment, _surrogates(tree, tree.surrogates, places), "{}"))
+    if layout.shares:
+        shares = (f"{node}: {tuple(parts)!r}" for node, parts in layout.shares.items())
+        written.append(
+            _block("SHARES", "nodes that share out samples with a missing value: the part of each child", shares, "{}")
+        )
+    if layout.soft:
+        assert tree.lower is not None
+        assert tree.upper is not None
+        soft = (f"{node}: {(float(tree.lower[node]), float(tree.upper[node]))!r}" for node in sorted(layout.soft))
+        written.append(_block("SOFT", "values between these, around a threshold, go both ways in part", soft, "{}"))
+    written += _value_tables(tree, layout)
+    return "\n".join(written)
+
+
+def _block(name: str, comment: str, entries: Iterable[str], brackets: str = "()", notes: Iterable[str] | None = None) -> str:
+    """Write a tuple, or a dict, an entry per line, with a note behind each if there are notes."""
+    ends = itertools.repeat("") if notes is None else (f"  # {note}" for note in notes)
+    lines = "".join(f"    {entry},{end}\n" for entry, end in zip(entries, ends, strict=False))
+    return f"{name} = {brackets[0]}  # {comment}\n{lines}{brackets[1]}"
+
+
+def _codes(categories: tuple[Any, ...] | None) -> str:
+    if categories is None:
+        return "None"
+    return "{" + ", ".join(f"{as_python(category)!r}: {code}" for code, category in enumerate(categories, start=1)) + "}"
+
+
+def _table_places(tree: Tree) -> dict[tuple[tuple[int, int], ...], int]:
+    """The tables of nodes and surrogates, equal ones once, and their places."""
+    places: dict[tuple[tuple[int, int], ...], int] = {}
+    for node in np.flatnonzero(tree.kind == NOMINAL).tolist():
+        places.setdefault(_entries(*tree.table_of(node)), len(places))
+    if tree.surrogates is not None:
+        for i in np.flatnonzero(tree.surrogates.kind == NOMINAL).tolist():
+            places.setdefault(_entries(*tree.surrogates.table_of(i)), len(places))
+    return places
+
+
+def _entries(codes: Any, branches: Any) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(codes.tolist(), branches.tolist(), strict=True))
+
+
+def _node_comment(layout: Layout) -> str:
+    kind = "kind, " if len(layout.kinds) > 1 else ""
+    tests = {THRESHOLD: "threshold", NOMINAL: "table", CATEGORY: "None", KNOWN: "None", INTERVALS: "cuts"}
+    named = " or ".join(dict.fromkeys(tests[kind] for kind in sorted(layout.kinds)))
+    return f"{kind}feature, {named}, first child or ~row of VALUES, where a missing value goes"
+
+
+def _nodes(tree: Tree, layout: Layout, places: dict[tuple[tuple[int, int], ...], int]) -> Iterator[str]:
+    several = len(layout.kinds) > 1
+    columns = (tree.kind.tolist(), tree.feature.tolist(), tree.threshold.tolist(), layout.child, layout.missing)
+    for node, (kind, feature, threshold, child, missing) in enumerate(zip(*columns, strict=True)):
+        test: Any = None
+        if kind == THRESHOLD:
+            test = threshold
+        elif kind == NOMINAL:
+            test = places[_entries(*tree.table_of(node))]
+        elif kind == INTERVALS:
+            test = tuple(tree.cuts_of(node).tolist())
+        named = f"{KIND_NAMES.get(kind)}, " if several else ""
+        fields = f"{None if kind == LEAF else feature}, {test}, {child}, {missing}"
+        yield f"({named}{fields})"
+
+
+def _surrogates(tree: Tree, surrogates: Surrogates, places: dict[tuple[tuple[int, int], ...], int]) -> Iterator[str]:
+    start = surrogates.start.tolist()
+    for node in np.flatnonzero(np.diff(surrogates.start)).tolist():
+        tests = []
+        for i in range(start[node], start[node + 1]):
+            if surrogates.kind[i] == THRESHOLD:
+                test = f"{float(surrogates.threshold[i])!r}, {int(surrogates.low_branch[i])}"
+            else:
+                test = f"None, {places[_entries(*surrogates.table_of(i))]}"
+            tests.append(f"({int(surrogates.feature[i])}, {test}),")
+        yield f"{node}: ({' '.join(tests)})"
+
+
+def _value_tables(tree: Tree, layout: Layout) -> Iterator[str]:
+    rows = (repr(tuple(row)) for row in layout.values.tolist())
+    meaning = "means" if layout.answers is None else "shares of the classes" if layout.whole is None else "weights of the classes"
+    yield _block("VALUES", meaning, rows)
+    if layout.whole is not None:
+        yield _block("WHOLE", "what to divide them by", map(repr, layout.whole.tolist()))
+    if layout.answers is not None:
+        answers = (repr(tuple(row) if len(row) > 1 else row[0]) for row in layout.answers.tolist())
+        yield _block("ANSWERS", "places in CLASSES", answers)
+    if tree.loss is not None:
+        rows = (repr(tuple(row)) for row in tree.loss.tolist())
+        yield _block("LOSS", "what it costs to answer a class (column) where another is true (row)", rows)
+
+
+# --- functions
+
+
+def _functions(subject: Subject, layout: Layout) -> Iterator[str]:
+    yield from _answers(subject, layout)
+    yield from _reading(subject)
+    yield from _walk(subject.tree, layout)
+
+
+def _answers(subject: Subject, layout: Layout) -> Iterator[str]:
+    tree = subject.tree
+    divides = bool(layout.shares or layout.soft)
+    several = tree.outputs is not None
+    if layout.answers is None:
+        what = "the means of the targets, a tuple" if several else "the mean of the leaf"
+        result = "tuple(_given(_sample(row)))" if several else "_given(_sample(row))[0]"
+        yield f'def predict(row):\n    """Return the prediction for a row: {what}."""\n    return {result}\n'
+    else:
+        what = "the classes of a row, a tuple with one per target" if several else "the class of a row"
+        label = "tuple(labels[i] for labels, i in zip(CLASSES, {}))" if several else "CLASSES[{}]"
+        if divides:
+            best = "_best(_divided(x, end))"
+            body = ["x = _sample(row)", "end = _follow(x, 0)", f"answer = ANSWERS[~end] if end < 0 else {best}"]
+            body.append(f"return {label.format('answer')}")
+        else:
+            body = [f"return {label.format('ANSWERS[~_follow(_sample(row), 0)]')}"]
+        yield f'def predict(row):\n    """Return {what}."""\n' + "".join(f"    {line}\n" for line in body)
+        yield _proba(tree)
+    yield _given_source(layout, divides)
+    if divides:
+        yield _divided_source(tree, layout)
+        if layout.answers is not None:
+            yield _best_source(tree)
+
+
+def _proba(tree: Tree) -> str:
+    if tree.outputs is None:
+        return (
+            'def predict_proba(row):\n    """Return the probability of each class, a list."""\n    return _given(_sample(row))\n'
+        )
+    parts = ", ".join(f"given[{start}:{stop}]" for start, stop in ranges(tree))
+    return (
+        'def predict_proba(row):\n    """Return a list per target with the probability of each class."""\n'
+        f"    given = _given(_sample(row))\n    return [{parts}]\n"
+    )
+
+
+def _given_source(layout: Layout, divides: bool) -> str:
+    row = "list(VALUES[~end])"
+    if layout.whole is not None:
+        row = "[value / WHOLE[~end] for value in VALUES[~end]]"
+    source = 'def _given(x):\n    """Return what a sample is given: a number per column of VALUES."""\n    end = _follow(x, 0)\n'
+    return source + (f"    return {row} if end < 0 else _divided(x, end)\n" if divides else f"    return {row}\n")
+
+
+def _divided_source(tree: Tree, layout: Layout) -> str:
+    share = "part * value" if layout.whole is None else "part * value / WHOLE[~end]"
+    source = f'''
+def _divided(x, start):
+    """Return what a sample is given that a node divides: its parts come down one by one, the first branch first."""
+    given = [0.0] * {tree.value.shape[1]}
+    waiting = [(start, 1.0)]
+    while waiting:
+        node, part = waiting.pop()
+        end = _follow(x, node)
+        if end < 0:
+            for k, value in enumerate(VALUES[~end]):
+                given[k] += {share}
+            continue
+        {_names(layout)} = NODES[end]
+'''
+    soft = """\
+            left = _left_part(end, threshold, x[feature])
+            waiting.append((child + 1, part * (1 - left)))
+            waiting.append((child, part * left))
+"""
+    shares = """\
+            for branch in reversed(range(len(SHARES[end]))):
+                if SHARES[end][branch] > 0:
+                    waiting.append((child + branch, part * SHARES[end][branch]))
+"""
+    if layout.soft and layout.shares:
+        source = source.replace("test, child", "threshold, child")
+        condition = "end in SOFT and x[feature] == x[feature]"
+        source += f"        if {condition}:\n{soft}        else:\n{shares}"
+    elif layout.soft:
+        source = source.replace("test, child", "threshold, child")
+        source += soft.replace("            ", "        ", 3)
+    else:
+        source += shares.replace("    " * 3, "    " * 2)
+    return source + "    return given\n"
+
+
+def _names(layout: Layout) -> str:
+    return ("kind, " if len(layout.kinds) > 1 else "") + "feature, test, child, missing"
+
+
+def _best_source(tree: Tree) -> str:
+    if tree.loss is not None:
+        return f'''
+def _best(shares):
+    """Return the place of the class of least expected loss, the first of equal ones."""
+    n = len(shares)
+    expected = [sum(shares[i] * LOSS[i][j] for i in range(n)) for j in range(n)]
+    least = min(expected) * (1 + {EQUAL_LOSSES!r})  # losses that differ by rounding are equal
+    return next(j for j in range(n) if expected[j] <= least)
+'''
+    if tree.outputs is None:
+        return '''
+def _best(shares):
+    """Return the place of the largest share, the first of equal ones."""
+    return shares.index(max(shares))
+'''
+    parts = ", ".join(f"shares[{start}:{stop}]" for start, stop in ranges(tree))
+    return f'''
+def _best(shares):
+    """Return of each target the place of its largest share, the first of equal ones."""
+    return tuple(part.index(max(part)) for part in ({parts}))
+'''
+
+
+def _reading(subject: Subject) -> Iterator[str]:
+    features = subject.schema.features
+    some_codes = any(feature.categories is not None for feature in features)
+    some_numbers = any(feature.categories is None for feature in features)
+    loop = "for name, value in zip(FEATURES, row)"
+    read = "_number(name, value)"
+    if some_codes:
+        loop = "for name, codes, value in zip(FEATURES, CODES, row)"
+        read = "_number(name, value) if codes is None else _code(name, codes, value)"
+        read = read if some_numbers else "_code(name, codes, value)"
+    yield f'''
+def _sample(row):
+    """Return the values of a row as numbers: codes of categories, and NaN for what is missing."""
+    if hasattr(row, "keys"):
+        row = [row[name] for name in FEATURES]
+    if len(row) != len(FEATURES):
+        raise ValueError(f"a row must have {{len(FEATURES)}} values, one per feature; got {{len(row)}}")
+    return [
+        {read}
+        {loop}
+    ]
+'''
+    if some_numbers:
+        yield _number_source(subject)
+    if some_codes:
+        yield _code_source(subject)
+    yield '''
+def _is_missing(value):
+    """Whether there is no value; pandas' missing ones go by name, as pandas need not be there."""
+    return type(value).__name__ in ("NoneType", "NAType", "NaTType") or value != value
+'''
+
+
+def _number_source(subject: Subject) -> str:
+    missing = 'raise ValueError(f"{name} is missing, which the tree refuses")' if subject.refuses_missing else "return math.nan"
+    return f'''
+def _number(name, value):
+    """Return the value of a continuous feature."""
+    if type(value) is float and value - value == 0:  # finite
+        return value
+    if _is_missing(value):
+        {missing}
+    if isinstance(value, (str, bytes)) or math.isinf(value):
+        raise ValueError(f"{{name}} takes finite numbers; got {{value!r}}")
+    return float(value)
+'''
+
+
+def _code_source(subject: Subject) -> str:
+    source = '''
+def _code(name, codes, value):
+    """Return the code of a category."""
+    code = codes.get(value, 0)
+    if code:
+        return code
+'''
+    refuse_missing = '        raise ValueError(f"{name} is missing, which the tree refuses")\n'
+    refuse_unseen = '        raise ValueError(f"{name} is {value!r}, a category that the fit did not see")\n'
+    if subject.refuses_missing:
+        source += f"    if _is_missing(value):\n{refuse_missing}"
+    if subject.refuses_unseen:
+        if subject.refuses_missing:
+            return source + refuse_unseen[4:]
+        source += f"    if not _is_missing(value):\n{refuse_unseen}"
+    return source + "    return math.nan\n"
+
+
+def _walk(tree: Tree, layout: Layout) -> Iterator[str]:
+    tests = [
+        (THRESHOLD, "value == value", "value > test"),
+        (NOMINAL, "value in TABLES[test]", "TABLES[test][value]"),
+        (CATEGORY, "value == value", "value - 1"),
+        (KNOWN, "True", "value != value"),
+        (INTERVALS, "value == value", "sum(cut < value for cut in test)"),
+    ]
+    several = len(layout.kinds) > 1
+    surrogates = tree.surrogates is not None and len(tree.surrogates) > 0
+    divides = "; or the node that divides it" if layout.shares or layout.soft else ""
+    lines = [
+        "def _follow(x, node):",
+        f'    """Return where a sample comes from a node: ~row of VALUES{divides}."""',
+        "    while True:",
+        f"        {_names(layout)} = NODES[node]",
+        "        if child < 0:",
+        "            return child",
+        "        value = x[feature]",
+    ]
+    if layout.soft:
+        soft_threshold = "node in SOFT and value == value and 0 < _left_part(node, test, value) < 1"
+        lines += [f"        if {soft_threshold}:", "            return node"]
+    word = "if"
+    for kind, condition, branch in tests:
+        if kind in layout.kinds:
+            named = " and ".join([f"kind == {KIND_NAMES[kind]}"] * several + [condition] * (condition != "True" or not several))
+            lines += [f"        {word} {named}:", f"            node = child + ({branch})"]
+            word = "elif"
+    lines.append("        else:")
+    if surrogates:
+        lines.append("            missing = _stand_in(x, node, child, missing)")
+    if layout.shares:
+        lines += ["            if missing is None:", "                return node"]
+    if any(place is not None and place < 0 for place in layout.missing):
+        lines += ["            if missing < 0:", "                return missing"]
+    lines.append("            node = missing")
+    yield "\n".join(lines)
+    if layout.soft:
+        yield LEFT_PART
+    if surrogates:
+        yield STAND_IN
+
+
+LEFT_PART = '''
+def _left_part(node, threshold, x):
+    """Return the part of a sample that goes left of a soft threshold (Quinlan 1993, chapter 8)."""
+    lower, upper = SOFT[node]
+    if x <= lower:
+        return 1.0
+    if x <= threshold:
+        return 1.0 - 0.5 * (0.5 * x - 0.5 * lower) / (0.5 * threshold - 0.5 * lower + 0.0005)
+    if x < upper:
+        return 0.5 - 0.5 * (0.5 * x - 0.5 * threshold) / (0.5 * upper - 0.5 * threshold + 0.0005)
+    return 0.0
+'''
+
+STAND_IN = '''
+def _stand_in(x, node, child, missing):
+    """Return where a sample goes as the first surrogate says that knows its value."""
+    for feature, threshold, test in SURROGATES.get(node, ()):
+        value = x[feature]
+        if threshold is None:
+            if value in TABLES[test]:
+                return child + TABLES[test][value]
+        elif value == value:
+            return child + (test ^ (value > threshold))
+    return missing
+'''

@@ -1,0 +1,248 @@
+"""C source gives the answers of the model, bit for bit, compiles without a warning as C and as C++, and needs no library."""
+
+import ctypes
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from exports import N_ROWS, inputs, model_of, models
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trees import chain, random_trees
+
+from fasttree import CARTClassifier, CARTRegressor
+from fasttree._exports.c import export_c
+from fasttree._exports.subject import Subject
+from fasttree._table import Feature, Kind, Schema
+
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion"]
+DIALECTS = {
+    "gcc": ["gcc", "-std=c99"],
+    "clang": ["clang", "-std=c99"],
+    "g++": ["g++", "-std=c++98", "-x", "c++"],
+    "clang++": ["clang++", "-std=c++17", "-x", "c++"],
+}
+NAMES = {name: f"model_{i}" for i, name in enumerate(models())}
+ON_ALL_ROWS = "numbers", "all kinds", "surrogates", "soft thresholds"
+AWKWARD = (
+    "*/",
+    "??/",
+    "/* a",
+    "int",
+    "",
+    'quo"ted\\',
+    "tree_nodes",
+    "N FEATURES",
+    "Ä",
+    "a b",
+    "a-b",
+    "line\nbreak",
+    "% {}",
+)
+
+
+def compiler():
+    found = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+    if found is None or sys.platform == "win32":
+        pytest.skip("needs a C compiler")
+    return found
+
+
+def driver(model, name):
+    """A loop over samples, which calls the functions of a tree: classes, and probabilities or means."""
+    tree = model.tree_
+    x, classes = f"x + i * {tree.n_features}", f"classes + i * {tree.n_outputs}"
+    out = f"out + i * {tree.value.shape[1]}"
+    calls = f"{name}_predict_proba({x}, {out});"
+    if tree.task == "regression":
+        calls = f"classes[i] = {name}_predict({x}, {out});" if tree.n_outputs > 1 else f"out[i] = {name}_predict({x});"
+    elif tree.n_outputs > 1:
+        calls = f"status = {name}_predict({x}, {classes}); {calls}"
+    else:
+        calls = f"classes[i] = {name}_predict({x}); {calls}"
+    return (
+        f"void {name}_all(const {name.upper()}_INPUT *x, long n, int *classes, double *out);\n"
+        f"void {name}_all(const {name.upper()}_INPUT *x, long n, int *classes, double *out)\n"
+        f"{{ long i; int status = 0; for (i = 0; i < n; i++) {{ {calls} }} (void)classes; (void)status; }}\n"
+    )
+
+
+def build(folder, named, *flags):
+    """A shared library of the trees of some models, by name."""
+    source = folder / "trees.c"
+    source.write_text("".join(model.export_c(name=name) + driver(model, name) for name, model in named.items()), encoding="utf-8")
+    # without any library: what the trees call they must have
+    alone = ["-nostdlib", "-Wl,--no-undefined"] if sys.platform == "linux" else []
+    command = [compiler(), "-std=c99", *STRICT, "-O1", "-shared", "-fPIC", *alone, *flags]
+    subprocess.run([*command, "-o", str(folder / "trees.so"), str(source)], check=True)
+    return ctypes.CDLL(str(folder / "trees.so"))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("models"), {NAMES[name]: model for name, model in models().items()})
+
+
+def codes(library, name, j, feature, values):
+    """The codes of categories as the library tells them; NaN where there is none."""
+    text = isinstance(feature.categories[0], str)
+    find = getattr(library, f"{name}_code" if text else f"{name}_code_of_number")
+    find.argtypes = [ctypes.c_int, ctypes.c_char_p if text else ctypes.c_double]
+    places, distinct = pd.factorize(pd.Series(list(values), dtype=object))
+    given = (value.encode("utf-8", "surrogatepass") if text else float(value) for value in distinct)
+    found = [float(find(j, value)) for value in given]
+    return np.array([*found, np.nan])[places]
+
+
+def numbers(library, name, model, X):
+    """A table as C takes it."""
+    columns = [X[column] for column in X] if isinstance(X, pd.DataFrame) else list(X.T)
+    features = zip(model.schema_.features, columns, strict=True)
+    return np.column_stack(
+        [
+            np.asarray(column, float) if feature.categories is None else codes(library, name, j, feature, column)
+            for j, (feature, column) in enumerate(features)
+        ]
+    )
+
+
+def answers(library, name, model, x):
+    """Classes, as places, and probabilities or means that C gives."""
+    classes = np.full((len(x), model.tree_.n_outputs), -7, np.int32)
+    out = np.full((len(x), model.tree_.value.shape[1]), -7.0)
+    getattr(library, f"{name}_all")(x.ctypes, ctypes.c_long(len(x)), classes.ctypes, out.ctypes)
+    return classes, out
+
+
+def assert_same(library, name, model, X):
+    classes, out = answers(library, name, model, np.ascontiguousarray(numbers(library, name, model, X)))
+    assert out.tobytes() == model._predictions(X).tobytes()
+    if model.tree_.task == "classification":
+        labels = model.classes_ if model.tree_.n_outputs > 1 else [model.classes_]
+        predicted = model.predict(X).reshape(len(X), -1)
+        for some, places, wanted in zip(labels, classes.T, predicted.T, strict=True):
+            np.testing.assert_array_equal(some[places], wanted)
+
+
+@pytest.mark.parametrize("kind", models())
+def test_answers_are_those_of_the_model(library, kind):
+    model = models()[kind]
+    assert_same(library, NAMES[kind], model, inputs(model, N_ROWS if kind in ON_ALL_ROWS else N_ROWS // 10))
+
+
+@settings(max_examples=2)
+@given(trees=st.lists(random_trees(), min_size=20, max_size=20))
+def test_random_trees_answer_as_their_models(trees, tmp_path_factory):
+    named = {f"tree{i}": model_of(tree) for i, tree in enumerate(trees)}
+    library = build(tmp_path_factory.mktemp("random"), named)
+    for name, model in named.items():
+        assert_same(library, name, model, inputs(model, 300))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_kind_of_tree_compiles_without_a_warning(dialect, tmp_path):
+    if shutil.which(dialect) is None:
+        pytest.skip(f"needs {dialect}")
+    source = tmp_path / "trees.c"
+    source.write_text("".join(model.export_c(name=NAMES[kind]) for kind, model in models().items()), encoding="utf-8")
+    subprocess.run([*DIALECTS[dialect], *STRICT, "-fsyntax-only", str(source)], check=True)
+
+
+def test_a_missing_value_is_refused_where_the_model_refuses_it(library):
+    model, name = models()["refuses missing"], NAMES["refuses missing"]
+    x = np.ascontiguousarray(numbers(library, name, model, inputs(model, 2)))
+    x[1, 0] = np.nan
+    classes, out = answers(library, name, model, x)
+    assert classes[0] >= 0
+    assert out[0].sum() == pytest.approx(1)
+    assert classes[1] == -1
+    assert (out[1] == -7).all()
+
+
+def test_an_unseen_category_is_refused_where_the_model_refuses_it_and_a_missing_one_is_not(library):
+    model, name = models()["refuses unseen"], NAMES["refuses unseen"]
+    x = np.ascontiguousarray(numbers(library, name, model, inputs(model, 3)))
+    x[1, 3], x[2, 3] = 0, np.nan
+    classes, _ = answers(library, name, model, x)
+    assert (classes.ravel() >= 0).tolist() == [True, False, True]
+
+
+def test_a_regression_tree_refuses_by_nan(tmp_path):
+    model = CARTRegressor(missing="error").fit([[1.0], [2.0]], [3.0, 4.0])
+    library = build(tmp_path, {"tree": model})
+    _, out = answers(library, "tree", model, np.array([[1.0], [np.nan]]))
+    assert out[0] == 3
+    assert np.isnan(out[1])
+
+
+def test_samples_may_be_an_array_of_float(tmp_path):
+    model = models()["numbers"]
+    library = build(tmp_path, {"tree": model}, "-DTREE_INPUT=float")
+    X = inputs(model, 2000, single=True)
+    classes, out = answers(library, "tree", model, X.astype(np.float32))
+    assert out.tobytes() == model.predict_proba(X).tobytes()
+    np.testing.assert_array_equal(model.classes_[classes.ravel()], model.predict(X))
+
+
+def test_another_file_that_declares_the_functions_calls_them(tmp_path):
+    (tmp_path / "tree.c").write_text(models()["all kinds"].export_c(), encoding="utf-8")
+    (tmp_path / "main.c").write_text(
+        '#define TREE_DECLARE\n#include "tree.c"\n#include "tree.c"\n#include <stdio.h>\n'
+        "int main(void) {\n    double x[TREE_N_FEATURES] = {0};\n    x[TREE_AGE_IN_YEARS] = 70;\n"
+        '    x[TREE_CITY] = tree_code(TREE_CITY, "K\\303\\266ln");\n    puts(tree_classes[tree_predict(x)]);\n    return 0;\n}\n'
+    )
+    program = str(tmp_path / "program")
+    subprocess.run(
+        [compiler(), "-std=c99", *STRICT, str(tmp_path / "main.c"), str(tmp_path / "tree.c"), "-o", program], check=True
+    )
+    row = pd.DataFrame([[70.0, 0.0, None, "Köln", np.nan, None]], columns=models()["all kinds"].feature_names_in_)
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    assert said == f"{models()['all kinds'].predict(row)[0]}\n"
+
+
+def test_fast_math_is_refused(tmp_path):
+    (tmp_path / "tree.c").write_text(models()["numbers"].export_c())
+    refused = subprocess.run(
+        [compiler(), "-ffast-math", "-fsyntax-only", str(tmp_path / "tree.c")], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode
+    assert "missing values are NaN" in refused.stderr
+
+
+def test_names_and_categories_of_any_characters_compile_and_are_found(tmp_path):
+    X = pd.DataFrame(dict.fromkeys(AWKWARD, np.array(AWKWARD, object)))
+    model = CARTClassifier(categorical_features=list(AWKWARD)).fit(X, list(AWKWARD))
+    library = build(tmp_path, {"tree": model})
+    assert_same(library, "tree", model, X)
+    assert (numbers(library, "tree", model, X) > 0).all()
+
+
+def test_names_of_features_are_told_apart():
+    names = ["a b", "a-b", "Ä", "ä", "", "N FEATURES", "follow", "7"]
+    schema = Schema(tuple(Feature(name, Kind.CONTINUOUS) for name in names))
+    source = export_c(Subject(chain(0).replace(n_features=len(names)), schema, None, "cart"), "t")
+    features = source.partition("enum {")[2].partition("}")[0].partition("*/")[2].replace(",", "").split()
+    assert features == ["T_A_B", "T_A_B_2", "T_A", "T_A_2", "T_FEATURE", "T_N_FEATURES_2", "T_FOLLOW", "T_7"]
+
+
+def test_a_tree_of_very_many_levels_answers_without_recursion(tmp_path):
+    model = model_of(chain(2000), Schema((Feature("x", Kind.CONTINUOUS),), has_names=True))
+    library = build(tmp_path, {"tree": model})
+    assert_same(library, "tree", model, inputs(model, 1000))
+
+
+@pytest.mark.parametrize("name", ["", "2", "a b", "Ä", "_tree", "a;b"])
+def test_a_name_that_is_none_of_c_is_refused(name):
+    with pytest.raises(ValueError, match=r"name=.*must be a name of C"):
+        models()["a leaf"].export_c(name=name)
+
+
+def test_what_c_cannot_hold_is_refused():
+    with pytest.raises(ValueError, match="character of code 0"):
+        CARTClassifier().fit([[1.0], [2.0]], ["a\0b", "c"]).export_c()
+    ids = pd.DataFrame({"id": [2**53 + 1, 7]})
+    with pytest.raises(ValueError, match=r"'id': its category 9007199254740993 is not exact"):
+        CARTClassifier(categorical_features=["id"]).fit(ids, [0, 1]).export_c()

@@ -1,0 +1,165 @@
+"""Python source gives the answers of the model, bit for bit, for one row of any form, and needs nothing but `math`."""
+
+import ast
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from exports import N_ROWS, cells, inputs, model_of, models
+from hypothesis import given, settings
+from trees import chain, play_tree, random_trees
+
+from fasttree import CARTClassifier, CARTRegressor
+from fasttree._table import Feature, Kind, Schema
+
+AWKWARD = (
+    '"""',
+    "'''",
+    "\\",
+    'end"',
+    "# a",
+    "  # a",
+    "{x}",
+    "%s",
+    "",
+    "line\nbreak",
+    "a\x00b",
+    "Ä",
+    "\u202e",
+    "predict",
+    "\\N{DASH}",
+)
+
+
+def load(model, **how):
+    module = {}
+    exec(compile(model.export_python(**how), "exported", "exec"), module)
+    return module
+
+
+def assert_same(model, X):
+    module, rows = load(model), cells(X)
+    given = model._predictions(X)
+    if model.tree_.task == "regression":
+        predicted = np.array([module["predict"](row) for row in rows]).reshape(given.shape)
+        assert predicted.tobytes() == given.tobytes()
+        return
+    shares = [module["predict_proba"](row) for row in rows]
+    if model.tree_.n_outputs > 1:
+        shares = [list(itertools.chain(*row)) for row in shares]
+    assert np.array(shares).tobytes() == given.tobytes()
+    assert np.array([module["predict"](row) for row in rows], object).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("kind", models())
+def test_answers_are_those_of_the_model(kind):
+    model = models()[kind]
+    assert_same(model, inputs(model, 400 if kind == "intervals" else N_ROWS // 25))
+
+
+@given(tree=random_trees())
+@settings(max_examples=40)
+def test_random_trees_answer_as_their_models(tree):
+    model = model_of(tree)
+    assert_same(model, inputs(model, 50))
+
+
+@pytest.mark.parametrize("kind", models())
+def test_the_module_imports_nothing_but_math_and_speaks_the_python_of_3_8(kind):
+    tree = ast.parse(models()[kind].export_python(), feature_version=(3, 8))
+    imported = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert all(isinstance(node, ast.Import) and [name.name for name in node.names] == ["math"] for node in imported)
+
+
+def test_a_row_is_a_sequence_or_a_mapping_by_name():
+    model = models()["all kinds"]
+    predict = load(model)["predict"]
+    X = inputs(model, 20)
+    wanted = model.predict(X).tolist()
+    rows = cells(X)
+    assert [predict(tuple(row)) for row in rows] == wanted
+    assert [predict(np.array(row, object)) for row in rows] == wanted
+    assert [predict(dict(zip(reversed(X.columns), reversed(row), strict=True))) for row in rows] == wanted
+    assert [predict(row) for _, row in X.iterrows()] == wanted
+
+
+@pytest.mark.parametrize("absent", [None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT], ids=repr)
+def test_all_that_the_model_takes_for_missing_is_missing(absent):
+    model = models()["fractional"]
+    row = [absent] * 6
+    assert (
+        load(model)["predict_proba"](row)
+        == model.predict_proba(pd.DataFrame([[None] * 6], columns=model.feature_names_in_))[0].tolist()
+    )
+
+
+def test_categories_are_told_apart_as_the_model_does():
+    X = pd.DataFrame({"n": [1, 2, 3] * 4, "b": [True, False] * 6, "s": ["1", "2", "3"] * 4})
+    y = np.arange(12) % 6
+    model = CARTClassifier(categorical_features=["n", "b", "s"]).fit(X, y)
+    predict = load(model)["predict"]
+    for row in (1, True, "1"), (1.0, 1, "1"), (np.int8(1), np.True_, np.str_("1")):
+        assert predict(row) == 0
+    assert predict((2, False, "2")) == 1
+    assert predict(("2", "False", 2)) == predict((None, None, None))  # of another type: unseen
+
+
+def test_what_the_model_refuses_is_refused():
+    of_missing, of_unseen = load(models()["refuses missing"])["predict"], load(models()["refuses unseen"])["predict"]
+    row = [40.0, 20.0, "mid", "Köln", 3, True]
+    assert of_missing(row)
+    assert of_missing([*row[:3], "Rome", *row[4:]])
+    assert of_unseen([None, None, None, None, None, None])
+    for j, name in enumerate(models()["refuses missing"].feature_names_in_):
+        with pytest.raises(ValueError, match=f"{name} is missing, which the tree refuses"):
+            of_missing([*row[:j], None, *row[j + 1 :]])
+    with pytest.raises(ValueError, match="city is 'Rome', a category that the fit did not see"):
+        of_unseen([*row[:3], "Rome", *row[4:]])
+
+
+def test_a_row_that_is_none_is_refused():
+    predict = load(models()["all kinds"])["predict"]
+    with pytest.raises(ValueError, match="a row must have 6 values, one per feature; got 2"):
+        predict([1.0, 2.0])
+    with pytest.raises(ValueError, match="income takes finite numbers; got 'much'"):
+        predict([40.0, "much", "mid", "Köln", 3, True])
+    with pytest.raises(ValueError, match="income takes finite numbers; got inf"):
+        predict([40.0, math.inf, "mid", "Köln", 3, True])
+    with pytest.raises(KeyError, match="grade"):
+        predict({"age in years": 40.0, "income": 20.0})
+
+
+def test_names_categories_and_classes_of_any_characters_are_written_as_they_are():
+    X = pd.DataFrame(dict.fromkeys(AWKWARD, np.array(AWKWARD, object)))
+    model = CARTClassifier(categorical_features=list(AWKWARD)).fit(X, list(AWKWARD))
+    module = load(model)
+    assert [module["predict"]([name] * len(AWKWARD)) for name in AWKWARD] == list(AWKWARD)
+    assert module["predict"](dict.fromkeys(AWKWARD, "\\")) == "\\"
+
+
+def test_numbers_keep_their_type_and_sign():
+    zero = CARTRegressor(criterion="absolute_error").fit([[1.0], [2.0]], [-0.0, -0.0])
+    assert math.copysign(1, load(zero)["predict"]([1.0])) == math.copysign(1, zero.predict([[1.0]])[0])
+    assert load(models()["integer labels"])["predict"]([40.0, 20.0]) in (-5, 5, 15)
+    assert load(models()["boolean labels"])["predict"]([40.0, 20.0]) in (True, False)
+
+
+def test_the_docstring_tells_the_tree_its_columns_and_what_is_missing():
+    told = load(model_of(play_tree()), name="play")["__doc__"]
+    assert told.startswith("play: a decision tree for classification (cart), grown on 14 samples: 10 nodes, 6 leaves, depth 3.\n")
+    assert "  2  city    one of {Aachen, Bonn, Köln, Ulm}\n" in told
+    assert "|-- size = small\n" in told
+    assert "None and NaN are missing values.\n" in told
+
+
+def test_a_tree_of_very_many_levels_answers_without_recursion():
+    model = model_of(chain(2000), Schema((Feature("x", Kind.CONTINUOUS),), has_names=True))
+    assert_same(model, inputs(model, 20))
+
+
+@pytest.mark.parametrize("name", ["", "2", "a b"])
+def test_a_name_that_is_none_is_refused(name):
+    with pytest.raises(ValueError, match=r"name=.*must be a name of Python"):
+        models()["a leaf"].export_python(name=name)
