@@ -99,7 +99,7 @@ class BuildCore(build_ext):
         compiler = self.compiler.compiler_so
         version = subprocess.run([compiler[0], "--version"], capture_output=True, check=False).stdout
         made_of = [compiler, self.compiler.linker_so, self.include_dirs, sysconfig.get_config_vars("VERSION", "SOABI")]
-        made_of += [extension.extra_compile_args, extension.extra_link_args, extension.define_macros]
+        made_of += [sorted(vars(extension).items())]
         sources = b"".join(Path(source).read_bytes() for source in extension.sources)
         digest = hashlib.sha256(repr((made_of, version)).encode() + sources).hexdigest()
         return Path("build", "modules", digest[:16], name)
@@ -124,6 +124,7 @@ extensions = [
         f"fasttree.{name}",
         [f"fasttree/{name}.pyx"],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
+        libraries=[] if os.name == "nt" else ["m"],  # not every Python brings the mathematics of C along
         py_limited_api=LIMITED_API,
     )
     for name in sorted(path.stem for path in Path("fasttree").glob("*.pyx"))

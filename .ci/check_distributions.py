@@ -1,0 +1,76 @@
+"""What is to be published, as it lies in a folder: small, complete, with nothing that is not meant.
+
+python .ci/check_distributions.py folder [git archive of the sources]
+"""
+
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+LARGEST = 2_000_000  # bytes
+ROOT = Path(__file__).parents[1]
+CHECKED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["check-manifest"]["ignore"]
+
+
+def members(path: Path) -> set[str]:
+    """The files of a distribution, as they stand below its top."""
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as file:
+            return set(file.namelist())
+    with tarfile.open(path) as file:
+        names = [member.name for member in file if member.isfile()]
+    return {name.split("/", 1)[1] for name in names} if path.name.endswith(".tar.gz") else set(names)
+
+
+def mistakes_of_wheel(path: Path) -> list[str]:
+    """What is wrong with a wheel."""
+    names = members(path)
+    found = [
+        f"holds {name}"
+        for name in names
+        if not name.startswith(("fasttree/", "fasttree-")) or name.endswith((".c", ".pyx", ".pxd"))
+    ]
+    modules = {Path(source).stem for source in ROOT.glob("fasttree/*.pyx")}
+    for module in modules:
+        if f"fasttree/{module}.pyi" not in names:
+            found.append(f"lacks the stub of {module}")
+        if not any(name.startswith(f"fasttree/{module}.") and name.endswith((".so", ".pyd")) for name in names):
+            found.append(f"lacks the compiled {module}")
+    python = {str(source.relative_to(ROOT)).replace("\\", "/") for source in ROOT.glob("fasttree/**/*.py")}
+    found += [f"lacks {name}" for name in sorted(python | {"fasttree/py.typed"}) if name not in names]
+    if not any(name.endswith("licenses/LICENSE") for name in names):
+        found.append("lacks the licence")
+    if path.stat().st_size >= LARGEST:
+        found.append(f"is of {path.stat().st_size:,} bytes, and must be below {LARGEST:,}")
+    return found
+
+
+def mistakes_of_sources(path: Path, archive: Path) -> list[str]:
+    """What a source distribution lacks of an archive of the repository, or has beyond."""
+    ignored = [pattern.removesuffix("**") for pattern in CHECKED]
+    expected = {name for name in members(archive) if not any(name.startswith(start) for start in ignored)}
+    made = {"PKG-INFO", "setup.cfg"}
+    names = {name for name in members(path) if name not in made and ".egg-info/" not in name}
+    return [f"lacks {name}" for name in sorted(expected - names)] + [f"holds {name}" for name in sorted(names - expected)]
+
+
+def main(folder: str, archive: str | None = None) -> None:
+    """Print what each distribution of a folder weighs, and end with what is wrong."""
+    mistakes = []
+    distributions = sorted(path for path in Path(folder).iterdir() if path.name.endswith((".whl", ".tar.gz")))
+    if not distributions:
+        mistakes.append(f"{folder} holds no distribution")
+    for path in distributions:
+        print(f"{path.stat().st_size:>12,} bytes  {path.name}")
+        if path.suffix == ".whl":
+            mistakes += [f"{path.name} {mistake}" for mistake in mistakes_of_wheel(path)]
+        elif archive:
+            mistakes += [f"{path.name} {mistake}" for mistake in mistakes_of_sources(path, Path(archive))]
+    if mistakes:
+        sys.exit("\n".join(mistakes))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
