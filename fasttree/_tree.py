@@ -314,6 +314,63 @@ class Tree:
         risk: npt.NDArray[np.float64] = self.weight * self.impurity
         return risk
 
+    # What scikit-learn's `tree_` has under other names, so that programs written for it can read this one
+
+    @property
+    def children_left(self) -> npt.NDArray[np.int32]:
+        """Scikit-learn's name for branch 0 of each node, -1 at a leaf; of a tree by thresholds alone, else an AttributeError."""
+        self._check_binary("children_left")
+        return self.first_child
+
+    @property
+    def children_right(self) -> npt.NDArray[np.int32]:
+        """Scikit-learn's name for branch 1 of each node, -1 at a leaf; of a tree by thresholds alone, else an AttributeError."""
+        self._check_binary("children_right")
+        return np.where(self.kind == LEAF, -1, self.first_child + 1).astype(np.int32)
+
+    @property
+    def missing_go_to_left(self) -> npt.NDArray[np.uint8]:
+        """Whether a missing value goes to `children_left`, 0 at a leaf; an AttributeError where it goes to neither child."""
+        self._check_binary("missing_go_to_left")
+        elsewhere = (self.missing < 0) & (self.kind != LEAF)
+        if self.surrogates is not None:
+            elsewhere |= np.diff(self.surrogates.start) > 0
+        if elsewhere.any():
+            node = elsewhere.argmax()
+            raise AttributeError(
+                f"missing_go_to_left: a missing value goes to no one child of node {node}; `missing` tells where"
+            )
+        left: npt.NDArray[np.uint8] = (self.missing == 0).astype(np.uint8)
+        return left
+
+    @property
+    def n_node_samples(self) -> npt.NDArray[np.int64]:
+        """Scikit-learn's name for `n_samples`."""
+        return self.n_samples
+
+    @property
+    def weighted_n_node_samples(self) -> npt.NDArray[np.float64]:
+        """Scikit-learn's name for `weight`."""
+        return self.weight
+
+    @property
+    def n_classes(self) -> npt.NDArray[np.intp]:
+        """Number of classes of each target, 1 in regression; shape (n_outputs,)."""
+        return np.array(self.outputs or [self.value.shape[1]], dtype=np.intp)
+
+    @property
+    def max_n_classes(self) -> int:
+        """The largest of `n_classes`."""
+        return int(self.n_classes.max())
+
+    def _check_binary(self, name: str) -> None:
+        other = (self.kind != LEAF) & ((self.kind != THRESHOLD) | (self.n_branches != 2))
+        if other.any():
+            raise AttributeError(
+                f"{name}: scikit-learn's trees have two branches and a threshold at each node, but node {other.argmax()} of this "
+                "tree has another test; `first_child`, `n_branches` and `kind` tell which"
+            )
+
     @cached_property
     def divides(self) -> bool:
         """Whether a sample can reach several leaves, with a share of its weight in each."""

@@ -5,12 +5,15 @@ Each is thin: it hands a `Subject` to a function that knows no estimator.  None 
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.utils.validation import check_is_fitted
 
 from .._recipe import Recipe
 from .._table import Schema
 from .._tree import Tree
 from .c import export_c
+from .onnx import export_onnx
 from .python import export_python
 from .subject import Subject
 
@@ -105,3 +108,102 @@ class Exports:
         ('no', [0.0, 1.0])
         """
         return export_python(self._subject(), name)
+
+    def export_onnx(self, *, dtype: str = "float32", missing: str | None = None, soft: str | None = None) -> bytes:
+        """Return the tree as an ONNX model, for onnxruntime and whatever else reads ONNX.
+
+        Where all features are continuous there is one input, ``X`` of shape (n, n_features); else one of shape (n, 1) per
+        feature, under its name: strings if its categories are text, else numbers of the `dtype`, booleans as 0 and 1.  Missing
+        are NaN and any text that is no category, such as the empty one; numbers that are no category are taken for missing, too.
+
+        A classifier has the outputs ``label``, of shape (n,) and the type of the classes, and ``probabilities``, of shape
+        (n, n_classes); with several targets ``label_0``, ``probabilities_0``, ``label_1`` and so on.  A regressor has
+        ``variable``, of shape (n, n_outputs).  An underscore follows a name that a feature has already.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float32"
+            Of the numbers that go in and come out.  "float32" is what most programs expect: thresholds are rounded down, so that
+            float32 inputs end in the leaf where `predict` sees them end; labels are those of `predict`, and probabilities and
+            means those of `predict_proba` and `predict`, rounded.  "float64": all are equal bit for bit.
+        missing : {"majority", "error"} or None, default=None
+            What becomes of a missing value that the tree would share out, or for which it would ask surrogates, as ONNX cannot:
+            it follows the branch of most training weight, or the run fails.  None: such a tree is refused.
+        soft : {"hard"} or None, default=None
+            "hard": soft thresholds are taken for plain ones.  None: a tree that has some is refused.
+
+        Returns
+        -------
+        bytes
+            A model of operator sets 15 and ai.onnx.ml 3 (4 where float64 inputs are categories), checked by the package onnx.
+            Its properties tell the algorithm, the names of the features and the substitutes that were asked for.
+
+        Raises
+        ------
+        ValueError
+            If the tree needs a substitute that is not named, is too large for ONNX, or has numbers as categories that the `dtype`
+            cannot hold.
+        ImportError
+            If the package onnx is not installed: it comes with the extra `onnx`.
+
+        Notes
+        -----
+        Where `predict` raises, because the fit was told that values must not be missing (`missing="error"`) or categories not
+        unseen (`unseen="error"`), the run fails as well.
+
+        Examples
+        --------
+        >>> import onnx
+        >>> from fasttree import CARTClassifier
+        >>> model = CARTClassifier().fit([[1.0], [2.0], [3.0]], ["no", "yes", "yes"])
+        >>> [output.name for output in onnx.load_from_string(model.export_onnx()).graph.output]
+        ['label', 'probabilities']
+        """
+        return export_onnx(self._subject(), dtype=dtype, missing=missing, soft=soft)
+
+    def to_sklearn(self, *, missing: str | None = None, soft: str | None = None, forest: bool = False) -> Any:
+        """Return the tree as a fitted tree of scikit-learn, for programs that read those: dtreeviz, shap, treelite and others.
+
+        Its `tree_` is of scikit-learn's own class: nodes depth first, shares of the classes as values.  It takes X as float32, as
+        all of scikit-learn's trees do; on numbers of float32 its predictions are those of this model, bit for bit.
+
+        Parameters
+        ----------
+        missing : {"majority"} or None, default=None
+            "majority": a missing value that the tree would share out, keep in a node, or ask surrogates for, follows the branch
+            of most training weight.  None: such a tree is refused.
+        soft : {"hard"} or None, default=None
+            "hard": soft thresholds are taken for plain ones.  None: a tree that has some is refused.
+        forest : bool, default=False
+            Return a random forest of this one tree, for programs that take forests alone, such as treelite.
+
+        Returns
+        -------
+        DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier or RandomForestRegressor
+
+        Raises
+        ------
+        ValueError
+            If scikit-learn has no such tree: a feature has categories, a node has more than two branches, missing values need a
+            substitute, or a loss matrix makes the tree answer what is not most probable.
+
+        Notes
+        -----
+        A model whose fit was told that values must not be missing (`missing="error"`) refuses them; scikit-learn's cannot: there
+        they follow the branch of most training weight, as in a tree that scikit-learn grew without missing values.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> from sklearn.tree import export_text
+        >>> model = CARTClassifier().fit([[1.0], [2.0], [3.0]], ["no", "yes", "yes"])
+        >>> print(export_text(model.to_sklearn(), feature_names=["age"]))
+        |--- age <= 1.50
+        |   |--- class: no
+        |--- age >  1.50
+        |   |--- class: yes
+        <BLANKLINE>
+        """
+        from .sklearn import to_sklearn  # not above: it imports scikit-learn's trees and forests
+
+        return to_sklearn(self._subject(), impurity=self.recipe_.impurity, missing=missing, soft=soft, forest=forest)
