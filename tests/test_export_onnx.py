@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from exports import N_ROWS, inputs, model_of, models
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import chain, random_trees
 
@@ -172,6 +172,7 @@ def test_a_run_fails_where_predict_raises_for_an_unseen_category(dtype):
     assert_equal(answers(exported, model, X, dtype), model, X, dtype)
 
 
+@settings(max_examples=40)
 @given(tree=random_trees(), seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from(DTYPES))
 def test_random_trees_of_all_tests_give_their_predictions(tree, seed, dtype):
     model = model_of(tree)

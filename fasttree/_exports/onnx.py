@@ -24,7 +24,7 @@ from .._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree, best_clas
 from .subject import Subject
 from .substitutes import Medium, adapt
 
-__all__ = ["to_onnx"]
+__all__ = ["export_onnx"]
 
 ONNX = Medium("ONNX model", "makes the run fail")
 DTYPES = ("float32", "float64")
@@ -33,7 +33,7 @@ MOST_BYTES = 2**31 - 1  # of a protobuf message
 OPSET, ML_OPSET, ML_OPSET_OF_DOUBLE_KEYS, IR_VERSION = 15, 3, 4, 8
 
 
-def to_onnx(subject: Subject, *, dtype: str = "float32", missing: str | None = None, soft: str | None = None) -> bytes:
+def export_onnx(subject: Subject, *, dtype: str = "float32", missing: str | None = None, soft: str | None = None) -> bytes:
     """Write a tree as an ONNX model; `Exports.export_onnx` says what is in it.
 
     Parameters
