@@ -6,22 +6,24 @@ A number is written so that reading it gives the same double, a name or string q
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from ._conditions import Condition
 from ._table import Category, Kind
 
-__all__ = ["ALWAYS", "identifier", "literal", "predicate"]
+__all__ = ["ALWAYS", "identifier", "is_among", "literal", "number", "predicate"]
 
 ALWAYS, NEVER = "1 = 1", "1 = 0"  # SQLite would take TRUE for a column of that name
 
 EXACT_DECIMAL = 15  # digits of a decimal number that a quotient of two exact doubles, as some programs read it, gives back
 SAFE_DIGITS = 18  # as many as a 64-bit integer can hold
+NEAR_HALF = 0.49  # of the distance of two doubles: SQLite reads in 64 bits, whose rounding is a thousandth of that
 
 
 def identifier(name: str) -> str:
-    """Quote the name of a column."""
-    return '"' + name.replace('"', '""') + '"'
+    """Quote the name of a column or table."""
+    return '"' + _readable(name).replace('"', '""') + '"'
 
 
 def literal(value: Any) -> str:
@@ -33,19 +35,34 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        text = _number(value)
+        text = number(value)
         return text if "e" in text else f"{text}e0"
-    return "'" + str(value).replace("'", "''") + "'"
+    return "'" + _readable(str(value)).replace("'", "''") + "'"
 
 
-def _number(value: float) -> str:
+def _readable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{text!r} cannot be written in SQL: it is no Unicode text; rename it") from None
+    if "\0" in text:
+        raise ValueError(f"{text!r} cannot be written in SQL: databases end a text at the character 0; rename it")
+    return text
+
+
+def number(value: float) -> str:
+    """Write a finite number so that it is read as the same double."""
     text = repr(value)
-    if len(text.split("e")[0].replace(".", "").lstrip("-0")) <= EXACT_DECIMAL:
+    if len(text.split("e")[0].replace(".", "").lstrip("-0")) <= EXACT_DECIMAL and not _is_near_half_way(text, value):
         return text
-    # An exponent says that it is a double, which some programs would else read digit by digit.  The shortest text may lie half
-    # way to the next double, where a reader that rounds twice goes wrong: SQLite for one text in ten thousand.
+    # An exponent says that it is a double, which some programs would else read digit by digit.
     text = f"{value:.{SAFE_DIGITS}g}"
     return text if "e" in text else f"{text}e0"
+
+
+def _is_near_half_way(text: str, value: float) -> bool:
+    """Whether a number lies so near the middle of two doubles that a reader that rounds twice, as SQLite does, may go wrong."""
+    return abs(Fraction(text) - Fraction(value)) > Fraction(NEAR_HALF) * Fraction(abs(value - math.nextafter(value, 0)))
 
 
 def predicate(condition: Condition) -> str:
@@ -67,25 +84,26 @@ def _of_interval(condition: Condition, column: str) -> str:
         return f"{column} IS NOT NULL"
     limits = []
     if math.isfinite(condition.low):
-        limits.append(f"{column} > {_number(condition.low)}")
+        limits.append(f"{column} > {number(condition.low)}")
     if math.isfinite(condition.high):
-        limits.append(f"{column} <= {_number(condition.high)}")
+        limits.append(f"{column} <= {number(condition.high)}")
     known = " AND ".join(limits)
     return f"({known} OR {column} IS NULL)" if condition.missing else known
 
 
 def _of_categories(condition: Condition, column: str) -> str:
     if not condition.missing:
-        return _is_among(column, condition.categories)
+        return is_among(column, condition.categories)
     chosen = set(condition.categories)
     excluded = [category for category in condition.declared if category not in chosen]
     if not excluded:
         return ALWAYS
     # also a category that the fit did not know counts as missing
-    return f"({column} IS NULL OR NOT {_is_among(column, tuple(excluded))})"
+    return f"({column} IS NULL OR NOT {is_among(column, tuple(excluded))})"
 
 
-def _is_among(column: str, categories: tuple[Category, ...]) -> str:
+def is_among(column: str, categories: tuple[Category, ...]) -> str:
+    """Whether a column, given quoted, has one of some categories; NULL where it is."""
     if len(categories) == 1:
         return f"{column} = {literal(categories[0])}"
     return f"{column} IN ({', '.join(map(literal, categories))})"

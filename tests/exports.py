@@ -15,6 +15,7 @@ from trees import SCHEMA
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, Recipe, TreeClassifier
 from fasttree._document import to_document
+from fasttree._exports.substitutes import adapt
 from fasttree._table import Kind, Schema
 from fasttree._tree import Tree
 from fasttree.estimators import from_document
@@ -166,3 +167,32 @@ def cells(X: Any) -> list[list[Any]]:
     """Rows as lists of Python's values; missing ones are None or NaN as they are in the table."""
     columns = [X[name].tolist() for name in X] if isinstance(X, pd.DataFrame) else [column.tolist() for column in X.T]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def ends(model: Any, X: Any, medium: Any, **substitutes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The node where each row ends in the tree that a medium can follow, and whether it must get no answer."""
+    adapted = adapt(model._subject(), medium, **substitutes)
+    nodes = np.asarray(model._with_tree(adapted.subject.tree).apply(X))
+    return nodes, adapted.refused[nodes] & (model.recipe_.missing != "error")
+
+
+def told(model: Any, nodes: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """What nodes answer about the first target: labels and probabilities, or numbers and none."""
+    tree = model.tree_
+    predictions = tree.by_output(tree.predictions())[0]
+    if tree.task == "regression":
+        return predictions[nodes, 0].tolist(), np.zeros((len(nodes), 0))
+    labels = model.classes_ if tree.outputs is None else model.classes_[0]
+    answers = tree.answer if tree.outputs is None else predictions.argmax(axis=1)
+    return labels[answers[nodes]].tolist(), predictions[nodes]
+
+
+def of_first_target(model: Any, X: Any) -> tuple[list[Any], np.ndarray]:
+    """What a model predicts about the first target: labels and probabilities, or numbers and none."""
+    several = model.tree_.outputs is not None
+    predicted = model.predict(X)
+    labels = (predicted[:, 0] if several else predicted).tolist()
+    if model.tree_.task == "regression":
+        return labels, np.zeros((len(labels), 0))
+    shares = model.predict_proba(X)
+    return labels, shares[0] if several else shares

@@ -5,6 +5,7 @@ Each is thin: it hands a `Subject` to a function that knows no estimator.  None 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +15,9 @@ from .._table import Schema
 from .._tree import Tree
 from .c import export_c
 from .onnx import export_onnx
+from .pmml import export_pmml
 from .python import export_python
+from .sql import export_sql
 from .subject import Subject
 
 __all__ = ["Exports"]
@@ -207,3 +210,114 @@ class Exports:
         from .sklearn import to_sklearn  # not above: it imports scikit-learn's trees and forests
 
         return to_sklearn(self._subject(), impurity=self.recipe_.impurity, missing=missing, soft=soft, forest=forest)
+
+    def export_pmml(
+        self, *, name: str = "prediction", target: int = 0, missing: str | None = None, soft: str | None = None
+    ) -> str:
+        """Write the tree as a PMML 4.4 document, which predicts as the tree does, bit for bit.
+
+        Missing values, unseen categories and surrogates go the tree's way: every node says so in its predicates, whatever a
+        reader's default.  Where the model refuses a value, readers give no result.
+
+        Parameters
+        ----------
+        name : str, default="prediction"
+            Name of the output field with the predicted label or value.  Others are ``probability_<class>`` and ``node``, the
+            number of the node where a sample ends, as `apply` tells.  Underscores follow where a feature has the name.
+        target : int, default=0
+            Which of several targets: a tree in PMML has one.
+        missing : {"majority", "error"}, optional
+            What happens to missing values where the tree shares samples out among branches, which PMML cannot do reliably: they
+            follow the heaviest branch, or get no result.  By default such a tree is refused.
+        soft : {"hard"}, optional
+            Take soft thresholds for hard ones; by default such a tree is refused.
+
+        Returns
+        -------
+        str
+            The same for the same tree.  Substitutes are told by annotations in its header.
+
+        Raises
+        ------
+        ValueError
+            If PMML cannot express the tree and no substitute is named, if a name or category has a character that XML cannot
+            hold, or a parameter is not as stated.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> model = CARTClassifier(missing="error").fit([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> for line in model.export_pmml().splitlines():
+        ...     if "<Simple" in line:
+        ...         print(line.strip())
+        <SimplePredicate field="x0" operator="lessOrEqual" value="2.5"/>
+        <SimplePredicate field="x0" operator="greaterThan" value="2.5"/>
+        """
+        from .. import __version__
+
+        return export_pmml(self._subject(), __version__, name=name, target=target, missing=missing, soft=soft)
+
+    def export_sql(
+        self,
+        *,
+        table: str | Sequence[str] | None = None,
+        name: str | None = None,
+        target: int = 0,
+        probability_of: Any = None,
+        missing: str | None = None,
+        soft: str | None = None,
+    ) -> str:
+        """Write the tree as SQL that predicts as the tree does, bit for bit: an expression, or a query of a table.
+
+        SQLite (from 3.35), DuckDB and PostgreSQL (from 12) read it alike.  It reads a column per feature, of its name: doubles
+        or integers, texts, truth values.  NULL and NaN are missing; missing values, unseen categories and surrogates go the
+        tree's way, and what the model refuses gives NULL.  The text grows with the nodes, unlike that of ``to_rules().to_sql()``,
+        which repeats what leads to each leaf.
+
+        Parameters
+        ----------
+        table : str or sequence of str, optional
+            Name of a table, or names of its schema and it.  The result is then a query of all its columns and, for each row,
+            ``node`` (the number of the node where it ends, as `apply` tells), ``prediction`` and ``probability_<class>``.  By
+            default it is an expression.
+        name : str, optional
+            Name of the result; by default an expression has none, and in a query it is "prediction".  Underscores follow where a
+            feature has the name of a result.
+        target : int, default=0
+            Which of several targets.
+        probability_of : object, optional
+            A class whose probability the expression is to give; by default it gives the predicted class, or the value.
+        missing : {"majority", "error"}, optional
+            What happens to missing values where the tree shares samples out among branches, which SQL cannot: they follow the
+            heaviest branch, or give NULL.  A comment says so.  By default such a tree is refused.
+        soft : {"hard"}, optional
+            Take soft thresholds for hard ones, which a comment says; by default such a tree is refused.
+
+        Returns
+        -------
+        str
+            The expression of a tree of at most 10 levels is a ``CASE``, which a generated column can be; of a deeper one a scalar
+            subquery.
+
+        Raises
+        ------
+        ValueError
+            If SQL cannot express the tree and no substitute is named, if a name or category cannot be written, or a parameter is
+            not as stated.
+
+        Examples
+        --------
+        >>> from fasttree import CARTClassifier
+        >>> model = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["a", "b", "b", "a"])
+        >>> print(model.export_sql(name="label"))
+        CASE
+          WHEN "x0" <= 1.5 THEN 'a'
+          ELSE CASE
+            WHEN "x0" > 3.5 AND "x0" <= 1.79769313486231571e+308 THEN 'a'
+            ELSE 'b'
+          END
+        END AS "label"
+        """
+        return export_sql(
+            self._subject(), table=table, name=name, target=target, probability_of=probability_of, missing=missing, soft=soft
+        )
