@@ -66,6 +66,9 @@ def export_sql(
     """
     if name is not None and (not isinstance(name, str) or not name):
         raise ValueError(f"name={name!r}: must be a string that is not empty, or None")
+    parts = [table] if isinstance(table, str) else [] if table is None else list(table)
+    if table is not None and not (parts and all(isinstance(part, str) and part for part in parts)):
+        raise ValueError(f"table={table!r}: must be the name of a table, or those of its schema and it, as strings")
     found = answers(subject, target)
     if probability_of is not None:
         if table is not None:
@@ -77,9 +80,6 @@ def export_sql(
     writer = _Writer(subject, adapted)
     comments = [f"/* {note} */" for note in adapted.notes]
     if table is not None:
-        parts = [table] if isinstance(table, str) else list(table)
-        if not parts or not all(isinstance(part, str) and part for part in parts):
-            raise ValueError(f"table={table!r}: must be the name of a table, or those of its schema and it, as strings")
         return "\n".join([*comments, writer.query(parts, name or "prediction", found)])
     values = found.values
     if probability_of is not None:
@@ -132,7 +132,8 @@ class _Writer:
     def expression(self, values: list[Any]) -> str:
         """An expression that gives the value of the node where a row ends."""
         texts = list(map(_sql.literal, values))
-        text = self._case(0, texts) if self.tree.max_depth <= MOST_LEVELS else self._steps(self._value_of_node(texts), ())
+        is_flat = self.tree.max_depth <= MOST_LEVELS
+        text = "\n".join(self._case(0, texts)) if is_flat else self._steps(self._value_of_node(texts), ())
         return f"CAST({text} AS DOUBLE PRECISION)" if isinstance(values[0], float) else text
 
     def _value_of_node(self, texts: list[str]) -> str:
@@ -140,36 +141,39 @@ class _Writer:
         nodes: dict[str, list[int]] = {}
         for i in np.flatnonzero(self.ends).tolist():
             nodes.setdefault(texts[i], []).append(i)
-        return _case("CASE", [(f"{self.node} IN ({', '.join(map(str, ids))})", text) for text, ids in nodes.items()], None)
+        cases = [(f"{self.node} IN ({', '.join(map(str, ids))})", [text]) for text, ids in nodes.items()]
+        return "\n".join(_case("CASE", cases, None))
 
     def _end(self, table: Sequence[str]) -> str:
         """An expression that gives the node where a row ends."""
         if self.tree.max_depth <= MOST_LEVELS:
-            return self._case(0, range(self.tree.node_count))
+            return "\n".join(self._case(0, range(self.tree.node_count)))
         return self._steps(self.node, table)
 
     def _steps(self, result: str, table: Sequence[str]) -> str:
         """A scalar subquery that goes down the tree in steps, then gives `result`, an expression of the node that was reached."""
-        tops = range(0, self.tree.max_depth, MOST_LEVELS)
-        names = [_sql.identifier(apart(f"step_{i}", table)) for i in range(1, len(tops) + 1)]
         numbers = range(self.tree.node_count)
-        steps = [f"{names[0]} ({self.node}) AS MATERIALIZED (\nSELECT {self._case(0, numbers)}\n)"]
-        for top, last, name in zip(tops[1:], names, names[1:], strict=False):
+        steps: list[str] = []
+        last = ""
+        for top in range(0, self.tree.max_depth, MOST_LEVELS):
             starts = np.flatnonzero((self.depth == top) & (self.tree.n_branches > 0)).tolist()
-            body = _case(f"CASE {self.node}", [(str(i), self._case(i, numbers)) for i in starts], self.node)
-            steps.append(f"{name} ({self.node}) AS MATERIALIZED (\nSELECT {body}\nFROM {last}\n)")
-        return f"(WITH {', '.join(steps)}\nSELECT {result}\nFROM {names[-1]})"
+            cases = [(str(i), self._case(i, numbers)) for i in starts]
+            lines = cases[0][1] if top == 0 else [*_case(f"CASE {self.node}", cases, [self.node]), f"FROM {last}"]
+            last = _sql.identifier(apart(f"step_{len(steps) + 1}", table))
+            body = "\n".join(lines)
+            steps.append(f"{last} ({self.node}) AS MATERIALIZED (\nSELECT {body}\n)")
+        return f"(WITH {', '.join(steps)}\nSELECT {result}\nFROM {last})"
 
-    def _case(self, top: int, texts: Sequence[Any]) -> str:
+    def _case(self, top: int, texts: Sequence[Any]) -> list[str]:
         """`MOST_LEVELS` levels of the tree from a node down: the texts of the nodes where rows end, or go on below."""
         return self._subtree(top, int(self.depth[top]) + MOST_LEVELS, texts)
 
-    def _subtree(self, node: int, bottom: int, texts: Sequence[Any]) -> str:
+    def _subtree(self, node: int, bottom: int, texts: Sequence[Any]) -> list[str]:
         if not self.tree.n_branches[node] or self.depth[node] == bottom:
-            return str(texts[node])
+            return [str(texts[node])]
         first = int(self.tree.first_child[node])
         ways = {branch: self._subtree(first + branch, bottom, texts) for branch in range(int(self.tree.n_branches[node]))}
-        ways |= {STOP: str(texts[node]), REFUSED: "NULL"}
+        ways |= {STOP: [str(texts[node])], REFUSED: ["NULL"]}
         test = test_of(self.tree, self.subject.schema, node)
         surrogates = surrogates_of(self.tree, self.subject.schema, node)
         missing = int(self.missing[node])
@@ -183,7 +187,8 @@ class _Writer:
             asked += _questions(surrogate)
         if missing != unseen:
             asked.append((f"{_sql.identifier(test.feature.name)} IS NULL", missing))
-        branch = _line([(question, _number(way)) for question, way in asked], _number(unseen))
+        cases = [f"WHEN {question} THEN {_number(way)}" for question, way in asked]
+        branch = " ".join(["CASE", *cases, f"ELSE {_number(unseen)} END"])
         used = {*(way for _, way in asked), unseen} - {REFUSED}
         return _case(f"CASE {branch}", [(_number(way), ways[way]) for way in sorted(used)], None)
 
@@ -214,15 +219,12 @@ def _number(way: int) -> str:
     return "NULL" if way == REFUSED else str(way)
 
 
-def _line(cases: Sequence[tuple[str, str]], otherwise: str) -> str:
-    return " ".join(["CASE", *(f"WHEN {question} THEN {text}" for question, text in cases), f"ELSE {otherwise} END"])
-
-
-def _case(head: str, cases: Sequence[tuple[str, str]], otherwise: str | None) -> str:
-    """A `CASE` with a line per case, the lines of what stands in it indented."""
-    lines = [f"WHEN {question} THEN {text}" for question, text in cases]
-    if otherwise is not None:
-        lines.append(f"ELSE {otherwise}")
+def _case(head: str, cases: Sequence[tuple[str, list[str]]], otherwise: list[str] | None) -> list[str]:
+    """The lines of a `CASE`, those of what stands in it indented; a text of several lines is one here, and stays as it is."""
     if not cases:
-        return "NULL" if otherwise is None else otherwise
-    return "\n  ".join([head, *(line.replace("\n", "\n  ") for line in lines)]) + "\nEND"
+        return ["NULL"] if otherwise is None else otherwise
+    parts = [(f"  WHEN {question} THEN ", lines) for question, lines in cases]
+    if otherwise is not None:
+        parts.append(("  ELSE ", otherwise))
+    inner = [line for start, lines in parts for line in (start + lines[0], *(f"  {line}" for line in lines[1:]))]
+    return [head, *inner, "END"]
