@@ -629,6 +629,7 @@ def check_format(document: dict[str, Any], versions: Mapping[str, str]) -> str:
     given, major = entry_of(document, "version", str), versions[name].split(".")[0]
     if not re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", given) or given.split(".")[0] != major:
         raise DocumentError(f"version: this library reads {major}.x; got {short(given)}")
+    as_type(document.get("library", ""), str, "library")
     return name
 
 
@@ -641,7 +642,9 @@ def read_table(document: dict[str, Any]) -> tuple[Schema, list[dict[str, Any]], 
     targets = entry_of(document, "targets", list)
     if not targets:
         raise DocumentError("targets: must not be empty")
-    return schema, [as_type(target, dict, f"targets[{i}]") for i, target in enumerate(targets)], settings
+    for i, target in enumerate(targets):
+        as_type(as_type(target, dict, f"targets[{i}]").get("name", ""), str, f"targets[{i}].name")
+    return schema, targets, settings
 
 
 def _read_schema(document: dict[str, Any]) -> Schema:
@@ -756,6 +759,7 @@ def _read_loss(target: dict[str, Any], n_classes: int) -> npt.NDArray[np.float64
     return _read_rows(rows, n_classes, "targets[0].loss")
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
 def _read_tree(
     document: dict[str, Any],
     task: str,
@@ -795,25 +799,24 @@ def _read_tree(
             f"nodes.label: node {wrong.argmax()} must have the {best}, the first on ties: others are not supported"
         )
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow fit nothing
-            tree = Tree.from_growth(
-                task=task,
-                n_features=len(schema.features),
-                first_child=integers["first_child"].astype(np.int32),
-                n_branches=integers["n_branches"].astype(np.int32),
-                n_samples=integers["n_samples"],
-                value=value,
-                weight=floats["weight"],
-                impurity=floats["impurity"],
-                estimated_errors=floats.get("estimated_errors"),
-                surrogates=None if surrogates is None else Surrogates(**surrogates),
-                outputs=outputs,
-                loss=loss,
-                **tests,
-            )
-            tree.check()
-            _check_fit(tree, schema)
-            _check_range(tree)
+        tree = Tree.from_growth(
+            task=task,
+            n_features=len(schema.features),
+            first_child=integers["first_child"].astype(np.int32),
+            n_branches=integers["n_branches"].astype(np.int32),
+            n_samples=integers["n_samples"],
+            value=value,
+            weight=floats["weight"],
+            impurity=floats["impurity"],
+            estimated_errors=floats.get("estimated_errors"),
+            surrogates=None if surrogates is None else Surrogates(**surrogates),
+            outputs=outputs,
+            loss=loss,
+            **tests,
+        )
+        tree.check()
+        _check_fit(tree, schema)
+        _check_range(tree)
     except ValueError as error:
         raise DocumentError(f"the tree is broken (nodes numbered breadth first): {error}") from None
     return tree

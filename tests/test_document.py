@@ -189,7 +189,7 @@ def test_classes_keep_their_values_and_their_type(classes):
 
 @pytest.mark.parametrize(
     "categories",
-    [("1", "2"), (1, 2), (1.0, 2.5), (True, False), (np.int64(1), np.int64(2)), (np.str_("a"), np.str_("b")), (2**60, -(2**60))],
+    [("1", "2"), (1, 2), (1.0, 2.5), (True, False), (np.int64(1), np.int64(2)), (np.str_("a"), np.str_("b")), (2**60, -(10**38))],
 )
 def test_categories_keep_their_values_and_their_type(categories):
     schema = Schema((*SCHEMA.features[:3], Feature("member", Kind.NOMINAL, categories)))
@@ -383,6 +383,7 @@ def schema_with(j, feature):
         ({"schema": schema_with(2, Feature("city", Kind.CONTINUOUS))}, "node 3: a test of categories needs"),
         ({"schema": schema_with(2, Feature("city", Kind.NOMINAL, ("a", "b", "c")))}, "node 3: the table has a category"),
         ({"schema": schema_with(1, Feature("size", Kind.ORDINAL, ("s",)))}, "node 0: a category test needs a branch"),
+        ({"schema": schema_with(3, Feature("member", Kind.NOMINAL, (10**39, 1)))}, "the categories of 'member': must have at most 39"),
         ({"settings": {"deep": json.loads("[" * 50 + "]" * 50)}}, "nested more than 32 deep"),
     ],
 )  # fmt: skip

@@ -1,13 +1,25 @@
 """Models as JSON: files of every version load and answer as then, documents are as the schema says, text and files agree."""
 
+import copy
+import doctest
+import gzip
+import io
 import json
+from importlib.resources import files
 from pathlib import Path
+from random import Random
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from bad_files import models, mutated, places, rows_for
+from hypothesis import given, settings
+from trees import random_trees
 
 import fasttree
+from fasttree._document import DocumentError
+from fasttree.estimators import from_document
 
 MODELS = Path(__file__).parent / "data" / "models"
 KEPT = sorted(path for path in MODELS.glob("*/*.json*") if path.name != "answers.json")
@@ -34,3 +46,121 @@ def test_a_file_of_an_earlier_version_answers_as_then(path):
         last_digit = 4e-16 if path.parent.name == "1.0" else 0.0  # parts of samples were added in another order then
         for now, then in zip(model.predict_proba(X), answers["predict_proba"], strict=True):
             np.testing.assert_allclose(now, then, rtol=last_digit, atol=0.0)
+
+
+# Text and files
+
+
+FITTED = models()
+DOCUMENTS = {name: json.loads(model.export_json()) for name, model in FITTED.items()}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_text_and_file_say_the_same_and_give_the_model_back(name, tmp_path):
+    model, path = FITTED[name], tmp_path / "model.json"
+    model.save(path)
+    text = model.export_json()
+    assert path.read_text(encoding="utf-8") == text
+    with open(path, "rb") as file:
+        again = [
+            fasttree.loads(text),
+            fasttree.loads(text.encode()),
+            fasttree.loads(gzip.compress(text.encode())),
+            fasttree.load(file),
+        ]
+    X = rows_for(model, Random(0), 20)
+    for each in [*again, type(model).load(io.BytesIO(text.encode()))]:
+        assert type(each) is type(model)
+        assert each.export_json() == text
+        assert each.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_what_is_no_file_in_binary_mode_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="binary mode"):
+        fasttree.load(io.StringIO("{}"))
+    with pytest.raises(TypeError, match="a path or an open binary file; got int"):
+        fasttree.load(3)
+
+
+# The schema
+
+
+SCHEMA = json.loads((files("fasttree") / "model.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_files_of_every_version_are_as_the_schema_says(path):
+    data = path.read_bytes()
+    VALIDATOR.validate(json.loads(gzip.decompress(data) if path.suffix == ".gz" else data))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_are_as_the_schema_says(name):
+    VALIDATOR.validate(DOCUMENTS[name])
+
+
+@settings(max_examples=25)
+@given(random_trees())
+def test_documents_of_any_tree_are_as_the_schema_says(tree):
+    from test_document import document_of
+
+    VALIDATOR.validate(json.loads(json.dumps(document_of(tree))))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_the_schema_refuses_is_not_read(name):
+    random = Random(name)
+    n_refused = 0
+    for _ in range(25):
+        document = mutated(DOCUMENTS[name], random)
+        if not VALIDATOR.is_valid(document):
+            n_refused += 1
+            with pytest.raises(DocumentError):
+                from_document(document)
+    assert n_refused
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_entries_that_are_not_known_are_ignored(name):
+    document = copy.deepcopy(DOCUMENTS[name])
+    kept = document.pop("settings")  # a parameter's value is its own, but parameters that the estimator does not have are ignored
+    holders = [document, *{id(holder): holder for holder, _ in places(document) if isinstance(holder, dict)}.values()]
+    document["settings"] = kept
+    for holder in [*holders, kept]:
+        holder["comment"] = {"of": ["someone", None, 1.5]}
+    document["version"] = "1.99"
+    VALIDATOR.validate(document)
+    assert from_document(document).export_json() == FITTED[name].export_json()
+
+
+# The reader of the documentation, which knows the document alone
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "shipping" / "json.md"
+
+
+def reader():
+    names = {}
+    for example in doctest.DocTestParser().get_examples(PAGE.read_text(encoding="utf-8")):
+        if example.source.startswith("def "):
+            exec(example.source, names)
+    return names["probabilities"], names["encoded"]
+
+
+@pytest.mark.parametrize("name", [name for name in FITTED if "rules" not in name and "soft" not in name and "two" not in name])
+def test_a_reader_of_forty_lines_answers_as_the_model(name):
+    model, document = FITTED[name], DOCUMENTS[name]
+    probabilities, encoded = reader()
+    X = rows_for(model, Random(1), 300)
+    rows = [[None if pd.isna(cell) else cell for cell in row] for row in X.itertuples(index=False)]
+    found = np.array([probabilities(document, encoded(document, row)) for row in rows])
+    expected = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)[:, None]
+    if model.tree_.divides:
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+    else:
+        assert found.tolist() == expected.tolist()
