@@ -19,9 +19,8 @@ matplotlib.use("agg")  # no windows
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(fasttree.__path__, "fasttree.") if "__main__" not in module.name)
-PAGES = sorted(
-    page for folder in ("guide", "algorithms", "reference", "develop") for page in (ROOT / "docs" / folder).glob("*.md")
-)
+FOLDERS = ("guide", "algorithms", "shipping", "reference", "develop")
+PAGES = sorted(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))
 
 
 def blocks(page: Path, language: str) -> list[str]:

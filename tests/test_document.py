@@ -383,7 +383,7 @@ def schema_with(j, feature):
         ({"schema": schema_with(2, Feature("city", Kind.CONTINUOUS))}, "node 3: a test of categories needs"),
         ({"schema": schema_with(2, Feature("city", Kind.NOMINAL, ("a", "b", "c")))}, "node 3: the table has a category"),
         ({"schema": schema_with(1, Feature("size", Kind.ORDINAL, ("s",)))}, "node 0: a category test needs a branch"),
-        ({"schema": schema_with(3, Feature("member", Kind.NOMINAL, (10**39, 1)))}, "the categories of 'member': must have at most 39"),
+        ({"schema": schema_with(3, Feature("member", Kind.NOMINAL, (10**39, 1)))}, "'member': must have at most 39 digits"),
         ({"settings": {"deep": json.loads("[" * 50 + "]" * 50)}}, "nested more than 32 deep"),
     ],
 )  # fmt: skip
