@@ -1,4 +1,4 @@
-"""Tables in files: CSV (also gzip), Parquet, C4.5's files and ARFF, read whole or in blocks of rows.
+"""Tables in files: CSV (also gzip), Parquet, C4.5's files and ARFF, read whole or in blocks of rows; CSV and Parquet written so.
 
 For the command line.  Knows polars and files; knows nothing of trees.
 """
@@ -9,21 +9,28 @@ import contextlib
 import gzip
 import io
 import os
+import queue
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 from polars.selectors import by_name
 
 from ._formats import ArffTable, C45Table, c45_file, c45_stem
 
-__all__ = ["DeclaredFile", "TableFile", "open_table"]
+__all__ = ["STANDARD_INPUT", "DeclaredFile", "TableFile", "open_table", "write_csv", "write_parquet"]
 
+STANDARD_INPUT = "-"
 BLOCK_BYTES = 2**24  # of CSV text
-BLOCK_ROWS = 2**17  # of Parquet
+RECORD_BYTES = 2**26  # of one record of CSV: beyond them a quote is not closed, and the whole file would be read for it
+BLOCK_ROWS = 2**17  # of Parquet, at most
+BLOCK_CELLS = 2**21  # of Parquet, and of what is answered and written at once, where there are many columns
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 
 
@@ -34,6 +41,7 @@ class TableFile:
     Parameters
     ----------
     path : str
+        ``"-"`` is the standard input: CSV, and read once.
     markers : tuple of str
         Cells of a CSV file that mean a missing value, besides the empty cell.
     separator : str
@@ -43,8 +51,8 @@ class TableFile:
     ----------
     names : list of str
         Names of the columns.
-    share_read : float
-        Share of the file that `blocks` has read, from 0 to 1.
+    share_read : float or None
+        Share of the file that `blocks` has read, from 0 to 1; None where its end is not known.
     target, test_path, notes
         Nothing; see `DeclaredFile`.
 
@@ -60,23 +68,32 @@ class TableFile:
     markers: tuple[str, ...] = ()
     separator: str = ","
     names: list[str] = field(init=False)
-    share_read: float = field(init=False, default=0.0)
+    share_read: float | None = field(init=False, default=0.0)
     target: str | None = field(init=False, default=None)
     test_path: str | None = field(init=False, default=None)
     notes: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        with open(self.path, "rb") as file:
-            start = file.read(4)
+        self._is_stream = self.path == STANDARD_INPUT
+        self._begun = b""  # what was read of a stream to look at it
+        if self._is_stream:
+            self.path, self.share_read = "the standard input", None
+            self._begun = start = sys.stdin.buffer.read(BLOCK_BYTES)
+        else:
+            with open(self.path, "rb") as file:
+                start = file.read(4)
         if not start:
             raise ValueError(f"{self.path} is empty")
-        self._is_parquet = start == _PARQUET
-        self._is_gzip = start[:2] == _GZIP
+        self._is_parquet = start.startswith(_PARQUET)
+        self._is_gzip = start.startswith(_GZIP)
+        if self._is_parquet and self._is_stream:
+            raise ValueError(f"{self.path} is Parquet, which can only be read from a file: name it, or give CSV")
         if self._is_parquet:
             with self._as_own_error("Parquet"):
                 self.names = pl.scan_parquet(self.path, glob=False, hive_partitioning=False).collect_schema().names()
         else:
-            self.names = self._csv_names()
+            with io.BytesIO(start) if self._is_stream else open(self.path, "rb") as raw:
+                self.names = self._csv_names(raw)
 
     def require(self, names: Iterable[str]) -> None:
         """Raise a ValueError if a column is absent."""
@@ -106,12 +123,14 @@ class TableFile:
         if self._is_parquet:
             with self._as_own_error("Parquet"):
                 return pl.read_parquet(self.path, glob=False, hive_partitioning=False)
-        with open(self.path, "rb") as raw, self._unpacked(raw) as file:
-            for _ in self._whole_records(file):
-                pass
+        text = []
+        with self._opened() as raw, self._unpacked(raw) as file:
+            for records in self._whole_records(file):
+                if self._is_stream:
+                    text.append(records)
         with self._as_own_error("CSV"):
             table = pl.read_csv(
-                self.path,
+                b"".join(text) if self._is_stream else self.path,
                 separator=self.separator,
                 null_values=["", *self.markers],
                 schema_overrides=dict(types),
@@ -133,24 +152,27 @@ class TableFile:
         self.share_read = 1.0
 
     def _parquet_blocks(self, names: list[str]) -> Iterator[pl.DataFrame]:
+        # A slice costs its own pages and a look at the heads of the others, whatever the groups of rows in the file; what
+        # polars reads ahead of a consumer of batches is not bounded.
         with self._as_own_error("Parquet"):
             rows = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)
             n_rows = rows.select(pl.len()).collect().item()
-        for start in range(0, n_rows, BLOCK_ROWS):
+        step = min(BLOCK_ROWS, BLOCK_CELLS // max(len(names), 1) + 1)
+        for start in range(0, n_rows, step):
             with self._as_own_error("Parquet"):
-                block = rows.select(by_name(names)).slice(start, BLOCK_ROWS).collect()[names]
-            self.share_read = start / n_rows
+                block = rows.select(by_name(names)).slice(start, step).collect()[names]
+            self.share_read = min(1.0, (start + step) / n_rows)
             yield block
 
     def _csv_blocks(self, types: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
-        with open(self.path, "rb") as raw, self._unpacked(raw) as file:
-            size = os.fstat(raw.fileno()).st_size or 1
+        with self._opened() as raw, self._unpacked(raw) as file:
+            size = None if self._is_stream else os.fstat(raw.fileno()).st_size or 1
             records = self._whole_records(file)
             header = next(records, b"")
             for block in records:
                 with self._as_own_error("CSV"):
                     table = self._parse(header + block, types)
-                self.share_read = min(1.0, raw.tell() / size)
+                self.share_read = None if size is None else min(1.0, raw.tell() / size)
                 yield table
 
     def _parse(self, text: bytes, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -162,8 +184,8 @@ class TableFile:
             schema_overrides=dict(types),
         )[list(types)]  # by position and by [], as a name such as * is a pattern to polars
 
-    def _csv_names(self) -> list[str]:
-        with open(self.path, "rb") as raw, self._unpacked(raw) as file:
+    def _csv_names(self, raw: BinaryIO) -> list[str]:
+        with self._unpacked(raw) as file:
             header = next(self._records(file), b"")
         if b"\0" in header:
             raise ValueError(f"{self.path} is neither CSV in UTF-8 nor Parquet")
@@ -174,6 +196,17 @@ class TableFile:
             if duplicated and original in names:
                 raise ValueError(f"{self.path} has more than one column called {original!r}")
         return names
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        if not self._is_stream:
+            with open(self.path, "rb") as file:
+                yield file
+            return
+        if not self._begun:
+            raise ValueError(f"{self.path} has been read; what is to be read more than once must be a file")
+        begun, self._begun = self._begun, b""
+        yield io.BufferedReader(_Resumed(begun, sys.stdin.buffer))
 
     def _unpacked(self, raw: BinaryIO) -> BinaryIO | gzip.GzipFile:
         return gzip.open(raw) if self._is_gzip else raw
@@ -216,6 +249,11 @@ class TableFile:
             if not is_header and (end := _last_record_end(waiting)):
                 yield waiting[:end]
                 waiting = waiting[end:]
+            if len(waiting) > RECORD_BYTES:
+                begin = waiting[:40].decode(errors="replace")
+                raise ValueError(
+                    f"{self.path}: the row that begins with {begin!r} does not end: is there a quote that is not closed?"
+                )
 
     @contextlib.contextmanager
     def _as_own_error(self, form: str) -> Iterator[None]:
@@ -239,6 +277,21 @@ class TableFile:
                     f"if it stands for a missing value, give --missing-marker {cell!r}"
                 ) from None
             raise ValueError(f"{self.path} cannot be read as {form}: {reason}") from None
+
+
+class _Resumed(io.RawIOBase):
+    """A stream that gives the bytes that it began with once more, and goes on."""
+
+    def __init__(self, begun: bytes, stream: BinaryIO) -> None:
+        self._begun = io.BytesIO(begun)
+        self._stream: Any = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n_read: int = self._begun.readinto(buffer) or self._stream.readinto(buffer)
+        return n_read
 
 
 class DeclaredFile:
@@ -266,7 +319,7 @@ class DeclaredFile:
     def __init__(self, table: C45Table | ArffTable) -> None:
         self._table = table
         self.path, self.names, self.target = table.path, table.names, table.target
-        self.share_read = 0.0
+        self.share_read: float | None = 0.0
         self.test_path = table.test_path if isinstance(table, C45Table) else None
 
     @property
@@ -330,6 +383,58 @@ def open_table(path: str, markers: tuple[str, ...], separator: str) -> TableFile
     if part == ".names" or (has_names and (part or not os.path.exists(path))):
         return DeclaredFile(C45Table(path))
     return TableFile(path, markers, separator)
+
+
+def write_csv(blocks: Iterable[pl.DataFrame], stream: BinaryIO | gzip.GzipFile) -> None:
+    """Write blocks of rows as they come, the header before the first of them."""
+    for number, block in enumerate(blocks):
+        stream.write(block.write_csv(include_header=number == 0).encode())
+    stream.flush()  # here a reader that went away is no surprise
+
+
+def write_parquet(blocks: Iterable[pl.DataFrame], stream: BinaryIO) -> None:
+    """Write blocks of rows as they come, by polars in a thread of its own; two of them may wait.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    coming = iter(blocks)
+    first = next(coming)
+    waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=2)
+
+    def source(*_: object) -> Iterator[pl.DataFrame]:
+        yield first
+        while (block := waiting.get()) is not None:
+            yield block
+
+    table = register_io_source(source, schema=first.schema)
+    with ThreadPoolExecutor(1) as threads:
+        written = threads.submit(table.sink_parquet, stream, row_group_size=max(1, BLOCK_CELLS // first.width))
+        try:
+            for block in coming:
+                if written.done():
+                    break  # it failed, which its result tells
+                _hand_over(block, waiting, written)
+        finally:
+            _hand_over(None, waiting, written)
+    try:
+        written.result()
+    except pl.exceptions.PolarsError as error:
+        system = re.search(r"\(os error (\d+)\)", str(error))
+        if system is None:
+            raise
+        number = int(system.group(1))
+        raise OSError(number, os.strerror(number)) from None
+
+
+def _hand_over(block: pl.DataFrame | None, waiting: queue.Queue[pl.DataFrame | None], written: Future[Any]) -> None:
+    """Wait until there is room for a block, or nobody to take it any more."""
+    while not written.done():
+        with contextlib.suppress(queue.Full):
+            waiting.put(block, timeout=0.1)
+            return
 
 
 def _require(file: TableFile | DeclaredFile, names: Iterable[str]) -> None:

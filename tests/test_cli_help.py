@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from commands import EXAMPLES, run
@@ -13,12 +14,13 @@ PAGES = [None, *_commands.fasttree.commands]
 
 
 def examples(name):
-    """The commands at the end of a page, without what a shell does with their output."""
+    """The commands at the end of a page, without what a shell does with their output, and the file that it gives them."""
     page = run(*([] if name is None else [name]), "--help")
     for line in page.partition("Examples:\n")[2].splitlines():
         program, *words = shlex.split(line, comments=True)
-        stop = next((k for k, text in enumerate(words) if text in ("|", ">")), len(words))
-        yield program, words[:stop]
+        given = words[words.index("<") + 1] if "<" in words else None
+        stop = next((k for k, text in enumerate(words) if text in ("|", "<", ">")), len(words))
+        yield program, words[:stop], given
 
 
 def json_runs():
@@ -50,14 +52,14 @@ def folder(tmp_path_factory):
 def test_every_example_runs(name, folder):
     found = list(examples(name))
     assert found
-    for program, words in found:
+    for program, words, given in found:
         assert program == "fasttree"
-        run(*words)
+        run(*words, input=None if given is None else Path(given).read_bytes())
 
 
 @pytest.mark.parametrize("name", PAGES[1:])
 def test_a_page_has_an_example_of_its_own_command(name, folder):
-    assert name in {words[0] for _, words in examples(name)}
+    assert name in {words[0] for _, words, _ in examples(name)}
     assert "\b" not in run(name, "--help")
 
 

@@ -8,15 +8,8 @@ from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 import polars as pl
-from sklearn.metrics import (
-    accuracy_score,
-    confusion_matrix,
-    mean_absolute_error,
-    precision_recall_fscore_support,
-    r2_score,
-    root_mean_squared_error,
-)
 
 from .._base import BaseRegressor
 from .console import aligned, examples, listed, print_json, word
@@ -31,7 +24,10 @@ SHOWN_CLASSES = 30  # of a confusion matrix for people
 
 @click.command(
     short_help="Measure a saved tree on a table with the truth.",
-    epilog=examples("fasttree evaluate model.json examples/adult.test.csv.gz"),
+    epilog=examples(
+        "fasttree evaluate model.json examples/adult.test.csv.gz",
+        "fasttree evaluate model.json - < examples/adult.test.csv.gz",
+    ),
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
@@ -44,8 +40,8 @@ SHOWN_CLASSES = 30  # of a confusion matrix for people
 def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: Sequence[str], separator: str) -> None:
     """Measure a saved tree on DATA that has the target too.
 
-    DATA is a file as for `train`.  Classification: accuracy, precision, recall and F1 of each class, confusion matrix.
-    Regression: R², RMSE, MAE.
+    DATA is a file as for `train`, or - for CSV from the standard input; it is read in blocks of rows.  Classification: accuracy,
+    precision, recall and F1 of each class, confusion matrix.  Regression: R², RMSE, MAE.
     """
     tree, saved = load_of_one_target(model)
     file = open_file(data, markers, separator)
@@ -54,7 +50,7 @@ def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: 
     if as_json:
         print_json(figures)
         return
-    click.echo(f"{headline(figures)} on {figures['n_rows']:,} rows of {data}")
+    click.echo(f"{headline(figures)} on {figures['n_rows']:,} rows of {file.path}")
     if "classes" not in figures:
         return
     rows = [["", "precision", "recall", "F1", "rows"]]
@@ -71,61 +67,110 @@ def evaluate(model: str, data: str, target: str | None, as_json: bool, markers: 
 
 
 def measure(model: Estimator, blocks: Iterable[pl.DataFrame], target: str) -> dict[str, Any]:
-    """Compare a model's predictions with the truth in the column `target`."""
+    """Compare a model's predictions with the truth in the column `target`, block by block: none is kept."""
     truths: list[pl.Series] = []
 
     def with_truth() -> Iterator[pl.DataFrame]:
         for block in blocks:
-            truths.append(block[target])
-            yield block
+            if block.height:
+                truths.append(block[target].alias(""))
+                yield block
 
+    figures: _Values | _Classes
     if isinstance(model, BaseRegressor):
-        found = list(answers(model, with_truth(), model.predict))
+        figures = _Values()
+        found = answers(model, with_truth(), model.predict)
     else:
-        found = [best_answers(model, shares) for shares in answers(model, with_truth(), model.predict_proba)]
-    if not found:
+        figures = _Classes(model.classes_.tolist())
+        found = (best_answers(model, shares) for shares in answers(model, with_truth(), model.predict_proba))
+    n_rows = n_missing = 0
+    for predicted in found:
+        truth = truths.pop()
+        n_rows += truth.len()
+        n_missing += truth.null_count()
+        if not n_missing:
+            figures.add(truth, predicted)
+    if n_rows == 0:
         raise ValueError("the table to measure on has no rows")
-    truth, predicted = pl.concat(truths), np.concatenate(found)
-    if n_missing := truth.null_count():
-        raise ValueError(f"column {target!r} is missing in {n_missing:,} of {truth.len():,} rows: leave these rows out")
-    if isinstance(model, BaseRegressor):
-        return compare_values(truth.cast(pl.Float64).to_numpy(), predicted)
-    return compare_classes(truth.to_list(), predicted, model.classes_.tolist(), target)
+    if n_missing:
+        raise ValueError(f"column {target!r} is missing in {n_missing:,} of {n_rows:,} rows: leave these rows out")
+    return {"n_rows": n_rows, **figures.result(target)}
 
 
-def compare_values(truth: Any, predicted: Any) -> dict[str, Any]:
-    return {
-        "n_rows": len(truth),
-        "r2": float(r2_score(truth, predicted)) if len(truth) > 1 else math.nan,
-        "rmse": float(root_mean_squared_error(truth, predicted)),
-        "mae": float(mean_absolute_error(truth, predicted)),
-    }
+class _Values:
+    """How near predicted numbers are to the truth: sums over blocks, squares around the mean of all so far (Chan et al. 1983)."""
+
+    def __init__(self) -> None:
+        self._n_rows = 0
+        self._mean = self._squares = 0.0
+        self._squared_errors = self._absolute_errors = 0.0
+
+    def add(self, truth: pl.Series, predicted: npt.NDArray[np.float64]) -> None:
+        values = truth.cast(pl.Float64).to_numpy()
+        mean = float(values.mean())
+        difference, n_rows = mean - self._mean, self._n_rows + len(values)
+        share = len(values) / n_rows
+        self._squares += float(((values - mean) ** 2).sum()) + difference**2 * share * self._n_rows
+        self._mean += difference * share
+        self._squared_errors += float(((values - predicted) ** 2).sum())
+        self._absolute_errors += float(np.abs(values - predicted).sum())
+        self._n_rows = n_rows
+
+    def result(self, target: str) -> dict[str, Any]:
+        """R², which is 1 or 0 where all the truth is one number, and the mean errors."""
+        is_right = float(not self._squared_errors)
+        r2 = 1 - self._squared_errors / self._squares if self._squares else is_right
+        return {
+            "r2": r2 if self._n_rows > 1 else math.nan,
+            "rmse": math.sqrt(self._squared_errors / self._n_rows),
+            "mae": self._absolute_errors / self._n_rows,
+        }
 
 
-def compare_classes(truth: list[Any], predicted: Any, classes: list[Any], target: str) -> dict[str, Any]:
-    index = {label: k for k, label in enumerate(classes)}
-    true_codes = np.fromiter((index.setdefault(label, len(index)) for label in truth), dtype=np.intp, count=len(truth))
-    if (true_codes >= len(classes)).all():
-        raise ValueError(f"column {target!r} holds {listed(sorted(set(truth)))}; the tree knows only {listed(classes)}")
-    codes = np.arange(len(index))
-    scores = precision_recall_fscore_support(true_codes, predicted, labels=codes, zero_division=np.nan)
-    return {
-        "n_rows": len(truth),
-        "accuracy": float(accuracy_score(true_codes, predicted)),
-        "largest_class": max(index, key=lambda label: int(scores[3][index[label]])),
-        "largest_share": float(scores[3].max() / len(truth)),
-        "classes": [
-            {
-                "class": label,
-                "precision": float(scores[0][k]),
-                "recall": float(scores[1][k]),
-                "f1": float(scores[2][k]),
-                "rows": int(scores[3][k]),
-            }
-            for label, k in index.items()
-        ],
-        "confusion": confusion_matrix(true_codes, predicted, labels=codes).tolist(),
-    }
+class _Classes:
+    """How often each class is predicted where each is true; the truth may have classes that the model does not know."""
+
+    def __init__(self, classes: Sequence[Any]) -> None:
+        self._n_known = len(classes)
+        self._index = {label: k for k, label in enumerate(classes)}
+        self._counts = np.zeros((len(classes), len(classes)), dtype=np.int64)  # by true and predicted class
+
+    def add(self, truth: pl.Series, predicted: npt.NDArray[np.intp]) -> None:
+        labels = truth.unique(maintain_order=True)
+        codes = [self._index.setdefault(label, len(self._index)) for label in labels.to_list()]
+        true_codes = truth.replace_strict(labels, codes, return_dtype=pl.Int64).to_numpy()
+        n_new = len(self._index) - len(self._counts)
+        self._counts = np.vstack([self._counts, np.zeros((n_new, self._n_known), dtype=np.int64)])
+        cells = np.bincount(true_codes * self._n_known + predicted, minlength=self._counts.size)
+        self._counts += cells.reshape(self._counts.shape)
+
+    def result(self, target: str) -> dict[str, Any]:
+        """Figures by class; NaN where a class is never predicted, or never true."""
+        labels, n_labels = list(self._index), len(self._index)
+        if not self._counts[: self._n_known].any():
+            given, known = sorted(labels[self._n_known :]), labels[: self._n_known]
+            raise ValueError(f"column {target!r} holds {listed(given)}; the tree knows only {listed(known)}")
+        counts = np.pad(self._counts, ((0, 0), (0, n_labels - self._n_known)))  # a class that it does not know is not predicted
+        right, n_true, n_predicted = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            precision, recall, f1 = right / n_predicted, right / n_true, 2 * right / (n_true + n_predicted)
+        largest = int(n_true.argmax())
+        return {
+            "accuracy": float(right.sum() / n_true.sum()),
+            "largest_class": labels[largest],
+            "largest_share": float(n_true[largest] / n_true.sum()),
+            "classes": [
+                {
+                    "class": label,
+                    "precision": float(precision[k]),
+                    "recall": float(recall[k]),
+                    "f1": float(f1[k]),
+                    "rows": int(n_true[k]),
+                }
+                for k, label in enumerate(labels)
+            ],
+            "confusion": counts.tolist(),
+        }
 
 
 def headline(figures: Mapping[str, Any]) -> str:

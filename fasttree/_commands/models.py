@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from .. import _document
+from .. import _document, _files
 from .._base import BaseRegressor, BaseTree
 from .._tree import best_classes
 from ..estimators import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, TreeEstimator, from_document
@@ -82,11 +82,12 @@ def best_answers(model: Estimator, probability: npt.NDArray[np.float64]) -> npt.
 
 def answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any], Any]) -> Iterator[Any]:
     """Ask a model about each block of rows."""
+    features_asked = [(feature.name, _enum(feature.categories)) for feature in model.schema_.features]
     start = 0
     for block in blocks:
         if block.height == 0:
             continue
-        features = block[[feature.name for feature in model.schema_.features]]
+        features = pl.DataFrame([_coded(block[name], categories) for name, categories in features_asked])
         try:
             with warnings.catch_warnings():
                 # A model of nameless columns calls them x0, x1, ...; going by these names is right here.
@@ -96,6 +97,22 @@ def answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any
             counted = f" (rows counted from row {start})" if start and "row" in str(error) else ""
             raise ValueError(f"{error}{counted}") from None
         start += block.height
+
+
+def _enum(categories: Sequence[Any] | None) -> pl.Enum | None:
+    """The type of a column with these categories, if they are text."""
+    return pl.Enum(categories) if categories and isinstance(categories[0], str) else None
+
+
+def _coded(column: pl.Series, categories: pl.Enum | None) -> pl.Series:
+    """Text as known categories and, after them, others: found once for a block, where a model looks for them every few rows."""
+    if categories is None or column.dtype != pl.String:
+        return column
+    codes = column.alias("").cast(categories, strict=False)
+    if codes.null_count() > column.null_count():
+        others = column.alias("").filter(codes.is_null()).drop_nulls().unique().sort()
+        codes = column.alias("").cast(pl.Enum([*categories.categories, *others]))
+    return codes.alias(column.name)
 
 
 def answers_of(model: Estimator, table: pl.DataFrame) -> npt.NDArray[np.float64]:
@@ -109,13 +126,26 @@ def read_blocks(file: File, model: Estimator, target: str | None = None, quiet: 
     types: dict[str, pl.DataType] = {feature.name: _cell_type(feature.categories) for feature in model.schema_.features}
     if target is not None:
         types[target] = _cell_type(model.classes_.tolist() if hasattr(model, "classes_") else None)
-    with Progress(transient=True, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
-        bar = progress.add_task(os.path.basename(file.path), total=1.0)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rows]}"),
+        TimeElapsedColumn() if file.share_read is None else TimeRemainingColumn(),
+    )
+    # What is made of a block is to be bounded too: a row of CSV may be two bytes, and its answer a thousand probabilities.
+    n_answers = len(model.classes_) if hasattr(model, "classes_") else 1
+    step = 1 + _files.BLOCK_CELLS // (len(types) + n_answers)
+    with Progress(*columns, transient=True, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
+        bar = progress.add_task(os.path.basename(file.path), total=None if file.share_read is None else 1.0, rows="")
+        n_rows = 0
         for number, block in enumerate(file.blocks(types)):
             if number == 0:
                 print_notes(file)
-            yield block
-            progress.update(bar, completed=file.share_read)
+            for start in range(0, max(1, block.height), step):
+                yield block[start : start + step]
+            n_rows += block.height
+            progress.update(bar, completed=file.share_read, rows=f"{n_rows:,} rows")
 
 
 def read_table(file: File, model: Estimator, target: str) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .._files import open_table
+from .._files import STANDARD_INPUT, open_table
 from .console import read_value
 from .models import ALGORITHMS, Estimator
 from .tables import FEW
@@ -115,7 +115,7 @@ def complete_columns(context: click.Context, parameter: click.Parameter, incompl
         place = arguments.index("data")
         data = context.args[place] if place < len(context.args) else None
     try:
-        names = [] if data is None else open_table(data, (), ",").names
+        names = [] if data in (None, STANDARD_INPUT) else open_table(data, (), ",").names
     except (OSError, ValueError):
         return []  # there is nothing to complete from
     return [name for name in names if name.startswith(incomplete)]

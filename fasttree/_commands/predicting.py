@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO
 
 import click
 import numpy as np
 import polars as pl
 
 from .._base import BaseRegressor
+from .._files import write_csv, write_parquet
 from .._output import whole_file
 from .console import examples
 from .models import Estimator, answers, best_answers, check_output, load_of_one_target, read_blocks
@@ -23,20 +24,28 @@ from .tables import open_file
     short_help="Predict the rows of a table by a saved tree.",
     epilog=examples(
         "fasttree predict model.json examples/adult.test.csv.gz --proba --output predictions.csv",
+        "fasttree predict model.json examples/adult.test.csv.gz --output predictions.parquet",
         "fasttree predict model.json examples/adult.test.csv.gz | head",
+        "fasttree predict model.json - < examples/adult.test.csv.gz | sort | uniq -c",
     ),
 )
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option(
-    "--output", "-o", metavar="FILE", type=FILE, help="CSV, or Parquet if the name ends in .parquet; default: CSV to stdout."
+    "--output",
+    "-o",
+    metavar="FILE",
+    type=FILE,
+    help="CSV (.csv.gz: compressed), or Parquet if the name ends in .parquet; default: CSV to stdout.",
 )
 @click.option("--proba", is_flag=True, help="Add the probability of each class.")
 @table_options
 def predict(model: str, data: str, output: str | None, proba: bool, markers: Sequence[str], separator: str) -> None:
     """Predict the rows of DATA, in their order, by a saved tree.
 
-    DATA is a file as for `train`.  Columns go by their names; others than those that the tree was grown on are ignored.
+    DATA is a file as for `train`, or - for CSV from the standard input.  Columns go by their names; others than those that the
+    tree was grown on are ignored.  CSV and Parquet are read, predicted and written in blocks of rows, so they may be larger than
+    the memory.
     """
     tree, _ = load_of_one_target(model)
     if proba and isinstance(tree, BaseRegressor):
@@ -46,15 +55,18 @@ def predict(model: str, data: str, output: str | None, proba: bool, markers: Seq
     if output is None or output == "-":
         # a bar on the terminal that shows the rows would only be in their way
         blocks = read_blocks(file, tree, quiet=sys.stdout.isatty())
-        _write_csv(_predictions(tree, blocks, proba), sys.stdout.buffer)
+        write_csv(_predictions(tree, blocks, proba), sys.stdout.buffer)
         return
     check_output(output, [model, data])
     with whole_file(output) as stream:
         predictions = _predictions(tree, read_blocks(file, tree), proba)
         if output.endswith((".parquet", ".pq")):
-            pl.concat(predictions).write_parquet(stream)
+            write_parquet(predictions, stream)
+        elif output.endswith(".gz"):
+            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
+                write_csv(predictions, packed)
         else:
-            _write_csv(predictions, stream)
+            write_csv(predictions, stream)
 
 
 def _predictions(model: Estimator, blocks: Iterable[pl.DataFrame], proba: bool) -> Iterator[pl.DataFrame]:
@@ -72,9 +84,3 @@ def _predictions(model: Estimator, blocks: Iterable[pl.DataFrame], proba: bool) 
         if proba:
             block = block.with_columns(pl.Series(name, probability[:, k]) for k, name in enumerate(columns))
         yield block
-
-
-def _write_csv(blocks: Iterable[pl.DataFrame], stream: BinaryIO) -> None:
-    for number, block in enumerate(blocks):
-        stream.write(block.write_csv(include_header=number == 0).encode())
-    stream.flush()  # here a reader that went away is no surprise

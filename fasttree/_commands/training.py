@@ -128,7 +128,7 @@ def train(
         model.fit(without(table, [target]), table[target])
 
     if test_file is not None:
-        blocks, where = [block for block in read_blocks(test_file, model, target) if block.height], f"rows of {test}"
+        blocks, where = [block for block in read_blocks(test_file, model, target) if block.height], f"rows of {test_file.path}"
     figures = None if blocks is None else measure(model, blocks, target)
     pruning = _compare_pruning(model, [table], blocks, target)
     if output is not None:
