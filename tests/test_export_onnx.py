@@ -99,6 +99,16 @@ def test_labels_and_numbers_are_those_of_predict(name):
     assert_equal(answers(model.export_onnx(), model, single), model, single, "float32")
 
 
+@pytest.mark.parametrize("name", ["two classes", "all kinds", "refuses missing", "refuses unseen", "losses", "two numbers"])
+def test_the_standards_own_implementation_agrees(name):
+    reference = pytest.importorskip("onnx.reference")
+    model = models()[name]
+    X = inputs(model, 100, single=True, missing=name != "refuses unseen")
+    evaluator = reference.ReferenceEvaluator(model.export_onnx())
+    found = evaluator.run(None, fed(model, X, "float32"))
+    assert_equal(dict(zip(evaluator.output_names, found, strict=True)), model, X, "float32")
+
+
 @pytest.mark.parametrize("name", NEEDS_A_SUBSTITUTE)
 def test_substitutes_are_asked_for_followed_and_recorded(name):
     model = models()[name]
@@ -267,6 +277,16 @@ def test_categories_zero_and_minus_zero_are_one():
     model = CARTClassifier(categorical_features=["size"]).fit(X, ["z", "z", "o", "o"] * 3)
     for dtype in DTYPES:
         assert answers(model.export_onnx(dtype=dtype), model, -X, dtype)["label"][0] == "z"
+
+
+def test_trees_beyond_what_onnx_holds_are_refused(monkeypatch):
+    model = models()["numbers"]
+    monkeypatch.setattr("fasttree._exports.onnx.MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"the model has \d+ bytes; an ONNX file holds at most 1000: prune the tree"):
+        model.export_onnx()
+    monkeypatch.setattr("fasttree._exports.onnx.MOST_ROWS", 10)
+    with pytest.raises(ValueError, match=r"predicts \d+ different things; an ONNX model can tell fewer than 10 apart"):
+        model.export_onnx()
 
 
 def test_bad_words_and_a_missing_package_are_told(monkeypatch):

@@ -1,6 +1,6 @@
 """A tree as an ONNX model, for onnxruntime and whatever else reads ONNX.
 
-The walk is a `TreeEnsembleRegressor` of tests ``x <= t`` alone, the one form that all versions of all runtimes agree on.  It does
+The walk is a `TreeEnsembleRegressor` of tests ``x <= t`` alone, the one form that runtimes have always run alike.  It does
 not add up probabilities but says at which row of some tables a sample ends; labels, probabilities and means are then looked up
 there.  So they are exact, of any type, and no rule of a runtime about ties, two classes or rounding comes in.
 
