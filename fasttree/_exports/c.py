@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -18,17 +17,54 @@ from .._surrogates import Surrogates
 from .._table import Feature
 from .._tree import CATEGORY, EQUAL_LOSSES, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from .._words import by_target
-from .layout import as_python, description, feature_lines, lay_out, node_notes, ranges
+from .c_pieces import (
+    BEST,
+    BEST_BY_LOSS,
+    BRANCH,
+    CHECKS,
+    CLASS,
+    CLASS_DIVIDED,
+    CLASSES,
+    CLASSES_DIVIDED,
+    CODE,
+    CODE_OF_NUMBER,
+    CUTS_BELOW,
+    DECLARATIONS,
+    DIVIDE,
+    EITHER_DIVISION,
+    FIND_BRANCH,
+    FIRST_CLASS_NOTE,
+    FOLLOW,
+    GIVE,
+    GIVE_DIVIDED,
+    KNOWN_CODE,
+    LEFT_PART,
+    MEAN,
+    MEAN_DIVIDED,
+    NAN,
+    REFUSES,
+    ROW,
+    SHARING,
+    SOFT_DIVISION,
+    STOPS,
+    VALUE,
+)
+from .layout import as_python, description, feature_lines, feature_names, lay_out, node_notes, ranges
+from .nested import MOST_LEAVES, nested_lines, reads_nested
 from .subject import Subject
 
 __all__ = ["export_c"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
+RESERVED = {
+    "DECLARE", "DECLARED", "DIVIDED", "INPUT", "N_CLASSES", "N_FEATURES", "N_TARGETS", "WAITING", *KIND_NAMES.values()
+}  # fmt: skip
 SHORT = 2**15 - 1  # nodes up to which 16 bits number nodes and rows, and leave one number over
+SIZES = {"double": 8, "int64_t": 8, "int32_t": 4, "int16_t": 2, "int8_t": 1}
 LINE = 110  # characters, as far as cells allow
 
 
-def export_c(subject: Subject, name: str = "tree") -> str:
+def export_c(subject: Subject, name: str = "tree", *, most_nested: int = MOST_LEAVES) -> str:
     """Write a tree as C source.
 
     Parameters
@@ -36,6 +72,8 @@ def export_c(subject: Subject, name: str = "tree") -> str:
     subject : Subject
     name : str, default "tree"
         What the names of its functions, tables and (in capitals) macros begin with.
+    most_nested : int, default 64
+        A plain tree of up to so many leaves is written as nested conditions, any other as tables.
 
     Returns
     -------
@@ -49,18 +87,19 @@ def export_c(subject: Subject, name: str = "tree") -> str:
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(f"name={name!r}: must be a name of C, of letters and digits of ASCII, such as 'tree'")
-    return _Writer(subject, name).source()
+    return _Writer(subject, name, most_nested).source()
 
 
 class _Writer:
-    """Writes the source of one tree; `_named` puts the name of the tree into what is written for one called ``tree``."""
+    """Writes the source of one tree; `named` puts the name of the tree into what is written for one called ``tree``."""
 
-    def __init__(self, subject: Subject, name: str) -> None:
+    def __init__(self, subject: Subject, name: str, most_nested: int) -> None:
         self.subject = subject
         self.tree = subject.tree
         self.features = subject.schema.features
         self.name = name
         self.layout = lay_out(subject.tree)
+        self.is_nested = reads_nested(self.layout, most_nested)
         self.divides = bool(self.layout.shares or self.layout.soft)
         self.several = len(self.layout.kinds) > 1
         self.surrogates = self.tree.surrogates if self.tree.surrogates is not None and len(self.tree.surrogates) else None
@@ -70,6 +109,9 @@ class _Writer:
         if self.surrogates is not None:
             asked |= set(self.surrogates.feature.tolist())
         self.asks_codes = any(self.features[j].categories is not None for j in asked)
+        self.feature_names = [
+            f"{name.upper()}_{feature}" for feature in feature_names([feature.name for feature in self.features], RESERVED)
+        ]
         self.classifies = self.layout.answers is not None
         self.n_values = int(self.tree.value.shape[1])
         self.n_targets = self.tree.n_outputs
@@ -80,7 +122,7 @@ class _Writer:
             self.declarations(),
             self.named("#ifndef TREE_DECLARE"),
             *self.tables(),
-            *map(self.named, self.functions()),
+            *self.functions(),
             self.named("#endif /* TREE_DECLARE */"),
         ]
         return "\n\n".join(part.strip("\n") for part in parts) + "\n"
@@ -115,27 +157,22 @@ class _Writer:
             calls = ["tree_code"] * self.by_text + ["tree_code_of_number"] * self.by_number
             yield f"A category is given by its code, 1 and up in the order above: {' or '.join(calls)} tells it."
             yield f"A code of 0 is a category that the fit did not see: {self.fate_of_unseen()}."
-        fate = "refused" if self.subject.refuses_missing else "where it goes is told by the nodes below"
+        told = "conditions" if self.is_nested else "nodes"
+        fate = "refused" if self.subject.refuses_missing else f"where it goes is told by the {told} below"
         yield f"NaN is a missing value: {fate}."
 
     def fate_of_unseen(self) -> str:
         return "refused" if self.subject.refuses_unseen else "it goes where a missing value goes"
 
     def declarations(self) -> str:
-        names = _feature_names([feature.name for feature in self.features], self.reserved())
-        features = ",\n".join(f"    {self.name.upper()}_{name}" for name in names)
-        sizes = [f"#define TREE_N_FEATURES {len(names)}"]
+        features = ",\n".join(f"    {name}" for name in self.feature_names)
+        sizes = [f"#define TREE_N_FEATURES {len(self.features)}"]
         if self.classifies:
             sizes.append(f"#define TREE_N_CLASSES {self.n_values}{' /* of all targets */' if self.n_targets > 1 else ''}")
         if self.n_targets > 1:
             sizes.append(f"#define TREE_N_TARGETS {self.n_targets}")
         source = DECLARATIONS.replace("@sizes", "\n".join(sizes)).replace("@functions", "\n".join(self.prototypes()))
         return self.named(source).replace("@features", features)
-
-    def reserved(self) -> set[str]:
-        """Names in capitals that features must leave alone."""
-        fragments = " ".join(value for value in globals().values() if isinstance(value, str))
-        return set(re.findall(r"\bTREE_([A-Z0-9_]+)", fragments)) | {"N_CLASSES", "N_TARGETS", *KIND_NAMES.values()}
 
     def prototypes(self) -> Iterator[str]:
         refusal = self.refusal()
@@ -182,6 +219,12 @@ class _Writer:
             starts = [0, *(stop for _, stop in ranges(self.tree))]
             yield self.array("", "const int tree_first_class[TREE_N_TARGETS + 1]", map(str, starts))
         yield from self.category_tables()
+        if not self.is_nested:
+            yield from self.walk_tables()
+        yield from self.value_tables()
+
+    def walk_tables(self) -> Iterator[str]:
+        """What a walk from node to node asks."""
         if self.several:
             kinds = ", ".join(f"TREE_{KIND_NAMES[kind]}" for kind in sorted(self.layout.kinds))
             yield self.named(f"enum {{ {kinds} }}; /* kinds of tests */")
@@ -192,12 +235,11 @@ class _Writer:
         if self.surrogates is not None:
             yield self.records("surrogate", "Asked in turn where a value is missing.", self.surrogate_columns(self.surrogates))
         yield from self.test_tables()
-        yield from self.value_tables()
 
     def category_tables(self) -> Iterator[str]:
         """The categories by text or number, and how many each feature has."""
         features = self.features
-        if self.asks_codes or self.subject.refuses_unseen:
+        if (self.asks_codes and not self.is_nested) or self.subject.refuses_unseen:
             numbers = [-1 if feature.categories is None else len(feature.categories) for feature in features]
             declared = f"static const {_integer(numbers)} tree_n_categories[TREE_N_FEATURES]"
             yield self.array("-1: the values are numbers.", declared, map(str, numbers))
@@ -315,7 +357,7 @@ class _Writer:
 
     def records(self, name: str, comment: str, columns: Iterable[_Column], notes: Iterable[str] | None = None) -> str:
         """Write a table of records, one a line, their fields below one another."""
-        columns = list(columns)
+        columns = sorted(columns, key=lambda column: -SIZES[column.type])  # so that nothing lies between them
         fields = "".join(
             f"    {column.type} {column.name};{f' /* {column.comment} */' if column.comment else ''}\n" for column in columns
         )
@@ -334,9 +376,47 @@ class _Writer:
     # --- functions
 
     def functions(self) -> Iterator[str]:
+        if self.is_nested:
+            yield self.nested_source()
+        else:
+            yield from map(self.named, self.walk_functions())
+        yield from map(self.named, self.outer_functions())
+
+    def outer_functions(self) -> Iterator[str]:
+        """What others call."""
+        if self.refuses:
+            yield self.refuses_source()
+        yield from self.answers()
+        if self.by_text:
+            yield CODE
+        if self.by_number:
+            yield CODE_OF_NUMBER
+
+    def nested_source(self) -> str:
+        lines = []
+        values = [f"x[{name}]" for name in self.feature_names]
+        for line in nested_lines(self.subject, self.layout, values, " && ", _among):
+            indent = "    " * (line.level + 1)
+            note = f" /* {_commented(line.note)} */" if line.note else ""
+            if line.word == "if":
+                lines.append(f"{indent}if ({line.condition}) {{{note}\n")
+            elif line.word == "else if":
+                lines.append(f"{indent}}} else if ({line.condition}) {{{note}\n")
+            elif line.word == "else":
+                lines.append(f"{indent}}} else {{{note}\n")
+            elif line.word == "return":
+                lines.append(f"{indent}return {line.row};{note}\n")
+            else:
+                lines.append(f"{indent}}}\n")
+        if self.tree.node_count == 1:
+            lines.insert(0, "    (void)x;\n")
+        head = "/* The row of tree_values where a sample ends. */\nstatic int32_t tree_row(const TREE_INPUT *x)\n{\n"
+        return f"{self.named(head)}{''.join(lines)}}}"
+
+    def walk_functions(self) -> Iterator[str]:
         if self.asks_codes:
             yield KNOWN_CODE
-        if self.layout.kinds & {NOMINAL} or (self.surrogates is not None and self.surrogates.table_code.size):
+        if NOMINAL in self.layout.kinds or (self.surrogates is not None and self.surrogates.table_code.size):
             yield BRANCH
         if INTERVALS in self.layout.kinds:
             yield CUTS_BELOW
@@ -348,13 +428,6 @@ class _Writer:
             yield self.divide_source()
         if self.divides and self.classifies:
             yield self.best_source()
-        if self.refuses:
-            yield self.refuses_source()
-        yield from self.answers()
-        if self.by_text:
-            yield CODE
-        if self.by_number:
-            yield CODE_OF_NUMBER
 
     @property
     def refuses(self) -> bool:
@@ -452,14 +525,10 @@ class _Writer:
         ]
 
     def follow_source(self) -> str:
-        lines = []
+        stops = any(place is not None and place < 0 for place in self.layout.missing)
         if self.divides:
-            lines += ["        if (next == TREE_DIVIDED)", "            return node;"]
-        if any(place is not None and place < 0 for place in self.layout.missing):
-            lines += ["        if (next < 0)", "            return next;"]
-        extra = "".join(f"{line}\n" for line in lines)
-        divides = "; or the node that divides it" if self.divides else ""
-        return FOLLOW.replace("@divides", divides).replace("@extra", extra)
+            return FOLLOW.replace("@stops", STOPS.replace("@next", "next") if stops else "")
+        return ROW.replace("@stops", STOPS.replace("@next", "~next") if stops else "")
 
     def divide_source(self) -> str:
         if self.layout.whole is not None:
@@ -498,8 +567,8 @@ class _Writer:
     def answers(self) -> Iterator[str]:
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
         give = GIVE_DIVIDED if self.divides else GIVE
-        row = "tree_values[~end][k]" + (" / tree_whole[~end]" if self.layout.whole is not None else "")
-        give = give.replace("@row", row).replace("@width", self.width).replace("@refusal", refusal)
+        whole = "" if self.layout.whole is None else " / tree_whole[~end]"
+        give = give.replace("@whole", whole).replace("@width", self.width).replace("@refusal", refusal)
         if not self.classifies:
             if self.n_targets > 1:
                 yield give.replace("@function", "tree_predict")
@@ -559,6 +628,16 @@ def _row(cells: Sequence[float]) -> str:
     return "{" + ", ".join(map(repr, cells)) + "}"
 
 
+def _among(x: str, codes: Sequence[int]) -> str:
+    """Write that a value is one of some codes, ascending; neighbours as a range."""
+    last = [i for i in range(len(codes)) if i + 1 == len(codes) or codes[i + 1] > codes[i] + 1]
+    first = [0, *(i + 1 for i in last[:-1])]
+    tests = [
+        f"{x} == {codes[i]}" if i == j else f"{x} >= {codes[i]} && {x} <= {codes[j]}" for i, j in zip(first, last, strict=True)
+    ]
+    return tests[0] if len(tests) == 1 else " || ".join(f"({test})" if "&&" in test else test for test in tests)
+
+
 # --- texts and names
 
 
@@ -602,376 +681,4 @@ def _string_of(text: bytes) -> str:
 
 def _commented(text: str) -> str:
     """Write a line so that nothing in it ends a comment, begins one, or is a trigraph."""
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
-
-
-def _feature_names(names: Sequence[str], taken: set[str]) -> list[str]:
-    """Names in capitals for features: letters and digits of their own as far as ASCII has them, each name once."""
-    taken = set(taken)
-    chosen = []
-    for name in names:
-        plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-        base = re.sub(r"[^A-Z0-9]+", "_", plain.upper()).strip("_") or "FEATURE"
-        unique, i = base, 2
-        while unique in taken:
-            unique, i = f"{base}_{i}", i + 1
-        taken.add(unique)
-        chosen.append(unique)
-    return chosen
-
-
-# --- pieces of the source, for a tree called tree; @word is filled in
-
-DECLARATIONS = """
-#ifndef TREE_DECLARED
-#define TREE_DECLARED
-
-#include <stdint.h>
-
-#ifndef TREE_INPUT
-#define TREE_INPUT double /* what a sample is an array of; float if that is what it is measured in */
-#endif
-
-@sizes
-
-enum { /* the places of the features in a sample */
-@features
-};
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-@functions
-#ifdef __cplusplus
-}
-#endif
-
-#endif /* TREE_DECLARED */
-"""
-
-FIRST_CLASS_NOTE = "/* Where in tree_classes, and among the probabilities, the classes of each target begin. */"
-
-CHECKS = """
-#include <float.h>
-
-#if DBL_MANT_DIG != 53
-#error "thresholds are doubles of 64 bits, which this compiler does not have"
-#endif
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "missing values are NaN, which -ffast-math does not know"
-#endif
-"""
-
-KNOWN_CODE = """
-/* Whether a value is there, and of a category whether the tree knows it. */
-static int tree_known(int32_t feature, double value)
-{
-    const int32_t n = tree_n_categories[feature];
-    return n < 0 ? value == value : value >= 1 && value <= n;
-}
-"""
-
-FIND_BRANCH = "tree_branch(node->first, node->count, value)"
-
-BRANCH = """
-/* The branch of a category in a part of tree_codes; -1 if it is not there. */
-static int32_t tree_branch(int32_t first, int32_t count, double value)
-{
-    const int32_t code = (int32_t)value;
-    const int32_t end = first + count;
-    int32_t stop = end;
-    while (first < stop) {
-        const int32_t middle = first + (stop - first) / 2;
-        if (tree_codes[middle] < code)
-            first = middle + 1;
-        else
-            stop = middle;
-    }
-    return first < end && tree_codes[first] == code ? tree_branches[first] : -1;
-}
-"""
-
-CUTS_BELOW = """
-/* How many cuts of a part of tree_cuts are smaller than a value. */
-static int32_t tree_cuts_below(int32_t first, int32_t count, double value)
-{
-    int32_t start = first;
-    int32_t stop = first + count;
-    while (start < stop) {
-        const int32_t middle = start + (stop - start) / 2;
-        if (tree_cuts[middle] < value)
-            start = middle + 1;
-        else
-            stop = middle;
-    }
-    return start - first;
-}
-"""
-
-LEFT_PART = """
-/* The part of a sample that goes left of a soft threshold (Quinlan 1993, chapter 8). */
-static double tree_left_part(const struct tree_node *node, double value)
-{
-    const double middle = 0.5 * node->threshold;
-    if (value <= node->lower)
-        return 1.0;
-    if (value <= node->threshold)
-        return 1.0 - 0.5 * (0.5 * value - 0.5 * node->lower) / (middle - 0.5 * node->lower + 0.0005);
-    if (value < node->upper)
-        return 0.5 - 0.5 * (0.5 * value - middle) / (0.5 * node->upper - middle + 0.0005);
-    return 0.0;
-}
-"""
-
-FOLLOW = """
-/* Where a sample comes from a node: ~row of tree_values@divides. */
-static int32_t tree_follow(const TREE_INPUT *x, int32_t node)
-{
-    while (tree_nodes[node].child >= 0) {
-        const int32_t next = tree_next(x, &tree_nodes[node]);
-@extra        node = next;
-    }
-    return tree_nodes[node].child;
-}
-"""
-
-DIVIDE = """
-/* What a sample is given that a node divides: its parts come down one by one, the first branch first. */
-static void tree_divide(const TREE_INPUT *x, int32_t start, double *out)
-{
-    int32_t at[TREE_WAITING];
-    double parts[TREE_WAITING];
-    int32_t waiting = 1;
-@branch    int k;
-    at[0] = start;
-    parts[0] = 1.0;
-    for (k = 0; k < @width; k++)
-        out[k] = 0.0;
-    while (waiting > 0) {
-        const double part = parts[--waiting];
-        const int32_t end = tree_follow(x, at[waiting]);
-        if (end < 0) {
-            for (k = 0; k < @width; k++)
-                @add        } else {
-            const struct tree_node *const node = &tree_nodes[end];
-@value@test        }
-    }
-}
-"""
-
-VALUE = "            const double value = (double)x[node->feature];\n"
-
-SOFT_DIVISION = """\
-            const double left = tree_left_part(node, value);
-            at[waiting] = node->child + 1;
-            parts[waiting++] = part * (1 - left);
-            at[waiting] = node->child;
-            parts[waiting++] = part * left;
-"""
-
-SHARING = """\
-            for (branch = node->n_branches - 1; branch >= 0; branch--) {
-                const int32_t child = node->child + branch;
-                if (tree_nodes[child].share > 0) {
-                    at[waiting] = child;
-                    parts[waiting++] = part * tree_nodes[child].share;
-                }
-            }
-"""
-
-EITHER_DIVISION = (
-    """\
-            if (@soft) {
-                const double left = tree_left_part(node, value);
-                at[waiting] = node->child + 1;
-                parts[waiting++] = part * (1 - left);
-                at[waiting] = node->child;
-                parts[waiting++] = part * left;
-                continue;
-            }
-"""
-    + SHARING
-)
-
-BEST = """
-/* The place of the largest share, the first of equal ones. */
-static int tree_best(const double *shares, int n)
-{
-    int best = 0;
-    int k;
-    for (k = 1; k < n; k++)
-        if (shares[k] > shares[best])
-            best = k;
-    return best;
-}
-"""
-
-BEST_BY_LOSS = """
-/* The place of the class of least expected loss, the first of equal ones; losses that differ by rounding are equal. */
-static int tree_best(const double *shares, int n)
-{
-    double expected[TREE_N_CLASSES];
-    double least = 0.0;
-    int i, k;
-    for (k = 0; k < n; k++) {
-        expected[k] = 0.0;
-        for (i = 0; i < n; i++)
-            expected[k] += shares[i] * tree_loss[i][k];
-        if (k == 0 || expected[k] < least)
-            least = expected[k];
-    }
-    for (k = 0; expected[k] > least * @slack; k++)
-        ;
-    return k;
-}
-"""
-
-REFUSES = """
-/* Whether a sample must not be answered. */
-static int tree_refuses(const TREE_INPUT *x)
-{
-    int i;
-    for (i = 0; i < TREE_N_FEATURES; i++) {
-@lines    }
-    return 0;
-}
-"""
-
-CLASS = """
-int tree_predict(const TREE_INPUT *x)
-{
-@refusal    return tree_answers[~tree_follow(x, 0)];
-}
-"""
-
-CLASS_DIVIDED = """
-int tree_predict(const TREE_INPUT *x)
-{
-    const int32_t end = tree_follow(x, 0);
-    double shares[TREE_N_CLASSES];
-@refusal    if (end < 0)
-        return tree_answers[~end];
-    tree_divide(x, end, shares);
-    return tree_best(shares, TREE_N_CLASSES);
-}
-"""
-
-CLASSES = """
-int tree_predict(const TREE_INPUT *x, int *out)
-{
-    const int32_t end = tree_follow(x, 0);
-    int i;
-@refusal    for (i = 0; i < TREE_N_TARGETS; i++)
-        out[i] = tree_answers[~end][i];
-    return 0;
-}
-"""
-
-CLASSES_DIVIDED = """
-int tree_predict(const TREE_INPUT *x, int *out)
-{
-    const int32_t end = tree_follow(x, 0);
-    double shares[TREE_N_CLASSES];
-    int i;
-@refusal    if (end >= 0)
-        tree_divide(x, end, shares);
-    for (i = 0; i < TREE_N_TARGETS; i++) {
-        const int first = tree_first_class[i];
-        out[i] = end < 0 ? tree_answers[~end][i] : tree_best(shares + first, tree_first_class[i + 1] - first);
-    }
-    return 0;
-}
-"""
-
-GIVE = """
-int @function(const TREE_INPUT *x, double *out)
-{
-    const int32_t end = tree_follow(x, 0);
-    int k;
-@refusal    for (k = 0; k < @width; k++)
-        out[k] = @row;
-    return 0;
-}
-"""
-
-GIVE_DIVIDED = """
-int @function(const TREE_INPUT *x, double *out)
-{
-    const int32_t end = tree_follow(x, 0);
-    int k;
-@refusal    if (end >= 0) {
-        tree_divide(x, end, out);
-        return 0;
-    }
-    for (k = 0; k < @width; k++)
-        out[k] = @row;
-    return 0;
-}
-"""
-
-MEAN = """
-double tree_predict(const TREE_INPUT *x)
-{
-@refusal    return tree_values[~tree_follow(x, 0)][0];
-}
-"""
-
-MEAN_DIVIDED = """
-double tree_predict(const TREE_INPUT *x)
-{
-    const int32_t end = tree_follow(x, 0);
-    double mean;
-@refusal    if (end < 0)
-        return tree_values[~end][0];
-    tree_divide(x, end, &mean);
-    return mean;
-}
-"""
-
-NAN = """\
-    if (tree_refuses(x)) {
-        const volatile double zero = 0.0;
-        return zero / zero;
-    }
-"""
-
-CODE = """
-int tree_code(int feature, const char *category)
-{
-    int32_t start = tree_text_start[feature];
-    int32_t stop = tree_text_start[feature + 1];
-    while (start < stop) {
-        const int32_t middle = start + (stop - start) / 2;
-        const char *a = tree_texts[middle].text;
-        const char *b = category;
-        while (*a && *a == *b) {
-            a++;
-            b++;
-        }
-        if (*a == *b)
-            return tree_texts[middle].code;
-        if ((unsigned char)*a < (unsigned char)*b)
-            start = middle + 1;
-        else
-            stop = middle;
-    }
-    return 0;
-}
-"""
-
-CODE_OF_NUMBER = """
-int tree_code_of_number(int feature, double category)
-{
-    int32_t start = tree_number_start[feature];
-    int32_t stop = tree_number_start[feature + 1];
-    while (start < stop) {
-        const int32_t middle = start + (stop - start) / 2;
-        if (tree_numbers[middle].number < category)
-            start = middle + 1;
-        else
-            stop = middle;
-    }
-    return start < tree_number_start[feature + 1] && tree_numbers[start].number <= category ? tree_numbers[start].code : 0;
-}
-"""
+    return re.sub(r"\?(?=\?)", "? ", text.replace("*/", "* /").replace("/*", "/ *"))

@@ -7,6 +7,9 @@ are equal, as those of most pure leaves are, stand once.
 from __future__ import annotations
 
 import itertools
+import re
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +22,7 @@ from .._tree import LEAF, SHARES, STOP, THRESHOLD, Tree
 from .._words import Words, by_target, counted, name_text, set_of, word
 from .subject import Subject
 
-__all__ = ["Layout", "as_python", "description", "feature_lines", "lay_out", "node_notes", "ranges"]
+__all__ = ["Layout", "as_python", "description", "feature_lines", "feature_names", "lay_out", "node_notes", "ranges"]
 
 DRAWN = 63  # nodes that the description draws, the heaviest first
 NAMED = 12  # categories and classes that a line names
@@ -213,3 +216,18 @@ def _values_of(feature: Feature) -> str:
         return "a number"
     order = "one, in this order, of " if feature.kind == Kind.ORDINAL else "one of "
     return order + set_of([word(category) for category in feature.categories or ()], NAMED, "...")
+
+
+def feature_names(names: Sequence[str], taken: set[str]) -> list[str]:
+    """Names in capitals for features: letters and digits of their own as far as ASCII has them, each name once."""
+    taken = set(taken)
+    chosen = []
+    for name in names:
+        plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+        base = re.sub(r"[^A-Z0-9]+", "_", plain.upper()).strip("_") or "FEATURE"
+        unique, i = base, 2
+        while unique in taken:
+            unique, i = f"{base}_{i}", i + 1
+        taken.add(unique)
+        chosen.append(unique)
+    return chosen

@@ -7,7 +7,8 @@ of ten lines.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+import keyword
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy as np
 from .._surrogates import Surrogates
 from .._tree import CATEGORY, EQUAL_LOSSES, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD, Tree
 from .._words import by_target
-from .layout import Layout, as_python, description, feature_lines, lay_out, node_notes, ranges
+from .layout import Layout, as_python, description, feature_lines, feature_names, lay_out, node_notes, ranges
+from .nested import MOST_LEAVES, nested_lines, reads_nested
 from .subject import Subject
 
 __all__ = ["export_python"]
@@ -24,7 +26,7 @@ KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", 
 CODE_KINDS = NOMINAL, CATEGORY
 
 
-def export_python(subject: Subject, name: str = "tree") -> str:
+def export_python(subject: Subject, name: str = "tree", *, most_nested: int = MOST_LEAVES) -> str:
     """Write a tree as the source of a Python module.
 
     Parameters
@@ -32,6 +34,8 @@ def export_python(subject: Subject, name: str = "tree") -> str:
     subject : Subject
     name : str, default "tree"
         What the docstring of the module calls it.
+    most_nested : int, default 64
+        A plain tree of up to so many leaves is written as nested conditions, any other as tables.
 
     Returns
     -------
@@ -46,7 +50,8 @@ def export_python(subject: Subject, name: str = "tree") -> str:
     if not name.isidentifier():
         raise ValueError(f"name={name!r}: must be a name of Python, such as 'tree'")
     layout = lay_out(subject.tree)
-    parts = [_tables(subject, layout), *_functions(subject, layout)]
+    nested = reads_nested(layout, most_nested)
+    parts = [_tables(subject, layout, nested), *_functions(subject, layout, nested)]
     source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
     used = "import math\n\n" if "math." in source else ""
     return f"{_docstring(subject, name)}\n\n{used}{source}"
@@ -88,7 +93,7 @@ def _refusals(subject: Subject) -> Iterator[str]:
 # --- tables
 
 
-def _tables(subject: Subject, layout: Layout) -> str:
+def _tables(subject: Subject, layout: Layout, nested: bool) -> str:
     """The constants of the module, each with a comment that says what it holds."""
     tree, features = subject.tree, subject.schema.features
     written = [_block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
@@ -100,29 +105,34 @@ def _tables(subject: Subject, layout: Layout) -> str:
         written.append(f"CLASSES = {each[0]}")
     elif each:
         written.append(_block("CLASSES", "of each target", each))
+    if not nested:
+        written += _walk_tables(subject, layout)
+    written += _value_tables(tree, layout)
+    return "\n".join(written)
+
+
+def _walk_tables(subject: Subject, layout: Layout) -> Iterator[str]:
+    """What a walk from node to node asks."""
+    tree = subject.tree
     if len(layout.kinds) > 1:
         names = [KIND_NAMES[kind] for kind in sorted(layout.kinds)]
-        written.append(f"{', '.join(names)} = range({len(names)})  # kinds of tests")
+        yield f"{', '.join(names)} = range({len(names)})  # kinds of tests"
     places = _table_places(tree)
-    written.append(_block("NODES", _node_comment(layout), _nodes(tree, layout, places), notes=node_notes(subject)))
+    yield _block("NODES", _node_comment(layout), _nodes(tree, layout, places), notes=node_notes(subject))
     if places:
         tables = ("{" + ", ".join(f"{code}: {branch}" for code, branch in entries) + "}" for entries in places)
-        written.append(_block("TABLES", "the branch of each category, by its code", tables))
+        yield _block("TABLES", "the branch of each category, by its code", tables)
     if tree.surrogates is not None and len(tree.surrogates):
         comment = "where a value is missing: feature, threshold or None, table or branch of values up to the threshold"
-        written.append(_block("SURROGATES", comment, _surrogates(tree, tree.surrogates, places), "{}"))
+        yield _block("SURROGATES", comment, _surrogates(tree, tree.surrogates, places), "{}")
     if layout.shares:
         shares = (f"{node}: {tuple(parts)!r}" for node, parts in layout.shares.items())
-        written.append(
-            _block("SHARES", "nodes that share out samples with a missing value: the part of each child", shares, "{}")
-        )
+        yield _block("SHARES", "nodes that share out samples with a missing value: the part of each child", shares, "{}")
     if layout.soft:
         assert tree.lower is not None
         assert tree.upper is not None
         soft = (f"{node}: {(float(tree.lower[node]), float(tree.upper[node]))!r}" for node in sorted(layout.soft))
-        written.append(_block("SOFT", "values between these, around a threshold, go both ways in part", soft, "{}"))
-    written += _value_tables(tree, layout)
-    return "\n".join(written)
+        yield _block("SOFT", "values between these, around a threshold, go both ways in part", soft, "{}")
 
 
 def _block(name: str, comment: str, entries: Iterable[str], brackets: str = "()", notes: Iterable[str] | None = None) -> str:
@@ -206,10 +216,40 @@ def _value_tables(tree: Tree, layout: Layout) -> Iterator[str]:
 # --- functions
 
 
-def _functions(subject: Subject, layout: Layout) -> Iterator[str]:
+def _functions(subject: Subject, layout: Layout, nested: bool) -> Iterator[str]:
     yield from _answers(subject, layout)
     yield from _reading(subject)
-    yield from _walk(subject.tree, layout)
+    if nested:
+        yield _nested(subject, layout)
+    else:
+        yield from _walk(subject.tree, layout)
+
+
+def _nested(subject: Subject, layout: Layout) -> str:
+    """The way of a sample as nested conditions, on values that are called as their features."""
+    names = [_local_name(name) for name in feature_names([feature.name for feature in subject.schema.features], {"X"})]
+    asked = sorted(set(layout.tree.feature[layout.tree.feature >= 0].tolist()))
+    lines = [
+        "def _row(x):",
+        '    """Return the row of VALUES where a sample ends."""',
+        *(f"    {names[j]} = x[{j}]" for j in asked),
+    ]
+    starts = {"if": "if {}:", "else if": "elif {}:", "else": "else:", "return": "return {}"}
+    for line in nested_lines(subject, layout, names, " and ", _among):
+        if line.word != "end":
+            start = starts[line.word].format(line.row if line.word == "return" else line.condition)
+            lines.append("    " * (line.level + 1) + start + (f"  # {line.note}" if line.note else ""))
+    return "\n".join(lines)
+
+
+def _among(x: str, codes: Sequence[int]) -> str:
+    return f"{x} == {codes[0]}" if len(codes) == 1 else f"{x} in {tuple(codes)!r}"
+
+
+def _local_name(name: str) -> str:
+    """A name for the value of a feature inside a function."""
+    name = name.lower()
+    return name if name.isidentifier() and not keyword.iskeyword(name) else f"{name}_" if name[0].isalpha() else f"_{name}"
 
 
 def _answers(subject: Subject, layout: Layout) -> Iterator[str]:
@@ -228,7 +268,7 @@ def _answers(subject: Subject, layout: Layout) -> Iterator[str]:
             body = ["x = _sample(row)", "end = _follow(x, 0)", f"answer = ANSWERS[~end] if end < 0 else {best}"]
             body.append(f"return {label.format('answer')}")
         else:
-            body = [f"return {label.format('ANSWERS[~_follow(_sample(row), 0)]')}"]
+            body = [f"return {label.format('ANSWERS[_row(_sample(row))]')}"]
         yield f'def predict(row):\n    """Return {what}."""\n' + "".join(f"    {line}\n" for line in body)
         yield _proba(tree)
     yield _given_source(layout, divides)
@@ -251,11 +291,11 @@ def _proba(tree: Tree) -> str:
 
 
 def _given_source(layout: Layout, divides: bool) -> str:
-    row = "list(VALUES[~end])"
-    if layout.whole is not None:
-        row = "[value / WHOLE[~end] for value in VALUES[~end]]"
-    source = 'def _given(x):\n    """Return what a sample is given: a number per column of VALUES."""\n    end = _follow(x, 0)\n'
-    return source + (f"    return {row} if end < 0 else _divided(x, end)\n" if divides else f"    return {row}\n")
+    source = 'def _given(x):\n    """Return what a sample is given: a number per column of VALUES."""\n'
+    if not divides:
+        return f"{source}    return list(VALUES[_row(x)])\n"
+    row = "list(VALUES[~end])" if layout.whole is None else "[value / WHOLE[~end] for value in VALUES[~end]]"
+    return f"{source}    end = _follow(x, 0)\n    return {row} if end < 0 else _divided(x, end)\n"
 
 
 def _divided_source(tree: Tree, layout: Layout) -> str:
@@ -332,8 +372,8 @@ def _reading(subject: Subject) -> Iterator[str]:
     read = "_number(name, value)"
     if some_codes:
         loop = "for name, codes, value in zip(FEATURES, CODES, row)"
-        read = "_number(name, value) if codes is None else _code(name, codes, value)"
-        read = read if some_numbers else "_code(name, codes, value)"
+        read = "codes.get(value) or _without_code(name, value)"
+        read = f"_number(name, value) if codes is None else {read}" if some_numbers else read
     yield f'''
 def _sample(row):
     """Return the values of a row as numbers: codes of categories, and NaN for what is missing."""
@@ -341,16 +381,17 @@ def _sample(row):
         row = [row[name] for name in FEATURES]
     if len(row) != len(FEATURES):
         raise ValueError(f"a row must have {{len(FEATURES)}} values, one per feature; got {{len(row)}}")
-    return [
-        {read}
-        {loop}
-    ]
+    return [{read} {loop}]
 '''
     if some_numbers:
         yield _number_source(subject)
     if some_codes:
         yield _code_source(subject)
-    yield '''
+    if some_numbers or subject.refuses_missing or subject.refuses_unseen:
+        yield IS_MISSING
+
+
+IS_MISSING = '''
 def _is_missing(value):
     """Whether there is no value; pandas' missing ones go by name, as pandas need not be there."""
     return type(value).__name__ in ("NoneType", "NAType", "NaTType") or value != value
@@ -362,8 +403,8 @@ def _number_source(subject: Subject) -> str:
     return f'''
 def _number(name, value):
     """Return the value of a continuous feature."""
-    if type(value) is float and value - value == 0:  # finite
-        return value
+    if type(value) is int or (type(value) is float and value - value == 0):  # finite
+        return float(value)
     if _is_missing(value):
         {missing}
     if isinstance(value, (str, bytes)) or math.isinf(value):
@@ -373,22 +414,16 @@ def _number(name, value):
 
 
 def _code_source(subject: Subject) -> str:
-    source = '''
-def _code(name, codes, value):
-    """Return the code of a category."""
-    code = codes.get(value, 0)
-    if code:
-        return code
-'''
-    refuse_missing = '        raise ValueError(f"{name} is missing, which the tree refuses")\n'
-    refuse_unseen = '        raise ValueError(f"{name} is {value!r}, a category that the fit did not see")\n'
-    if subject.refuses_missing:
-        source += f"    if _is_missing(value):\n{refuse_missing}"
+    unseen = 'raise ValueError(f"{name} is {value!r}, a category that the fit did not see")'
+    missing = 'raise ValueError(f"{name} is missing, which the tree refuses")' if subject.refuses_missing else "return math.nan"
     if subject.refuses_unseen:
-        if subject.refuses_missing:
-            return source + refuse_unseen[4:]
-        source += f"    if not _is_missing(value):\n{refuse_unseen}"
-    return source + "    return math.nan\n"
+        lines = ["if _is_missing(value):", f"    {missing}", unseen]
+    elif subject.refuses_missing:
+        lines = ["if _is_missing(value):", f"    {missing}", "return math.nan"]
+    else:
+        lines = ["return math.nan"]
+    what = '"""What stands for a category that is missing, or that the fit did not see."""'
+    return "def _without_code(name, value):\n" + "".join(f"    {line}\n" for line in [what, *lines])
 
 
 def _walk(tree: Tree, layout: Layout) -> Iterator[str]:
@@ -401,14 +436,19 @@ def _walk(tree: Tree, layout: Layout) -> Iterator[str]:
     ]
     several = len(layout.kinds) > 1
     surrogates = tree.surrogates is not None and len(tree.surrogates) > 0
-    divides = "; or the node that divides it" if layout.shares or layout.soft else ""
-    lines = [
-        "def _follow(x, node):",
-        f'    """Return where a sample comes from a node: ~row of VALUES{divides}."""',
+    divides = bool(layout.shares or layout.soft)
+    if divides:
+        lines = [
+            "def _follow(x, node):",
+            '    """Return where a sample comes from a node: ~row of VALUES; or the node that divides it."""',
+        ]
+    else:
+        lines = ["def _row(x):", '    """Return the row of VALUES where a sample ends."""', "    node = 0"]
+    lines += [
         "    while True:",
         f"        {_names(layout)} = NODES[node]",
         "        if child < 0:",
-        "            return child",
+        f"            return {'' if divides else '~'}child",
         "        value = x[feature]",
     ]
     if layout.soft:
@@ -426,7 +466,7 @@ def _walk(tree: Tree, layout: Layout) -> Iterator[str]:
     if layout.shares:
         lines += ["            if missing is None:", "                return node"]
     if any(place is not None and place < 0 for place in layout.missing):
-        lines += ["            if missing < 0:", "                return missing"]
+        lines += ["            if missing < 0:", f"                return {'' if divides else '~'}missing"]
     lines.append("            node = missing")
     yield "\n".join(lines)
     if layout.soft:
