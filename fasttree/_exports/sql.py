@@ -1,8 +1,8 @@
 """A tree as SQL that SQLite, DuckDB and PostgreSQL read alike: nested `CASE`s, as large as the tree has nodes.
 
-Parsers limit how deep expressions nest (SQLite's, until 2024, to a stack of 100 symbols), so a deep tree is cut into steps of a
-few levels: each finds the node where a row leaves it, the next goes on from there.  The steps stand in common table expressions
-of a scalar subquery, materialized, as SQLite would else put each into the next as often as that names it.
+Parsers limit how deep expressions nest (SQLite's, in most versions about, to a stack of 100 symbols), so a deep tree is cut into
+steps of a few levels: each finds the node where a row leaves it, the next goes on from there.  The steps stand in common table
+expressions of a scalar subquery, materialized, as SQLite would else put each into the next as often as that names it.
 
 Numbers are asked so that NaN, which databases take for the largest number, is missing as NULL is: what is greater than a
 threshold must also be up to the largest finite number.
