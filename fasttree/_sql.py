@@ -62,6 +62,8 @@ def number(value: float) -> str:
 
 def _is_near_half_way(text: str, value: float) -> bool:
     """Whether a number lies so near the middle of two doubles that a reader that rounds twice, as SQLite does, may go wrong."""
+    if (value * 1024).is_integer():  # then the text is the double itself; for speed
+        return False
     return abs(Fraction(text) - Fraction(value)) > Fraction(NEAR_HALF) * Fraction(abs(value - math.nextafter(value, 0)))
 
 

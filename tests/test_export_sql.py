@@ -47,7 +47,7 @@ def in_duckdb(model, X, query):
         if feature.categories is None:
             values = [np.nan if value is None and i % 2 else value for i, value in enumerate(values)]
         columns[feature.name] = arrow.array(values, arrow.float64() if feature.categories is None else None)
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("given", arrow.table(columns))
         connection.execute(f"CREATE TABLE {identifier(TABLE)} AS SELECT * FROM given")
         cursor = connection.execute(query)
@@ -85,8 +85,15 @@ def test_every_model_is_followed_as_it_predicts(engine):
         X = inputs(model, N_ROWS[engine], seed=seed)
         labels, shares = of_first_target(model, X)
         assert_told(ENGINES[engine](model, X, model.export_sql(table=TABLE)), labels, shares, np.asarray(model.apply(X)))
-        found = ENGINES[engine](model, X[:500], expression_of(model.export_sql(name="told")))
-        assert found["told"].tolist() == labels[:500]
+
+
+@in_engines
+def test_an_answer_is_an_expression(engine):
+    for name in ("two classes", "surrogates", "refuses unseen", "regression", "two targets", "integer labels"):
+        model = models()[name]
+        X = inputs(model, 500)
+        found = ENGINES[engine](model, X, expression_of(model.export_sql(name="told")))
+        assert found["told"].tolist() == of_first_target(model, X)[0]
 
 
 @in_engines
@@ -102,7 +109,7 @@ def test_trees_that_divide_samples_are_followed_by_the_substitute(engine, missin
 
 
 @in_engines
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(tree=random_trees(), missing=st.sampled_from(["majority", "error"]))
 def test_random_trees_are_followed_as_they_walk(engine, tree, missing):
     model = model_of(tree)
@@ -200,7 +207,7 @@ def test_an_expression_of_few_levels_is_one_that_a_generated_column_takes():
 
 
 @in_engines
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     names=st.lists(st.text(min_size=1, max_size=6), min_size=2, max_size=2, unique_by=str.casefold),
     texts=st.lists(st.text(max_size=6), min_size=4, max_size=4, unique=True),
@@ -267,7 +274,7 @@ def test_numbers_are_read_as_the_same_doubles():
     # with few digits too: these lie so near the middle of two doubles that rounding twice gives the other
     draw = random.Random(0)
     values = [0.770524299282281, 5e-324, 1.7976931348623157e308, 0.1, 1e22, 2.0**-20, -0.0]
-    values += [float(f"{draw.random() * 10 ** draw.randint(-9, 9):.{draw.randint(1, 17)}g}") for _ in range(20_000)]
+    values += [float(f"{draw.random() * 10 ** draw.randint(-9, 9):.{draw.randint(1, 17)}g}") for _ in range(10_000)]
     connection = sqlite3.connect(":memory:")
     for start in range(0, len(values), 1_000):
         part = values[start : start + 1_000]
