@@ -44,7 +44,18 @@ from ._parameters import (
 )
 from ._prune import Samples
 from ._recipe import Limits, Recipe
-from ._table import Feature, Schema, Table, encode_classes, encode_table, encode_values, learn_table, target_columns
+from ._table import (
+    Feature,
+    Schema,
+    Table,
+    encode_classes,
+    encode_table,
+    encode_values,
+    learn_table,
+    missing_cell,
+    missing_cell_of,
+    target_columns,
+)
 from ._tree import STOP, Tree
 from ._views import Views
 from ._weights import (
@@ -109,16 +120,6 @@ def _needs_samples(method: str | None, settings: Mapping[str, Any]) -> bool:
         or (method == "cost_complexity" and settings["ccp_alpha"] == "validation")
         or (method == "critical_value" and settings["critical_value"] is None)
     )
-
-
-def _missing_cell(table: Table) -> tuple[Feature, int] | None:
-    """First feature with a cell of code 0 or NaN, and the first such row; None if there is none."""
-    for j, feature in enumerate(table.schema.features):
-        column = table.column(j)
-        missing = np.isnan(column) if feature.categories is None else column == 0
-        if missing.any():
-            return feature, int(missing.argmax())
-    return None
 
 
 class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -385,7 +386,7 @@ class BaseTree(Views, Exports, FittedModel, Reading, TreeLimits):
             for feature in table.schema.features:
                 if feature.categories is not None and len(feature.categories) > MOST_GROUPED:
                     raise self._refuses_many_categories(feature, len(feature.categories))
-        if recipe.missing == "error" and (cell := _missing_cell(table)):
+        if recipe.missing == "error" and (cell := missing_cell(table)):
             raise self._refuses_missing(*cell)
         return table
 
@@ -644,11 +645,7 @@ class BaseTree(Views, Exports, FittedModel, Reading, TreeLimits):
             check_is_fitted(self)
         table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
         if self.recipe_.missing == "error":
-            cell = _missing_cell(table)
-            if cell is not None and cell[0].categories is not None:
-                # Code 0 may be an unseen category here; in codes of its own, X has none.
-                categorical = [feature.categories is not None for feature in table.schema.features]
-                cell = _missing_cell(learn_table(X, categorical_features=categorical))
+            cell = missing_cell_of(X, table)
             if cell is not None:
                 raise self._refuses_missing(*cell)
         return table

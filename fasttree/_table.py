@@ -9,15 +9,13 @@ never copied.  This file knows nothing of trees and recipes.
 from __future__ import annotations
 
 import datetime
-import decimal
-import enum
 import itertools
 import numbers
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -27,50 +25,20 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from . import _checks, _core
+from ._schema import Category as Category
+from ._schema import Feature as Feature
+from ._schema import Group, group
+from ._schema import Kind as Kind
+from ._schema import Schema as Schema
+from ._schema import is_missing as is_missing
 
 Array: TypeAlias = npt.NDArray[Any]
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-Category: TypeAlias = str | int | float | bool
 
 MAX_SAMPLES = 2**31 - 1  # the tree counts samples in 32 bits where it can
 SMALL_TABLE = 2**22  # bytes: of a smaller table every column is read once
 MANY_CATEGORIES = 2**12  # a longer dictionary is looked up once, not for every block of rows
 EXACT_FLOAT32 = 2**24  # integers up to here are exact in float32
-
-
-class Kind(enum.IntEnum):
-    """What the values of a feature mean."""
-
-    CONTINUOUS = 0
-    ORDINAL = 1
-    NOMINAL = 2
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A column as learned in fit: its name, its kind, and its categories in code order (None if continuous)."""
-
-    name: str
-    kind: Kind
-    categories: tuple[Category, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Schema:
-    """The columns of a table; `has_names` if its column names were all strings."""
-
-    features: tuple[Feature, ...]
-    has_names: bool = False
-
-    @cached_property
-    def is_continuous(self) -> bool:
-        """Whether every feature is continuous."""
-        return all(feature.kind is Kind.CONTINUOUS for feature in self.features)
-
-    @cached_property
-    def is_bare(self) -> bool:
-        """Whether the columns are those of a matrix of floats: continuous, without names."""
-        return self.is_continuous and not self.has_names
 
 
 # Cells: what a column is read as
@@ -144,39 +112,6 @@ def _distinct(values: Array) -> tuple[Array, Array]:
 # Reading cells
 
 
-class _Group(enum.Enum):
-    """What a Python object in a cell is."""
-
-    MISSING = enum.auto()
-    TEXT = enum.auto()
-    BOOLEAN = enum.auto()
-    INTEGER = enum.auto()
-    REAL = enum.auto()
-    OTHER = enum.auto()
-
-
-# pandas' missing values go by name, because pandas need not be installed.
-_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
-
-
-def _group(cell_type: type) -> _Group:
-    if cell_type.__name__ in _MISSING_TYPES:
-        return _Group.MISSING
-    if issubclass(cell_type, str):
-        return _Group.TEXT
-    if issubclass(cell_type, (bool, np.bool_)):
-        return _Group.BOOLEAN
-    if issubclass(cell_type, numbers.Integral):
-        return _Group.INTEGER
-    if issubclass(cell_type, (numbers.Real, decimal.Decimal)):
-        return _Group.REAL
-    return _Group.OTHER
-
-
-def is_missing(cell: Any) -> bool:
-    return type(cell).__name__ in _MISSING_TYPES or bool(cell != cell)
-
-
 def _array_cells(values: Array, name: str, first_row: int) -> Cells:
     """Read a 1-D NumPy array."""
     kind = values.dtype.kind
@@ -193,22 +128,22 @@ def _array_cells(values: Array, name: str, first_row: int) -> Cells:
 
 def _object_cells(cells: list[Any], name: str, first_row: int) -> Cells:
     """Read Python objects: strings, booleans or numbers, as the cells that are not missing decide."""
-    groups = {cell_type: _group(cell_type) for cell_type in set(map(type, cells))}
+    groups = {cell_type: group(cell_type) for cell_type in set(map(type, cells))}
     found = set(groups.values())
-    if _Group.OTHER in found:
-        row = next(row for row, cell in enumerate(cells) if groups[type(cell)] is _Group.OTHER)
+    if Group.OTHER in found:
+        row = next(row for row, cell in enumerate(cells) if groups[type(cell)] is Group.OTHER)
         raise _unreadable(cells[row], name, first_row + row)
-    if _Group.TEXT in found:
+    if Group.TEXT in found:
         return _text_cells(cells, name)
     missing = None
-    if _Group.MISSING in found or (_Group.REAL in found and len(found) > 1):
+    if Group.MISSING in found or (Group.REAL in found and len(found) > 1):
         # NaN among integers or booleans is a missing value and does not make them floats.
         missing = np.fromiter(map(is_missing, cells), dtype=bool, count=len(cells))
         cells = [cell for cell, absent in zip(cells, missing, strict=True) if not absent]
         found = {groups[cell_type] for cell_type in set(map(type, cells))}
-    if found == {_Group.BOOLEAN}:
+    if found == {Group.BOOLEAN}:
         present = np.array(cells, dtype=bool)
-    elif found and _Group.REAL not in found:
+    elif found and Group.REAL not in found:
         present = _integers(cells)
     else:
         present = np.array(cells, dtype=np.float64)
@@ -237,7 +172,7 @@ def _text_cells(cells: list[Any], name: str) -> Labels:
     present = np.array([not is_missing(cell) for cell in index], dtype=bool)
     labels = [cell for cell, is_present in zip(index, present, strict=True) if is_present]
     types = {type(label) for label in labels}
-    if any(_group(label_type) is not _Group.TEXT for label_type in types):
+    if any(group(label_type) is not Group.TEXT for label_type in types):
         raise _checks.mixed_cells(name, {label_type.__qualname__ for label_type in types})
     new_positions = np.where(present, np.cumsum(present) - 1, -1)
     return Labels([str(label) for label in labels], new_positions[positions])
@@ -337,12 +272,12 @@ def _arrow_dictionary(column: Any) -> Labels:
 
 def _check_labels(labels: list[Any], name: str) -> None:
     """Categories that a data frame brings must be strings, or numbers, not both."""
-    groups = {_group(type(label)) for label in labels}
-    if groups & {_Group.OTHER, _Group.MISSING}:
+    groups = {group(type(label)) for label in labels}
+    if groups & {Group.OTHER, Group.MISSING}:
         raise _checks.unsupported_category(
-            name, next(label for label in labels if _group(type(label)) in (_Group.OTHER, _Group.MISSING))
+            name, next(label for label in labels if group(type(label)) in (Group.OTHER, Group.MISSING))
         )
-    if _Group.TEXT in groups and len(groups) > 1:
+    if Group.TEXT in groups and len(groups) > 1:
         raise _checks.mixed_cells(name, {type(label).__qualname__ for label in labels})
 
 
@@ -820,8 +755,8 @@ def _order(name: str, order: Any) -> tuple[Category, ...]:
     if isinstance(order, (str, Mapping)) or not isinstance(order, Iterable):
         raise _checks.wrong_order(name, order)
     values = tuple(value.item() if isinstance(value, np.generic) else value for value in order)
-    groups = {_group(type(value)) for value in values}
-    legal = groups == {_Group.TEXT} or (groups and groups <= {_Group.BOOLEAN, _Group.INTEGER, _Group.REAL})
+    groups = {group(type(value)) for value in values}
+    legal = groups == {Group.TEXT} or (groups and groups <= {Group.BOOLEAN, Group.INTEGER, Group.REAL})
     if not legal or len(set(values)) < len(values) or any(value != value for value in values):
         raise _checks.wrong_order(name, order)
     return values
@@ -876,6 +811,26 @@ def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimato
     if matrix is not None and schema.is_continuous:
         return _plain_table(matrix, schema)
     return Table(source, schema, unseen=unseen)
+
+
+def missing_cell(table: Table) -> tuple[Feature, int] | None:
+    """First feature with a cell of code 0 or NaN, and the first such row; None if there is none."""
+    for j, feature in enumerate(table.schema.features):
+        column = table.column(j)
+        missing = np.isnan(column) if feature.categories is None else column == 0
+        if missing.any():
+            return feature, int(missing.argmax())
+    return None
+
+
+def missing_cell_of(X: Any, table: Table) -> tuple[Feature, int] | None:
+    """The same for `X`, of which `table` was encoded by a schema: what the schema does not know is not missing."""
+    cell = missing_cell(table)
+    if cell is not None and cell[0].categories is not None:
+        # in codes of its own, X has no unseen category
+        categorical = [feature.categories is not None for feature in table.schema.features]
+        cell = missing_cell(learn_table(X, categorical_features=categorical))
+    return cell
 
 
 # The target

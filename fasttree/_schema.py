@@ -1,0 +1,84 @@
+"""What a column means, and what a Python object in one of its cells is.  Knows no tables, and loads no library but NumPy."""
+
+from __future__ import annotations
+
+import decimal
+import enum
+import numbers
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["Category", "Feature", "Group", "Kind", "Schema", "group", "is_missing"]
+
+Category: TypeAlias = str | int | float | bool
+
+
+class Kind(enum.IntEnum):
+    """What the values of a feature mean."""
+
+    CONTINUOUS = 0
+    ORDINAL = 1
+    NOMINAL = 2
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column as learned in fit: its name, its kind, and its categories in code order (None if continuous)."""
+
+    name: str
+    kind: Kind
+    categories: tuple[Category, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table; `has_names` if its column names were all strings."""
+
+    features: tuple[Feature, ...]
+    has_names: bool = False
+
+    @cached_property
+    def is_continuous(self) -> bool:
+        """Whether every feature is continuous."""
+        return all(feature.kind is Kind.CONTINUOUS for feature in self.features)
+
+    @cached_property
+    def is_bare(self) -> bool:
+        """Whether the columns are those of a matrix of floats: continuous, without names."""
+        return self.is_continuous and not self.has_names
+
+
+class Group(enum.Enum):
+    """What a Python object in a cell is."""
+
+    MISSING = enum.auto()
+    TEXT = enum.auto()
+    BOOLEAN = enum.auto()
+    INTEGER = enum.auto()
+    REAL = enum.auto()
+    OTHER = enum.auto()
+
+
+# pandas' missing values go by name, because pandas need not be installed.
+MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+
+
+def group(cell_type: type) -> Group:
+    if cell_type.__name__ in MISSING_TYPES:
+        return Group.MISSING
+    if issubclass(cell_type, str):
+        return Group.TEXT
+    if issubclass(cell_type, (bool, np.bool_)):
+        return Group.BOOLEAN
+    if issubclass(cell_type, numbers.Integral):
+        return Group.INTEGER
+    if issubclass(cell_type, (numbers.Real, decimal.Decimal)):
+        return Group.REAL
+    return Group.OTHER
+
+
+def is_missing(cell: Any) -> bool:
+    return type(cell).__name__ in MISSING_TYPES or bool(cell != cell)
