@@ -149,7 +149,7 @@ cdef inline int32_t branch_of_value(const Compact* t, uint32_t kind, const Told*
     if kind == BY_CATEGORY:
         return <int32_t> x - 1
     branch = t.table[told.place.start + <uint32_t> x - 1]
-    return branch if branch < MOST_IN_TABLE else NO_BRANCH
+    return <int32_t> branch if branch < MOST_IN_TABLE else NO_BRANCH
 
 
 cdef inline const Told* told_of(const Compact* t, const Node* node) noexcept nogil:
@@ -411,9 +411,12 @@ cdef inline void walk_rows_of(
         for j in range(n):
             i = active[j]
             following = next_node(t, cell_at(first, i * X.row_stride), column_stride, thresholds, known, at[i])
-            active[n_active] = <uint8_t> i
-            n_active += following != at[i] and following != NOWHERE
             at[i] = following
+            active[n_active] = <uint8_t> i
+            if thresholds:
+                n_active += t.node[following].test != 0        # no leaf; loaded now, it is there when its turn comes
+            elif following != NOWHERE:
+                n_active += t.node[following].test != 0
 
 
 cdef inline State walk_block(
@@ -441,7 +444,7 @@ cdef inline State walk_block(
 cdef inline State predict_block(
     const Compact* t, const Rows* X, Py_ssize_t start, int32_t n, State refused, Visit* visit, double* values, int32_t* answers,
 ) noexcept nogil:
-    """Predict some rows into `values` (n, n_values) or, if that is NULL, `answers` (n, n_outputs); their state if it is refused."""
+    """Predict some rows into `values` (n, n_values) or, if NULL, `answers` (n, n_outputs); their state if that is refused."""
     cdef uint32_t[BLOCK] at
     cdef Sample sample
     cdef State state

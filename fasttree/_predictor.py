@@ -1,11 +1,12 @@
 """A tree made for answering: compact, immutable, and in a file that is mapped into memory instead of read.
 
-A `Predictor` is one piece of memory, its image: what stands in the file, what is pickled and what the compiled walks read are the
-same bytes.  Whoever brings an image, all of it is verified before the first answer, in one pass and without trusting a length that
-it claims.  This file loads no library but NumPy until a table arrives: a server that answers rows starts in a tenth of a second.
+A `Predictor` is one piece of memory, its image: what stands in the file, what is pickled and what the compiled walks read are
+the same bytes.  Whoever brings an image, all of it is verified before the first answer, in one pass and without trusting a length
+that it claims.  This file loads no library but NumPy until a table arrives: a server that answers rows starts in a tenth of a
+second.
 
-The image.  Numbers are little-endian.  24 bytes: magic, version, CRC-32 of all that follows it, number of bytes; then where each of
-the parts lies (offset and length, 64 bits each).  The parts follow in their order, each at the next multiple of 64:
+The image.  Numbers are little-endian.  24 bytes: magic (8), version (4), CRC-32 of all that follows it (4), number of bytes (8);
+then where each part lies (offset and length, 8 bytes each).  The parts follow in their order, each at the next multiple of 64:
 
     about           JSON text: features and their categories, labels of the classes, what is refused
     nodes           16 bytes each, as all that follows in the layout of `_compact.pxd`
@@ -91,8 +92,9 @@ class _About:
 class Predictor(Server):
     """A fitted tree that only predicts: made by ``model.for_prediction()``, or read from a file by `open`.
 
-    It never changes, may be used by any number of threads at once, and is pickled as its bytes.  A node takes 16 bytes; predictions,
-    tables of categories, and what few trees need besides lie in tables beside them.  Predictions are those of the model, bit for bit.
+    It never changes, may be used by any number of threads at once, and is pickled as its bytes.  A node takes 16 bytes;
+    predictions, tables of categories, and what few trees need besides lie beside the nodes.  Its answers are those of the model,
+    bit for bit.
 
     Parameters
     ----------
@@ -269,10 +271,9 @@ class Predictor(Server):
             self._fill(block, out[rows], of_values)
         return out
 
-    def _fill(
-        self, X: npt.NDArray[Any], out: npt.NDArray[Any], of_values: bool, *, refuse_infinite: bool = False, refuse_missing: bool = False
-    ) -> bool:
-        return self.predict_rows(X, refuse_infinite, refuse_missing, out if of_values else None, None if of_values else out)
+    def _fill(self, X: npt.NDArray[Any], out: npt.NDArray[Any], of_values: bool, **refused: bool) -> bool:
+        values, answers = (out, None) if of_values else (None, out)
+        return self.predict_rows(X, values, answers, **refused)
 
     def _room(self, n_samples: int, of_values: bool) -> npt.NDArray[Any]:
         about = self._about
@@ -320,13 +321,17 @@ class Predictor(Server):
             return math.nan
         if found is Group.OTHER:
             raise _unreadable(cell, feature.name)
+        label: Category
+        if found is Group.TEXT:
+            label = str(cell)
+        else:
+            label = _as_float(cell, feature.name) if found is Group.REAL else _in_64_bits(cell, feature.name)
         if feature.categories is None:
-            if found is Group.TEXT:
-                raise _checks.not_numbers(feature.name, cell, 0)
-            if math.isinf(value := _as_float(cell)):
+            if isinstance(label, str):
+                raise _checks.not_numbers(feature.name, label, 0)
+            if math.isinf(label):
                 raise _checks.infinite_values(feature.name, 1, 0)
-            return value
-        label = str(cell) if found is Group.TEXT else _as_float(cell) if found is Group.REAL else _in_64_bits(cell)
+            return float(label)
         lookup = self._lookups[j]
         code = None if lookup is None else lookup.get(label)
         if code is not None:
@@ -392,17 +397,17 @@ def _lookup(feature: Feature) -> dict[Category, float] | None:
     return {category: float(code) for code, category in enumerate(feature.categories, start=1)}
 
 
-def _as_float(cell: Any) -> float:
+def _as_float(cell: Any, name: str) -> float:
     try:
-        return float(cell)
+        return float(cell) + 0.0  # no -0.0
     except OverflowError:
-        return math.inf
+        raise _checks.infinite_values(name, 1, 0) from None
 
 
-def _in_64_bits(cell: Any) -> int | float:
+def _in_64_bits(cell: Any, name: str) -> int | float:
     """An integer as a column of integers holds it: larger ones become floats."""
     value = int(cell) if not isinstance(cell, bool) else cell
-    return value if -(2**63) <= value < 2**64 else _as_float(value)
+    return value if -(2**63) <= value < 2**64 else _as_float(value, name)
 
 
 def _unreadable(cell: Any, name: str) -> Exception:
@@ -444,6 +449,10 @@ def predictor_of(subject: Subject) -> Predictor:
     tree = subject.tree
     if tree.n_features > MAX_FEATURES:
         raise ValueError(f"the model has {tree.n_features} features; a predictor can have {MAX_FEATURES}")
+    if subject.refuses_missing:  # where a number is tested nothing stops, as no value but a missing one could
+        continuous = np.array([feature.categories is None for feature in subject.schema.features])[tree.feature]
+        never = (tree.n_branches > 0) & continuous & (tree.missing == STOP)
+        tree = tree.replace(missing=np.where(never, 0, tree.missing).astype(np.int32))
     ends = np.flatnonzero(tree.missing == STOP)  # leaves too
     given = tree.given[ends] if tree.divides else tree.predictions(ends)
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -482,7 +491,7 @@ def _image_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Bytes:
 def _seal(image: Bytes) -> None:
     """Write the head of an image, whose checksum covers the length and what follows."""
     image[: HEAD.size] = np.frombuffer(HEAD.pack(MAGIC, VERSION, 0, image.size), np.uint8)
-    checksum = zlib.crc32(image[CHECKED_FROM:])
+    checksum = zlib.crc32(image[CHECKED_FROM:].data)
     image[: HEAD.size] = np.frombuffer(HEAD.pack(MAGIC, VERSION, checksum, image.size), np.uint8)
 
 
@@ -546,7 +555,7 @@ def _bad(what: str) -> NoReturn:
 
 def _parts_of(image: Bytes) -> dict[str, tuple[int, int]]:
     """Where each part starts, and how many bytes it has, as the image says."""
-    numbers_of = PLACES.unpack_from(image, HEAD.size)
+    numbers_of = PLACES.unpack_from(image.data, HEAD.size)
     return dict(zip(PARTS, zip(numbers_of[::2], numbers_of[1::2], strict=True), strict=True))
 
 
@@ -558,12 +567,12 @@ def _parts(image: Bytes) -> dict[str, tuple[int, int]]:
     """The same, verified: the parts fill the image, one after another."""
     if image.size < HEAD.size or image[: len(MAGIC)].tobytes() != MAGIC:
         _bad("it does not begin as one")
-    _, version, checksum, length = HEAD.unpack_from(image)
+    _, version, checksum, length = HEAD.unpack_from(image.data)
     if version != VERSION:
         _bad(f"it is of version {version}, and this library knows {VERSION}: make it anew by for_prediction()")
     if length != image.size or length < HEAD.size + PLACES.size:
         _bad(f"it has {image.size} bytes and should have {length}; it is truncated or was altered")
-    if zlib.crc32(image[CHECKED_FROM:]) != checksum:
+    if zlib.crc32(image[CHECKED_FROM:].data) != checksum:
         _bad("its checksum is another; it was altered")
     parts, stop = _parts_of(image), HEAD.size + PLACES.size
     for name, (start, size) in parts.items():

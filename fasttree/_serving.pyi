@@ -31,8 +31,8 @@ class Server:
     def predict_rows(
         self,
         X: npt.NDArray[Any],
-        refuse_infinite: bool,
-        refuse_missing: bool,
         values: npt.NDArray[np.float64] | None,
         answers: npt.NDArray[np.int32] | None,
+        refuse_infinite: bool = False,
+        refuse_missing: bool = False,
     ) -> bool: ...

@@ -1,8 +1,8 @@
 """Prediction for servers: one row at a time from Python's own values, or many rows at once.
 
 Knows a tree laid out as `_compact.pxd` says, the names and categories of its features and the labels of its classes.  A row is
-read cell by cell, and of it only what its way down the tree tests.  Nothing here changes once it is made and no scratch is shared,
-so threads may call what they like.  What a cell is, if it is nothing usual, is found out by `_predictor.py`.
+read cell by cell, and of it only what its way down the tree tests.  Nothing here changes once it is made and no scratch is
+shared, so threads may call what they like.  What a cell is, if it is nothing usual, is found out by `_predictor.py`.
 """
 
 from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -10,7 +10,7 @@ from cpython.exc cimport PyErr_Clear, PyErr_ExceptionMatches, PyErr_Occurred
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, PyObject
-from libc.math cimport NAN, isfinite, isinf, isnan
+from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
@@ -199,7 +199,7 @@ cdef class Server:
         with nogil:
             fault = fault_of(t, of_features, &where)
         if fault != SOUND:
-            raise ValueError(f"node {where}: {FAULTS[fault]}")
+            raise ValueError(f"not a sound predictor: node {where}: {FAULTS[fault]}")
 
     # one row
 
@@ -405,7 +405,8 @@ cdef class Server:
     cdef double code_of(self, object cell, object lookup, int32_t feature) except? -1:
         """The code of a category, NaN for one that is missing or unseen."""
         cdef PyObject* found
-        if is_text(cell) or is_integer(cell) or cell is True or cell is False or (is_float(cell) and not isnan(float_value(cell))):
+        cdef bint is_plain = is_text(cell) or is_integer(cell) or cell is True or cell is False
+        if is_plain or (is_float(cell) and not isnan(float_value(cell))):
             found = entry_of(lookup, cell)
             if found != NULL:
                 return float_value(<object> found)
@@ -427,7 +428,7 @@ cdef class Server:
 
     # many rows
 
-    def predict_rows(self, X, bint refuse_infinite, bint refuse_missing, values, answers):
+    def predict_rows(self, X, values, answers, bint refuse_infinite=False, bint refuse_missing=False):
         """Predict a matrix of float32 or float64: codes as floats, missing = NaN.
 
         Fills `values`, float64 (n, n_values), or if that is None `answers`, int32 (n, n_outputs); False if X is no such matrix
