@@ -112,7 +112,7 @@ class Predictor(Server):
     >>> rows = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", None]]
     >>> predictor = CARTClassifier().fit(rows, ["ripe", "unripe", "unripe", "unripe"]).for_prediction()
     >>> predictor
-    <Predictor: classification, 2 features, 3 nodes, 640 bytes>
+    <Predictor: classification, 2 features, 3 nodes, 832 bytes>
     >>> predictor.predict_one(["red", 2.8])
     'ripe'
     >>> predictor.predict_proba_one({"x0": "blue", "x1": 1})
