@@ -353,7 +353,7 @@ def _add_code(graph: _Graph, feature: Feature, name: str, checks: _Checks) -> st
         if "" not in texts:
             texts, codes = [*texts, ""], [*codes, n_categories]
         code = graph.add("LabelEncoder", [name], ml=True, keys_strings=texts, values_int64s=codes, default_int64=-1)
-        last = graph.constant(f"{name}.missing", np.array(n_categories)) if checks.missing else ""
+        last = graph.constant(f"{name}.missing", np.array(n_categories, np.int64)) if checks.missing else ""
         missing = graph.add("Equal", [code, last]) if checks.missing else ""
     else:
         numbers = _exact_numbers(feature, graph.dtype)
@@ -361,7 +361,7 @@ def _add_code(graph: _Graph, feature: Feature, name: str, checks: _Checks) -> st
             keys = {"keys_floats": numbers, "values_int64s": codes, "default_int64": -1}
         else:
             graph.ml_opset = ML_OPSET_OF_DOUBLE_KEYS
-            tensors = {"keys": np.array(numbers), "values": np.array(codes), "default": np.array([-1])}
+            tensors = {"keys": np.array(numbers), "values": np.array(codes, np.int64), "default": np.array([-1], np.int64)}
             keys = {f"{role}_tensor": graph.onnx.numpy_helper.from_array(tensor, role) for role, tensor in tensors.items()}
         code = graph.add("LabelEncoder", [name], ml=True, **keys)
         missing = graph.add("IsNaN", [name]) if checks.missing or checks.unseen else ""
@@ -393,7 +393,7 @@ def _add_ways(graph: _Graph, code: str, ways: list[bytes]) -> str:
     """Add a column per way of dividing the categories of a feature."""
     table = np.stack([np.frombuffer(column, np.uint32) for column in ways], axis=1)
     narrow = table.astype(np.min_scalar_type(int(table.max())))
-    flat = graph.add("Squeeze", [code, graph.constant(f"{code}.axis", np.array([1]))])
+    flat = graph.add("Squeeze", [code, graph.constant(f"{code}.axis", np.array([1], np.int64))])
     return graph.cast(graph.add("Gather", [graph.constant(f"{code}.ways", narrow), flat], axis=0), graph.element)
 
 
@@ -403,7 +403,7 @@ def _add_walk(graph: _Graph, walk: _Walk, matrix: str, place: NDArray[np.int64])
     n_tests = tests.size
     number = np.zeros(len(walk.column), np.int64)
     number[tests] = np.arange(n_tests)
-    ways = np.array([walk.if_true, walk.if_false], np.int64).T[tests].ravel() if n_tests else np.array([walk.root])
+    ways = np.array([walk.if_true, walk.if_false], np.int64).T[tests].ravel() if n_tests else np.array([walk.root], np.int64)
     is_end = ways < 0
     n_nodes = n_tests + int(is_end.sum())
     child = np.where(is_end, n_tests - 1 + np.cumsum(is_end), number[np.maximum(ways, 0)] if n_tests else 0)
@@ -441,14 +441,14 @@ def _add_walk(graph: _Graph, walk: _Walk, matrix: str, place: NDArray[np.int64])
         **numbers,
     )
     row = graph.cast(score, graph.onnx.TensorProto.INT64)
-    return graph.add("Squeeze", [row, graph.constant("fasttree.axis", np.array([1]))])
+    return graph.add("Squeeze", [row, graph.constant("fasttree.axis", np.array([1], np.int64))])
 
 
 def _add_refusal(graph: _Graph, masks: list[str], row: str, n_rows: int) -> str:
     """Add that a sample which must not be answered is looked up beyond the tables: by ONNX that is an error."""
     together = graph.cast(graph.add("Concat", masks, axis=1), graph.onnx.TensorProto.FLOAT)
     worst = graph.cast(graph.add("ReduceMax", [together], axes=[1], keepdims=0), graph.onnx.TensorProto.BOOL)
-    return graph.add("Where", [worst, graph.constant("fasttree.refused", np.array(n_rows)), row])
+    return graph.add("Where", [worst, graph.constant("fasttree.refused", np.array(n_rows, np.int64)), row])
 
 
 def _add_outputs(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str) -> None:
@@ -466,8 +466,7 @@ def _add_classes(
     graph: _Graph, suffix: str, shares: NDArray[np.float64], answer: NDArray[np.intp], classes: Any, row: str, node_name: str
 ) -> None:
     labels = np.array(np.asarray(classes).tolist())
-    if labels.dtype.kind == "U":
-        labels = labels.astype(object)
+    labels = labels.astype({"U": object, "i": np.int64}.get(labels.dtype.kind, labels.dtype))
     _add_output(graph, f"label{suffix}", labels[answer], row, node_name)
     _add_output(graph, f"probabilities{suffix}", shares.astype(graph.dtype), row, node_name)
 
