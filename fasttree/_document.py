@@ -36,7 +36,7 @@ FORMAT = "fasttree.tree"
 VERSION = "1.2"  # 1.1: nodes.estimated_errors, soft_thresholds; 1.2: threshold tests with a third branch, surrogates
 MAX_BYTES = 2**31  # of text, after decompression: bounds what a hostile file can make us allocate
 MAX_RATIO = 200  # of the text to a compressed file of it, where the text has more than
-FREE_BYTES = 2**20
+FREE_BYTES = 2**16
 MAX_NODES = 2**31 - 1  # node ids are int32
 MAX_SUM = 2**63 - 1  # of samples over all nodes
 MAX_DIGITS = 39  # of categories and classes that are integers: 128 bits
@@ -551,7 +551,7 @@ def load(source: str | os.PathLike[str] | BinaryIO, *, max_bytes: int | None = N
     ----------
     source : path or binary file
     max_bytes : int or None, default None
-        Most text to read, after decompression.  None: 2**31, and of a compressed file 200 times its size or 2**20, whichever is
+        Most text to read, after decompression.  None: 2**31, and of a compressed file 200 times its size or 2**16, whichever is
         more.
 
     Returns

@@ -748,7 +748,7 @@ def load(source: str | os.PathLike[str] | BinaryIO, *, max_bytes: int | None = N
     source : path or binary file
         JSON file, or compressed JSON file.
     max_bytes : int or None, default=None
-        Most text to read, after decompression.  None: 2 GiB, and of a compressed file 200 times its size, or 1 MiB if that is
+        Most text to read, after decompression.  None: 2 GiB, and of a compressed file 200 times its size, or 64 KiB if that is
         more.  Set it lower for files from strangers.
 
     Returns
