@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from exports import N_ROWS, cells, inputs, model_of, models
 from hypothesis import given, settings
-from trees import chain, play_tree, random_trees
+from trees import chain, flat, leaf, play_tree, random_trees, split
 
 from fasttree import CARTClassifier, CARTRegressor
+from fasttree._exports.layout import lay_out
 from fasttree._exports.python import export_python
 from fasttree._table import Feature, Kind, Schema
+from fasttree._tree import SHARES, THRESHOLD
 
 AWKWARD = (
     '"""',
@@ -155,6 +157,35 @@ def test_the_docstring_tells_the_tree_its_columns_and_what_is_missing():
     assert "  2  city    one of {Aachen, Bonn, Köln, Ulm}\n" in told
     assert "|-- size = small\n" in told
     assert "None and NaN are missing values.\n" in told
+
+
+def most_waiting(tree, rows):
+    """The most parts of a sample that wait at once, as the source of Python divides it."""
+    source = export_python(model_of(tree)._subject(), most_nested=0)
+    module = {"waiting_now": [1]}
+    loop = "    while waiting:\n"
+    exec(source.replace(loop, f"{loop}        waiting_now.append(len(waiting))\n"), module)
+    for row in rows:
+        module["predict"](row)
+    return max(module["waiting_now"])
+
+
+@given(tree=random_trees())
+@settings(max_examples=40)
+def test_the_stack_of_parts_is_large_enough(tree):
+    assert most_waiting(tree, cells(inputs(model_of(tree), 50))) <= lay_out(tree).waiting
+
+
+@pytest.mark.parametrize(("deep_first", "waiting"), [(False, 2), (True, 41)])
+def test_the_stack_of_parts_is_no_larger_than_need_be(deep_first, waiting):
+    nodes = leaf([1.0, 0.0])
+    for _ in range(40):
+        children = [nodes, leaf([1.0, 2.0])] if deep_first else [leaf([1.0, 2.0]), nodes]
+        value = [sum(child.fields["value"][k] for child in children) for k in range(2)]
+        nodes = split(children, feature=0, kind=THRESHOLD, threshold=1.0, value=value, missing=SHARES)
+    tree = flat(nodes, "classification")
+    assert lay_out(tree).waiting == waiting
+    assert most_waiting(tree, [[None] * tree.n_features]) == waiting
 
 
 def test_a_tree_of_very_many_levels_answers_without_recursion():

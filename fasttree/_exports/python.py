@@ -208,7 +208,7 @@ def _value_tables(tree: Tree, layout: Layout) -> Iterator[str]:
     if layout.answers is not None:
         answers = (repr(tuple(row) if len(row) > 1 else row[0]) for row in layout.answers.tolist())
         yield _block("ANSWERS", "places in CLASSES", answers)
-    if tree.loss is not None:
+    if tree.loss is not None and tree.divides:
         rows = (repr(tuple(row)) for row in tree.loss.tolist())
         yield _block("LOSS", "what it costs to answer a class (column) where another is true (row)", rows)
 
