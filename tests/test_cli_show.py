@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -67,15 +68,70 @@ def test_rules_are_those_of_to_rules(model, tmp_path):
     assert "predicts numbers" in mistake("show", tmp_path / "mpg.json", "--format", "rules", "--min-precision", 0.5)
 
 
-def test_sql_is_that_of_the_rules_and_says_by_which_option_it_can_be_had(model, tmp_path):
-    assert run("show", model, "--format", "sql") == fasttree.load(model).to_rules().to_sql() + "\n"
+@pytest.mark.parametrize(
+    ("name", "options", "parameters"),
+    [
+        ("m.c", ["--name", "income"], {"name": "income"}),
+        ("m.h", [], {}),
+        ("m.py", ["--name", "income"], {"name": "income"}),
+        ("m.pmml", ["--name", "income", "--missing-as", "error"], {"name": "income", "missing": "error"}),
+        ("m.xml", ["--soft-as", "hard"], {"soft": "hard"}),
+        ("m.sql", ["--name", "income", "--table", "people"], {"name": "income", "table": "people"}),
+        ("m.sql", ["--missing-as", "majority"], {"missing": "majority"}),
+        ("m.onnx", ["--dtype", "float64", "--missing-as", "majority"], {"dtype": "float64", "missing": "majority"}),
+    ],
+)
+def test_what_other_programs_read_is_what_the_exports_give(name, options, parameters, model, tmp_path):
+    form = {".h": "c", ".py": "python", ".xml": "pmml"}.get(Path(name).suffix, Path(name).suffix[1:])
+    written = getattr(fasttree.load(model), f"export_{form}")(**parameters)
+    expected = written if isinstance(written, bytes) else written.encode()
+    expected += b"\n" * (form == "sql")
+    run("show", model, *options, "-o", tmp_path / name)
+    assert (tmp_path / name).read_bytes() == expected
+    words = ["show", str(model), "--format", form, *options]
+    assert CliRunner(charset="ascii").invoke(_commands.fasttree, words).stdout_bytes == expected
+
+
+@pytest.mark.parametrize("kind", ["model", "rules"])
+def test_json_is_the_model_again(kind, request, tmp_path):
+    path = request.getfixturevalue(kind)
+    run("show", path, "-o", tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+    assert run("show", path, "--format", "json") == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", ["onnx", "pmml", "sql"])
+def test_what_a_format_cannot_express_is_refused_unless_an_option_says_what_to_do(form, tmp_path):
     run("train", GOLF, "--algorithm", "c45", "--soft-thresholds", "-o", tmp_path / "c45.json")
-    message = mistake("show", tmp_path / "c45.json", "-o", tmp_path / "tree.sql", "--sql-soft", "hard")
-    assert "choose --sql-missing majority, by which" in message
-    assert "or --sql-missing error, by" in message
-    run("show", tmp_path / "c45.json", "-o", tmp_path / "tree.sql", "--sql-missing", "majority", "--sql-soft", "hard")
-    expected = fasttree.load(tmp_path / "c45.json").to_rules().to_sql(missing="majority", soft="hard") + "\n"
-    assert (tmp_path / "tree.sql").read_text(encoding="utf-8") == expected
+    arguments = ["show", tmp_path / "c45.json", "-o", tmp_path / f"tree.{form}"]
+    assert "choose --soft-as hard, which takes each for a plain threshold" in mistake(*arguments)
+    message = mistake(*arguments, "--soft-as", "hard")
+    assert "choose --missing-as majority, by which" in message
+    assert "or --missing-as error, by" in message
+    assert not (tmp_path / f"tree.{form}").exists()
+    run(*arguments, "--soft-as", "hard", "--missing-as", "error")
+    expected = getattr(fasttree.load(tmp_path / "c45.json"), f"export_{form}")(missing="error", soft="hard")
+    content = (tmp_path / f"tree.{form}").read_bytes()
+    assert content.strip() == (expected if isinstance(expected, bytes) else expected.encode()).strip()
+
+
+def test_what_a_format_is_told_wrongly_is_said_with_the_option(model, tmp_path):
+    assert "--name 'my tree': must be a name of C" in mistake("show", model, "-o", tmp_path / "m.c", "--name", "my tree")
+    assert "--name '': must be" in mistake("show", model, "-o", tmp_path / "m.pmml", "--name", "")
+
+
+def test_a_format_of_one_target_refuses_several(tmp_path):
+    loan = pl.read_csv(LOAN)
+    CARTClassifier().fit(loan.select("age", "credit"), loan.select("has_job", "class")).save(tmp_path / "two.json")
+    for form in ("pmml", "sql"):
+        assert f"has 2 targets, and {form} is of one" in mistake("show", tmp_path / "two.json", "--format", form)
+    for form in ("c", "python", "json", "onnx"):
+        run("show", tmp_path / "two.json", "--format", form)
+
+
+def test_without_the_library_of_a_format_it_is_said_what_to_install(model, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert "pip install fasttree[onnx]" in mistake("show", model, "-o", tmp_path / "m.onnx")
 
 
 def test_dot_is_that_of_export_dot(model, tmp_path):
@@ -87,16 +143,17 @@ def test_dot_is_that_of_export_dot(model, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of Unix")
-def test_a_picture_is_not_for_a_terminal(model):
+@pytest.mark.parametrize("form", ["svg", "onnx"])
+def test_what_people_cannot_read_is_not_for_a_terminal(form, model):
     import pty
 
     ours, theirs = pty.openpty()
-    program = [sys.executable, "-P", "-m", "fasttree.cli", "show", model, "--format", "svg"]
+    program = [sys.executable, "-P", "-m", "fasttree.cli", "show", model, "--format", form]
     result = subprocess.run(program, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
     os.close(theirs)
     os.close(ours)
     assert result.returncode == 2
-    assert "--format svg is not for a terminal: name a file by --output, or redirect it" in result.stderr
+    assert f"--format {form} is not for a terminal: name a file by --output, or redirect it" in result.stderr
 
 
 def test_a_page_is_that_of_export_html(model, tmp_path):
@@ -125,6 +182,8 @@ def test_rows_of_a_table_become_charts(model, tmp_path):
         ([IRIS], "DATA is not for --format text"),
         (["--format", "svg", "--weights", "--align"], "--weights, --align is not for --format svg"),
         (["-o", "tree.svg", "--ascii"], "--ascii is not for --format svg, which takes "),
+        (["-o", "tree.c", "--missing-as", "error"], "--missing-as is not for --format c, which takes --name"),
+        (["-o", "tree.json", "--name", "a"], "--name is not for --format json, which takes no options"),
     ],
 )
 def test_options_that_do_not_apply_are_refused(options, words, model):
@@ -169,7 +228,9 @@ def test_saved_rules_are_listed_as_they_are(rules, tmp_path):
     run("show", rules, "-o", tmp_path / "rules.txt")
     assert (tmp_path / "rules.txt").read_text(encoding="utf-8") == listed
     assert "leave out --max-depth, --weights" in run("show", rules, "--max-depth", 1, "--weights", code=2)
-    assert "holds rules, not a tree" in mistake("show", rules, "--format", "svg")
+    assert "holds rules, not a tree: their formats are 'text', 'rules', 'json', not 'onnx'" in mistake(
+        "show", rules, "--format", "onnx"
+    )
 
 
 def test_what_is_no_format_and_what_is_no_model_is_refused(model):

@@ -35,9 +35,18 @@ ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
 
 def save(model: Estimator, target: str, path: str) -> None:
     """Save a model as its `save` does, and the target's name with it."""
+    _document.save(path, _named_document(model, target))
+
+
+def document_text(model: Estimator, target: str) -> str:
+    """Write a model as its `export_json` does, and the target's name with it."""
+    return _document.dumps(_named_document(model, target))
+
+
+def _named_document(model: Estimator, target: str) -> dict[str, Any]:
     document = model._to_document()
     document["targets"][0]["name"] = target
-    _document.save(path, document)
+    return document
 
 
 def load_model(path: str) -> tuple[Estimator, str]:

@@ -1,8 +1,10 @@
-"""The command show: a saved tree as text, rules, a picture or a page; saved rules as text."""
+"""The command show: a saved tree as text, rules, a picture, a page, or for other programs; saved rules as text or JSON."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,8 +16,8 @@ from .._output import whole_file
 from .._path_rules import SORT_KEYS, RuleList
 from ..estimators import TreeEstimator
 from ..rules import C45Rules
-from .console import draws, examples, print_json
-from .models import Estimator, check_output, describe, load_model, load_of_one_target, read_table, summarize
+from .console import draws, examples, listed, print_json
+from .models import Estimator, check_output, describe, document_text, load_model, load_of_one_target, read_table, summarize
 from .options import FILE, json_option, table_options, truth_option
 from .tables import File, find_target, open_file, without
 
@@ -27,7 +29,7 @@ class Format(NamedTuple):
 
     Parameters
     ----------
-    write : function of a model and its options
+    write : function of a model, the name of its target and its options
     options : tuple of str
         Which options it takes.
     suffixes : tuple of str
@@ -36,17 +38,17 @@ class Format(NamedTuple):
         Whether people read it in a terminal.
     """
 
-    write: Callable[[TreeEstimator, dict[str, Any]], str]
+    write: Callable[[TreeEstimator, str, dict[str, Any]], str | bytes]
     options: tuple[str, ...]
     suffixes: tuple[str, ...]
     is_text: bool = True
 
 
-def _rules(model: TreeEstimator, options: dict[str, Any]) -> str:
+def _rules(model: TreeEstimator, target: str, options: dict[str, Any]) -> str:
     return _selected(model, options).to_text(**options)
 
 
-def _markdown(model: TreeEstimator, options: dict[str, Any]) -> str:
+def _markdown(model: TreeEstimator, target: str, options: dict[str, Any]) -> str:
     return _selected(model, options).to_markdown(**options)
 
 
@@ -60,49 +62,77 @@ def _selected(model: TreeEstimator, options: dict[str, Any]) -> RuleList:
     return rules if by is None else rules.sort(by)
 
 
-def _sql(model: TreeEstimator, options: dict[str, Any]) -> str:
-    try:
-        return model.to_rules().to_sql(missing=options.get("sql_missing"), soft=options.get("sql_soft")) + "\n"
-    except ValueError as error:  # about parameters, which are options here
-        text = str(error)
-        for name, choices in (("missing", ("majority", "error")), ("soft", ("hard",))):
-            for choice in choices:
-                text = text.replace(f"{name}={choice!r}", f"--sql-{name} {choice}")
-        raise ValueError(text) from None
+def _export(form: str, of_one_target: bool = False) -> Callable[[TreeEstimator, str, dict[str, Any]], str | bytes]:
+    """Write a tree by the method of this name; `of_one_target` says that it asks which of several."""
+
+    def write(model: TreeEstimator, target: str, options: dict[str, Any]) -> str | bytes:
+        if of_one_target and model.n_outputs_ > 1:
+            raise ValueError(
+                f"the tree has {model.n_outputs_} targets, and {form} is of one: in Python, export_{form}(target=...) says which"
+            )
+        try:
+            written: str | bytes = getattr(model, f"export_{form}")(**options)
+        except ValueError as error:
+            raise ValueError(_about_options(str(error), form)) from None
+        except ImportError as error:
+            raise ValueError(str(error)) from None
+        return f"{written}\n" if form == "sql" else written  # an expression, to be put into others, has no line end
+
+    return write
+
+
+def _about_options(text: str, form: str) -> str:
+    """Turn what a message says about parameters into the options that they are here."""
+    names = {PARAMETERS.get(name, name): name for name in FORMATS[form].options}
+
+    def option(found: re.Match[str]) -> str:
+        name = names.get(found[1])
+        return found[0] if name is None else f"--{name.replace('_', '-')} {shlex.quote(found[2])}"
+
+    return re.sub(r"\b([a-z]+)='([^']*)'", option, text)
 
 
 def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options under the names that the exports have for them."""
-    shown = ("weights", "shares", "missing", "surrogates")
-    return {f"show_{name}" if name in shown else name: value for name, value in options.items()}
+    return {PARAMETERS.get(name, name): value for name, value in options.items()}
 
 
+PARAMETERS = {  # of the methods, for options of other names
+    "weights": "show_weights",
+    "shares": "show_shares",
+    "missing": "show_missing",
+    "surrogates": "show_surrogates",
+    "missing_as": "missing",
+    "soft_as": "soft",
+}
+SUBSTITUTES = ("missing_as", "soft_as")
 BOUNDS = ("min_support", "min_precision", "max_conditions")
 RULES_OPTIONS = ("max_categories", "decimals", "missing", "sort", *BOUNDS)
-RULES_FORMATS = ("text", "rules")  # in which C45Rules are listed
+RULES_FORMATS = ("text", "rules", "json")  # of C45Rules
 SHARE = click.FloatRange(0, 1)
 SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
 FORMATS = {
     "text": Format(
-        lambda model, options: model.export_text(**options),
+        _export("text"),
         (*SIZE, "weights", "shares", "missing", "surrogates", "align", "ascii"),
         (".txt",),
     ),
     "rules": Format(_rules, RULES_OPTIONS, ()),
     "markdown": Format(_markdown, RULES_OPTIONS, (".md",)),
-    "sql": Format(_sql, ("sql_missing", "sql_soft"), (".sql",)),
-    "dot": Format(lambda model, options: model.export_dot(**options), (*SIZE, "missing", "orientation"), (".dot", ".gv")),
-    "svg": Format(
-        lambda model, options: model.export_svg(**options), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False
-    ),
-    "html": Format(
-        lambda model, options: model.export_html(**options), (*SIZE, "title", "data"), (".html", ".htm"), is_text=False
-    ),
+    "dot": Format(_export("dot"), (*SIZE, "missing", "orientation"), (".dot", ".gv")),
+    "svg": Format(_export("svg"), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
+    "html": Format(_export("html"), (*SIZE, "title", "data"), (".html", ".htm"), is_text=False),
+    "json": Format(lambda model, target, options: document_text(model, target), (), (".json",)),
+    "onnx": Format(_export("onnx"), ("dtype", *SUBSTITUTES), (".onnx",), is_text=False),
+    "pmml": Format(_export("pmml", of_one_target=True), ("name", *SUBSTITUTES), (".pmml", ".xml")),
+    "c": Format(_export("c"), ("name",), (".c", ".h")),
+    "python": Format(_export("python"), ("name",), (".py",)),
+    "sql": Format(_export("sql", of_one_target=True), ("name", "table", *SUBSTITUTES), (".sql",)),
 }
 
 
 @click.command(
-    short_help="Show a saved tree: text, rules, SQL, pictures, a page.",
+    short_help="Show a saved tree: text, rules, pictures, a page; or write it for other programs.",
     epilog=examples(
         "fasttree train examples/adult.csv.gz --target income --output model.json",
         "fasttree train examples/adult.csv.gz --target income --max-depth 6 --output small.json",
@@ -110,7 +140,9 @@ FORMATS = {
         "fasttree show model.json --max-nodes 40 --shares --align",
         "fasttree show model.json --weights --missing | less",
         "fasttree show model.json --format rules --sort lift --min-support 0.01",
-        "fasttree show model.json --output model.sql",
+        "fasttree show model.json --output model.onnx",
+        "fasttree show model.json --output model.c --name income",
+        "fasttree show model.json --format sql --table people > model.sql",
         "fasttree show model.json --max-nodes 60 --format dot | dot -Tpdf -o model.pdf",
         "fasttree show model.json --max-nodes 60 --output model.svg",
         "fasttree show model.json examples/adult.test.csv.gz --format svg --max-depth 3 > charts.svg",
@@ -144,11 +176,19 @@ FORMATS = {
 @click.option("--min-precision", type=SHARE, metavar="SHARE", help="rules, markdown: least share of its rows that are right.")
 @click.option("--max-conditions", type=click.IntRange(0), metavar="N", help="rules, markdown: most conditions of a rule.")
 @click.option(
-    "--sql-missing",
-    type=click.Choice(["majority", "error"]),
-    help="sql, where a tree shares out missing values or asks surrogates: they follow the heaviest branch, or give NULL.",
+    "--name",
+    metavar="TEXT",
+    help="c, python, pmml, sql: what the source, the tree or the prediction is called; each has a default.",
 )
-@click.option("--sql-soft", type=click.Choice(["hard"]), help="sql: take soft thresholds for hard ones.")
+@click.option("--table", metavar="NAME", help="sql: a query of this table; default: an expression.")
+@click.option("--dtype", type=click.Choice(["float32", "float64"]), help="onnx: of the numbers; default: float32.")
+@click.option(
+    "--missing-as",
+    type=click.Choice(["majority", "error"]),
+    help="onnx, pmml, sql, where a tree does with missing values what they cannot: these follow the heaviest branch, or get no "
+    "answer.",
+)
+@click.option("--soft-as", type=click.Choice(["hard"]), help="onnx, pmml, sql: take soft thresholds for hard ones.")
 @truth_option
 @json_option(
     "algorithm, task, target, n_rows (grown on), nodes, leaves, depth (of rules: rules, conditions), classes (null for numbers), "
@@ -166,10 +206,12 @@ def show(
     separator: str,
     **options: Any,
 ) -> None:
-    """Show a saved tree, or list saved rules.
+    """Show a saved tree, list saved rules, or write them for other programs.
 
-    As text; as rules: a line for each leaf, a Markdown table, or an SQL expression that predicts; as a picture: dot for Graphviz,
-    svg for browsers; or as html, a page that folds, searches and prunes the tree.
+    As text; as rules: a line for each leaf, or a Markdown table; as a picture: dot for Graphviz, svg for browsers; or as html, a
+    page that folds, searches and prunes the tree.  For other programs: json, as trees are saved; onnx, pmml; source in c and python;
+    sql.  These predict as the tree does; what one of them cannot express is refused, unless --missing-as or --soft-as says what
+    to put in its place.
 
     DATA is a file as for `train`, with the target.  An svg has charts of its rows in the nodes; on a page some of them can be
     followed to their prediction, and all judge the pruned trees.
@@ -187,25 +229,27 @@ def show(
     _check_options(chosen, given, holds_rules=isinstance(loaded, C45Rules), path=model)
     if output is None and not FORMATS[chosen].is_text and sys.stdout.isatty():
         raise click.UsageError(f"--format {chosen} is not for a terminal: name a file by --output, or redirect it")
+    written: str | bytes
     if isinstance(loaded, C45Rules):
-        written = loaded.export_text()
+        written = document_text(loaded, saved) if chosen == "json" else loaded.export_text()
     else:
         if chosen == "text" and output is None:
             given.setdefault("ascii", not draws())
         if data is not None:
             del given["data"]
             given |= _samples(open_file(data, markers, separator), loaded, target, saved)
-        written = FORMATS[chosen].write(loaded, _renamed(given))
+        written = FORMATS[chosen].write(loaded, saved, _renamed(given))
+    content = written if isinstance(written, bytes) else written.encode()  # in UTF-8, whatever the terminal has
     if output is not None:
         with whole_file(output) as file:
-            file.write(written.encode())
+            file.write(content)
         click.echo(f"Saved as {output}")
     elif chosen == "text":
-        click.echo(f"{written}\n{summarize(loaded)}")
+        click.echo(f"{written!s}\n{summarize(loaded)}")
     elif not written:
         click.echo("Note: no rule meets all that is asked", err=True)
     else:
-        sys.stdout.buffer.write(written.encode())  # in UTF-8, whatever the terminal has
+        sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
 
 
@@ -226,13 +270,13 @@ def _check_options(form: str, given: Mapping[str, Any], *, holds_rules: bool, pa
     """Refuse a format that cannot be, and options that it does not take."""
     if holds_rules:
         if form not in RULES_FORMATS:
-            raise ValueError(
-                f"{path} holds rules, not a tree: they are listed by --format {' or '.join(RULES_FORMATS)}, not {form}"
-            )
+            raise ValueError(f"{path} holds rules, not a tree: their formats are {listed(RULES_FORMATS)}, not {form!r}")
         if given:
             raise click.UsageError(f"{path} holds rules, which are listed as they are: leave out {_written(given)}")
     elif other := [name for name in given if name not in FORMATS[form].options]:
-        raise click.UsageError(f"{_written(other)} is not for --format {form}, which takes {_written(FORMATS[form].options)}")
+        raise click.UsageError(
+            f"{_written(other)} is not for --format {form}, which takes {_written(FORMATS[form].options) or 'no options'}"
+        )
 
 
 def _samples(file: File, model: TreeEstimator, target: str | None, saved: str) -> dict[str, Any]:
