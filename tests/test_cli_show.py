@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from commands import EXAMPLES, GOLF, IRIS, LOAN, MPG, mistake, run
 
 import fasttree
-from fasttree import CARTClassifier, _commands
+from fasttree import CARTClassifier, Predictor, _commands
 
 
 @pytest.fixture
@@ -98,6 +98,13 @@ def test_json_is_the_model_again(kind, request, tmp_path):
     run("show", path, "-o", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
     assert run("show", path, "--format", "json") == path.read_text(encoding="utf-8")
+
+
+def test_a_predictor_is_that_of_the_model(model, tmp_path):
+    run("show", model, "-o", tmp_path / "m.predictor")
+    table = pl.read_csv(EXAMPLES / "adult.test.csv.gz").drop("income")
+    answers = Predictor.open(tmp_path / "m.predictor").predict(table)
+    assert answers.tolist() == fasttree.load(model).predict(table).tolist()
 
 
 @pytest.mark.parametrize("form", ["onnx", "pmml", "sql"])

@@ -76,7 +76,9 @@ def _export(form: str, of_one_target: bool = False) -> Callable[[TreeEstimator, 
             raise ValueError(_about_options(str(error), form)) from None
         except ImportError as error:
             raise ValueError(str(error)) from None
-        return f"{written}\n" if form == "sql" else written  # an expression, to be put into others, has no line end
+        if form == "sql" and isinstance(written, str):
+            written += "\n"  # that the method leaves out, as an expression is to be put into others
+        return written
 
     return write
 
@@ -128,6 +130,7 @@ FORMATS = {
     "c": Format(_export("c"), ("name",), (".c", ".h")),
     "python": Format(_export("python"), ("name",), (".py",)),
     "sql": Format(_export("sql", of_one_target=True), ("name", "table", *SUBSTITUTES), (".sql",)),
+    "predictor": Format(lambda model, target, options: model.for_prediction().to_bytes(), (), (".predictor",), is_text=False),
 }
 
 
@@ -156,7 +159,8 @@ FORMATS = {
     "--format",
     "form",
     type=click.Choice(list(FORMATS)),
-    help="What to make of it; by default what the name of --output ends in, or text.",
+    metavar="FORMAT",  # the choices would fill more than a line
+    help=f"What to make of it: {', '.join(FORMATS)}; by default what the name of --output ends in, or text.",
 )
 @click.option("--output", "-o", metavar="FILE", type=FILE, help="Write a file; default: standard output.")
 @click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to show; the rest is counted.")
@@ -209,9 +213,11 @@ def show(
     """Show a saved tree, list saved rules, or write them for other programs.
 
     As text; as rules: a line for each leaf, or a Markdown table; as a picture: dot for Graphviz, svg for browsers; or as html, a
-    page that folds, searches and prunes the tree.  For other programs: json, as trees are saved; onnx, pmml; source in c and python;
-    sql.  These predict as the tree does; what one of them cannot express is refused, unless --missing-as or --soft-as says what
-    to put in its place.
+    page that folds, searches and prunes the tree.
+
+    For other programs: json, as trees are saved; onnx, pmml; source in c and python; sql; predictor, a file that servers map into
+    memory.  These predict as the tree does.  What one of them cannot express is refused, unless --missing-as or --soft-as says
+    what to put in its place.
 
     DATA is a file as for `train`, with the target.  An svg has charts of its rows in the nodes; on a page some of them can be
     followed to their prediction, and all judge the pruned trees.
