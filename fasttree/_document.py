@@ -17,7 +17,6 @@ import math
 import os
 import re
 import zlib
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
@@ -26,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._output import whole_file
+from ._schema import Feature, Kind, Schema, too_alike, too_wide
 from ._surrogates import DTYPES, Surrogates
-from ._table import Feature, Kind, Schema
 from ._tree import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree, best_classes
 
 __all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
@@ -40,8 +39,6 @@ FREE_BYTES = 2**16
 MAX_NODES = 2**31 - 1  # node ids are int32
 MAX_SUM = 2**63 - 1  # of samples over all nodes
 MAX_DIGITS = 39  # of categories and classes that are integers: 128 bits
-MAX_ALIKE = 64  # categories of one hash: 34 doubles may have the same, and more make sets and dicts slow
-MAX_PADDING = 64  # of an array of text, in which all entries are as long as the longest: its characters to those given
 MAX_NESTING = 32  # of settings
 EXACT_INTEGER = 2**53  # larger ones are written as text: many readers of JSON know doubles alone
 GZIP = b"\x1f\x8b"
@@ -675,10 +672,8 @@ def read_classes(target: dict[str, Any]) -> npt.NDArray[Any]:
         dtype = target["dtype"]
         if dtype not in OTHER_DTYPES:
             raise DocumentError(f"targets[0].dtype: must be one of {', '.join(OTHER_DTYPES)}; got {short(dtype)}")
-    if dtype == "str":
-        lengths = [len(str(label)) for label in labels]
-        if len(labels) * max(lengths) > MAX_PADDING * (sum(lengths) + FREE_BYTES):
-            raise DocumentError(f"targets[0].classes: one of {max(lengths)} characters would make all {len(labels)} as long")
+    if dtype == "str" and too_wide(labels):
+        raise DocumentError(f"targets[0].classes: the longest label would make all {len(labels)} as long")
     try:
         with np.errstate(over="ignore"):
             classes = np.array(labels, dtype)
@@ -712,9 +707,8 @@ def _read_scalars(entry: dict[str, Any], key: str, where: str) -> list[Scalar]:
 
 def _differ(values: Sequence[Hashable], where: str) -> bool:
     """Whether no value occurs twice; many of one hash are refused, as sets and dicts would take quadratic time on them."""
-    most = max(Counter(map(hash, values)).values(), default=0)
-    if most > MAX_ALIKE and type(values[0]) is not str:
-        raise DocumentError(f"{where}: must not repeat values, nor have more than {MAX_ALIKE} of one hash")
+    if too_alike(values):
+        raise DocumentError(f"{where}: must differ from one another, and most of them in their hashes")
     return len(set(values)) == len(values)
 
 

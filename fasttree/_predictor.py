@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from . import _checks
 from ._output import whole_file
-from ._schema import Category, Feature, Group, Kind, Schema, group
+from ._schema import Category, Feature, Group, Kind, Schema, group, too_alike, too_wide
 from ._serving import Server, lay_out_tree
 
 if TYPE_CHECKING:
@@ -652,7 +652,7 @@ def _check_plain(values: list[Any], where: str) -> None:
         _bad(f"{where} must be all texts, or numbers and truth values")
     if any(isinstance(value, float) and not math.isfinite(value) for value in values):  # 1e999 reads as infinity
         _bad(f"{where} must be finite")
-    if len(set(values)) < len(values):
+    if too_alike(values) or len(set(values)) < len(values):
         _bad(f"{where} must differ from one another")
 
 
@@ -665,6 +665,8 @@ def _read_labels(given: Any) -> npt.NDArray[Any]:
         wanted = LABEL_TYPES.get(dtype) or (int if dtype in INTEGER_TYPES else float if dtype in FLOAT_TYPES else None)
     if not labels or wanted is None or not all(type(label) is wanted for label in labels):
         _bad("the classes of a target must be one at least, all of one known type")
+    if dtype == "str" and too_wide(labels):
+        _bad("the longest class would make an array of all of them too large")
     try:
         classes = np.array(labels, dtype=dtype)
     except OverflowError:

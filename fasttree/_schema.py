@@ -5,13 +5,15 @@ from __future__ import annotations
 import decimal
 import enum
 import numbers
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Category", "Feature", "Group", "Kind", "Schema", "group", "is_missing"]
+__all__ = ["Category", "Feature", "Group", "Kind", "Schema", "group", "is_missing", "too_alike", "too_wide"]
 
 Category: TypeAlias = str | int | float | bool
 
@@ -82,3 +84,21 @@ def group(cell_type: type) -> Group:
 
 def is_missing(cell: Any) -> bool:
     return type(cell).__name__ in MISSING_TYPES or bool(cell != cell)
+
+
+# Categories and labels of a file that is not trusted
+
+_MOST_ALIKE = 64  # 34 doubles may have the same hash
+_MOST_PADDING = 64
+_FREE_PADDING = 2**16
+
+
+def too_alike(values: Sequence[Hashable]) -> bool:
+    """Whether so many values are equal or have one hash, as forged integers may, that sets of them take quadratic time."""
+    return max(Counter(map(hash, values)).values(), default=0) > _MOST_ALIKE
+
+
+def too_wide(labels: Sequence[Category]) -> bool:
+    """Whether an array of these texts, in which all take as much as the longest, is out of proportion to them."""
+    lengths = [len(str(label)) for label in labels]
+    return len(labels) * max(lengths, default=0) > _MOST_PADDING * (sum(lengths) + _FREE_PADDING)

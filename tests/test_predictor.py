@@ -512,6 +512,8 @@ def with_text(change) -> bytes:
         lambda about: about["classes"][0].update(dtype="U1000000000"),
         lambda about: about["classes"][0].update(dtype="int8", labels=[1, 2, 300]),
         lambda about: about["classes"][0].update(dtype={}),
+        lambda about: about["classes"][0].update(labels=["a" * 10**6, *map(str, range(5000))]),
+        lambda about: about["features"][3].update(categories=[i * (2**61 - 1) for i in range(1, 100)]),
     ],
 )
 def test_text_that_does_not_fit_is_refused(change):
