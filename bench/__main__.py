@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import growth, more, peers, plots, recipes, report, targets
+from . import growth, more, peers, plots, recipes, report, serving, targets
 from .cases import YARDSTICK, Case, Skipped
 from .clock import race, recorded_seconds
 from .growth import MemoryCase
@@ -30,6 +30,7 @@ SUITE: Suite = {
     "recipes": recipes.CASES,
     "scale": growth.CASES,
     "memory": growth.MEMORY_CASES,
+    "serving": serving.CASES,
     "more": more.CASES,
 }
 

@@ -17,6 +17,7 @@ GROUPS = {
     "recipes": "Recipes beside plain Gini, depth 10",
     "scale": "Growth with size",
     "memory": "Peak memory of fit beyond table and model",
+    "serving": "Prediction for servers: `for_prediction()`, rows one by one and whole tables",
     "more": "More",
 }
 SLOWER = 1.15  # times as long: more than the noise of a quiet machine
@@ -75,6 +76,7 @@ HEADINGS = {
     "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
     "scale": ("table", "fasttree", "ns per row, column and log2 of rows", "peak GiB, table included"),
     "memory": ("case", "table", "MB", "at most"),
+    "serving": ("case", "table", "predictor", "a row", "the best of the others", "times faster", "bytes", "a node"),
     "more": ("case", "table", "fasttree", "the best of the others", "times faster"),
 }
 
@@ -85,10 +87,10 @@ def heading(group: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+    return f"{seconds * 1e9:.3g} ns"
 
 
 def shape(line: Line) -> str:
@@ -102,7 +104,9 @@ def row(line: Line) -> str:
         return f"| {line['what']} | skipped: {reason} |"
     if reason := line.get("wrong"):
         return f"| {line['what']} | **wrong answer**: {reason} |"
-    cells = {"recipes": recipe_cells, "scale": scale_cells, "memory": memory_cells}.get(line["group"], ratio_cells)(line)
+    cells = {"recipes": recipe_cells, "scale": scale_cells, "memory": memory_cells, "serving": serving_cells}.get(
+        line["group"], ratio_cells
+    )(line)
     return f"| {' | '.join(cells)} |"
 
 
@@ -135,6 +139,15 @@ def memory_cells(line: Line) -> list[str]:
     missed = line["size"] == "full" and line["megabytes"] > line["at_most"]
     figure = f"**{line['megabytes']:.0f}, missed**" if missed else f"{line['megabytes']:.0f}"
     return [line["what"], shape(line), figure, f"{line['at_most']:g}"]
+
+
+def serving_cells(line: Line) -> list[str]:
+    what, table, seconds, other, found = ratio_cells(line)
+    figures = [f"{line['answer']['bytes']:,.0f}", f"{line['answer']['bytes_per_node']:.1f}"]
+    return [what, table, seconds, duration(line["seconds"][OURS] / line["table"][0]), other, found, *figures]
+
+
+CELLS = {"recipes": recipe_cells, "scale": scale_cells, "memory": memory_cells, "serving": serving_cells}
 
 
 def ends(lines: Iterable[Line]) -> str | None:

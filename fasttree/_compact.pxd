@@ -571,16 +571,16 @@ cdef inline void lay_out_surrogates(const Flat* t, int32_t i, Parts* parts) noex
         parts.n_surrogates += 1
 
 
-cdef inline void lay_out(const Flat* t, int64_t n_nodes, Parts* parts) noexcept nogil:
-    """Write a tree into parts that are large enough."""
+cdef inline void lay_out(const Flat* t, int64_t n_nodes, const uint32_t* end, Parts* parts) noexcept nogil:
+    """Write a tree into parts that are large enough; `end` has the prediction of each node where samples end, in their order."""
     cdef int32_t i
-    cdef uint32_t kind, first_end, usual
+    cdef uint32_t kind, this_end, usual
     cdef Node node
     cdef Extra extra
     for i in range(<int32_t> n_nodes):
-        first_end = <uint32_t> parts.n_ends
+        this_end = end[parts.n_ends] if t.missing[i] == TO_STOP else 0
         if t.first_child[i] < 0:
-            node.told.bits = <uint64_t> NO_END << 32 | first_end
+            node.told.bits = <uint64_t> NO_END << 32 | this_end
             node.first_child, node.test = i, 0
             parts.n_ends += 1
             if parts.node != NULL:
@@ -595,7 +595,7 @@ cdef inline void lay_out(const Flat* t, int64_t n_nodes, Parts* parts) noexcept 
             extra.lower = t.threshold[i] if t.lower == NULL else t.lower[i]
             extra.upper = t.threshold[i] if t.upper == NULL else t.upper[i]
         extra.n_branches, extra.missing = t.n_branches[i], t.missing[i]
-        extra.end = first_end if t.missing[i] == TO_STOP else 0
+        extra.end = this_end
         extra.n_surrogates = extra.first_surrogate = extra.spare = 0
         if t.surrogate_start != NULL:
             extra.n_surrogates = <uint32_t> (t.surrogate_start[i + 1] - t.surrogate_start[i])
@@ -728,7 +728,7 @@ cdef inline Fault fault_of_inner(
         extra = &t.extra[seen.n_extras]
         seen.n_extras += 1
         missing = extra.missing
-        if extra.spare or extra.end != (seen.n_ends if missing == TO_STOP else 0):
+        if extra.spare or extra.end >= t.n_ends or (extra.end and missing != TO_STOP):
             return WRONG_EXTRA
     elif missing == IN_EXTRA:
         return WRONG_MISSING
@@ -742,9 +742,7 @@ cdef inline Fault fault_of_inner(
         return WRONG_MISSING
     if kind == BY_THRESHOLD and n_branches[0] != (3 if missing == 2 else 2):
         return WRONG_KIND
-    if missing == TO_STOP:
-        seen.n_ends += 1
-    elif missing == TO_SHARES and t.weight == NULL:
+    if missing == TO_SHARES and t.weight == NULL:
         return WRONG_WEIGHT
     fault = fault_of_test(t, kind, told_of(t, node), n_categories, feature_of(node), n_branches[0], seen)
     if fault != SOUND or extra == NULL:
@@ -788,7 +786,7 @@ cdef inline Fault fault_of(Compact* t, const uint32_t* n_categories, int64_t* wh
     cdef int64_t most_branches = 1
     cdef bint shared_out
     cdef Fault fault
-    seen.n_ends = seen.n_extras = seen.n_surrogates = seen.n_cells = seen.n_entries = seen.n_cuts = 0
+    seen.n_extras = seen.n_surrogates = seen.n_cells = seen.n_entries = seen.n_cuts = 0
     t.by_thresholds = True
     t.least = -1
     if t.weight != NULL and not (isfinite(t.weight[0]) and t.weight[0] >= 0):
@@ -803,9 +801,8 @@ cdef inline Fault fault_of(Compact* t, const uint32_t* n_categories, int64_t* wh
         if i >= next_child:
             return WRONG_CHILDREN
         if kind_of(node) == IS_LEAF:
-            if node.test or node.first_child != i or node.told.bits != (<uint64_t> NO_END << 32 | <uint64_t> seen.n_ends):
+            if node.test or node.first_child != i or node.told.bits >> 32 != NO_END or end_of(t, node) >= t.n_ends:
                 return WRONG_LEAF
-            seen.n_ends += 1
             if t.least < 0:
                 t.least = <int32_t> depth
             continue
@@ -821,9 +818,8 @@ cdef inline Fault fault_of(Compact* t, const uint32_t* n_categories, int64_t* wh
         t.by_thresholds &= kind_of(node) == BY_THRESHOLD and node.test >> 28 < SHARED_OUT
     t.most_waiting = min(t.n_nodes, 1 + (depth + 1) * (most_branches - 1))
     if (
-        next_child != t.n_nodes or seen.n_ends != t.n_ends or seen.n_extras != t.n_extras
-        or seen.n_surrogates != t.n_surrogates or seen.n_cells != t.n_cells or seen.n_entries != t.n_entries
-        or seen.n_cuts != t.n_cuts
+        next_child != t.n_nodes or seen.n_extras != t.n_extras or seen.n_surrogates != t.n_surrogates
+        or seen.n_cells != t.n_cells or seen.n_entries != t.n_entries or seen.n_cuts != t.n_cuts
     ):
         return WRONG_LENGTH
     return SOUND

@@ -10,8 +10,8 @@ then where each part lies (offset and length, 8 bytes each).  The parts follow i
 
     about           JSON text: features and their categories, labels of the classes, what is refused
     nodes           16 bytes each, as all that follows in the layout of `_compact.pxd`
-    values          float64: of each place where samples end what it predicts
-    answers         int32: its class, of each target
+    values          float64: predictions of places where samples end, each once
+    answers         int32: their class, of each target
     weights         float64: of each node, where samples divide
     extras, surrogates, tables, list_codes, list_branches, cuts
                     of the nodes that need them
@@ -453,16 +453,29 @@ def predictor_of(subject: Subject) -> Predictor:
         continuous = np.array([feature.categories is None for feature in subject.schema.features])[tree.feature]
         never = (tree.n_branches > 0) & continuous & (tree.missing == STOP)
         tree = tree.replace(missing=np.where(never, 0, tree.missing).astype(np.int32))
-    ends = np.flatnonzero(tree.missing == STOP)  # leaves too
-    given = tree.given[ends] if tree.divides else tree.predictions(ends)
+    nodes = np.flatnonzero(tree.missing == STOP)  # leaves too
+    values = tree.given[nodes] if tree.divides else tree.predictions(nodes)
+    answers = np.zeros((nodes.size, 0), np.int32) if tree.task == "regression" else _answers(tree)[nodes].astype(np.int32)
+    first, ends = _distinct_rows(values, answers)
     arrays: dict[str, npt.NDArray[Any]] = {
         "about": np.frombuffer(json.dumps(_written_about(subject), allow_nan=False).encode(), np.uint8),
-        "values": given,
-        "answers": np.zeros(0, np.int32) if tree.task == "regression" else _answers(tree)[ends].astype(np.int32),
+        "values": values[first],
+        "answers": answers[first],
         "weights": tree.weight if tree.divides else np.zeros(0),
-        **lay_out_tree(tree),
+        **lay_out_tree(tree, ends),
     }
     return Predictor(_image_of(arrays))
+
+
+def _distinct_rows(values: npt.NDArray[Any], answers: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint32]]:
+    """First occurrences of rows that differ in any bit, and which of them each row is; pure leaves are many, and few of them."""
+    parts = [np.ascontiguousarray(array).view(np.uint8).reshape(len(values), -1) for array in (values, answers) if array.size]
+    rows = np.ascontiguousarray(np.hstack(parts))
+    _, first, inverse = np.unique(rows.view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[inverse].astype(np.uint32)
 
 
 def _answers(tree: Tree) -> npt.NDArray[np.intp]:
@@ -694,9 +707,9 @@ def _check_lengths(parts: Mapping[str, tuple[int, int]], about: _About) -> None:
     n_values = sum(labels.size for labels in about.classes) if about.classes else about.n_outputs
     n_nodes, n_ends = sizes["nodes"] // PARTS["nodes"], sizes["values"] // (8 * n_values)
     if not 1 <= n_nodes <= MAX_NODES or sizes["values"] != 8 * n_values * n_ends or n_ends < 1:
-        _bad("it must have nodes, and values for each end of a path")
+        _bad("it must have nodes and predictions")
     if sizes["answers"] != (4 * n_ends * about.n_outputs if about.classes else 0):
-        _bad("it must have an answer per end and target, and none in regression")
+        _bad("it must have an answer per prediction and target, and none in regression")
     if sizes["weights"] not in (0, 8 * n_nodes) or sizes["list_codes"] != sizes["list_branches"]:
         _bad("weights must be one per node, and lists have as many codes as branches")
 

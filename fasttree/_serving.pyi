@@ -11,7 +11,7 @@ from fasttree._tree import Tree
 
 FAULTS: dict[int, str]
 
-def lay_out_tree(tree: Tree) -> dict[str, npt.NDArray[Any]]: ...
+def lay_out_tree(tree: Tree, ends: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]: ...
 
 class Server:
     def __new__(

@@ -37,16 +37,16 @@ cdef extern from "Python.h":
 FAULTS = {
     WRONG_KIND: "its kind of test is unknown or does not suit its branches",
     WRONG_FEATURE: "its feature is no column, or not of the kind that it tests",
-    WRONG_LEAF: "a leaf must lead to itself and to the next prediction",
+    WRONG_LEAF: "a leaf must lead to itself and to a prediction",
     WRONG_CHILDREN: "its children must follow those of the nodes before, and every node must be a child",
     WRONG_THRESHOLD: "thresholds must be finite and in order",
     WRONG_MISSING: "missing values must go to one of its branches, be shared out or stop",
-    WRONG_EXTRA: "its extra record must be the next and fit its test",
+    WRONG_EXTRA: "its extra record must be the next, fit its test and lead to a prediction",
     WRONG_TABLE: "its table must be the next, for known codes in order, and lead to its branches",
     WRONG_CUTS: "its cuts must be the next, ascend, and be one fewer than its branches",
     WRONG_SURROGATE: "its surrogates must be the next, and be tests of two branches",
     WRONG_WEIGHT: "weights must be finite and not negative, and be there where samples divide",
-    WRONG_LENGTH: "the nodes use another number of children, predictions or entries of tables than there are",
+    WRONG_LENGTH: "the nodes use another number of children or entries of tables than there are",
 }
 
 cdef object ARRAY = np.ndarray
@@ -90,14 +90,18 @@ cdef bint rows_of(Rows* rows, object X) except -1:
     return fits
 
 
-def lay_out_tree(tree):
-    """The parts of a tree as `_compact.pxd` lays it out, each as an array of bytes or numbers, by name."""
+def lay_out_tree(tree, ends):
+    """The parts of a tree as `_compact.pxd` lays it out, each as an array of bytes or numbers, by name.
+
+    `ends`, uint32, has the number of the prediction of each node where samples may end, in the order of the nodes.
+    """
+    cdef const uint32_t* end = <const uint32_t*> memory_of(ends, False)
     cdef const Flat* flat = <const Flat*> PyCapsule_GetPointer(tree.walker.arrays, b"fasttree.Flat")
     cdef int64_t n_nodes = tree.node_count
     cdef Parts parts
     memset(&parts, 0, sizeof(Parts))
     with nogil:
-        lay_out(flat, n_nodes, &parts)
+        lay_out(flat, n_nodes, end, &parts)
     if max(parts.n_cells, parts.n_entries, parts.n_cuts, parts.n_surrogates) >= 2**32:
         raise ValueError("the tables of the tree have more than 2**32 entries, which no predictor can hold")
     arrays = {
@@ -118,7 +122,7 @@ def lay_out_tree(tree):
     parts.list_branch = <int32_t*> memory_of(arrays["list_branches"], True)
     parts.cut = <double*> memory_of(arrays["cuts"], True)
     with nogil:
-        lay_out(flat, n_nodes, &parts)
+        lay_out(flat, n_nodes, end, &parts)
     return arrays
 
 
