@@ -86,6 +86,9 @@ class _Writer:
         if not self.refuses_missing:
             refused |= self.missing == REFUSED
         self.refused: NDArray[np.bool_] = refused | (self.unseen == REFUSED) & self.keeps_unseen
+        # nodes that write a branch for what stays in them: there is no result where none is true
+        stops = (self.tree.n_branches > 0) & ((self.missing == STOP) | (self.unseen == STOP))
+        self.stays: NDArray[np.bool_] = stops & ~self.refused & self.refused.any()
         taken = [feature.name for feature in self.features]
         self.target = apart("target", taken)
         self.name = apart(name, [*taken, self.target])
@@ -125,7 +128,7 @@ class _Writer:
 
     def _model(self) -> Iterator[str]:
         refused = bool(self.refused.any())
-        binary = bool(np.isin(self.tree.n_branches, (0, 2)).all()) and not (refused and (self.missing == STOP).any())
+        binary = bool(np.isin(self.tree.n_branches, (0, 2)).all()) and not self.stays.any()
         attributes = {
             "modelName": "tree",
             "functionName": self.tree.task,
@@ -181,8 +184,7 @@ class _Writer:
         found: list[tuple[int, int, str] | str] = [
             (first + branch, depth, predicate) for branch, predicate in enumerate(self._predicates(node))
         ]
-        if self.refused.any() and not self.refused[node] and STOP in (self.missing[node], self.unseen[node]):
-            # where no branch is true there would be no result
+        if self.stays[node]:
             found += [*self._open(node, f"{node}:stay", f"{blanks} ", TRUE), f"{blanks} </Node>"]
         return found
 
