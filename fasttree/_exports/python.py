@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -300,7 +301,11 @@ def _given_source(layout: Layout, divides: bool) -> str:
 
 def _divided_source(tree: Tree, layout: Layout) -> str:
     share = "part * value" if layout.whole is None else "part * value / WHOLE[~end]"
-    source = f'''
+    division = SOFT_DIVISION if layout.soft else SHARING
+    if layout.soft and layout.shares:
+        soft, shares = textwrap.indent(SOFT_DIVISION, "    "), textwrap.indent(SHARING, "    ")
+        division = f"if end in SOFT and x[feature] == x[feature]:\n{soft}else:\n{shares}"
+    return f'''
 def _divided(x, start):
     """Return what a sample is given that a node divides: its parts come down one by one, the first branch first."""
     given = [0.0] * {tree.value.shape[1]}
@@ -313,27 +318,22 @@ def _divided(x, start):
                 given[k] += {share}
             continue
         {_names(layout)} = NODES[end]
+{textwrap.indent(division, "        ")}\
+    return given
 '''
-    soft = """\
-            left = _left_part(end, threshold, x[feature])
-            waiting.append((child + 1, part * (1 - left)))
-            waiting.append((child, part * left))
+
+
+SOFT_DIVISION = """\
+left = _left_part(end, test, x[feature])
+waiting.append((child + 1, part * (1 - left)))
+waiting.append((child, part * left))
 """
-    shares = """\
-            for branch in reversed(range(len(SHARES[end]))):
-                if SHARES[end][branch] > 0:
-                    waiting.append((child + branch, part * SHARES[end][branch]))
+
+SHARING = """\
+for branch in reversed(range(len(SHARES[end]))):
+    if SHARES[end][branch] > 0:
+        waiting.append((child + branch, part * SHARES[end][branch]))
 """
-    if layout.soft and layout.shares:
-        source = source.replace("test, child", "threshold, child")
-        condition = "end in SOFT and x[feature] == x[feature]"
-        source += f"        if {condition}:\n{soft}        else:\n{shares}"
-    elif layout.soft:
-        source = source.replace("test, child", "threshold, child")
-        source += soft.replace("            ", "        ", 3)
-    else:
-        source += shares.replace("    " * 3, "    " * 2)
-    return source + "    return given\n"
 
 
 def _names(layout: Layout) -> str:
