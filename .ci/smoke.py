@@ -25,4 +25,7 @@ for algorithm in (ID3Classifier, C45Classifier, CARTClassifier):
     assert abs(found.base_values + found.values.sum(axis=1) - tree.predict_proba(X)).max() < 1e-12, algorithm
     assert tree.export_svg().startswith("<svg"), algorithm
     assert tree.export_html().startswith("<!doctype html>"), algorithm
+    assert (fasttree.loads(tree.export_json()).predict(X) == y).all(), algorithm
+    assert "double" in tree.export_c(), algorithm
+    compile(tree.export_python(), "tree.py", "exec")
 print(f"fasttree {fasttree.__version__} works: {Path(fasttree.__file__).parent}")
