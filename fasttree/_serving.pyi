@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
 from fasttree._schema import Category
 from fasttree._tree import Tree
@@ -13,6 +14,7 @@ FAULTS: dict[int, str]
 
 def lay_out_tree(tree: Tree, ends: npt.NDArray[np.uint32]) -> dict[str, npt.NDArray[Any]]: ...
 
+@disjoint_base
 class Server:
     def __new__(
         cls,
