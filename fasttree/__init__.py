@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 try:
-    from . import _core as _core
-    from . import _serving as _serving
+    for _name in ("_core", "_serving"):  # by name: `from . import` raises no ModuleNotFoundError
+        _import_module(f".{_name}", __name__)
 except ModuleNotFoundError as error:
     raise ImportError(
         "fasttree's compiled parts are not beside its sources. In the folder of the sources either build it there "

@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -169,3 +170,11 @@ def test_a_wheel_that_is_not_as_it_should_be_is_told(checker, wheel, made, messa
     path = wheel(*more, **made)
     with pytest.raises(SystemExit, match=re.escape(message)):
         checker.main(str(path.parent))
+
+
+def test_sources_without_their_compiled_parts_say_how_to_get_them(tmp_path):
+    shutil.copytree(INSTALLED, tmp_path / "fasttree", ignore=shutil.ignore_patterns("*.so", "*.pyd"))
+    command = [sys.executable, "-c", "import fasttree"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: fasttree's compiled parts are not beside its sources" in done.stderr
