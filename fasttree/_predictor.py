@@ -27,6 +27,7 @@ import numbers
 import os
 import struct
 import sys
+import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -259,9 +260,11 @@ class Predictor(Server):
     def _run(self, X: Any, *, of_values: bool) -> npt.NDArray[Any]:
         """Values or answers of all rows."""
         about = self._about
-        if type(X) is np.ndarray and X.ndim == 2 and len(X) and about.schema.is_bare:
+        if type(X) is np.ndarray and X.ndim == 2 and len(X) and about.schema.is_continuous:
             out = self._room(len(X), of_values)
             if self._fill(X, out, of_values, refuse_infinite=True, refuse_missing=about.refuses_missing):
+                if about.schema.has_names:
+                    warnings.warn(_checks.names_lost("Predictor"), UserWarning, stacklevel=3)
                 return out
         from ._grow import blocks
 

@@ -409,8 +409,10 @@ cdef class Server:
     cdef double code_of(self, object cell, object lookup, int32_t feature) except? -1:
         """The code of a category, NaN for one that is missing or unseen."""
         cdef PyObject* found
-        cdef bint is_plain = is_text(cell) or is_integer(cell) or cell is True or cell is False
-        if is_plain or (is_float(cell) and not isnan(float_value(cell))):
+        cdef bint is_missing = cell is None or (is_float(cell) and isnan(float_value(cell)))
+        if is_missing and not self.refuses_missing:
+            return NAN
+        if is_text(cell) or is_integer(cell) or cell is True or cell is False or (is_float(cell) and not is_missing):
             found = entry_of(lookup, cell)
             if found != NULL:
                 return float_value(<object> found)
@@ -418,8 +420,6 @@ cdef class Server:
                 return -1
             if is_text(cell) and (<const char*> self.texts)[feature] and not self.refuses_unseen:
                 return NAN
-        elif cell is None and not self.refuses_missing:
-            return NAN
         return self._look_closer(feature, cell)
 
     cdef int raise_absent(self, int32_t feature) except -1:

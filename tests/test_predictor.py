@@ -281,6 +281,14 @@ def test_tables_of_every_library_are_read_as_by_the_model(to_table):
         assert same_bits(model.for_prediction().predict(X), model.predict(X))
 
 
+def test_an_array_for_a_model_with_names_is_warned_of_as_by_the_model():
+    X = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 1.0]})
+    model = CARTClassifier().fit(X, ["p", "q"])
+    for predict in (model.predict, model.for_prediction().predict):
+        with pytest.warns(UserWarning, match="fitted with feature names"):
+            assert predict(X.to_numpy()).tolist() == ["p", "q"]
+
+
 @pytest.mark.parametrize(
     ("X", "words"),
     [
@@ -537,15 +545,18 @@ def test_categories_that_no_text_holds_are_refused():
 def test_a_server_needs_neither_scikit_learn_nor_a_library_of_tables(tmp_path):
     path = tmp_path / "model.bin"
     CARTClassifier().fit(FRUIT, RIPE).for_prediction().save(path)
+    numbers = tmp_path / "numbers.bin"
+    CARTClassifier().fit([[1.0], [2.0]], ["a", "b"]).for_prediction().save(numbers)
     program = (
         "import sys; from fasttree import Predictor; import decimal, numpy\n"
         f"served = Predictor.open({str(path)!r})\n"
         "print(served.predict_one({'colour': 'red', 'weight': decimal.Decimal('2.8')}), end=' ')\n"
         "print(served.predict_one(['red', numpy.int64(1)]))\n"
+        f"print(Predictor.open({str(numbers)!r}).predict(numpy.array([[1.0], [2.0]])))\n"
         "print([name for name in ('sklearn', 'scipy', 'joblib', 'narwhals', 'pandas', 'polars') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.stdout.split("\n")[:2], done.stderr) == (["ripe unripe", "[]"], "")
+    assert (done.stdout.split("\n")[:3], done.stderr) == (["ripe unripe", "['a' 'b']", "[]"], "")
 
 
 def test_all_names_of_the_package_are_there():
