@@ -27,7 +27,7 @@ from ._formats import ArffTable, C45Table, c45_file, c45_stem
 __all__ = ["STANDARD_INPUT", "DeclaredFile", "TableFile", "open_table", "write_csv", "write_parquet"]
 
 STANDARD_INPUT = "-"
-BLOCK_BYTES = 2**24  # of CSV text
+BLOCK_BYTES = 2**22  # of CSV text
 RECORD_BYTES = 2**26  # of one record of CSV: beyond them a quote is not closed, and the whole file would be read for it
 BLOCK_ROWS = 2**17  # of Parquet, at most
 BLOCK_CELLS = 2**21  # of Parquet, and of what is answered and written at once, where there are many columns

@@ -101,9 +101,9 @@ def test_json_is_the_model_again(kind, request, tmp_path):
 
 
 def test_a_predictor_is_that_of_the_model(model, tmp_path):
-    run("show", model, "-o", tmp_path / "m.predictor")
+    run("show", model, "-o", tmp_path / "m.tree")
     table = pl.read_csv(EXAMPLES / "adult.test.csv.gz").drop("income")
-    answers = Predictor.open(tmp_path / "m.predictor").predict(table)
+    answers = Predictor.open(tmp_path / "m.tree").predict(table)
     assert answers.tolist() == fasttree.load(model).predict(table).tolist()
 
 

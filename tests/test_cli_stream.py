@@ -19,6 +19,7 @@ import fasttree
 from fasttree import CARTClassifier, _files
 
 ADULT = EXAMPLES / "adult.test.csv.gz"
+N_ROWS = 1200
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def adult(tmp_path_factory):
     folder = tmp_path_factory.mktemp("adult")
     table = pl.read_csv(ADULT)
     table.head(300).write_csv(folder / "learn.csv")
-    table.head(3000).write_csv(folder / "t.csv")
+    table.head(N_ROWS).write_csv(folder / "t.csv")
     run("train", folder / "learn.csv", "--target", "income", "--missing-marker", "?", "-o", folder / "m.json")
     return folder
 
@@ -149,7 +150,7 @@ def wide(tmp_path_factory):
     """Rows of 48 bytes, few and many, and a tree of 12 classes that makes 100 bytes of each."""
     folder = tmp_path_factory.mktemp("wide")
     random = np.random.default_rng(0)
-    for name, n_rows in (("few", 20_000), ("many", 500_000)):
+    for name, n_rows in (("few", 10_000), ("many", 400_000)):
         table = pl.DataFrame({f"x{k}": random.random(n_rows, dtype=np.float32) for k in range(6)})
         table = table.with_columns(pl.col("x0").mul(12).floor().cast(pl.Int64).alias("y"))
         table.write_csv(folder / f"{name}.csv")
@@ -167,7 +168,7 @@ def test_memory_does_not_grow_with_the_rows(wide):
     ]
     ended = subprocess.run([sys.executable, "-P", "-c", MEMORY, *commands], cwd=wide, stdout=subprocess.PIPE, check=True)
     grown = dict(zip(commands, map(float, ended.stdout.split()), strict=True))
-    assert max(grown.values()) < 15, grown  # MiB, of 23 as numbers and 50 of predictions
+    assert max(grown.values()) < 15, grown  # MiB, of 19 as numbers and 40 of predictions
 
 
 def test_a_quote_that_is_never_closed_does_not_ask_for_the_rest_of_the_file(tmp_path, monkeypatch):
@@ -251,18 +252,15 @@ cli.main()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-@pytest.mark.parametrize(
-    ("name", "number", "code"), [("p.csv", signal.SIGINT, 1), ("p.parquet", signal.SIGTERM, 128 + signal.SIGTERM)]
-)
-def test_a_process_that_is_interrupted_leaves_no_file_and_no_traceback(name, number, code, adult, tmp_path):
-    words = ["predict", adult / "m.json", adult / "t.csv", "--missing-marker", "?", "-o", tmp_path / name]
+def test_a_process_that_is_interrupted_while_it_writes_parquet_leaves_no_file_and_no_traceback(adult, tmp_path):
+    words = ["predict", adult / "m.json", adult / "t.csv", "--missing-marker", "?", "-o", tmp_path / "p.parquet"]
     program = [sys.executable, "-P", "-c", SLOW, *words]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"here\n"
         assert len(list(tmp_path.iterdir())) == 1
-        process.send_signal(number)
-        assert process.wait(30) == code
-        assert process.stderr.read().strip() in (b"", b"Aborted!")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 1
+        assert process.stderr.read().strip() == b"Aborted!"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -279,4 +277,4 @@ def test_a_terminal_shows_how_far_it_is(adult, tmp_path):
     told = os.read(ours, 2**16).decode()
     os.close(ours)
     assert "the standard input" in told
-    assert "3,000 rows" in told
+    assert f"{N_ROWS:,} rows" in told

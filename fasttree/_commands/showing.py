@@ -130,7 +130,7 @@ FORMATS = {
     "c": Format(_export("c"), ("name",), (".c", ".h")),
     "python": Format(_export("python"), ("name",), (".py",)),
     "sql": Format(_export("sql", of_one_target=True), ("name", "table", *SUBSTITUTES), (".sql",)),
-    "predictor": Format(lambda model, target, options: model.for_prediction().to_bytes(), (), (".predictor",), is_text=False),
+    "predictor": Format(lambda model, target, options: model.for_prediction().to_bytes(), (), (".tree",), is_text=False),
 }
 
 
