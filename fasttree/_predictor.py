@@ -70,6 +70,7 @@ PARTS = {
 PLACES = struct.Struct(f"<{2 * len(PARTS)}Q")
 MAX_NODES = 2**31 - 1
 MAX_FEATURES = 2**24
+MAX_VALUES = 2**24  # of a prediction
 LABEL_TYPES = {"str": str, "object": str, "bool": bool}  # dtypes of labels; those of numbers by their names
 INTEGER_TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOAT_TYPES = ("float16", "float32", "float64")
@@ -709,7 +710,7 @@ def _check_lengths(parts: Mapping[str, tuple[int, int]], about: _About) -> None:
     sizes = {name: size for name, (_, size) in parts.items()}
     n_values = sum(labels.size for labels in about.classes) if about.classes else about.n_outputs
     n_nodes, n_ends = sizes["nodes"] // PARTS["nodes"], sizes["values"] // (8 * n_values)
-    if not 1 <= n_nodes <= MAX_NODES or sizes["values"] != 8 * n_values * n_ends or n_ends < 1:
+    if not 1 <= n_nodes <= MAX_NODES or n_values > MAX_VALUES or sizes["values"] != 8 * n_values * n_ends or n_ends < 1:
         _bad("it must have nodes and predictions")
     if sizes["answers"] != (4 * n_ends * about.n_outputs if about.classes else 0):
         _bad("it must have an answer per prediction and target, and none in regression")
