@@ -1,5 +1,6 @@
 """The command show: what the model's exports give, with the options that each takes, on a screen or in a file."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -98,6 +99,8 @@ def test_json_is_the_model_again(kind, request, tmp_path):
     run("show", path, "-o", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
     assert run("show", path, "--format", "json") == path.read_text(encoding="utf-8")
+    run("show", path, "-o", tmp_path / "again.json.gz")
+    assert gzip.decompress((tmp_path / "again.json.gz").read_bytes()) == path.read_bytes()
 
 
 def test_a_predictor_is_that_of_the_model(model, tmp_path):

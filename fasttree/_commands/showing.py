@@ -17,7 +17,7 @@ from .._path_rules import SORT_KEYS, RuleList
 from ..estimators import TreeEstimator
 from ..rules import C45Rules
 from .console import draws, examples, listed, print_json
-from .models import Estimator, check_output, describe, document_text, load_model, load_of_one_target, read_table, summarize
+from .models import Estimator, check_output, describe, document_text, load_model, load_of_one_target, read_table, save, summarize
 from .options import FILE, json_option, table_options, truth_option
 from .tables import File, find_target, open_file, without
 
@@ -124,7 +124,7 @@ FORMATS = {
     "dot": Format(_export("dot"), (*SIZE, "missing", "orientation"), (".dot", ".gv")),
     "svg": Format(_export("svg"), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
     "html": Format(_export("html"), (*SIZE, "title", "data"), (".html", ".htm"), is_text=False),
-    "json": Format(lambda model, target, options: document_text(model, target), (), (".json",)),
+    "json": Format(lambda model, target, options: document_text(model, target), (), (".json", ".json.gz")),
     "onnx": Format(_export("onnx"), ("dtype", *SUBSTITUTES), (".onnx",), is_text=False),
     "pmml": Format(_export("pmml", of_one_target=True), ("name", *SUBSTITUTES), (".pmml", ".xml")),
     "c": Format(_export("c"), ("name",), (".c", ".h")),
@@ -247,8 +247,11 @@ def show(
         written = FORMATS[chosen].write(loaded, saved, _renamed(given))
     content = written if isinstance(written, bytes) else written.encode()  # in UTF-8, whatever the terminal has
     if output is not None:
-        with whole_file(output) as file:
-            file.write(content)
+        if chosen == "json":
+            save(loaded, saved, output)  # which compresses, too
+        else:
+            with whole_file(output) as file:
+                file.write(content)
         click.echo(f"Saved as {output}")
     elif chosen == "text":
         click.echo(f"{written!s}\n{summarize(loaded)}")
@@ -262,11 +265,11 @@ def show(
 def _choose_format(asked: str | None, output: str | None) -> str:
     if asked is not None:
         return asked
-    suffix = "" if output is None else os.path.splitext(output)[1].lower()
-    if not suffix:
+    suffix = "" if output is None else os.path.splitext(output)[1]
+    if output is None or not suffix:
         return "text"
     for name, form in FORMATS.items():
-        if suffix in form.suffixes:
+        if output.lower().endswith(form.suffixes):
             return name
     known = ", ".join(suffix for form in FORMATS.values() for suffix in form.suffixes)
     raise click.UsageError(f"--output {output}: no format ends in {suffix!r}; it may end in {known}, or --format says what it is")
