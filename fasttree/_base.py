@@ -55,6 +55,7 @@ from ._table import (
     missing_cell,
     missing_cell_of,
     target_columns,
+    target_names,
 )
 from ._tree import STOP, Tree
 from ._views import Views
@@ -127,6 +128,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     schema_: Schema
     n_features_in_: int
+    target_names_: list[str]
 
     def _to_document(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -994,7 +996,10 @@ class BaseTree(Views, Exports, FittedModel, Reading, TreeLimits):
 
     def _to_document(self) -> dict[str, Any]:
         classes = getattr(self, "classes_", None)
-        return _document.to_document(self.tree_, self.schema_, classes, self._settings(), self._algorithm(), __version__)
+        names = getattr(self, "target_names_", None)  # pickles of earlier versions have none
+        return _document.to_document(
+            self.tree_, self.schema_, classes, self._settings(), self._algorithm(), names, library_version=__version__
+        )
 
 
 class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pruning):  # type: ignore[misc]
@@ -1025,7 +1030,9 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pr
         table = self._learn_table(X, recipe)
         columns = self._several_targets(y)
         if columns is not None:
-            return self._fit_several(recipe, table, columns, sample_weight)
+            self._fit_several(recipe, table, columns, sample_weight)
+            self.target_names_ = target_names(y, self.n_outputs_)
+            return self
         classes, codes = encode_classes(y)
         if len(classes) > _MAX_CLASSES:
             raise ValueError(f"y has {len(classes)} classes; at most {_MAX_CLASSES} are supported: use CARTRegressor for numbers")
@@ -1035,9 +1042,10 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pr
         factor, loss = self._class_factor(codes, weight, classes), self._loss(classes)
         self._grow(recipe, table, codes, weight, n_classes=len(classes), class_factor=factor, loss=loss)
         self._keep_classes(classes)
+        self.target_names_ = target_names(y, 1)
         return self
 
-    def _fit_several(self, recipe: Recipe, table: Table, columns: list[Any], sample_weight: ArrayLike | None) -> Self:
+    def _fit_several(self, recipe: Recipe, table: Table, columns: list[Any], sample_weight: ArrayLike | None) -> None:
         for name in ("priors", "loss_matrix"):
             if getattr(self, name, None) is not None:
                 raise ValueError(f"{name} and several targets exclude each other: y has {len(columns)} columns")
@@ -1050,7 +1058,6 @@ class BaseClassifier(LogProbability, ClassifierMixin, BaseTree, ClassChoices, Pr
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
         self._grow(recipe, table, codes, self._weigh(codes, weight, classes), n_classes=sum(outputs), outputs=outputs)
         self._keep_classes(classes)
-        return self
 
     def _weigh(self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: Any = None) -> NDArray[np.float64] | None:
         if self.class_weight is None:
@@ -1202,6 +1209,7 @@ class BaseRegressor(RegressorMixin, BaseTree, RegressionPruning):  # type: ignor
             check_some_positive(target, weight)
         outputs = None if target.ndim == 1 else (1,) * target.shape[1]
         self._grow(recipe, table, target, weight, n_classes=0, outputs=outputs)
+        self.target_names_ = target_names(y, self.n_outputs_)
         return self
 
     def _encode_target(self, y: Any) -> NDArray[np.float64]:

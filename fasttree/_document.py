@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._output import whole_file
-from ._schema import Feature, Kind, Schema, too_alike, too_wide
+from ._schema import Feature, Kind, Schema, default_target_names, too_alike, too_wide
 from ._surrogates import DTYPES, Surrogates
 from ._tree import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree, best_classes
 
@@ -86,6 +86,7 @@ class Model(NamedTuple):
     classes: npt.NDArray[Any] | list[npt.NDArray[Any]] | None
     settings: dict[str, Any]
     algorithm: str
+    target_names: list[str]
 
 
 # Writing
@@ -97,6 +98,8 @@ def to_document(
     classes: npt.NDArray[Any] | list[npt.NDArray[Any]] | None,
     settings: Mapping[str, Any],
     algorithm: str,
+    target_names: Sequence[str] | None = None,
+    *,
     library_version: str,
 ) -> dict[str, Any]:
     """Describe a tree by the lists, dicts, numbers and texts of JSON.
@@ -121,6 +124,8 @@ def to_document(
         Parameters, for the record: what JSON cannot say (say, a random generator) is written as its `repr`, a tuple as a list.
     algorithm : str
         Name of the recipe.
+    target_names : list of str or None, default None
+        None: y, or y0, y1, ...
     library_version : str
         Version of the library that wrote the document.
 
@@ -146,10 +151,12 @@ def to_document(
     nodes |= {name: getattr(tree, name).tolist() for name in ("weight", "n_samples", "impurity")}
     if tree.estimated_errors is not None:
         nodes["estimated_errors"] = tree.estimated_errors.tolist()
-    target: dict[str, Any] = {"name": "y"}
-    targets = [target]
+    targets: list[dict[str, Any]] = [{"name": name} for name in target_names or default_target_names(tree.n_outputs)]
+    if len(targets) != tree.n_outputs:
+        raise DocumentError(f"target_names: must be {tree.n_outputs}; got {len(targets)}")
+    target = targets[0]
     if tree.outputs is not None:
-        targets = _written_outputs(tree, classes)
+        _write_classes_of_several(targets, tree, classes)
     elif tree.task == "classification":
         target |= written_classes(classes, tree.n_outputs_or_classes)
         nodes["label"] = tree.label.tolist()
@@ -260,17 +267,17 @@ def _written_feature(feature: Feature) -> dict[str, Any]:
     return written
 
 
-def _written_outputs(tree: Tree, classes: Any) -> list[dict[str, Any]]:
-    """Write several targets; their columns of the values follow one another."""
+def _write_classes_of_several(targets: list[dict[str, Any]], tree: Tree, classes: Any) -> None:
+    """Put their classes into the entries of several targets; their columns of the values follow one another."""
     assert tree.outputs is not None
-    targets: list[dict[str, Any]] = [{"name": f"y{output}"} for output in range(tree.n_outputs)]
     if tree.task == "regression":
         if classes is not None:
             raise DocumentError("classes: must be None for a regression tree")
-        return targets
+        return
     if not isinstance(classes, list) or len(classes) != tree.n_outputs:
         raise DocumentError(f"classes: must be a list of {tree.n_outputs} arrays, one per target")
-    return [target | written_classes(labels, width) for target, labels, width in zip(targets, classes, tree.outputs, strict=True)]
+    for target, labels, width in zip(targets, classes, tree.outputs, strict=True):
+        target |= written_classes(labels, width)
 
 
 def written_classes(classes: Any, n_classes: int) -> dict[str, Any]:
@@ -486,7 +493,7 @@ def from_document(document: Any) -> Model:
     Returns
     -------
     Model
-        The tuple (tree, schema, classes, settings, algorithm).  The tree is checked.
+        The tuple (tree, schema, classes, settings, algorithm, target_names).  The tree is checked.
 
     Raises
     ------
@@ -500,14 +507,15 @@ def from_document(document: Any) -> Model:
         raise DocumentError(f"task: must be one of {', '.join(TASKS)}; got {short(task)}")
     algorithm = entry_of(document, "algorithm", str)
     schema, targets, settings = read_table(document)
+    names = names_of(targets)
     if len(targets) > 1:
         labels = [read_classes(target) for target in targets] if task == "classification" else None
         outputs = (1,) * len(targets) if labels is None else tuple(map(len, labels))
-        return Model(_read_tree(document, task, schema, sum(outputs), None, outputs), schema, labels, settings, algorithm)
+        return Model(_read_tree(document, task, schema, sum(outputs), None, outputs), schema, labels, settings, algorithm, names)
     classes = read_classes(targets[0]) if task == "classification" else None
     loss = None if classes is None else _read_loss(targets[0], len(classes))
     tree = _read_tree(document, task, schema, 1 if classes is None else len(classes), loss)
-    return Model(tree, schema, classes, settings, algorithm)
+    return Model(tree, schema, classes, settings, algorithm, names)
 
 
 def loads(text: str | bytes, *, max_bytes: int | None = None) -> dict[str, Any]:
@@ -642,6 +650,11 @@ def read_table(document: dict[str, Any]) -> tuple[Schema, list[dict[str, Any]], 
     for i, target in enumerate(targets):
         as_type(as_type(target, dict, f"targets[{i}]").get("name", ""), str, f"targets[{i}].name")
     return schema, targets, settings
+
+
+def names_of(targets: list[dict[str, Any]]) -> list[str]:
+    """Names of targets as `read_table` gives them."""
+    return [target.get("name", other) for target, other in zip(targets, default_target_names(len(targets)), strict=True)]
 
 
 def _read_schema(document: dict[str, Any]) -> Schema:

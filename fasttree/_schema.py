@@ -13,7 +13,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Category", "Feature", "Group", "Kind", "Schema", "group", "is_missing", "too_alike", "too_wide"]
+__all__ = [
+    "Category",
+    "Feature",
+    "Group",
+    "Kind",
+    "Schema",
+    "default_target_names",
+    "group",
+    "is_missing",
+    "too_alike",
+    "too_wide",
+]
 
 Category: TypeAlias = str | int | float | bool
 
@@ -84,6 +95,11 @@ def group(cell_type: type) -> Group:
 
 def is_missing(cell: Any) -> bool:
     return type(cell).__name__ in MISSING_TYPES or bool(cell != cell)
+
+
+def default_target_names(n_targets: int) -> list[str]:
+    """What targets are called that have no names."""
+    return ["y"] if n_targets == 1 else [f"y{j}" for j in range(n_targets)]
 
 
 # Categories and labels of a file that is not trusted

@@ -27,7 +27,7 @@ from sklearn.exceptions import DataConversionWarning
 from . import _checks, _core
 from ._schema import Category as Category
 from ._schema import Feature as Feature
-from ._schema import Group, group
+from ._schema import Group, default_target_names, group
 from ._schema import Kind as Kind
 from ._schema import Schema as Schema
 from ._schema import is_missing as is_missing
@@ -902,6 +902,20 @@ def target_columns(y: Any) -> list[Any] | None:
     if values.ndim != 2 or values.shape[1] < 2:
         return None
     return [column if isinstance(y, np.ndarray) else column.tolist() for column in values.T]
+
+
+def target_names(y: Any, n_targets: int) -> list[str]:
+    """Names of the targets: of the columns of y; y, or y0, y1, ... where they have none that is text."""
+    names: Sequence[Any] = []
+    if not isinstance(y, (np.ndarray, list, tuple)):
+        frame = nw.from_native(_whole_column(y), pass_through=True, allow_series=True)
+        names = frame.columns if isinstance(frame, nw.DataFrame) else [frame.name] if isinstance(frame, nw.Series) else []
+    others = default_target_names(n_targets)
+    return (
+        [name if isinstance(name, str) and name else other for name, other in zip(names, others, strict=True)]
+        if names
+        else others
+    )
 
 
 def encode_classes(y: Any) -> tuple[Array, npt.NDArray[np.intp]]:

@@ -258,6 +258,8 @@ class TreeClassifier(
         Number of features that each node drew.
     n_outputs_ : int
         Number of targets.
+    target_names_ : list of str
+        Names of the targets: of the columns of y; y, or y0, y1, ... where they have none.
 
     Examples
     --------
@@ -389,6 +391,8 @@ class TreeRegressor(_ByRecipe, BaseRegressor, ConstraintChoices, LeastGain, Surr
         Number of features that each node drew.
     n_outputs_ : int
         Number of targets.
+    target_names_ : list of str
+        Names of the targets: of the columns of y; y, or y0, y1, ... where they have none.
 
     Examples
     --------

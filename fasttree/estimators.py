@@ -148,6 +148,8 @@ class ID3Classifier(BaseClassifier):
         Number of features that each node drew.
     n_outputs_ : int
         Number of targets, 1.
+    target_names_ : list of str
+        Names of the targets: of the columns of y; y, or y0, y1, ... where they have none.
 
     References
     ----------
@@ -316,6 +318,8 @@ class C45Classifier(BaseClassifier, LeastGain, WeightLimits, C45Choices):
         Number of features that each node drew.
     n_outputs_ : int
         Number of targets, 1.
+    target_names_ : list of str
+        Names of the targets: of the columns of y; y, or y0, y1, ... where they have none.
 
     Notes
     -----
@@ -561,6 +565,8 @@ class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, 
         Number of features that each node drew.
     n_outputs_ : int
         Number of targets.
+    target_names_ : list of str
+        Names of the targets: of the columns of y; y, or y0, y1, ... where they have none.
 
     References
     ----------
@@ -704,6 +710,8 @@ class CARTRegressor(BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoice
         Number of features that each node drew.
     n_outputs_ : int
         Number of targets.
+    target_names_ : list of str
+        Names of the targets: of the columns of y; y, or y0, y1, ... where they have none.
 
     References
     ----------
@@ -825,4 +833,5 @@ def from_document(document: dict[str, Any]) -> TreeEstimator | C45Rules:
         model._keep(saved.tree, model._checked_recipe(), saved.schema)
     if saved.classes is not None:
         model._keep_classes(saved.classes)
+    model.target_names_ = saved.target_names
     return model

@@ -24,7 +24,7 @@ from ._induction import Conditions, Drafts, Induction, PlacedSamples
 from ._parameters import FLAG, C45Choices, GrowthLimits, Reading, WeightLimits, is_number, parameter, parameters, share_such_as
 from ._parameters import Rule as ParameterRule
 from ._path_rules import PathRule, RuleList
-from ._table import Schema, encode_classes, encode_table
+from ._table import Schema, encode_classes, encode_table, target_names
 from ._tree import INTERVALS, KNOWN
 from ._weights import check_same_length, check_sample_weight
 from ._words import threshold_texts, word
@@ -188,6 +188,8 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where the table had names.
+    target_names_ : list of str
+        Name of the target: of the column y; y where it has none.
 
     Notes
     -----
@@ -332,6 +334,7 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
             found.default_count,
             found.n_dropped,
         )
+        self.target_names_ = target_names(y, 1)
         return self
 
     def _keep(
@@ -444,11 +447,12 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
             rules.append({"if": conditions, "then": label, **figures})
         _document.check_names(self.schema_)
         classes = _document.written_classes(self.classes_, self.n_classes_)
+        (name,) = getattr(self, "target_names_", ["y"])  # pickles of earlier versions have none
         return {
             "format": FORMAT,
             "version": VERSION,
             "library": __version__,
-            **_document.written_table(self.schema_, [{"name": "y", **classes}], self._settings()),
+            **_document.written_table(self.schema_, [{"name": name, **classes}], self._settings()),
             "class_count": self.class_count_.tolist(),
             "default": int(self._labels[-1]),
             "default_count": self.default_count_.tolist(),
@@ -491,6 +495,7 @@ class C45Rules(LogProbability, ClassifierMixin, FittedModel, Reading, GrowthLimi
         with _document.errors_of_settings():
             model._check_parameters()
         model._keep(tuple(rules), schema, classes, counts[0], default, counts[1], n_dropped)
+        model.target_names_ = _document.names_of(targets)
         return model
 
 

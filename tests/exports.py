@@ -96,7 +96,7 @@ def models() -> dict[str, Any]:
 def model_of(tree: Tree, schema: Schema = SCHEMA) -> Any:
     """An estimator around a tree, say one of `trees.random_trees`."""
     classes = CLASSES[: tree.n_outputs_or_classes] if tree.task == "classification" else None
-    return from_document(to_document(tree, schema, classes, {}, "cart", "0"))
+    return from_document(to_document(tree, schema, classes, {}, "cart", library_version="0"))
 
 
 def places(tree: Tree, feature: int) -> np.ndarray:

@@ -227,6 +227,8 @@ def test_columns_that_are_ignored_are_not_asked_for_later(tmp_path):
 def test_a_tree_saved_from_python_is_as_good(tmp_path):
     loan = pl.read_csv(LOAN)
     C45Classifier().fit(loan.drop("class"), loan["class"]).save(tmp_path / "m.json.gz")
+    assert "Accuracy 1.0000" in run("evaluate", tmp_path / "m.json.gz", LOAN)
+    C45Classifier().fit(loan.drop("class"), loan["class"].to_list()).save(tmp_path / "m.json.gz")
     assert "--target" in mistake("evaluate", tmp_path / "m.json.gz", LOAN)
     assert "Accuracy 1.0000" in run("evaluate", tmp_path / "m.json.gz", LOAN, "--target", "class")
     CARTClassifier().fit(np.arange(10.0).reshape(-1, 1), [0] * 5 + [1] * 5).save(tmp_path / "nameless.json")

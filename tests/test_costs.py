@@ -300,7 +300,7 @@ def test_a_tree_keeps_its_losses_through_documents_pickles_and_pruning(node):
     assert (tree.label == expected.argmin(axis=1)).all() or np.isclose(
         expected.min(axis=1), expected[:, tree.label].diagonal()
     ).all()
-    document = _document.to_document(tree, SCHEMA, np.array(["a", "b", "c"]), {}, "cart", "1")
+    document = _document.to_document(tree, SCHEMA, np.array(["a", "b", "c"]), {}, "cart", library_version="1")
     assert document["targets"][0]["loss"] == HEAVY_LOSS
     assert _document.from_document(_document.loads(_document.dumps(document))).tree == tree
     assert pickle.loads(pickle.dumps(tree)) == tree
@@ -327,7 +327,7 @@ def test_a_broken_loss_is_found(loss: Any, message: str):
 def test_a_document_with_a_broken_loss_is_refused(loss: Any):
     tree = CARTClassifier(loss_matrix=HEAVY_LOSS, max_depth=2).fit(*three_classes()).tree_
     schema = learn_table(three_classes()[0]).schema
-    document = _document.to_document(tree, schema, np.array(["a", "b", "c"]), {}, "cart", "1")
+    document = _document.to_document(tree, schema, np.array(["a", "b", "c"]), {}, "cart", library_version="1")
     document["targets"][0]["loss"] = loss
     with pytest.raises(_document.DocumentError, match="loss"):
         _document.from_document(document)

@@ -286,10 +286,10 @@ def test_a_document_written_by_hand_is_read():
      "values": [[6, 9], [0, 6], [6, 3]],
      "tests": [{"kind": "threshold", "feature": 0, "threshold": 41.5, "missing": {"to": "stop"}, "p_value": 0.01}]}
     """
-    tree, schema, classes, settings, algorithm = from_document(loads(text))
+    tree, schema, classes, settings, algorithm, targets = from_document(loads(text))
     assert (tree.node_count, tree.threshold[0], tree.missing[0], tree.gain[0]) == (3, 41.5, STOP, 0.0)
     assert schema.has_names
-    assert (classes.tolist(), settings, algorithm) == (["no", "yes"], {}, "by hand")
+    assert (classes.tolist(), settings, algorithm, targets) == (["no", "yes"], {}, "by hand", ["loan"])
 
 
 # Files

@@ -12,9 +12,11 @@ from random import Random
 import jsonschema
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from bad_files import models, mutated, places, rows_for
 from hypothesis import given, settings
+from test_document import document_of
 from trees import random_trees
 
 import fasttree
@@ -75,6 +77,22 @@ def test_text_and_file_say_the_same_and_give_the_model_back(name, tmp_path):
         assert each.predict(X).tolist() == model.predict(X).tolist()
 
 
+def test_targets_keep_the_names_of_their_columns(tmp_path):
+    X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]}), pd.DataFrame({"loan": ["no", "no", "yes", "yes"], "risk": [1, 2, 1, 2]})
+    for model, target, names in [
+        (fasttree.CARTClassifier(), y["loan"], ["loan"]),
+        (fasttree.C45Rules(), pl.Series("loan", y["loan"].to_list()), ["loan"]),
+        (fasttree.CARTRegressor(), y["risk"].rename(None), ["y"]),
+        (fasttree.CARTRegressor(), y["risk"].rename(3), ["y"]),
+        (fasttree.CARTClassifier(), y, ["loan", "risk"]),
+        (fasttree.CARTRegressor(), y["risk"].to_list(), ["y"]),
+        (fasttree.CARTRegressor(), y[["risk", "risk"]].to_numpy(), ["y0", "y1"]),
+    ]:
+        assert model.fit(X, target).target_names_ == names
+        assert [entry["name"] for entry in json.loads(model.export_json())["targets"]] == names
+        assert fasttree.loads(model.export_json()).target_names_ == names
+
+
 def test_what_is_no_file_in_binary_mode_is_refused(tmp_path):
     with pytest.raises(TypeError, match="binary mode"):
         fasttree.load(io.StringIO("{}"))
@@ -107,8 +125,6 @@ def test_documents_are_as_the_schema_says(name):
 @settings(max_examples=25)
 @given(random_trees())
 def test_documents_of_any_tree_are_as_the_schema_says(tree):
-    from test_document import document_of
-
     VALIDATOR.validate(json.loads(json.dumps(document_of(tree))))
 
 

@@ -120,7 +120,7 @@ def test_trees_with_intervals_survive_files_pickles_and_pruning(data: Path) -> N
     tree = _grow.grow(table, codes, None, GAIN, Limits(min_samples_leaf=5), n_classes=3)
     tree.check()
     assert len(np.unique(tree.feature[tree.kind == INTERVALS])) == 2
-    again = _document.from_document(_document.to_document(tree, table.schema, classes, {}, "custom", "0")).tree
+    again = _document.from_document(_document.to_document(tree, table.schema, classes, {}, "custom", library_version="0")).tree
     assert again == tree
     assert pickle.loads(pickle.dumps(tree)) == tree
     deepest = tree.depth() >= 1
@@ -185,7 +185,7 @@ def test_competing_splits_tell_their_intervals() -> None:
 )
 def test_broken_cuts_in_a_document_are_refused(data: Path, change: Callable[[dict[str, Any]], Any], message: str) -> None:
     tree, table, classes = income(data, GAIN)
-    document = _document.to_document(tree, table.schema, classes, {}, "custom", "0")
+    document = _document.to_document(tree, table.schema, classes, {}, "custom", library_version="0")
     change(document["tests"][0])
     with pytest.raises(_document.DocumentError, match=message):
         _document.from_document(document)
