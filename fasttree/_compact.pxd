@@ -72,7 +72,7 @@ cdef enum:
 
 cdef struct Compact:
     const Node* node
-    const double* value        # (n_ends, n_values): predictions; where samples divide what `Tree.given` says
+    const double* value        # (n_ends, n_values): distinct predictions; where samples divide what `Tree.given` says
     const int32_t* answer      # (n_ends, n_outputs): classes
     const double* weight       # of each node; NULL: no sample divides
     const Extra* extra
@@ -571,54 +571,57 @@ cdef inline void lay_out_surrogates(const Flat* t, int32_t i, Parts* parts) noex
         parts.n_surrogates += 1
 
 
+cdef inline void lay_out_inner(const Flat* t, int32_t i, uint32_t end, Parts* parts) noexcept nogil:
+    """Write an inner node, and its extra record if it needs one; `end` is the prediction of what stops there."""
+    cdef Node node
+    cdef Extra extra
+    cdef uint32_t kind = lay_out_test(t, i, parts, &node.told)
+    cdef bint is_table = kind == BY_TABLE or kind == BY_LIST
+    cdef uint32_t usual = 3 if t.missing[i] == 2 else 2
+    extra.told = node.told
+    extra.lower = extra.upper = 0
+    if kind == BY_THRESHOLD:
+        extra.lower = t.threshold[i] if t.lower == NULL else t.lower[i]
+        extra.upper = t.threshold[i] if t.upper == NULL else t.upper[i]
+    extra.n_branches, extra.missing, extra.end = t.n_branches[i], t.missing[i], end
+    extra.n_surrogates = extra.first_surrogate = extra.spare = 0
+    if t.surrogate_start != NULL:
+        extra.n_surrogates = <uint32_t> (t.surrogate_start[i + 1] - t.surrogate_start[i])
+    if extra.n_surrogates:
+        extra.first_surrogate = <uint32_t> parts.n_surrogates
+        lay_out_surrogates(t, i, parts)
+    node.first_child = t.first_child[i]
+    if (
+        extra.n_surrogates or extra.lower < extra.upper or extra.missing == TO_STOP or extra.missing > LAST_IN_NODE
+        or (is_table and extra.n_branches != usual)
+    ):
+        if parts.node != NULL:
+            parts.extra[parts.n_extras] = extra
+        node.told.bits = 0
+        node.told.place.start = <uint32_t> parts.n_extras
+        node.test = (kind | WITH_EXTRA) << 24 | <uint32_t> IN_EXTRA << 28
+        parts.n_extras += 1
+    else:
+        node.test = kind << 24 | <uint32_t> (SHARED_OUT if extra.missing == TO_SHARES else extra.missing) << 28
+    node.test |= <uint32_t> t.feature[i]
+    if parts.node != NULL:
+        parts.node[i] = node
+
+
 cdef inline void lay_out(const Flat* t, int64_t n_nodes, const uint32_t* end, Parts* parts) noexcept nogil:
     """Write a tree into parts that are large enough; `end` has the prediction of each node where samples end, in their order."""
     cdef int32_t i
-    cdef uint32_t kind, this_end, usual
-    cdef Node node
-    cdef Extra extra
+    cdef uint32_t this_end
     for i in range(<int32_t> n_nodes):
-        this_end = end[parts.n_ends] if t.missing[i] == TO_STOP else 0
-        if t.first_child[i] < 0:
-            node.told.bits = <uint64_t> NO_END << 32 | this_end
-            node.first_child, node.test = i, 0
+        this_end = 0
+        if t.missing[i] == TO_STOP:            # leaves, too
+            this_end = end[parts.n_ends]
             parts.n_ends += 1
-            if parts.node != NULL:
-                parts.node[i] = node
-            continue
-        node.first_child = t.first_child[i]
-        kind = lay_out_test(t, i, parts, &node.told)
-        usual = 3 if t.missing[i] == 2 else 2
-        extra.told = node.told
-        extra.lower = extra.upper = 0
-        if kind == BY_THRESHOLD:
-            extra.lower = t.threshold[i] if t.lower == NULL else t.lower[i]
-            extra.upper = t.threshold[i] if t.upper == NULL else t.upper[i]
-        extra.n_branches, extra.missing = t.n_branches[i], t.missing[i]
-        extra.end = this_end
-        extra.n_surrogates = extra.first_surrogate = extra.spare = 0
-        if t.surrogate_start != NULL:
-            extra.n_surrogates = <uint32_t> (t.surrogate_start[i + 1] - t.surrogate_start[i])
-        if extra.n_surrogates:
-            extra.first_surrogate = <uint32_t> parts.n_surrogates
-            lay_out_surrogates(t, i, parts)
-        if t.missing[i] == TO_STOP:
-            parts.n_ends += 1
-        if (
-            extra.n_surrogates or extra.lower < extra.upper or extra.missing == TO_STOP or extra.missing > LAST_IN_NODE
-            or ((kind == BY_TABLE or kind == BY_LIST) and extra.n_branches != usual)
-        ):
-            if parts.node != NULL:
-                parts.extra[parts.n_extras] = extra
-            node.told.bits = 0
-            node.told.place.start = <uint32_t> parts.n_extras
-            node.test = (kind | WITH_EXTRA) << 24 | <uint32_t> IN_EXTRA << 28
-            parts.n_extras += 1
-        else:
-            node.test = kind << 24 | <uint32_t> (SHARED_OUT if extra.missing == TO_SHARES else extra.missing) << 28
-        node.test |= <uint32_t> t.feature[i]
-        if parts.node != NULL:
-            parts.node[i] = node
+        if t.first_child[i] >= 0:
+            lay_out_inner(t, i, this_end, parts)
+        elif parts.node != NULL:
+            parts.node[i].told.bits = <uint64_t> NO_END << 32 | this_end
+            parts.node[i].first_child, parts.node[i].test = i, 0
 
 
 # --- checking what a file says
