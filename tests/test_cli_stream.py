@@ -210,8 +210,9 @@ def test_other_commands_take_a_table_from_the_standard_input(tmp_path):
         (b"", "the standard input is empty"),
         (b"PAR1" + b"\0" * 20, "the standard input is Parquet, which can only be read from a file"),
         (b"a,b\n1,2\n", "the standard input has no column 'sepal_length'"),
-        (gzip.compress(b"sepal_length" * 999)[:50], "the standard input cannot be read as CSV"),
+        (gzip.compress(b"sepal_length" * 999, mtime=0)[:50], "the standard input cannot be read as CSV"),
     ],
+    ids=["empty", "Parquet", "other columns", "cut"],
 )
 def test_what_is_wrong_with_the_standard_input_is_said(content, words, tmp_path):
     run("train", IRIS, "--target", "class", "-o", tmp_path / "m.json")
