@@ -277,7 +277,7 @@ class Predictor(Server):
 
     def _fill(self, X: npt.NDArray[Any], out: npt.NDArray[Any], of_values: bool, **refused: bool) -> bool:
         values, answers = (out, None) if of_values else (None, out)
-        return self.predict_rows(X, values, answers, **refused)
+        return self._predict_rows(X, values, answers, **refused)
 
     def _room(self, n_samples: int, of_values: bool) -> npt.NDArray[Any]:
         about = self._about

@@ -432,7 +432,7 @@ cdef class Server:
 
     # many rows
 
-    def predict_rows(self, X, values, answers, bint refuse_infinite=False, bint refuse_missing=False):
+    def _predict_rows(self, X, values, answers, bint refuse_infinite=False, bint refuse_missing=False):
         """Predict a matrix of float32 or float64: codes as floats, missing = NaN.
 
         Fills `values`, float64 (n, n_values), or if that is None `answers`, int32 (n, n_outputs); False if X is no such matrix
