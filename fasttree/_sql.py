@@ -23,6 +23,8 @@ NEAR_HALF = 0.49  # of the distance of two doubles: SQLite reads in 64 bits, who
 
 def identifier(name: str) -> str:
     """Quote the name of a column or table."""
+    if not name:
+        raise ValueError("'' cannot be written in SQL: a column has a name that is not empty; rename it")
     return '"' + _readable(name).replace('"', '""') + '"'
 
 
@@ -33,6 +35,8 @@ def literal(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ValueError(f"{value} cannot be written in SQL: SQLite makes a double of what 64 bits do not hold; make it text")
         return str(value)
     if isinstance(value, float):
         text = number(value)

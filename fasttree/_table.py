@@ -689,7 +689,7 @@ def _learn_feature(name: str, cells: Cells, named_nominal: bool, order: tuple[Ca
     labels = _as_labels(cells)
     meaning = Kind.ORDINAL if labels.ordered and not named_nominal else Kind.NOMINAL
     if labels.declared:
-        return Feature(name, meaning, tuple(labels.values))
+        return Feature(name, meaning, _of_one_type(labels.values))
     return Feature(name, meaning, _sorted_occurring(labels))
 
 
@@ -759,7 +759,17 @@ def _order(name: str, order: Any) -> tuple[Category, ...]:
     legal = groups == {Group.TEXT} or (groups and groups <= {Group.BOOLEAN, Group.INTEGER, Group.REAL})
     if not legal or len(set(values)) < len(values) or any(value != value for value in values):
         raise _checks.wrong_order(name, order)
-    return values
+    return _of_one_type(values)
+
+
+def _of_one_type(values: Sequence[Any]) -> tuple[Category, ...]:
+    """Numbers and truth values as the widest of their types, as a column that holds them all has them; texts as they are."""
+    groups = {group(type(value)) for value in values}
+    widest = next((of for found, of in ((Group.REAL, float), (Group.INTEGER, int)) if found in groups), None)
+    if widest is None:
+        return tuple(values)
+    converted = tuple(widest(value) for value in values)
+    return converted if len(set(converted)) == len(values) else tuple(values)
 
 
 # Prediction

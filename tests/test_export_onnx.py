@@ -279,6 +279,22 @@ def test_categories_zero_and_minus_zero_are_one():
         assert answers(model.export_onnx(dtype=dtype), model, -X, dtype)["label"][0] == "z"
 
 
+@pytest.mark.parametrize("label", ["a\0", "\ud800"])
+def test_labels_that_a_runtime_would_change_are_refused(label):
+    model = CARTClassifier().fit([[1.0], [2.0]], np.array([label, "a"], object))
+    with pytest.raises(ValueError, match=r"ONNX: .*; rename it"):
+        model.export_onnx()
+
+
+def test_names_and_categories_that_are_no_unicode_are_refused():
+    for name, category in (("\ud800", "a"), ("a", "\ud800")):
+        X = pd.DataFrame({"x": pd.Series([category, "b"], dtype=object)})
+        X.columns = pd.Index([name], dtype=object)
+        model = CARTClassifier().fit(X, ["a", "b"])
+        with pytest.raises(ValueError, match=r"'\\ud800' cannot be written in ONNX: it is no Unicode text; rename it"):
+            model.export_onnx()
+
+
 def test_trees_beyond_what_onnx_holds_are_refused(monkeypatch):
     model = models()["numbers"]
     monkeypatch.setattr("fasttree._exports.onnx.MOST_BYTES", 1000)

@@ -140,6 +140,11 @@ def test_what_xml_cannot_hold_is_refused():
         CARTClassifier().fit(X, ["a", "b"]).export_pmml()
 
 
+def test_a_column_without_a_name_is_refused():
+    with pytest.raises(ValueError, match=r"'' cannot be written in PMML: .*; rename it"):
+        CARTClassifier().fit(pd.DataFrame({"": [1.0, 2.0]}), ["a", "b"]).export_pmml()
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -44,7 +44,7 @@ def in_duckdb(model, X, query):
     cells_of = X.T if isinstance(X, np.ndarray) else [X[name] for name in X]
     for feature, column in zip(model.schema_.features, cells_of, strict=True):
         values = [None if value is None or value != value else value for value in column]
-        if feature.categories is None:
+        if all(isinstance(value, float) for value in values if value is not None):
             values = [np.nan if value is None and i % 2 else value for i, value in enumerate(values)]
         columns[feature.name] = arrow.array(values, arrow.float64() if feature.categories is None else None)
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -225,12 +225,37 @@ def test_hostile_names_categories_and_classes_are_quoted(engine, names, texts):
     assert found["node"].tolist() == model.apply(X).tolist()
 
 
+@pytest.mark.parametrize("unseen", ["error", "as_missing"])
+@pytest.mark.parametrize("missing", ["branch", "surrogate", "error"])
+def test_not_a_number_is_missing_where_categories_are_numbers_too(missing, unseen):
+    X = pd.DataFrame({"rooms": [1.0, 2.0, 3.0] * 5, "age": np.arange(15.0)})
+    model = CARTClassifier(categorical_features=["rooms"], missing=missing, unseen=unseen).fit(X, ["a", "b", "c"] * 5)
+    X.loc[::4, "rooms"] = np.nan
+    found = in_duckdb(model, X, model.export_sql(table=TABLE))["prediction"]
+    if missing == "error":
+        assert (found.isna() == X["rooms"].isna()).all()
+    else:
+        assert found.tolist() == model.predict(X).tolist()
+
+
+def test_integers_beyond_64_bits_are_refused_as_sqlite_would_round_them():
+    model = CARTClassifier().fit([[1.0], [2.0]], np.array([1, 2**64 - 1], np.uint64))
+    with pytest.raises(ValueError, match="18446744073709551615 cannot be written in SQL"):
+        model.export_sql()
+    assert literal(-(2**63)) == "-9223372036854775808"
+
+
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800"])
 def test_what_no_database_holds_is_refused(text):
     with pytest.raises(ValueError, match=r"cannot be written in SQL: .*; rename it"):
         literal(text)
     with pytest.raises(ValueError, match="cannot be written in SQL"):
         identifier(text)
+
+
+def test_a_column_without_a_name_is_refused():
+    with pytest.raises(ValueError, match=r"'' cannot be written in SQL: .*; rename it"):
+        CARTClassifier().fit(pd.DataFrame({"": [1.0, 2.0]}), ["a", "b"]).export_sql()
 
 
 @pytest.mark.parametrize(

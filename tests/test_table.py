@@ -436,6 +436,13 @@ def test_a_column_named_ordinal_follows_the_given_order():
     assert table.column(1).tolist() == [1, 2, 1]
 
 
+def test_declared_categories_that_are_numbers_are_of_one_type():
+    table = learn_table(pd.DataFrame({"a": [0.5, 10.0]}), ordinal_features={"a": [10, 0.5, True]})
+    assert list(map(repr, table.schema.features[0].categories)) == ["10.0", "0.5", "1.0"]
+    table = learn_table(pd.DataFrame({"a": pd.Categorical([True, 3], categories=[3, True], ordered=True)}))
+    assert list(map(repr, table.schema.features[0].categories)) == ["3", "1"]
+
+
 def test_an_ordered_column_named_categorical_is_nominal():
     values = pd.Categorical(["b", "a"], categories=["b", "a"], ordered=True)
     assert feature_of(values, categorical_features=["a"]) == Feature("a", Kind.NOMINAL, ("b", "a"))

@@ -272,8 +272,8 @@ class Exports:
 
         SQLite (from 3.35), DuckDB and PostgreSQL (from 12) read it alike.  It reads a column per feature, of its name: doubles
         or integers, texts, truth values.  NULL and NaN are missing; missing values, unseen categories and surrogates go the
-        tree's way, and what the model refuses gives NULL.  The text grows with the nodes, unlike that of ``to_rules().to_sql()``,
-        which repeats what leads to each leaf.
+        tree's way, and where it tests a value that the model refuses the answer is NULL.  The text grows with the nodes, unlike
+        that of ``to_rules().to_sql()``, which repeats what leads to each leaf.
 
         Parameters
         ----------

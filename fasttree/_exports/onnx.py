@@ -298,6 +298,8 @@ class _Checks:
 def _add_inputs(graph: _Graph, subject: Subject, walk: _Walk, checks: _Checks) -> tuple[str, NDArray[np.int64]]:
     """Add inputs and the matrix that the walk reads; say where in it each of the walk's columns is."""
     features = subject.schema.features
+    for feature in features:
+        _check_texts([feature.name, *(feature.categories if _is_text(feature) else ())])  # type: ignore[misc]
     if subject.schema.is_continuous:
         X = graph.add_input("X", graph.element, len(features))
         if checks.missing:
@@ -337,6 +339,14 @@ def _add_input_per_feature(graph: _Graph, features: Sequence[Feature]) -> list[s
 
 def _is_text(feature: Feature) -> bool:
     return bool(feature.categories) and isinstance(feature.categories[0], str)  # type: ignore[index]
+
+
+def _check_texts(texts: Iterable[Any]) -> None:
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{text!r} cannot be written in ONNX: it is no Unicode text; rename it") from None
 
 
 def _add_code(graph: _Graph, feature: Feature, name: str, checks: _Checks) -> str:
@@ -465,6 +475,11 @@ def _add_outputs(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row
 def _add_classes(
     graph: _Graph, suffix: str, shares: NDArray[np.float64], answer: NDArray[np.intp], classes: Any, row: str, node_name: str
 ) -> None:
+    texts = [label for label in np.asarray(classes).tolist() if isinstance(label, str)]
+    _check_texts(texts)
+    cut = next((label for label in texts if "\0" in label), None)
+    if cut is not None:
+        raise ValueError(f"the class {cut!r} cannot be an output of ONNX: runtimes end a text at the character 0; rename it")
     labels = np.array(np.asarray(classes).tolist())
     labels = labels.astype({"U": object, "i": np.int64}.get(labels.dtype.kind, labels.dtype))
     _add_output(graph, f"label{suffix}", labels[answer], row, node_name)

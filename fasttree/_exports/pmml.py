@@ -78,6 +78,8 @@ class _Writer:
     def __init__(self, subject: Subject, adapted: Adapted, found: Answers, name: str, missing: str | None) -> None:
         self.subject, self.adapted, self.found = subject, adapted, found
         self.tree, self.features = adapted.subject.tree, subject.schema.features
+        if not all(feature.name for feature in self.features):
+            raise ValueError("'' cannot be written in PMML: a field has a name that is not empty; rename it")
         self.missing, self.unseen = destinations(subject, adapted)
         self.refuses_missing = subject.refuses_missing and missing != "majority"
         # by field: else an unseen category would be told as missing, which the model refuses or sends elsewhere

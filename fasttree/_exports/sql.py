@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import _sql
+from .._table import Feature
 from .._tree import STOP
 from .branches import REFUSED, Answers, Interval, Test, answers, apart, destinations, surrogates_of, test_of
 from .subject import Subject
@@ -186,7 +187,7 @@ class _Writer:
         for surrogate in surrogates:
             asked += _questions(surrogate)
         if missing != unseen:
-            asked.append((f"{_sql.identifier(test.feature.name)} IS NULL", missing))
+            asked.append((_is_missing(test.feature), missing))
         cases = [f"WHEN {question} THEN {_number(way)}" for question, way in asked]
         branch = " ".join(["CASE", *cases, f"ELSE {_number(unseen)} END"])
         used = {*(way for _, way in asked), unseen} - {REFUSED}
@@ -196,7 +197,21 @@ class _Writer:
         """Whether a category is one that the model refuses."""
         if not self.subject.refuses_unseen or test.feature.categories is None:
             return []
-        return [(f"NOT {_sql.is_among(_sql.identifier(test.feature.name), test.feature.categories)}", REFUSED)]
+        column = _sql.identifier(test.feature.name)
+        unseen = f"NOT {_sql.is_among(column, test.feature.categories)}"
+        if _may_be_nan(test.feature):
+            unseen = f"{unseen} AND {column} <= {_sql.number(LARGEST)}"
+        return [(unseen, REFUSED)]
+
+
+def _is_missing(feature: Feature) -> str:
+    column = _sql.identifier(feature.name)
+    return f"{column} IS NULL OR {column} > {_sql.number(LARGEST)}" if _may_be_nan(feature) else f"{column} IS NULL"
+
+
+def _may_be_nan(feature: Feature) -> bool:
+    """Whether its column may be one of doubles: categories that are numbers, not truth values."""
+    return type(next(iter(feature.categories or ()), None)) in (int, float)
 
 
 def _questions(test: Test, otherwise: int | None = None) -> list[tuple[str, int]]:
