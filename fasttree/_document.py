@@ -42,7 +42,7 @@ MAX_DIGITS = 39  # of categories and classes that are integers: 128 bits
 MAX_NESTING = 32  # of settings
 EXACT_INTEGER = 2**53  # larger ones are written as text: many readers of JSON know doubles alone
 GZIP = b"\x1f\x8b"
-START = re.compile(rb"[ \t\n\r]*\{|\x1f\x8b")  # what a file may begin with
+START = re.compile(rb"[ \t\n\r]*\{|\x1f(\x8b|\Z)")  # what a file may begin with; a pipe may give one byte at first
 
 KIND_NAMES = {THRESHOLD: "threshold", NOMINAL: "nominal", CATEGORY: "category", KNOWN: "known", INTERVALS: "intervals"}
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
@@ -533,6 +533,8 @@ def loads(text: str | bytes, *, max_bytes: int | None = None) -> dict[str, Any]:
     DocumentError
         If the text is not a JSON object in UTF-8, damaged, or too large.
     """
+    if not isinstance(text, (str, bytes, bytearray)):
+        raise TypeError(f"a model is read from text or bytes; got {type(text).__name__}")
     try:
         was_text = isinstance(text, str)
         if not isinstance(text, str):

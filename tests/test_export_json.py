@@ -98,6 +98,24 @@ def test_what_is_no_file_in_binary_mode_is_refused(tmp_path):
         fasttree.load(io.StringIO("{}"))
     with pytest.raises(TypeError, match="a path or an open binary file; got int"):
         fasttree.load(3)
+    with pytest.raises(TypeError, match="text or bytes; got dict"):
+        fasttree.loads({})
+
+
+class Dripping(io.RawIOBase):
+    """A stream that gives a byte at a time, as pipes may."""
+
+    def __init__(self, data: bytes) -> None:
+        self.rest = io.BytesIO(data)
+
+    def read(self, size: int = -1) -> bytes:
+        return self.rest.read(1)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_streams_may_give_little_at_a_time(pack):
+    text = " \n" + FITTED["id3"].export_json()
+    assert fasttree.load(Dripping(pack(text.encode()))).tree_ == FITTED["id3"].tree_
 
 
 # The schema
