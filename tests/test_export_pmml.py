@@ -170,7 +170,7 @@ def test_the_document_says_what_was_substituted():
 
 def test_names_stay_apart_from_those_of_features():
     X = pd.DataFrame({"prediction": [1.0, 2.0], "target": [2.0, 1.0], "Node": [0.0, 0.0], "probability_a": [0.0, 0.0]})
-    root = ET.fromstring(CARTClassifier().fit(X, ["a", "b"]).export_pmml())
+    root = ET.fromstring(CARTClassifier().fit(X, pd.Series(["a", "b"], name="target")).export_pmml())
     assert [field.get("name") for field in root.iter(f"{SPACE}OutputField")] == [
         "prediction_", "probability_a_", "probability_b", "node_",
     ]  # fmt: skip
@@ -183,7 +183,7 @@ def test_fields_say_their_kind_and_their_categories():
     assert fields == {
         "age in years": ("continuous", "double"), "income": ("continuous", "double"), "grade": ("ordinal", "string"),
         "city": ("categorical", "string"), "rooms": ("categorical", "double"), "member": ("categorical", "boolean"),
-        "target": ("categorical", "string"),
+        "y": ("categorical", "string"),
     }  # fmt: skip
     grades = [value.get("value") for value in root.find(f".//{SPACE}DataField[@name='grade']")]
     assert grades == ["low", "mid", "high", "top"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._table import Category, Feature, Kind, Schema
+from .._schema import Category, Feature, Kind, Schema
 from .._tree import CATEGORY, INTERVALS, KNOWN, SHARES, THRESHOLD, Tree, best_classes
 from .subject import Subject
 from .substitutes import Adapted

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._schema import Feature
 from .._surrogates import Surrogates
-from .._table import Feature
 from .._tree import CATEGORY, EQUAL_LOSSES, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from .._words import by_target
 from .c_pieces import (

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._table import Feature, Kind
+from .._schema import Feature, Kind
 from .._text import export_text
 from .._tree import LEAF, SHARES, STOP, THRESHOLD, Tree
 from .._words import Words, by_target, counted, name_text, set_of, word

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._predictor import Predictor, predictor_of
 from .._recipe import Recipe
-from .._table import Schema
+from .._schema import Schema
 from .._tree import Tree
 from .c import export_c
 from .onnx import export_onnx
@@ -42,6 +42,7 @@ class Exports:
             self._algorithm(),  # type: ignore[attr-defined]  # of the estimators
             refuses_missing=self.recipe_.missing == "error",
             refuses_unseen=self.unseen == "error",
+            target_names=tuple(getattr(self, "target_names_", ())),  # pickles of earlier versions have none
         )
 
     def export_c(self, *, name: str = "tree") -> str:

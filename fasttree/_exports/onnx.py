@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from .._table import Category, Feature, Kind
+from .._schema import Category, Feature, Kind
 from .._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree, best_classes
 from .subject import Subject
 from .substitutes import Medium, adapt

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._table import Category, Feature, Kind
+from .._schema import Category, Feature, Kind, default_target_names
 from .._tree import STOP
 from .branches import REFUSED, Answers, Interval, Test, answers, apart, destinations, surrogates_of, test_of
 from .subject import Subject
@@ -71,11 +71,12 @@ def export_pmml(
         raise ValueError(f"name={name!r}: must be a string that is not empty")
     found = answers(subject, target)
     adapted = adapt(subject, PMML, missing=missing, soft=soft)
-    return "\n".join([*_Writer(subject, adapted, found, name, missing).document(version), ""])
+    names = subject.target_names or default_target_names(subject.tree.n_outputs)
+    return "\n".join([*_Writer(subject, adapted, found, names[target], name, missing).document(version), ""])
 
 
 class _Writer:
-    def __init__(self, subject: Subject, adapted: Adapted, found: Answers, name: str, missing: str | None) -> None:
+    def __init__(self, subject: Subject, adapted: Adapted, found: Answers, target: str, name: str, missing: str | None) -> None:
         self.subject, self.adapted, self.found = subject, adapted, found
         self.tree, self.features = adapted.subject.tree, subject.schema.features
         if not all(feature.name for feature in self.features):
@@ -92,7 +93,7 @@ class _Writer:
         stops = (self.tree.n_branches > 0) & ((self.missing == STOP) | (self.unseen == STOP))
         self.stays: NDArray[np.bool_] = stops & ~self.refused & self.refused.any()
         taken = [feature.name for feature in self.features]
-        self.target = apart("target", taken)
+        self.target = apart(target, taken)
         self.name = apart(name, [*taken, self.target])
         self.node_name = apart("node", [*taken, self.target, self.name])
         taken += [self.target, self.name, self.node_name]

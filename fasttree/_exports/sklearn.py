@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from .._table import Kind
+from .._schema import Kind
 from .._tree import INTERVALS, KNOWN, LEAF, SHARES, STOP, THRESHOLD, Tree
 from .subject import Subject
 from .substitutes import Medium, adapt, asks_surrogates, heaviest_branch

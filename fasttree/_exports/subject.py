@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._table import Schema
+from .._schema import Schema
 from .._tree import Tree
 from .._words import Classes
 
@@ -28,6 +28,8 @@ class Subject:
         Whether `predict` raises where a value is missing.
     refuses_unseen : bool
         Whether `predict` raises where the fit did not see a category; else such a category is treated as missing.
+    target_names : tuple of str
+        One per target, or none: they are called y, or y0, y1, ...
     """
 
     tree: Tree
@@ -36,3 +38,4 @@ class Subject:
     algorithm: str
     refuses_missing: bool = False
     refuses_unseen: bool = False
+    target_names: tuple[str, ...] = ()
