@@ -33,22 +33,6 @@ ALGORITHMS: dict[tuple[str, str], type[Estimator]] = {
 }
 
 
-def save(model: Estimator, target: str, path: str) -> None:
-    """Save a model as its `save` does, and the target's name with it."""
-    _document.save(path, _named_document(model, target))
-
-
-def document_text(model: Estimator, target: str) -> str:
-    """Write a model as its `export_json` does, and the target's name with it."""
-    return _document.dumps(_named_document(model, target))
-
-
-def _named_document(model: Estimator, target: str) -> dict[str, Any]:
-    document = model._to_document()
-    document["targets"][0]["name"] = target
-    return document
-
-
 def load_model(path: str) -> tuple[Estimator, str]:
     """Read a tree or rules, and the name of the target (y where it has none)."""
     with _document.errors_in(path):
@@ -56,7 +40,8 @@ def load_model(path: str) -> tuple[Estimator, str]:
             document = _document.load(path)
         except _document.DocumentError as error:
             raise _document.DocumentError(f"not a saved model, as train --output writes them: {error}") from None
-        return from_document(document), document["targets"][0].get("name", "y")
+        model = from_document(document)
+        return model, model.target_names_[0]
 
 
 def load_of_one_target(path: str) -> tuple[Estimator, str]:

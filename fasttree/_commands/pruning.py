@@ -14,7 +14,7 @@ from ..estimators import CARTClassifier, TreeEstimator
 from ..rules import C45Rules
 from .console import aligned, examples, print_json, status
 from .evaluating import measure
-from .models import check_output, describe, load_model, load_of_one_target, read_table, save, summarize
+from .models import check_output, describe, load_model, load_of_one_target, read_table, summarize
 from .options import FILE, json_option, read_parameter, table_options, truth_option
 from .tables import find_target, open_file, without
 
@@ -122,7 +122,7 @@ def prune(
             pruned = tree.prune(method, without(table, [truth]), table[truth], **parameters)
     before, after = ({**describe(each, saved), **_measured(each, tables)} for each in (tree, pruned))
     if output is not None:
-        save(pruned, saved, output)
+        pruned.save(output)
     judged_by = None if judges is None else judges[0].height
     chosen = _chosen(pruned)
     if (earlier := tree._pruning_method()) is not None:

@@ -17,7 +17,7 @@ from .._path_rules import SORT_KEYS, RuleList
 from ..estimators import TreeEstimator
 from ..rules import C45Rules
 from .console import draws, examples, listed, print_json
-from .models import Estimator, check_output, describe, document_text, load_model, load_of_one_target, read_table, save, summarize
+from .models import Estimator, check_output, describe, load_model, load_of_one_target, read_table, summarize
 from .options import FILE, json_option, table_options, truth_option
 from .tables import File, find_target, open_file, without
 
@@ -29,7 +29,7 @@ class Format(NamedTuple):
 
     Parameters
     ----------
-    write : function of a model, the name of its target and its options
+    write : function of a model and its options
     options : tuple of str
         Which options it takes.
     suffixes : tuple of str
@@ -38,17 +38,17 @@ class Format(NamedTuple):
         Whether people read it in a terminal.
     """
 
-    write: Callable[[TreeEstimator, str, dict[str, Any]], str | bytes]
+    write: Callable[[TreeEstimator, dict[str, Any]], str | bytes]
     options: tuple[str, ...]
     suffixes: tuple[str, ...]
     is_text: bool = True
 
 
-def _rules(model: TreeEstimator, target: str, options: dict[str, Any]) -> str:
+def _rules(model: TreeEstimator, options: dict[str, Any]) -> str:
     return _selected(model, options).to_text(**options)
 
 
-def _markdown(model: TreeEstimator, target: str, options: dict[str, Any]) -> str:
+def _markdown(model: TreeEstimator, options: dict[str, Any]) -> str:
     return _selected(model, options).to_markdown(**options)
 
 
@@ -62,10 +62,10 @@ def _selected(model: TreeEstimator, options: dict[str, Any]) -> RuleList:
     return rules if by is None else rules.sort(by)
 
 
-def _export(form: str, of_one_target: bool = False) -> Callable[[TreeEstimator, str, dict[str, Any]], str | bytes]:
+def _export(form: str, of_one_target: bool = False) -> Callable[[TreeEstimator, dict[str, Any]], str | bytes]:
     """Write a tree by the method of this name; `of_one_target` says that it asks which of several."""
 
-    def write(model: TreeEstimator, target: str, options: dict[str, Any]) -> str | bytes:
+    def write(model: TreeEstimator, options: dict[str, Any]) -> str | bytes:
         if of_one_target and model.n_outputs_ > 1:
             raise ValueError(
                 f"the tree has {model.n_outputs_} targets, and {form} is of one: in Python, export_{form}(target=...) says which"
@@ -124,13 +124,13 @@ FORMATS = {
     "dot": Format(_export("dot"), (*SIZE, "missing", "orientation"), (".dot", ".gv")),
     "svg": Format(_export("svg"), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
     "html": Format(_export("html"), (*SIZE, "title", "data"), (".html", ".htm"), is_text=False),
-    "json": Format(lambda model, target, options: document_text(model, target), (), (".json", ".json.gz")),
+    "json": Format(_export("json"), (), (".json", ".json.gz")),
     "onnx": Format(_export("onnx"), ("dtype", *SUBSTITUTES), (".onnx",), is_text=False),
     "pmml": Format(_export("pmml", of_one_target=True), ("name", *SUBSTITUTES), (".pmml", ".xml")),
     "c": Format(_export("c"), ("name",), (".c", ".h")),
     "python": Format(_export("python"), ("name",), (".py",)),
     "sql": Format(_export("sql", of_one_target=True), ("name", "table", *SUBSTITUTES), (".sql",)),
-    "predictor": Format(lambda model, target, options: model.for_prediction().to_bytes(), (), (".tree",), is_text=False),
+    "predictor": Format(lambda model, options: model.for_prediction().to_bytes(), (), (".tree",), is_text=False),
 }
 
 
@@ -237,18 +237,18 @@ def show(
         raise click.UsageError(f"--format {chosen} is not for a terminal: name a file by --output, or redirect it")
     written: str | bytes
     if isinstance(loaded, C45Rules):
-        written = document_text(loaded, saved) if chosen == "json" else loaded.export_text()
+        written = loaded.export_json() if chosen == "json" else loaded.export_text()
     else:
         if chosen == "text" and output is None:
             given.setdefault("ascii", not draws())
         if data is not None:
             del given["data"]
             given |= _samples(open_file(data, markers, separator), loaded, target, saved)
-        written = FORMATS[chosen].write(loaded, saved, _renamed(given))
+        written = FORMATS[chosen].write(loaded, _renamed(given))
     content = written if isinstance(written, bytes) else written.encode()  # in UTF-8, whatever the terminal has
     if output is not None:
         if chosen == "json":
-            save(loaded, saved, output)  # which compresses, too
+            loaded.save(output)  # which compresses, too
         else:
             with whole_file(output) as file:
                 file.write(content)

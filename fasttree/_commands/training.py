@@ -18,7 +18,7 @@ from ..estimators import C45Classifier, TreeEstimator
 from ..rules import C45Rules
 from .console import aligned, counted, draws, examples, print_json, status, word
 from .evaluating import headline, measure
-from .models import ALGORITHMS, Estimator, answers, check_output, describe, read_blocks, save, summarize
+from .models import ALGORITHMS, Estimator, answers, check_output, describe, read_blocks, summarize
 from .options import (
     FILE,
     json_option,
@@ -132,7 +132,7 @@ def train(
     figures = None if blocks is None else measure(model, blocks, target)
     pruning = _compare_pruning(model, [table], blocks, target)
     if output is not None:
-        save(model, target, output)
+        model.save(output)
     if as_json:
         described = describe(model, target) | ({"pruning": pruning} if pruning else {})
         print_json(described | {"evaluation": figures})
