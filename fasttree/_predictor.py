@@ -559,7 +559,10 @@ def _kept(data: Any) -> Bytes:
     if sys.byteorder != "little":
         raise ValueError("predictors need a little-endian machine; use the model itself")
     given = np.frombuffer(data, np.uint8)
-    fixed = isinstance(data, (bytes, mmap.mmap)) or (isinstance(data, np.ndarray) and not data.flags.writeable)
+    owner = data
+    while isinstance(owner, np.ndarray):  # whose own flags say nothing of other views of its memory
+        owner = owner.base
+    fixed = isinstance(owner, (bytes, mmap.mmap)) and not given.flags.writeable
     if not fixed or given.__array_interface__["data"][0] % 8:
         given = given.copy()
     given.flags.writeable = False

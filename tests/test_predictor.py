@@ -8,6 +8,7 @@ import datetime
 import decimal
 import fractions
 import json
+import mmap
 import os
 import pickle
 import random
@@ -350,6 +351,22 @@ def test_what_it_was_made_from_may_change():
     predictor = Predictor(data)
     data[:] = bytes(len(data))
     assert predictor.predict_one([1.0]) == "a"
+
+
+def test_a_view_that_cannot_be_written_may_still_change():
+    model = exports.models()["regression"]
+    X = exports.inputs(model, 20)
+    image = np.frombuffer(model.for_prediction().to_bytes(), np.uint8).copy()
+    view = image[:]
+    view.flags.writeable = False
+    predictor = Predictor(view)
+    image[:] = 255
+    assert same_bits(predictor.predict(X), model.predict(X))
+    with mmap.mmap(-1, image.size) as shared:
+        shared[:] = model.for_prediction().to_bytes()
+        predictor = Predictor(shared)
+        shared[:] = image.tobytes()
+        assert same_bits(predictor.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("name", ["all kinds", "soft thresholds", "surrogates that stop", "two targets", "a number"])
