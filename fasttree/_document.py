@@ -469,6 +469,8 @@ def _check_tests_fit(
 
 def _check_range(tree: Tree) -> None:
     """Verify that what is computed of a tree's numbers, each of which is finite, is finite too."""
+    if tree.weight[0] == 0:
+        raise ValueError("node 0: the root must have weight, as no tree is grown on nothing")
     for name in ("gain", "impurity"):
         if not np.isfinite(np.abs(tree.weight * getattr(tree, name)).sum()):
             raise ValueError(f"weight times {name} must sum to a finite number over all nodes")

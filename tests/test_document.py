@@ -518,6 +518,31 @@ def test_a_malformed_document_is_refused_with_the_place_and_the_reason(change, m
     assert repr(document) == repr(before)
 
 
+def test_a_tree_that_was_grown_on_nothing_is_refused():
+    document = document_of(flat(leaf([1.5]), "regression"))
+    document["nodes"] |= {"weight": [0.0], "n_samples": [0]}
+    with pytest.raises(DocumentError, match="node 0: the root must have weight"):
+        from_document(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("tests", 1, "gain", to=1e308), "weight times gain must sum to a finite number"),
+        (put("nodes", "impurity", to=[1.5e308] * 10), "weight times impurity must sum to a finite number"),
+        (put("nodes", "n_samples", 0, to=2**62), "nodes.n_samples: must be at most"),
+        (put("targets", 0, "loss", to=[[0, 1e308], [1e308, 0]]), "the class weights times the loss must be finite"),
+        (put("targets", 0, "name", to=3), r"targets\[0\].name: must be text"),
+        (put("library", to=1), "library: must be text"),
+    ],
+)
+def test_what_no_fit_could_have_written_is_refused(change, message):
+    document = play_document()
+    change(document)
+    with pytest.raises(DocumentError, match=message):
+        from_document(document)
+
+
 def test_an_ordinal_threshold_that_codes_cannot_hold_is_refused():
     document = document_of(house_tree())
     document["tests"][0]["threshold"] = 0.1
