@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 LARGEST = 2_000_000  # bytes
+INSTALLED = (".py", ".typed", ".json", ".html", ".css", ".js")
 ROOT = Path(__file__).parents[1]
 CHECKED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["check-manifest"]["ignore"]
 
@@ -38,8 +39,8 @@ def mistakes_of_wheel(path: Path) -> list[str]:
             found.append(f"lacks the stub of {module}")
         if not any(name.startswith(f"fasttree/{module}.") and name.endswith((".so", ".pyd")) for name in names):
             found.append(f"lacks the compiled {module}")
-    python = {str(source.relative_to(ROOT)).replace("\\", "/") for source in ROOT.glob("fasttree/**/*.py")}
-    found += [f"lacks {name}" for name in sorted(python | {"fasttree/py.typed"}) if name not in names]
+    sources = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fasttree/**/*") if path.suffix in INSTALLED}
+    found += [f"lacks {name}" for name in sorted(sources - names)]
     if not any(name.endswith("licenses/LICENSE") for name in names):
         found.append("lacks the licence")
     if path.stat().st_size >= LARGEST:

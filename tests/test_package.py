@@ -132,17 +132,13 @@ def wheel(checker, tmp_path):
     """A function that writes a wheel with everything it must have, and with more, or less."""
 
     def write(*more: str, without: str = "", size: int = 0) -> Path:
-        names = [str(path.relative_to(ROOT)).replace("\\", "/") for path in ROOT.glob("fasttree/**/*.py*")]
-        names += [f"fasttree/{path.stem}.abi3.so" for path in STUBS] + [
-            "fasttree/py.typed",
-            "fasttree-1.dist-info/licenses/LICENSE",
-        ]
+        suffixes = (*checker.INSTALLED, ".pyi")
+        names = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fasttree/**/*") if path.suffix in suffixes}
+        names |= {f"fasttree/{path.stem}.abi3.so" for path in STUBS} | {"fasttree-1.dist-info/licenses/LICENSE"}
         path = tmp_path / "fasttree-1-cp311-abi3-any.whl"
         with zipfile.ZipFile(path, "w") as file:
-            for name in {*names, *more}:
-                if name != without and not name.endswith((".pyc", ".pyx")):
-                    file.writestr(name, "")
-            file.writestr("fasttree/page.js", "x" * size)
+            for name in (names | {*more}) - {without}:
+                file.writestr(name, "x" * size if name.endswith("page.js") else "")
         return path
 
     return write
@@ -159,6 +155,7 @@ def test_a_whole_wheel_passes(checker, wheel):
         ({"without": "fasttree/_core.pyi"}, "lacks the stub of _core"),
         ({"without": "fasttree/_attribution.abi3.so"}, "lacks the compiled _attribution"),
         ({"without": "fasttree/py.typed"}, "lacks fasttree/py.typed"),
+        ({"without": "fasttree/_pictures/page.css"}, "lacks fasttree/_pictures/page.css"),
         ({"more": "tests/test_tree.py"}, "holds tests/test_tree.py"),
         ({"more": "fasttree/_core.c"}, "holds fasttree/_core.c"),
         ({"size": 2_000_000}, "must be below 2,000,000"),
