@@ -415,7 +415,7 @@ def write_parquet(blocks: Iterable[pl.DataFrame], stream: BinaryIO) -> None:
         try:
             for block in coming:
                 if written.done():
-                    break  # it failed, which its result tells
+                    break  # it failed, or took an interruption for its own: its result tells
                 _hand_over(block, waiting, written)
         finally:
             _hand_over(None, waiting, written)

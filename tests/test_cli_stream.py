@@ -244,8 +244,9 @@ def predictions(*_):
     found = list(real(*_))
     yield from found
     print("here", flush=True)
-    time.sleep(60)
-    yield found[-1]
+    while True:
+        time.sleep(0.1)
+        yield found[-1]
 
 real, predicting._predictions = predicting._predictions, predictions
 cli.main()
