@@ -91,7 +91,7 @@ def mutated(document: dict[str, Any], random: Random) -> dict[str, Any]:
         holder, key = random.choice(entries)
         value = holder[key]
         action = random.choice(("replace", "nudge", "nudge", "delete", "repeat", "swap", "nest", "column"))
-        if action == "nudge" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if action == "nudge" and type(value) in (int, float) and value != HUGE:
             holder[key] = random.choice((value + 1, value - 1, -value, value * 2, value / 3, float(value), 1e308 * value))
         elif action == "nudge" and isinstance(value, str):
             holder[key] = random.choice((value + "x", value[1:], value.upper(), random.choice(WORDS)))
