@@ -7,12 +7,12 @@ Here: the columns as the engine wants them, the loop that grows nodes, and the d
 headers beside this file; ARCHITECTURE.md lists them in the order of a tree's life.
 """
 
-from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.pycapsule cimport PyCapsule_New
 from libc.math cimport INFINITY, ceil, isfinite, llrint
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy, memset, strcmp
+from libc.string cimport memcpy, memset
 
 import threading
 import time
@@ -58,8 +58,8 @@ from fasttree._surrogate cimport Kept, Surrogates, Target, add_surrogates_of, fr
 from fasttree._twig cimport Few, Shoot, Twig, few_of, search_twig
 from fasttree._types cimport *
 from fasttree._walk cimport (
-    ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Flat, Rows, Step, Steps, add_shares, branch_of, lay_out_steps, number,
-    state_of_rows, stops, visit, walk_rows,
+    ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Flat, Rows, Step, Steps, add_shares, branch_of, fill_rows, lay_out_steps,
+    number, state_of_rows, stops, visit, walk_rows,
 )
 
 
@@ -3671,23 +3671,6 @@ cdef class Walker:
         with nogil:
             n_divided = walk_rows(&self.steps, &rows, MISSING_VALUES if refuse_missing else INFINITE, nodes)
         return None if n_divided else out
-
-
-cdef bint fill_rows(Rows* rows, object X) except -1:
-    """Describe a matrix of float32 or float64, in native byte order; False if X is none."""
-    cdef Py_buffer view
-    try:
-        PyObject_GetBuffer(X, &view, PyBUF_RECORDS_RO)
-    except (BufferError, TypeError, ValueError):       # what has no buffer, such as an array of dates
-        return False
-    cdef bint fits = view.ndim == 2 and (strcmp(view.format, b"f") == 0 or strcmp(view.format, b"d") == 0)
-    if fits:
-        rows.data = <const char*> view.buf
-        rows.n, rows.n_features = view.shape[0], view.shape[1]
-        rows.row_stride, rows.column_stride = view.strides[0], view.strides[1]
-        rows.single = view.format[0] == c"f"
-    PyBuffer_Release(&view)
-    return fits
 
 
 cdef Rows rows_of(object X) except *:

@@ -17,7 +17,7 @@ from libc.string cimport memset
 import numpy as np
 
 from fasttree._compact cimport *
-from fasttree._walk cimport ANY_STATE, BLOCK, INFINITE, MISSING_VALUES, Flat, Rows, State
+from fasttree._walk cimport ANY_STATE, BLOCK, INFINITE, MISSING_VALUES, Flat, Rows, State, fill_rows
 
 cdef extern from "Python.h":
     # raw references: what is not there is no error yet
@@ -71,23 +71,6 @@ cdef void* memory_of(object array, bint writable) except NULL:
     cdef void* memory = view.buf
     PyBuffer_Release(&view)
     return memory
-
-
-cdef bint rows_of(Rows* rows, object X) except -1:
-    """Describe a matrix of native float32 or float64; False if X is none."""
-    cdef Py_buffer view
-    try:
-        PyObject_GetBuffer(X, &view, PyBUF_RECORDS_RO)
-    except (BufferError, TypeError, ValueError):       # what has no buffer, such as an array of dates
-        return False
-    cdef bint fits = view.ndim == 2 and (view.format[0] == c"f" or view.format[0] == c"d") and view.format[1] == 0
-    if fits:
-        rows.data = <const char*> view.buf
-        rows.n, rows.n_features = view.shape[0], view.shape[1]
-        rows.row_stride, rows.column_stride = view.strides[0], view.strides[1]
-        rows.single = view.format[0] == c"f"
-    PyBuffer_Release(&view)
-    return fits
 
 
 def lay_out_tree(tree, ends):
@@ -447,7 +430,7 @@ cdef class Server:
         cdef int32_t n
         cdef double* value = NULL
         cdef int32_t* answer = NULL
-        if not rows_of(&rows, X) or rows.n_features != t.n_features:
+        if not fill_rows(&rows, X) or rows.n_features != t.n_features:
             return False
         if values is not None:
             value = <double*> memory_of(values, True)

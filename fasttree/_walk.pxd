@@ -5,8 +5,10 @@ ones do.  Samples walk in blocks, level by level, so that many of them wait for 
 out without a branch.  What a step cannot tell, of surrogates and of tests that are no threshold, is asked of the tree itself.
 """
 
+from cpython.buffer cimport PyBUF_RECORDS_RO, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport strcmp
 
 from fasttree._types cimport (
     NODE_CATEGORY, NODE_INTERVALS, NODE_KNOWN, NODE_THRESHOLD, TO_SHARES, TO_STOP, real_t,
@@ -149,6 +151,23 @@ cdef inline int32_t surrogate_says(const Flat* t, int64_t s, double x) noexcept 
     return branch_in_table(
         t.surrogate_code, t.surrogate_branch, t.surrogate_table_start[s], t.surrogate_table_start[s + 1], <uint32_t> x
     )
+
+
+cdef inline bint fill_rows(Rows* rows, object X) except -1:
+    """Describe a matrix of float32 or float64, in native byte order; False if X is none."""
+    cdef Py_buffer view
+    try:
+        PyObject_GetBuffer(X, &view, PyBUF_RECORDS_RO)
+    except (BufferError, TypeError, ValueError):       # what has no buffer, such as an array of dates
+        return False
+    cdef bint fits = view.ndim == 2 and (strcmp(view.format, b"f") == 0 or strcmp(view.format, b"d") == 0)
+    if fits:
+        rows.data = <const char*> view.buf
+        rows.n, rows.n_features = view.shape[0], view.shape[1]
+        rows.row_stride, rows.column_stride = view.strides[0], view.strides[1]
+        rows.single = view.format[0] == c"f"
+    PyBuffer_Release(&view)
+    return fits
 
 
 cdef inline double number(const Rows* X, Py_ssize_t row, int32_t feature) noexcept nogil:
