@@ -37,6 +37,7 @@ DIRECTIVES = {
     "nonecheck": False,
     "cdivision": True,
     "embedsignature": True,
+    "freethreading_compatible": True,  # no globals but constants; what threads share they take under a lock
     "show_performance_hints": not DEBUG,  # the checks are what the hints would complain about
 }
 

@@ -2545,6 +2545,7 @@ cdef struct Hand:                  # what one thread owns that grows subtrees
     int64_t ids_capacity
     char* buffer
     size_t buffer_size
+    bint busy                      # the thread grows a subtree now
 
 
 cdef class Crew:
@@ -2560,7 +2561,6 @@ cdef class Crew:
     cdef uint32_t narrow
     cdef bint over
     cdef bint failed
-    cdef int32_t busy              # threads that grow a subtree now
     cdef object error              # what Python raised on the way, or None
     cdef list waiting
     cdef object condition
@@ -2615,12 +2615,17 @@ cdef class Crew:
             memset(hand.small_lists, 0, d * sizeof(size_t))
         return 0
 
-    cdef Subtree take(self):
-        """The next subtree, None if there will be no more."""
+    cdef Subtree take(self, Hand* hand):
+        """The next subtree, which makes a thread busy; None if there will be no more."""
+        cdef Subtree subtree
         with self.condition:
             while not self.waiting and not self.over:
                 self.condition.wait()
-            return self.waiting.pop() if self.waiting else None
+            if self.failed or not self.waiting:
+                return None
+            subtree = self.waiting.pop()
+            hand.busy = True
+            return subtree
 
     def work(self, int32_t which):
         """Grow subtrees as long as there are any."""
@@ -2628,30 +2633,39 @@ cdef class Crew:
         cdef Subtree subtree
         cdef int status = 0
         try:
-            subtree = self.take()
-            # nothing lets go of the interpreter's lock between the look at `failed` and the note in `busy`: see `give_up`
-            while subtree is not None and not self.failed:
-                self.busy += 1
+            subtree = self.take(hand)
+            while subtree is not None:
                 with nogil:
                     status = grow_subtree(self.p, self.block, hand, &subtree.node, subtree.actives, subtree.rows, subtree.weight,
                                           subtree.impurity, self.narrow)
-                self.busy -= 1
+                hand.busy = False
                 if status:
                     self.failed = True
-                subtree = self.take()
-        except BaseException as error:
+                subtree = self.take(hand)
+        except BaseException as error:     # of `take`, which may have said already that the thread is busy
+            hand.busy = False
             self.fail(error)
+
+    cdef bint any_busy(self) noexcept:
+        cdef int32_t i
+        for i in range(self.n_hands):
+            if self.hands[i].busy:
+                return True
+        return False
 
     cdef void fail(self, object error) noexcept:
         self.error = error
         self.failed = True
 
     cdef void give_up(self) noexcept:
-        """Return when no thread uses what `grow` owns any more, whatever interrupts the wait: an exception is on its way."""
+        """Return when no thread uses what `grow` owns any more, whatever interrupts the wait: an exception is on its way.
+
+        Once the lock has been had, who is not busy sees in `take` that the crew has failed, and never will be.
+        """
         cdef bint told = False
         self.failed = True
         self.over = True
-        while self.busy or not told:
+        while not told or self.any_busy():
             try:
                 with self.condition:
                     self.condition.notify_all()
