@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import numbers
 import os
 import warnings
@@ -146,7 +147,7 @@ def _object_cells(cells: list[Any], name: str, first_row: int) -> Cells:
     elif found and Group.REAL not in found:
         present = _integers(cells)
     else:
-        present = np.array(cells, dtype=np.float64)
+        present = _floats(cells)
     if missing is None:
         return Numbers(present, parsed=True)
     is_float = present.dtype.kind == "f"
@@ -162,7 +163,22 @@ def _integers(cells: list[Any]) -> Array:
             return np.array(cells, dtype=dtype)
         except OverflowError:
             continue
-    return np.array(cells, dtype=np.float64)
+    return _floats(cells)
+
+
+def _floats(cells: list[Any]) -> Array:
+    """Make an array of floats: the nearest ones, infinite where a number is beyond them."""
+    try:
+        return np.array(cells, dtype=np.float64)
+    except OverflowError:
+        return np.array([_nearest(cell) for cell in cells], dtype=np.float64)
+
+
+def _nearest(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
 
 
 def _text_cells(cells: list[Any], name: str) -> Labels:

@@ -436,6 +436,13 @@ def test_a_column_named_ordinal_follows_the_given_order():
     assert table.column(1).tolist() == [1, 2, 1]
 
 
+@pytest.mark.parametrize("cells", [[10**400, 1], [-(10**400), 0.5]])
+def test_an_integer_beyond_all_floats_is_infinite(cells):
+    X = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
+    with pytest.raises(ValueError, match="column 'a' has infinite values in 1 row"):
+        learn_table(X)
+
+
 def test_declared_categories_that_are_numbers_are_of_one_type():
     table = learn_table(pd.DataFrame({"a": [0.5, 10.0]}), ordinal_features={"a": [10, 0.5, True]})
     assert list(map(repr, table.schema.features[0].categories)) == ["10.0", "0.5", "1.0"]
