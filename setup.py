@@ -68,8 +68,13 @@ class BuildCore(build_ext):
     def build_extensions(self) -> None:
         """Build all extensions with the flags of this compiler."""
         self.force = True  # a release and a debug object cannot be told apart by their age
+        is_msvc = self.compiler.compiler_type == "msvc"
+        if not is_msvc and shutil.which(self.compiler.compiler_so[0]) is None:
+            raise CompileError(
+                f"fasttree is compiled from C, and the compiler {self.compiler.compiler_so[0]!r} is not there: install one, "
+                "such as gcc or Clang, or a wheel of fasttree"
+            )
         for extension in self.extensions:
-            is_msvc = self.compiler.compiler_type == "msvc"
             extension.extra_compile_args = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
             extension.extra_link_args = [] if is_msvc else LINK_FLAGS
         super().build_extensions()

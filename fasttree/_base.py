@@ -198,7 +198,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         Raises
         ------
         ValueError
-            If a category or class cannot be written, such as an infinite number.
+            If a category or class cannot be written, such as an infinite number or half a character.
 
         Examples
         --------
@@ -209,7 +209,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         1.5
         """
         check_is_fitted(self)
-        return _document.dumps(self._to_document())
+        return _document.encoded(self._to_document()).decode()
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | BinaryIO) -> Self:

@@ -45,6 +45,13 @@ def not_a_table(X: object) -> ValueError:
     )
 
 
+def rows_with_names(X: Sequence[object]) -> ValueError:
+    return ValueError(
+        f"X is a {type(X).__name__} of {type(X[0]).__name__}s, not a table: make a data frame of it (such as "
+        "pandas.DataFrame(X)), or predict such rows one by one by model.for_prediction().predict_one"
+    )
+
+
 def target_is_a_name(y: str) -> ValueError:
     return ValueError(f"y={y!r} is a string, not a column: pass the values themselves, such as table[{y!r}]")
 

@@ -25,11 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ._output import whole_file
+from ._predictor import MAGIC
 from ._schema import Feature, Kind, Schema, default_target_names, too_alike, too_wide
 from ._surrogates import DTYPES, Surrogates
 from ._tree import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, SHARES, STOP, SUM_TOLERANCE, TASKS, THRESHOLD, Tree, best_classes
 
-__all__ = ["DocumentError", "Model", "dumps", "from_document", "load", "loads", "save", "to_document"]
+__all__ = ["DocumentError", "Model", "dumps", "encoded", "from_document", "load", "loads", "save", "to_document"]
 
 FORMAT = "fasttree.tree"
 VERSION = "1.2"  # 1.1: nodes.estimated_errors, soft_thresholds; 1.2: threshold tests with a third branch, surrogates
@@ -223,14 +224,25 @@ def save(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
     OSError
         If the file cannot be written.
     """
-    try:
-        data = dumps(document).encode()
-    except UnicodeEncodeError as error:
-        raise DocumentError(f"the document has text that is not Unicode: {error}") from None
+    data = encoded(document)
     if os.path.realpath(path).endswith(".gz"):
         data = _compressed(data)
     with whole_file(path) as file:
         file.write(data)
+
+
+def encoded(document: Mapping[str, Any]) -> bytes:
+    """Write a document as `dumps` does, in UTF-8.
+
+    Raises
+    ------
+    DocumentError
+        As `dumps`, and if it holds halves of characters.
+    """
+    try:
+        return dumps(document).encode()
+    except UnicodeEncodeError as error:
+        raise DocumentError(f"the document has text that is not Unicode: {error}") from None
 
 
 def _compressed(data: bytes) -> bytes:
@@ -549,7 +561,8 @@ def loads(text: str | bytes, *, max_bytes: int | None = None) -> dict[str, Any]:
     except RecursionError:
         raise DocumentError("the document is nested too deeply") from None
     except ValueError as error:
-        raise DocumentError(f"the document is not JSON in UTF-8: {error}") from None
+        cut_off = isinstance(error, json.JSONDecodeError) and 0 < len(error.doc.rstrip()) <= error.pos
+        raise DocumentError(f"the document {'breaks off' if cut_off else 'is not JSON in UTF-8'}: {error}") from None
     return as_type(document, dict, "the document")  # type: ignore[no-any-return]
 
 
@@ -610,6 +623,8 @@ def _unpacked(packed: bytes, max_bytes: int | None) -> bytes:
 
 
 def _decoded(data: bytes) -> str:
+    if data.startswith(MAGIC):
+        raise DocumentError("is the file of a predictor, not of a model: open it by fasttree.Predictor.open")
     marks = {codecs.BOM_UTF8: "a byte order mark", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
     for mark, name in marks.items():
         if data.startswith(mark):

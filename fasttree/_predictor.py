@@ -586,6 +586,8 @@ def _bounds(part: tuple[int, int]) -> tuple[int, int]:
 def _parts(image: Bytes) -> dict[str, tuple[int, int]]:
     """The same, verified: the parts fill the image, one after another."""
     if image.size < HEAD.size or image[: len(MAGIC)].tobytes() != MAGIC:
+        if image[:1].tobytes() == b"{" or image[:2].tobytes() == b"\x1f\x8b":
+            _bad("it seems to be the JSON of a model: read that by fasttree.load, and make one by its for_prediction()")
         _bad("it does not begin as one")
     _, version, checksum, length = HEAD.unpack_from(image.data)
     if version != VERSION:

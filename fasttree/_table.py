@@ -386,6 +386,8 @@ def _open(X: Any) -> _Source:
         if frame is not None:
             return _checked(_FrameSource(frame))
     if isinstance(X, (list, tuple)):
+        if X and isinstance(X[0], Mapping):
+            raise _checks.rows_with_names(X)
         # Cell by cell: NumPy would make strings of a row that holds a string.
         values = np.array(X, dtype=object)
         if values.ndim == 1 and any(isinstance(row, Sequence) and not isinstance(row, str) for row in values):

@@ -198,3 +198,25 @@ def test_a_reader_of_forty_lines_answers_as_the_model(name):
         np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
     else:
         assert found.tolist() == expected.tolist()
+
+
+def test_text_that_nobody_could_read_is_not_written():
+    model = fasttree.CARTClassifier().fit([[1.0], [2.0]], ["no", "half \ud800"])
+    with pytest.raises(DocumentError, match="not Unicode"):
+        model.export_json()
+
+
+def test_files_of_the_other_kind_are_told_apart(tmp_path):
+    model = fasttree.CARTClassifier().fit([[1.0], [2.0]], ["no", "yes"])
+    model.save(tmp_path / "model.json")
+    model.for_prediction().save(tmp_path / "model.tree")
+    with pytest.raises(DocumentError, match=r"model\.tree: is the file of a predictor"):
+        fasttree.load(tmp_path / "model.tree")
+    with pytest.raises(ValueError, match=r"model\.json: .* seems to be the JSON of a model"):
+        fasttree.Predictor.open(tmp_path / "model.json")
+
+
+def test_a_document_that_breaks_off_says_so():
+    text = fasttree.CARTClassifier().fit([[1.0], [2.0]], ["no", "yes"]).export_json()
+    with pytest.raises(DocumentError, match="the document breaks off"):
+        fasttree.loads(text.rstrip()[:-1])

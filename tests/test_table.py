@@ -910,6 +910,11 @@ def test_what_is_no_table_is_named(X):
         learn_table(X)
 
 
+def test_rows_with_names_are_told_what_becomes_a_table():
+    with pytest.raises(ValueError, match="X is a list of dicts, not a table: make a data frame of it"):
+        learn_table([{"age": 1.0}, {"age": 2.0}])
+
+
 def test_the_name_of_a_target_is_no_target():
     for encode in (encode_classes, encode_values):
         with pytest.raises(ValueError, match=r"pass the values themselves, such as table\['survived'\]"):
