@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import chain, random_trees
 
-from fasttree import CARTClassifier, CARTRegressor
+from fasttree import CARTClassifier, CARTRegressor, __version__
 from fasttree._exports.onnx import ONNX
 from fasttree._exports.substitutes import adapt
 from fasttree._table import Feature, Kind, Schema
@@ -251,9 +251,11 @@ def test_features_that_are_called_as_an_output_or_as_nothing_keep_apart():
 def test_the_document_tells_where_it_comes_from():
     document = onnx.load_from_string(models()["numbers"].export_onnx())
     properties = {prop.key: prop.value for prop in document.metadata_props}
-    assert (document.producer_name, properties["algorithm"], properties["notes"]) == ("fasttree", "cart", "")
+    assert (document.producer_name, document.producer_version, properties["algorithm"]) == ("fasttree", __version__, "cart")
+    assert "notes" not in properties  # nothing was substituted
     assert properties["features"] == '["x0", "x1"]'
     assert "111 nodes" in document.doc_string
+    assert session(models()["numbers"].export_onnx()).get_modelmeta().version == 1
 
 
 def test_the_same_model_gives_the_same_bytes():
@@ -312,5 +314,5 @@ def test_bad_words_and_a_missing_package_are_told(monkeypatch):
     with pytest.raises(ValueError, match="missing='drop'"):
         model.export_onnx(missing="drop")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"pip install fasttree\[onnx\]"):
+    with pytest.raises(ImportError, match=r"pip install 'fasttree\[onnx\]'"):
         model.export_onnx()

@@ -137,8 +137,10 @@ def test_trees_with_other_tests_have_no_such_names():
 def test_what_scikit_learn_cannot_say_is_refused():
     X, y, _ = table()
     numbers = X[["age in years", "income"]].to_numpy(float)
-    with pytest.raises(ValueError, match="feature 'grade' has categories"):
+    with pytest.raises(ValueError, match=r"features 'grade', 'city', 'rooms', 'member' have categories, .* encode them before"):
         models()["all kinds"].to_sklearn()
+    with pytest.raises(ValueError, match=r"feature 'city' has categories, .* encode it .* shap_values, plot and export_svg"):
+        CARTClassifier(max_depth=2).fit(X[["age in years", "city"]], y).to_sklearn()
     with pytest.raises(ValueError, match="one for missing values alone"):
         CARTClassifier(max_depth=3, missing="branch").fit(np.where(numbers > 45, np.nan, numbers), y).to_sklearn()
     costly = CARTClassifier(max_depth=3, loss_matrix=[[0, 1, 50], [1, 0, 1], [1, 1, 0]]).fit(numbers, y)

@@ -88,7 +88,7 @@ def _imported_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("an ONNX model is written with the package onnx: pip install fasttree[onnx]") from error
+        raise ImportError("an ONNX model is written with the package onnx: pip install 'fasttree[onnx]'") from error
     return onnx
 
 
@@ -502,12 +502,14 @@ def _serialized(graph: _Graph, subject: Subject, notes: Sequence[str]) -> bytes:
         helper.make_graph(graph.nodes, "decision tree", graph.inputs, graph.outputs, graph.constants),
         producer_name="fasttree",
         producer_version=__version__,
+        model_version=1,
         ir_version=IR_VERSION,
         doc_string=" ".join([described, *(f"{note[0].upper()}{note[1:]}." for note in notes)]),
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", graph.ml_opset)],
     )
     names = json.dumps([feature.name for feature in subject.schema.features], ensure_ascii=False)
-    helper.set_model_props(model, {"algorithm": subject.algorithm, "features": names, "notes": "; ".join(notes)})
+    recorded = {"notes": "; ".join(notes)} if notes else {}
+    helper.set_model_props(model, {"algorithm": subject.algorithm, "features": names, **recorded})
     if model.ByteSize() > MOST_BYTES:
         raise ValueError(f"the model has {model.ByteSize()} bytes; an ONNX file holds at most {MOST_BYTES}: prune the tree")
     graph.onnx.checker.check_model(model, full_check=True)

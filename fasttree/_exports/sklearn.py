@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from .._checks import listing
 from .._schema import Kind
 from .._tree import INTERVALS, KNOWN, LEAF, SHARES, STOP, THRESHOLD, Tree
 from .subject import Subject
@@ -76,12 +77,13 @@ def to_sklearn(
 
 def _as_scikit_learn_can(subject: Subject, missing: str | None, soft: str | None) -> Tree:
     """The tree, with missing values sent to a child everywhere."""
-    for feature in subject.schema.features:
-        if feature.kind is not Kind.CONTINUOUS:
-            raise ValueError(
-                f"feature {feature.name!r} has categories, and a tree of scikit-learn takes numbers alone: encode it before the "
-                "fit, or choose another format"
-            )
+    of_categories = [feature.name for feature in subject.schema.features if feature.kind is not Kind.CONTINUOUS]
+    if of_categories:
+        has, them = ("feature {} has", "it") if len(of_categories) == 1 else ("features {} have", "them")
+        raise ValueError(
+            f"{has.format(listing(of_categories))} categories, and a tree of scikit-learn takes numbers alone: encode {them} "
+            "before the fit, or choose another format; the model's own shap_values, plot and export_svg know categories"
+        )
     tree = subject.tree
     several = np.flatnonzero((tree.kind == INTERVALS) | (tree.n_branches > 2))
     if several.size:
