@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import chain, random_trees
 
-from fasttree import CARTClassifier, CARTRegressor
+from fasttree import CARTClassifier, CARTRegressor, __version__
 from fasttree._exports.c import export_c
 from fasttree._exports.subject import Subject
 from fasttree._table import Feature, Kind, Schema
@@ -222,6 +222,22 @@ def test_names_and_categories_of_any_characters_compile_and_are_found(tmp_path):
     library = build(tmp_path, {"tree": model})
     assert_same(library, "tree", model, X)
     assert (numbers(library, "tree", model, X) > 0).all()
+
+
+@pytest.mark.parametrize("feature", [-1, 6, 99, -(2**31), 2**31 - 1])
+def test_a_feature_that_there_is_not_has_no_codes(library, feature):
+    name = NAMES["all kinds"]
+    assert getattr(library, f"{name}_code")(ctypes.c_int(feature), b"mid") == 0
+    assert getattr(library, f"{name}_code_of_number")(ctypes.c_int(feature), ctypes.c_double(1)) == 0
+
+
+def test_the_head_says_who_wrote_it_and_where_a_list_is_whole():
+    X = pd.DataFrame({"street": [f"street {i}" for i in range(40)], "house": np.arange(40)})
+    y = np.arange(40) % 2
+    cut = CARTClassifier(categorical_features=["street", "house"]).fit(X, y).export_c(name="t").partition("*/")[0]
+    assert f"Written by fasttree {__version__};" in cut
+    assert "Where the list above is cut, t_texts or t_numbers below has all categories with their codes." in cut
+    assert "is cut" not in models()["all kinds"].export_c()
 
 
 def test_names_of_features_are_told_apart():

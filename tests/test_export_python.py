@@ -3,6 +3,8 @@
 import ast
 import itertools
 import math
+import re
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from exports import N_ROWS, cells, inputs, model_of, models
 from hypothesis import given, settings
 from trees import chain, flat, leaf, play_tree, random_trees, split
 
-from fasttree import CARTClassifier, CARTRegressor
+from fasttree import CARTClassifier, CARTRegressor, __version__
 from fasttree._exports.layout import lay_out
 from fasttree._exports.python import export_python
 from fasttree._table import Feature, Kind, Schema
@@ -128,12 +130,36 @@ def test_a_row_that_is_none_is_refused():
     predict = load(models()["all kinds"])["predict"]
     with pytest.raises(ValueError, match="a row must have 6 values, one per feature; got 2"):
         predict([1.0, 2.0])
-    with pytest.raises(ValueError, match="income takes finite numbers; got 'much'"):
-        predict([40.0, "much", "mid", "Köln", 3, True])
-    with pytest.raises(ValueError, match="income takes finite numbers; got inf"):
-        predict([40.0, math.inf, "mid", "Köln", 3, True])
-    with pytest.raises(KeyError, match="grade"):
+    for infinite, told in (math.inf, "inf"), (10**5000, "inf"), (-(10**400), "-inf"), (np.float32("-inf"), "-inf"):
+        with pytest.raises(ValueError, match=f"income takes finite numbers; got {told}$"):
+            predict([40.0, infinite, "mid", "Köln", 3, True])
+    for text in "25", "":
+        with pytest.raises(ValueError, match=f"income is the text '{text}': give a number, as float.. reads it, or None"):
+            predict([40.0, text, "mid", "Köln", 3, True])
+    with pytest.raises(ValueError, match="the row has no value for 'grade': give it, or None if it is missing"):
         predict({"age in years": 40.0, "income": 20.0})
+
+
+@pytest.mark.parametrize(
+    "other", [None, 3.0, "abcdef", pd.DataFrame(np.zeros((6, 6))), np.zeros((1, 6)), np.array(1.0), set("abcdef")], ids=type
+)
+def test_what_is_no_row_is_told_from_one(other):
+    predict = load(models()["all kinds"])["predict"]
+    with pytest.raises(TypeError, match=f"a row is a sequence .* or a mapping by name; got {type(other).__name__}"):
+        predict(other)
+
+
+def test_rows_of_a_database_are_read_by_name():
+    model = models()["numbers"]
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    row = database.execute("SELECT 20.0 AS x1, 40 AS x0").fetchone()
+    lacking = database.execute("SELECT 20.0 AS x1").fetchone()
+    database.close()
+    predict = load(model)["predict"]
+    assert predict(row) == model.predict([[40.0, 20.0]])[0]
+    with pytest.raises(ValueError, match="no value for 'x0'"):
+        predict(lacking)
 
 
 def test_names_categories_and_classes_of_any_characters_are_written_as_they_are():
@@ -157,6 +183,24 @@ def test_the_docstring_tells_the_tree_its_columns_and_what_is_missing():
     assert "  2  city    one of {Aachen, Bonn, Köln, Ulm}\n" in told
     assert "|-- size = small\n" in told
     assert "None and NaN are missing values.\n" in told
+    assert "An empty text for a category is one like any other" in told
+    assert f"Written by fasttree {__version__};" in told
+
+
+def test_what_a_list_of_categories_leaves_out_stands_in_codes():
+    X = pd.DataFrame({"street": [f"street {i}" for i in range(40)]})
+    module = load(CARTClassifier().fit(X, np.arange(40) % 2))
+    assert "... 28 more" in module["__doc__"]
+    assert "Where a list is cut, CODES has all categories." in module["__doc__"]
+    assert list(module["CODES"][0]) == sorted(X["street"])
+
+
+def test_the_last_branch_says_when_it_takes_categories_that_no_sample_of_its_node_had():
+    X = pd.DataFrame({"x": [1.0] * 6 + [2.0] * 9, "city": list("aaabbb" + "abcabcabc")})
+    source = CARTClassifier().fit(X, [0, 0, 0, 1, 1, 1] + [2] * 9).export_python()
+    assert re.search(r"else:  # city = [ab], or all else\n", source)
+    whole = CARTClassifier().fit(X[:6], [0, 0, 0, 1, 1, 1]).export_python()
+    assert re.search(r"else:  # city = [ab], or missing\n", whole)
 
 
 def most_waiting(tree, rows):

@@ -49,7 +49,7 @@ from .c_pieces import (
     STOPS,
     VALUE,
 )
-from .layout import as_python, description, feature_lines, feature_names, lay_out, node_notes, ranges
+from .layout import as_python, description, feature_lines, feature_names, lay_out, lists_all, node_notes, ranges
 from .nested import MOST_LEAVES, nested_lines, reads_nested
 from .subject import Subject
 
@@ -156,6 +156,9 @@ class _Writer:
         if any(feature.categories is not None for feature in self.features):
             calls = ["tree_code"] * self.by_text + ["tree_code_of_number"] * self.by_number
             yield f"A category is given by its code, 1 and up in the order above: {' or '.join(calls)} tells it."
+            if not lists_all(self.features):
+                tables = ["tree_texts"] * self.by_text + ["tree_numbers"] * self.by_number
+                yield f"Where the list above is cut, {' or '.join(tables)} below has all categories with their codes."
             yield f"A code of 0 is a category that the fit did not see: {self.fate_of_unseen()}."
         told = "conditions" if self.is_nested else "nodes"
         fate = "refused" if self.subject.refuses_missing else f"where it goes is told by the {told} below"
@@ -197,7 +200,7 @@ class _Writer:
             yield f"/* The prediction for x{'; NaN where x is refused' if refusal else ''}. */"
             yield "double tree_predict(const TREE_INPUT *x);\n"
         if self.by_text:
-            yield "/* The code of a category of a feature, in UTF-8; 0 where the tree does not know it. */"
+            yield "/* The code of a category of a feature, in UTF-8; 0 where the tree does not know it, or the feature. */"
             yield "int tree_code(int feature, const char *category);\n"
         if self.by_number:
             yield "/* The code of a category that is a number, or 0 or 1 for false or true; 0 where the tree does not know it. */"

@@ -342,8 +342,9 @@ NAN = """\
 CODE = """
 int tree_code(int feature, const char *category)
 {
-    int32_t start = tree_text_start[feature];
-    int32_t stop = tree_text_start[feature + 1];
+    const int known = feature >= 0 && feature < TREE_N_FEATURES;
+    int32_t start = known ? tree_text_start[feature] : 0;
+    int32_t stop = known ? tree_text_start[feature + 1] : 0;
     while (start < stop) {
         const int32_t middle = start + (stop - start) / 2;
         const char *a = tree_texts[middle].text;
@@ -366,8 +367,10 @@ int tree_code(int feature, const char *category)
 CODE_OF_NUMBER = """
 int tree_code_of_number(int feature, double category)
 {
-    int32_t start = tree_number_start[feature];
-    int32_t stop = tree_number_start[feature + 1];
+    const int known = feature >= 0 && feature < TREE_N_FEATURES;
+    int32_t start = known ? tree_number_start[feature] : 0;
+    const int32_t end = known ? tree_number_start[feature + 1] : 0;
+    int32_t stop = end;
     while (start < stop) {
         const int32_t middle = start + (stop - start) / 2;
         if (tree_numbers[middle].number < category)
@@ -375,6 +378,6 @@ int tree_code_of_number(int feature, double category)
         else
             stop = middle;
     }
-    return start < tree_number_start[feature + 1] && tree_numbers[start].number <= category ? tree_numbers[start].code : 0;
+    return start < end && tree_numbers[start].number <= category ? tree_numbers[start].code : 0;
 }
 """

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import __version__
 from .._schema import Feature, Kind
 from .._text import export_text
 from .._tree import LEAF, SHARES, STOP, THRESHOLD, Tree
 from .._words import Words, by_target, counted, name_text, set_of, word
 from .subject import Subject
 
-__all__ = ["Layout", "as_python", "description", "feature_lines", "feature_names", "lay_out", "node_notes", "ranges"]
+__all__ = ["Layout", "as_python", "description", "feature_lines", "feature_names", "lay_out", "lists_all", "node_notes", "ranges"]
 
 DRAWN = 63  # nodes that the description draws, the heaviest first
 NAMED = 12  # categories and classes that a line names
@@ -183,7 +184,7 @@ def description(subject: Subject) -> list[str]:
     )
     return [
         f"A decision tree for {tree.task} ({subject.algorithm}), grown on {samples}: {size}.",
-        "Written by fasttree; its answers are those of the model's predict and predict_proba, to the last bit.",
+        f"Written by fasttree {__version__}; its answers are those of the model's predict and predict_proba, to the last bit.",
         "",
         *_targets(subject),
         "",
@@ -209,6 +210,11 @@ def feature_lines(features: tuple[Feature, ...]) -> list[str]:
         f"{i:>{len(str(len(features) - 1))}}  {name:<{width}}  {_values_of(feature)}"
         for i, (name, feature) in enumerate(zip(names, features, strict=True))
     ]
+
+
+def lists_all(features: tuple[Feature, ...]) -> bool:
+    """Whether `feature_lines` leaves no category out."""
+    return all(len(feature.categories or ()) <= NAMED + 1 for feature in features)
 
 
 def _values_of(feature: Feature) -> str:

@@ -107,13 +107,17 @@ class _Nesting:
         if word == "if":  # all samples go where missing values go
             yield from self.remaining(node, level)
             return
-        yield Line("else", level, note=self.words.is_missing(node) if rest == STOP else self.remainder(node, told[rest]))
+        yield Line("else", level, note=self.remainder(node, self.words.is_missing(node) if rest == STOP else told[rest]))
         yield from self.remaining(node, level + 1)
         yield Line("end", level)
 
     def remainder(self, node: int, told: str) -> str:
         """Say what comes to the last branch."""
-        return told if self.words.has_own_branch(node) or self.tree.kind[node] == KNOWN else f"{told}, or missing"
+        tree, feature = self.tree, self.tree.feature[node]
+        if tree.kind[node] == NOMINAL and len(tree.table_of(node)[0]) < len(self.words.categories[feature]):
+            return f"{told}, or all else"  # categories too that no sample of the node had
+        alone = tree.missing[node] == STOP or tree.kind[node] == KNOWN or self.words.has_own_branch(node)
+        return told if alone else f"{told}, or missing"
 
     def remaining(self, node: int, level: int) -> Iterator[Line]:
         """Where missing values go."""

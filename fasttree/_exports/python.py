@@ -17,7 +17,7 @@ import numpy as np
 from .._surrogates import Surrogates
 from .._tree import CATEGORY, EQUAL_LOSSES, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD, Tree
 from .._words import by_target
-from .layout import Layout, as_python, description, feature_lines, feature_names, lay_out, node_notes, ranges
+from .layout import Layout, as_python, description, feature_lines, feature_names, lay_out, lists_all, node_notes, ranges
 from .nested import MOST_LEAVES, nested_lines, reads_nested
 from .subject import Subject
 
@@ -66,6 +66,7 @@ def _docstring(subject: Subject, name: str) -> str:
         "",
         "A row is a sequence of the values of these features in their order, or a mapping by their names:",
         *(f"  {line}" for line in feature_lines(features)),
+        *["Where a list is cut, CODES has all categories."] * (not lists_all(features)),
         "",
         *_refusals(subject),
     ]
@@ -83,8 +84,11 @@ def _refusals(subject: Subject) -> Iterator[str]:
         yield "A missing value (None, NaN) is refused by a ValueError."
     else:
         yield "None and NaN are missing values."
+    if any(feature.categories is None for feature in subject.schema.features):
+        yield "A text for a number is refused by a ValueError, the empty one too."
     if all(feature.categories is None for feature in subject.schema.features):
         return
+    yield "An empty text for a category is one like any other: the fit did not see it unless CODES has it."
     if subject.refuses_unseen:
         yield "A category that the fit did not see is refused by a ValueError."
     else:
@@ -377,8 +381,17 @@ def _reading(subject: Subject) -> Iterator[str]:
     yield f'''
 def _sample(row):
     """Return the values of a row as numbers: codes of categories, and NaN for what is missing."""
+    shape = getattr(row, "shape", (0,))
+    if isinstance(row, (str, bytes)) or not hasattr(row, "__getitem__") or len(shape) != 1:
+        raise TypeError(f"a row is a sequence of values, one per feature, or a mapping by name; got {{type(row).__name__}}")
     if hasattr(row, "keys"):
-        row = [row[name] for name in FEATURES]
+        values = []
+        try:
+            for name in FEATURES:
+                values.append(row[name])
+        except (KeyError, IndexError):
+            raise ValueError(f"the row has no value for {{name!r}}: give it, or None if it is missing") from None
+        row = values
     if len(row) != len(FEATURES):
         raise ValueError(f"a row must have {{len(FEATURES)}} values, one per feature; got {{len(row)}}")
     return [{read} {loop}]
@@ -403,13 +416,19 @@ def _number_source(subject: Subject) -> str:
     return f'''
 def _number(name, value):
     """Return the value of a continuous feature."""
-    if type(value) is int or (type(value) is float and value - value == 0):  # finite
-        return float(value)
-    if _is_missing(value):
+    if type(value) is float and value - value == 0:  # finite
+        return value
+    if type(value) is not int and _is_missing(value):
         {missing}
-    if isinstance(value, (str, bytes)) or math.isinf(value):
-        raise ValueError(f"{{name}} takes finite numbers; got {{value!r}}")
-    return float(value)
+    if isinstance(value, (str, bytes)):
+        raise ValueError(f"{{name}} is the text {{value!r}}: give a number, as float() reads it, or None where it is missing")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if math.isinf(number):
+        raise ValueError(f"{{name}} takes finite numbers; got {{number}}")
+    return number
 '''
 
 
