@@ -141,7 +141,7 @@ def test_a_format_of_one_target_refuses_several(tmp_path):
 
 def test_without_the_library_of_a_format_it_is_said_what_to_install(model, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    assert "pip install fasttree[onnx]" in mistake("show", model, "-o", tmp_path / "m.onnx")
+    assert "pip install 'fasttree[onnx]'" in mistake("show", model, "-o", tmp_path / "m.onnx")
 
 
 def test_dot_is_that_of_export_dot(model, tmp_path):
