@@ -8,14 +8,15 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
 import os
 import queue
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,7 @@ from polars.selectors import by_name
 
 from ._formats import ArffTable, C45Table, c45_file, c45_stem
 
-__all__ = ["STANDARD_INPUT", "DeclaredFile", "TableFile", "open_table", "write_csv", "write_parquet"]
+__all__ = ["STANDARD_INPUT", "Block", "DeclaredFile", "TableFile", "open_table", "write_csv", "write_parquet"]
 
 STANDARD_INPUT = "-"
 BLOCK_BYTES = 2**22  # of CSV text
@@ -32,6 +33,19 @@ RECORD_BYTES = 2**26  # of one record of CSV: beyond them a quote is not closed,
 BLOCK_ROWS = 2**17  # of Parquet, at most
 BLOCK_CELLS = 2**21  # of Parquet, and of what is answered and written at once, where there are many columns
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
+
+
+class Block(NamedTuple):
+    """Rows of a table.
+
+    Parameters
+    ----------
+    asked, kept : DataFrame
+        Columns with the types that were asked for, and columns as they stand in the file.
+    """
+
+    asked: pl.DataFrame
+    kept: pl.DataFrame
 
 
 @dataclass
@@ -106,14 +120,14 @@ class TableFile:
 
     @property
     def hint(self) -> str:
-        """What to add to a message that a column is absent: another separator, if there seems to be one."""
-        if self._is_parquet or len(self.names) > 1:
+        """What to add to a message that a column is absent: another separator or a header, if it seems to be for want of that."""
+        if self._is_parquet:
             return ""
-        likely = [character for character in ",;\t|" if character in self.names[0]]
-        if not likely:
-            return ""
-        written = "tab" if likely[0] == "\t" else f"'{likely[0]}'"
-        return f". If its cells are separated by {written}, add --separator {written}"
+        likely = [character for character in ",;\t|" if character in self.names[0]] if len(self.names) == 1 else []
+        if likely:
+            written = "tab" if likely[0] == "\t" else f"'{likely[0]}'"
+            return f". If its cells are separated by {written}, add --separator {written}"
+        return ". Is its first line a header?" if any(map(_is_number, self.names)) else ""
 
     def read(self, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
         """Read the whole file; CSV columns without a type get the narrowest that suits all their cells.
@@ -139,47 +153,52 @@ class TableFile:
             )
         return table
 
-    def blocks(self, types: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
-        """Read the columns named in `types`, in their order, in blocks of rows.
+    def blocks(self, types: Mapping[str, pl.DataType], kept: Sequence[str] = ()) -> Iterator[Block]:
+        """Read the columns named in `types`, in their order, in blocks of rows; at least one, which may be empty.
+
+        Beside them come those named in `kept` as they stand in the file: cells of CSV as text, even those that mean missing.
 
         Raises
         ------
         ValueError
             Also if a column is absent, or a cell of a CSV file is not of its column's type.
         """
-        self.require(types)
-        yield from self._parquet_blocks(list(types)) if self._is_parquet else self._csv_blocks(types)
+        self.require([*types, *kept])
+        yield from self._parquet_blocks(list(types), list(kept)) if self._is_parquet else self._csv_blocks(types, kept)
         self.share_read = 1.0
 
-    def _parquet_blocks(self, names: list[str]) -> Iterator[pl.DataFrame]:
+    def _parquet_blocks(self, names: list[str], kept: list[str]) -> Iterator[Block]:
         # A slice costs its own pages and a look at the heads of the others, whatever the groups of rows in the file; what
         # polars reads ahead of a consumer of batches is not bounded.
         with self._as_own_error("Parquet"):
             rows = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)
             n_rows = rows.select(pl.len()).collect().item()
-        step = min(BLOCK_ROWS, BLOCK_CELLS // max(len(names), 1) + 1)
-        for start in range(0, n_rows, step):
+        both = list(dict.fromkeys([*names, *kept]))
+        step = min(BLOCK_ROWS, BLOCK_CELLS // max(len(both), 1) + 1)
+        for start in range(0, max(1, n_rows), step):
             with self._as_own_error("Parquet"):
-                block = rows.select(by_name(names)).slice(start, step).collect()[names]
-            self.share_read = min(1.0, (start + step) / n_rows)
-            yield block
+                block = rows.select(by_name(both)).slice(start, step).collect()
+            self.share_read = min(1.0, (start + step) / max(1, n_rows))
+            # a categorical column has other codes in every block
+            yield Block(block[names], _columns(block, kept).cast({pl.Categorical: pl.String}))
 
-    def _csv_blocks(self, types: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
+    def _csv_blocks(self, types: Mapping[str, pl.DataType], kept: Sequence[str]) -> Iterator[Block]:
         with self._opened() as raw, self._unpacked(raw) as file:
             size = None if self._is_stream else os.fstat(raw.fileno()).st_size or 1
             records = self._whole_records(file)
             header = next(records, b"")
-            for block in records:
+            for block in itertools.chain([next(records, b"")], records):
                 with self._as_own_error("CSV"):
-                    table = self._parse(header + block, types)
+                    asked = self._parse(header + block, types, null_values=["", *self.markers])
+                    as_written = self._parse(header + block, dict.fromkeys(kept, pl.String())) if kept else pl.DataFrame()
                 self.share_read = None if size is None else min(1.0, raw.tell() / size)
-                yield table
+                yield Block(asked, as_written)
 
-    def _parse(self, text: bytes, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    def _parse(self, text: bytes, types: Mapping[str, pl.DataType], null_values: list[str] | None = None) -> pl.DataFrame:
         return pl.read_csv(
             io.BytesIO(text),
             separator=self.separator,
-            null_values=["", *self.markers],
+            null_values=null_values,
             columns=[self.names.index(name) for name in types],
             schema_overrides=dict(types),
         )[list(types)]  # by position and by [], as a name such as * is a pattern to polars
@@ -194,7 +213,10 @@ class TableFile:
         for name in names:
             original, duplicated, _ = name.rpartition("_duplicated_")  # what polars makes of a name that came before
             if duplicated and original in names:
-                raise ValueError(f"{self.path} has more than one column called {original!r}")
+                raise ValueError(
+                    f"{self.path} has more than one column called {original!r}; the first line must be a header, which names "
+                    "each column once"
+                )
         return names
 
     @contextlib.contextmanager
@@ -335,19 +357,22 @@ class DeclaredFile:
         """Read the whole file; its columns have the types that it declares."""
         return self._table.read()
 
-    def blocks(self, types: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
-        """Read the columns named in `types`, in their order, in blocks of rows.
+    def blocks(self, types: Mapping[str, pl.DataType], kept: Sequence[str] = ()) -> Iterator[Block]:
+        """Read the columns named in `types`, in their order, in blocks of rows; at least one, which may be empty.
+
+        Beside them come those named in `kept`, with the types that the file declares.
 
         Raises
         ------
         ValueError
             Also if a column is absent, or text is not what its type wants.
         """
-        self.require(types)
-        table = self._table.read(types)
+        self.require([*types, *kept])
+        table = self._table.read(dict.fromkeys([*types, *kept]))
+        as_declared = _columns(table, kept)
         table = pl.DataFrame([self._converted(table[name], dtype) for name, dtype in types.items()])
         for start in range(0, max(1, table.height), BLOCK_ROWS):
-            yield table[start : start + BLOCK_ROWS]
+            yield Block(table[start : start + BLOCK_ROWS], as_declared[start : start + BLOCK_ROWS])
             self.share_read = min(1.0, (start + BLOCK_ROWS) / max(1, table.height))
 
     def _converted(self, column: pl.Series, dtype: pl.DataType) -> pl.Series:
@@ -459,6 +484,19 @@ def _first_other_width(text: bytes, separator: str, width: int) -> tuple[int, in
         if text[int(starts[i]) : int(ends[i])].strip():
             return int(starts[i]), int(cells[i])
     return None
+
+
+def _columns(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Choose columns by their names, which may be none: to polars no names are no rows."""
+    return pl.DataFrame([table[name] for name in names])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _header_end(text: bytes) -> int:

@@ -21,8 +21,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
     try:
-        if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as stream:  # a pipe or a terminal: nothing to replace
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as stream:  # a pipe or a terminal: nothing to replace, and a pipe has no other path
                 yield stream
             return
         try:

@@ -22,7 +22,7 @@ def main() -> NoReturn:
         library = str(error.name).partition(".")[0]
         if library not in EXTRA:
             raise
-        sys.exit(f"Error: the command line needs {library}, which is not installed: pip install {' '.join(EXTRA)}")
+        sys.exit(f"Error: the command line needs {library}, which is not installed: pip install 'fasttree[cli]'")
     # So that a file half written is taken away when the process is told to stop.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     for stream in (sys.stdout, sys.stderr):

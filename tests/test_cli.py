@@ -533,11 +533,13 @@ def test_blocks_are_the_table_however_they_fall(size, end, tmp_path, monkeypatch
     table = pl.DataFrame({"name, first": cells, "n": range(len(cells)), "more": cells})
     table.write_csv(tmp_path / "t.csv", line_terminator=end)
     monkeypatch.setattr(_files, "BLOCK_BYTES", size)
-    blocks = list(TableFile(str(tmp_path / "t.csv")).blocks({"n": pl.Float64(), "name, first": pl.String()}))
+    blocks = list(TableFile(str(tmp_path / "t.csv")).blocks({"n": pl.Float64(), "name, first": pl.String()}, ["more", "n"]))
     assert len(blocks) > 1 or size > 500
-    whole = pl.concat(blocks)
+    whole = pl.concat(block.asked for block in blocks)
     assert whole["n"].to_list() == list(range(len(cells)))
     assert whole["name, first"].to_list() == [cell or None for cell in cells]
+    kept = pl.concat(block.kept for block in blocks)
+    assert kept.rows() == [(cell, str(n)) for n, cell in enumerate(cells)]
 
 
 def test_predictions_do_not_depend_on_the_blocks(adult, tmp_path, monkeypatch):
@@ -599,6 +601,10 @@ def test_what_is_wrong_with_a_table_is_said(loan_model, tmp_path):
     assert "add --separator ','" in mistake("predict", loan_model, LOAN, "--separator", ";")
     path.write_bytes("name,class\nMüller,a\nMaier,b\n".encode("latin-1"))
     assert "not in UTF-8" in mistake("train", path, "--target", "class")
+    path.write_text("0,0,no\n1,0,yes\n")
+    assert "more than one column called '0'; the first line must be a header" in mistake("predict", loan_model, path)
+    path.write_text("0,1,no\n1,0,yes\n")
+    assert mistake("predict", loan_model, path).endswith("it has '0', '1', 'no'. Is its first line a header?\n")
 
 
 def test_a_cell_that_is_no_number_deep_in_a_file(tmp_path):
@@ -665,7 +671,8 @@ def test_models_that_cannot_be_read(loan_model, tmp_path):
 
 
 def test_wrong_words_in_predict_and_evaluate(loan_model, tmp_path):
-    mistake("predict", loan_model, LOAN, "-o", loan_model)
+    (tmp_path / "t.csv").write_bytes(Path(LOAN).read_bytes())
+    assert "replace the input" in mistake("predict", loan_model, tmp_path / "t.csv", "-o", tmp_path / "t.csv")
     mistake("predict", loan_model, LOAN, "-o", tmp_path / "nowhere" / "p.csv")
     assert "no column 'agge'" in mistake("evaluate", loan_model, LOAN, "--target", "agge")
     assert "knows only 'no', 'yes'" in mistake("evaluate", loan_model, LOAN, "--target", "age")
@@ -832,7 +839,7 @@ def test_without_the_extra_it_says_what_to_install(library, monkeypatch):
         cli.main()
     message = str(stopped.value.code)  # Python prints a text on stderr and exits with code 1
     assert message.startswith(f"Error: the command line needs {library}, ")
-    assert "pip install" in message
+    assert message.endswith("pip install 'fasttree[cli]'")
     assert "\n" not in message
 
 

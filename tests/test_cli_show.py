@@ -73,7 +73,6 @@ def test_rules_are_those_of_to_rules(model, tmp_path):
     ("name", "options", "parameters"),
     [
         ("m.c", ["--name", "income"], {"name": "income"}),
-        ("m.h", [], {}),
         ("m.py", ["--name", "income"], {"name": "income"}),
         ("m.pmml", ["--name", "income", "--missing-as", "error"], {"name": "income", "missing": "error"}),
         ("m.xml", ["--soft-as", "hard"], {"soft": "hard"}),
@@ -83,7 +82,7 @@ def test_rules_are_those_of_to_rules(model, tmp_path):
     ],
 )
 def test_what_other_programs_read_is_what_the_exports_give(name, options, parameters, model, tmp_path):
-    form = {".h": "c", ".py": "python", ".xml": "pmml"}.get(Path(name).suffix, Path(name).suffix[1:])
+    form = {".py": "python", ".xml": "pmml"}.get(Path(name).suffix, Path(name).suffix[1:])
     written = getattr(fasttree.load(model), f"export_{form}")(**parameters)
     expected = written if isinstance(written, bytes) else written.encode()
     expected += b"\n" * (form == "sql")

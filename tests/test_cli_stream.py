@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from commands import EXAMPLES, IRIS, MPG, mistake, run
+from commands import EXAMPLES, GOLF, IRIS, MPG, mistake, run
 from polars.testing import assert_frame_equal
 from sklearn.metrics import mean_absolute_error, precision_recall_fscore_support, r2_score, root_mean_squared_error
 
@@ -72,6 +72,139 @@ def test_a_table_without_rows_gives_every_form_its_header(tmp_path):
 
 
 NAMES = ("setosa", "versicolor", "virginica")
+
+
+@pytest.mark.parametrize("options", [[], ["--proba"]])
+@pytest.mark.parametrize("given", ["csv", "parquet"])
+def test_columns_that_are_kept_stand_in_front_of_the_predictions_that_there_are_without_them(
+    given, options, adult, tmp_path, monkeypatch
+):
+    short_blocks(monkeypatch)
+    typed = pl.read_csv(adult / "t.csv").with_columns(pl.col("sex").cast(pl.Categorical))
+    typed.write_parquet(adult / "kept.parquet")
+    path = adult / {"csv": "t.csv", "parquet": "kept.parquet"}[given]
+    table = pl.read_csv(path, infer_schema=False) if given == "csv" else typed.with_columns(pl.col("sex").cast(pl.String))
+    names = ["income", "age", "sex", "workclass"]  # the target, and features in another order than theirs
+    arguments = ["predict", adult / "m.json", path, "--missing-marker", "?", *options]
+    for name in ("p.csv", "p.csv.gz", "p.parquet"):
+        run(*arguments, "-o", tmp_path / name)
+        run(*arguments, "--keep", "income,age", "--keep", "sex", "--keep", "workclass,age", "-o", tmp_path / f"kept.{name}")
+    found, alone = (pl.read_parquet(tmp_path / name) for name in ("kept.p.parquet", "p.parquet"))
+    assert_frame_equal(found, pl.concat([table.select(names), alone], how="horizontal"), check_exact=True)
+    found, alone = (pl.read_csv(tmp_path / name, infer_schema=False) for name in ("kept.p.csv", "p.csv"))
+    as_text = pl.read_csv(adult / "t.csv", infer_schema=False).select(names)
+    assert_frame_equal(found, pl.concat([as_text, alone], how="horizontal"))
+    assert gzip.decompress((tmp_path / "kept.p.csv.gz").read_bytes()) == (tmp_path / "kept.p.csv").read_bytes()
+
+
+@pytest.mark.parametrize("size", [20, 2**22])
+def test_cells_that_are_kept_are_copied_as_they_are_written(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "BLOCK_BYTES", size)
+    cells = [
+        "007",
+        "1.50",
+        "",
+        "?",
+        '""',
+        "1e5",
+        '"a ""b"", c"',
+        '"two\nlines"',
+        " x ",
+        "true",
+        "12345678901234567890",
+        "2024-01-01",
+    ]
+    (tmp_path / "t.csv").write_text("id,x,y\n" + "".join(f"{cell},{k % 2}.0,{k % 2}\n" for k, cell in enumerate(cells)))
+    run("train", tmp_path / "t.csv", "--target", "y", "--ignore", "id", "-o", tmp_path / "m.json")
+    expected = "id,x,prediction\n" + "".join(f"{cell},{k % 2}.0,{k % 2}\n" for k, cell in enumerate(cells))
+    arguments = ["predict", tmp_path / "m.json", tmp_path / "t.csv", "--missing-marker", "?", "--keep", "id,x"]
+    assert run(*arguments) == expected
+    run(*arguments, "-o", tmp_path / "p.parquet")
+    found = pl.read_parquet(tmp_path / "p.parquet")
+    assert found.schema == {"id": pl.String, "x": pl.String, "prediction": pl.Int64}
+    assert found["id"].to_list()[:5] == ["007", "1.50", None, "?", ""]
+
+
+@pytest.mark.parametrize("given", ["csv", "parquet"])
+def test_a_table_without_rows_keeps_the_names_of_its_columns(given, tmp_path):
+    run("train", IRIS, "--target", "class", "-o", tmp_path / "m.json")
+    table = pl.read_csv(IRIS).head(0)
+    table.write_csv(tmp_path / "t.csv")
+    table.write_parquet(tmp_path / "t.parquet")
+    arguments = ["predict", tmp_path / "m.json", tmp_path / f"t.{given}", "--keep", "class,sepal_width"]
+    assert run(*arguments) == "class,sepal_width,prediction\n"
+    run(*arguments, "-o", tmp_path / "p.parquet")
+    width = pl.String if given == "csv" else pl.Float64
+    assert pl.read_parquet_schema(tmp_path / "p.parquet") == {"class": pl.String, "sepal_width": width, "prediction": pl.String}
+
+
+def test_declared_columns_are_kept_with_the_types_that_they_declare(tmp_path):
+    run("train", GOLF, "-o", tmp_path / "m.json")
+    run("predict", tmp_path / "m.json", GOLF, "--keep", "outlook,temperature", "-o", tmp_path / "p.parquet")
+    found = pl.read_parquet(tmp_path / "p.parquet")
+    assert found.columns == ["outlook", "temperature", "prediction"]
+    assert found.row(0)[:2] == ("sunny", 85.0)
+
+
+def test_columns_that_cannot_be_kept_are_refused_before_anything_is_written(tmp_path):
+    table = pl.DataFrame(
+        {"x": [1.0, 2.0], "prediction": ["p", "q"], "tags": [["a"], []], "probability of n": [1, 0], "y": ["n", "m"]}
+    )
+    table.write_parquet(tmp_path / "t.parquet")
+    CARTClassifier().fit(table.select("x"), table["y"]).save(tmp_path / "m.json")
+    before = sorted(tmp_path.iterdir())
+    arguments = ["predict", tmp_path / "m.json", tmp_path / "t.parquet", "--keep"]
+    for output in ([], ["-o", tmp_path / "p.csv"], ["-o", tmp_path / "p.parquet"]):
+        assert "--keep 'z': " in mistake(*arguments, "y,z", *output)
+        assert "no such column; it has 'x', " in mistake(*arguments, "z", *output)
+        assert "the predictions have a column of this name" in mistake(*arguments, "prediction", *output)
+        assert "--keep 'probability of n': the pred" in mistake(*arguments, "y,probability of n", "--proba", *output)
+        assert sorted(tmp_path.iterdir()) == before
+    assert run(*arguments, "probability of n") == "probability of n,prediction\n1,n\n0,m\n"
+    assert "--keep 'tags': CSV cannot hold List" in mistake(*arguments, "tags", "-o", tmp_path / "p.csv")
+    assert sorted(tmp_path.iterdir()) == before
+    run(*arguments, "tags", "-o", tmp_path / "p.parquet")
+    assert pl.read_parquet(tmp_path / "p.parquet")["tags"].to_list() == [["a"], []]
+
+
+# The form by the name
+
+
+@pytest.mark.parametrize("name", ["p.xlsx", "q.json", "x.parquet.gz", "p.tsv", "p.csv.zip", "p.feather"])
+def test_an_ending_that_predictions_are_not_written_as_is_refused(name, tmp_path):
+    said = " ".join(run("predict", tmp_path / "m.json", IRIS, "-o", tmp_path / name, code=2).split())
+    ending = name.partition(".")[2]
+    assert f"predictions are not written as '.{ending.removeprefix('csv.')}'" in said
+    assert "may end in .csv, .txt, .csv.gz, .txt.gz, .parquet, .pq, or have no ending, for CSV" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_any_case_and_without_an_ending_and_devices_are_written(tmp_path):
+    run("train", IRIS, "--target", "class", "-o", tmp_path / "m.json")
+    expected = run("predict", tmp_path / "m.json", IRIS)
+    for name in ("plain", "p.txt", "p.CSV", "p.csv", ".csv"):
+        run("predict", tmp_path / "m.json", IRIS, "-o", tmp_path / name)
+        assert (tmp_path / name).read_text() == expected
+    for name in ("plain.gz", "p.txt.gz", "p.Csv.GZ"):
+        run("predict", tmp_path / "m.json", IRIS, "-o", tmp_path / name)
+        assert gzip.decompress((tmp_path / name).read_bytes()).decode() == expected
+    for name in ("p.PARQUET", "p.pq"):
+        run("predict", tmp_path / "m.json", IRIS, "-o", tmp_path / name)
+        assert pl.read_parquet(tmp_path / name).height == 150
+    run("predict", tmp_path / "m.json", IRIS, "-o", os.devnull)
+    assert run("predict", tmp_path / "m.json", IRIS, "-o", "-") == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of Unix")
+def test_a_pipe_is_written_whatever_it_is_called(tmp_path):
+    run("train", IRIS, "--target", "class", "-o", tmp_path / "m.json")
+    os.mkfifo(tmp_path / "pipe.xlsx")
+    expected = run("predict", tmp_path / "m.json", IRIS)
+    program = [sys.executable, "-P", "-m", "fasttree.cli", "predict", tmp_path / "m.json", IRIS, "-o"]
+    assert subprocess.run([*program, "/dev/stdout"], stdout=subprocess.PIPE, text=True, check=True).stdout == expected
+    with subprocess.Popen([*program, tmp_path / "pipe.xlsx"]) as process:
+        assert (tmp_path / "pipe.xlsx").read_text() == expected
+        assert process.wait(30) == 0
 
 
 @pytest.mark.parametrize("task", ["classes", "numbers"])
@@ -164,6 +297,7 @@ def test_memory_does_not_grow_with_the_rows(wide):
     commands = [
         "predict m.json ROWS.csv --proba -o p.parquet",
         "predict m.json ROWS.parquet -o p.csv",
+        "predict m.json ROWS.csv --keep x0,y -o p.csv",
         "evaluate m.json ROWS.csv --target y",
     ]
     ended = subprocess.run([sys.executable, "-P", "-c", MEMORY, *commands], cwd=wide, stdout=subprocess.PIPE, check=True)

@@ -117,8 +117,15 @@ def answers_of(model: Estimator, table: pl.DataFrame) -> npt.NDArray[np.float64]
     return np.concatenate(found)
 
 
-def read_blocks(file: File, model: Estimator, target: str | None = None, quiet: bool = False) -> Iterator[pl.DataFrame]:
+def read_blocks(file: File, model: Estimator, target: str | None = None) -> Iterator[pl.DataFrame]:
     """Read the model's columns, and its target if named, in blocks; a bar shows the progress on a terminal."""
+    return (block.asked for block in read_with_kept(file, model, target))
+
+
+def read_with_kept(
+    file: File, model: Estimator, target: str | None = None, kept: Sequence[str] = (), quiet: bool = False
+) -> Iterator[_files.Block]:
+    """Read as `read_blocks`, and beside these columns others as they stand in the file."""
     types: dict[str, pl.DataType] = {feature.name: _cell_type(feature.categories) for feature in model.schema_.features}
     if target is not None:
         types[target] = _cell_type(model.classes_.tolist() if hasattr(model, "classes_") else None)
@@ -131,16 +138,16 @@ def read_blocks(file: File, model: Estimator, target: str | None = None, quiet: 
     )
     # What is made of a block is to be bounded too: a row of CSV may be two bytes, and its answer a thousand probabilities.
     n_answers = len(model.classes_) if hasattr(model, "classes_") else 1
-    step = 1 + _files.BLOCK_CELLS // (len(types) + n_answers)
+    step = 1 + _files.BLOCK_CELLS // (len(types) + n_answers + len(kept))
     with Progress(*columns, transient=True, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as progress:
         bar = progress.add_task(os.path.basename(file.path), total=None if file.share_read is None else 1.0, rows="")
         n_rows = 0
-        for number, block in enumerate(file.blocks(types)):
+        for number, block in enumerate(file.blocks(types, kept)):
             if number == 0:
                 print_notes(file)
-            for start in range(0, max(1, block.height), step):
-                yield block[start : start + step]
-            n_rows += block.height
+            for start in range(0, max(1, block.asked.height), step):
+                yield _files.Block(*(part[start : start + step] for part in block))
+            n_rows += block.asked.height
             progress.update(bar, completed=file.share_read, rows=f"{n_rows:,} rows")
 
 

@@ -127,7 +127,7 @@ FORMATS = {
     "json": Format(_export("json"), (), (".json", ".json.gz")),
     "onnx": Format(_export("onnx"), ("dtype", *SUBSTITUTES), (".onnx",), is_text=False),
     "pmml": Format(_export("pmml", of_one_target=True), ("name", *SUBSTITUTES), (".pmml", ".xml")),
-    "c": Format(_export("c"), ("name",), (".c", ".h")),
+    "c": Format(_export("c"), ("name",), (".c",)),
     "python": Format(_export("python"), ("name",), (".py",)),
     "sql": Format(_export("sql", of_one_target=True), ("name", "table", *SUBSTITUTES), (".sql",)),
     "predictor": Format(lambda model, options: model.for_prediction().to_bytes(), (), (".tree",), is_text=False),
