@@ -80,6 +80,17 @@ def test_what_is_no_model_is_refused_in_one_line_that_names_it(command, bad_file
         assert len(message) < 500
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_file_of_a_predictor_is_told_from_that_of_a_model(command, tmp_path):
+    run("train", LOAN, "--target", "class", "-o", tmp_path / "loan.json")
+    run("show", tmp_path / "loan.json", "-o", tmp_path / "loan.tree")
+    message = mistake(command, tmp_path / "loan.tree", *COMMANDS[command])
+    assert message.startswith(
+        f"Error: {tmp_path / 'loan.tree'}: not a saved model, as train --output writes them: it is the file"
+    )
+    assert "of a predictor" in message
+
+
 def test_every_command_that_loads_a_model_is_tried():
     with_model = {name for name, command in _commands.fasttree.commands.items() if "model" in {p.name for p in command.params}}
     assert with_model == set(COMMANDS)

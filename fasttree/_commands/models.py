@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +40,8 @@ def load_model(path: str) -> tuple[Estimator, str]:
         try:
             document = _document.load(path)
         except _document.DocumentError as error:
-            raise _document.DocumentError(f"not a saved model, as train --output writes them: {error}") from None
+            reason = re.sub("^(?=(is|has) )", "it ", str(error))  # of a file, said without naming it
+            raise _document.DocumentError(f"not a saved model, as train --output writes them: {reason}") from None
         model = from_document(document)
         return model, model.target_names_[0]
 
