@@ -326,10 +326,7 @@ class Predictor(Server):
         if found is Group.OTHER:
             raise _unreadable(cell, feature.name)
         label: Category
-        if found is Group.TEXT:
-            label = str(cell)
-        else:
-            label = _as_float(cell, feature.name) if found is Group.REAL else _in_64_bits(cell, feature.name)
+        label = str(cell) if found is Group.TEXT else _as_float(cell) if found is Group.REAL else _in_64_bits(cell)
         if feature.categories is None:
             if isinstance(label, str):
                 raise _checks.not_numbers(feature.name, label, 0)
@@ -401,17 +398,18 @@ def _lookup(feature: Feature) -> dict[Category, float] | None:
     return {category: float(code) for code, category in enumerate(feature.categories, start=1)}
 
 
-def _as_float(cell: Any, name: str) -> float:
+def _as_float(cell: Any) -> float:
+    """The nearest float, infinite where a number is beyond them; no -0.0."""
     try:
-        return float(cell) + 0.0  # no -0.0
+        return float(cell) + 0.0
     except OverflowError:
-        raise _checks.infinite_values(name, 1, 0) from None
+        return math.inf if cell > 0 else -math.inf
 
 
-def _in_64_bits(cell: Any, name: str) -> int | float:
+def _in_64_bits(cell: Any) -> int | float:
     """An integer as a column of integers holds it: larger ones become floats."""
     value = int(cell) if not isinstance(cell, bool) else cell
-    return value if -(2**63) <= value < 2**64 else _as_float(value, name)
+    return value if -(2**63) <= value < 2**64 else _as_float(value)
 
 
 def _unreadable(cell: Any, name: str) -> Exception:

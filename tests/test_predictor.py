@@ -146,7 +146,7 @@ CELLS = [
 def outcome(call):
     try:
         return call()
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError) as error:
         return type(error), str(error)
 
 
@@ -158,12 +158,7 @@ def test_a_cell_of_any_type_means_what_it_means_in_a_table(name):
         table = np.empty((1, 1), dtype=object)
         table[0, 0] = cell
         wanted, got = outcome(lambda: model.predict(table)[0]), outcome(lambda: predictor.predict_one([cell]))  # noqa: B023
-        if isinstance(wanted, tuple) and wanted[0] is OverflowError:  # NumPy's; the number is too large either way
-            wanted = (
-                ValueError,
-                "column 'x0' has infinite values in 1 row (first: row 0); replace them by finite numbers",
-            )
-        elif isinstance(wanted, tuple) and "refuses" in wanted[1]:  # the model names its parameter
+        if isinstance(wanted, tuple) and "refuses" in wanted[1]:  # the model names its parameter
             wanted = ValueError, "column 'x0' has missing values (NaN or None; first: row 0), which this model refuses"
         if isinstance(wanted, tuple):
             assert (got[0], got[1][: len(wanted[1])]) == wanted, cell
