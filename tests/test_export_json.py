@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from random import Random
 
+import exports
 import jsonschema
 import numpy as np
 import pandas as pd
@@ -55,6 +56,16 @@ def test_a_file_of_an_earlier_version_answers_as_then(path):
 
 FITTED = models()
 DOCUMENTS = {name: json.loads(model.export_json()) for name, model in FITTED.items()}
+
+
+@pytest.mark.parametrize("kind", exports.models())
+def test_what_is_read_answers_as_what_was_written(kind):
+    model = exports.models()[kind]
+    X = exports.inputs(model, exports.N_ROWS // 10)
+    again = fasttree.loads(model.export_json())
+    assert (again.predict(X) == model.predict(X)).all()
+    if again.tree_.task == "classification":
+        assert np.array_equal(np.hstack(again.predict_proba(X)), np.hstack(model.predict_proba(X)))
 
 
 @pytest.mark.parametrize("name", FITTED)

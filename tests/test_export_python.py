@@ -61,7 +61,7 @@ def assert_same(model, X, **how):
 @pytest.mark.parametrize("kind", models())
 def test_answers_are_those_of_the_model(kind):
     model = models()[kind]
-    assert_same(model, inputs(model, 400 if kind == "intervals" else N_ROWS // 25))
+    assert_same(model, inputs(model, 400 if kind == "intervals" else N_ROWS // 23))  # 100,000 in all
 
 
 @given(tree=random_trees())
