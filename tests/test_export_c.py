@@ -26,7 +26,6 @@ DIALECTS = {
     "clang++": ["clang++", "-std=c++17", "-x", "c++"],
 }
 NAMES = {name: f"model_{i}" for i, name in enumerate(models())}
-ON_ALL_ROWS = "numbers", "all kinds", "surrogates", "soft thresholds"
 AWKWARD = (
     "*/",
     "???/",
@@ -134,7 +133,7 @@ def assert_same(library, name, model, X):
 @pytest.mark.parametrize("kind", models())
 def test_answers_are_those_of_the_model(library, kind):
     model = models()[kind]
-    assert_same(library, NAMES[kind], model, inputs(model, N_ROWS if kind in ON_ALL_ROWS else N_ROWS // 10))
+    assert_same(library, NAMES[kind], model, inputs(model, N_ROWS))
 
 
 @settings(max_examples=2)

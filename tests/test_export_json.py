@@ -61,7 +61,7 @@ DOCUMENTS = {name: json.loads(model.export_json()) for name, model in FITTED.ite
 @pytest.mark.parametrize("kind", exports.models())
 def test_what_is_read_answers_as_what_was_written(kind):
     model = exports.models()[kind]
-    X = exports.inputs(model, exports.N_ROWS // 10)
+    X = exports.inputs(model, exports.N_ROWS)
     again = fasttree.loads(model.export_json())
     assert (again.predict(X) == model.predict(X)).all()
     if again.tree_.task == "classification":

@@ -32,7 +32,7 @@ import fasttree
 from fasttree import CARTClassifier, CARTRegressor, Predictor, TreeClassifier
 from fasttree import _predictor as predictors
 
-N_ROWS, N_SINGLE = 20_000, 600
+N_ROWS, N_SINGLE = exports.N_ROWS, 600
 NAMES = list(exports.models())
 
 
