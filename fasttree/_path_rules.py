@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from . import _sql
 from ._conditions import Condition
-from ._exports.subject import Subject
+from ._exports.subject import Subject, check_class, check_target
 from ._exports.substitutes import Adapted, Medium, adapt, check_substitutes
 from ._paths import Paths, ends_of
 from ._table import Schema, encode_table
@@ -636,18 +636,14 @@ class RuleList(Sequence[PathRule]):
         if name is not None and not isinstance(name, str):
             raise ValueError(f"name={name!r}: must be a string or None")
         check_substitutes(missing, soft)
-        n_targets = self._source.tree.n_outputs
-        if isinstance(target, bool) or not isinstance(target, (int, np.integer)) or not 0 <= target < n_targets:
-            raise ValueError(f"target={target!r}: must be an integer in [0, {n_targets - 1}]")
+        check_target(target, self._source.tree.n_outputs)
 
     def _results(self, target: int, probability_of: Any) -> list[Any]:
         source = self._source
         several = source.tree.outputs is not None
         if probability_of is None:
             return [rule.prediction[target] if several else rule.prediction for rule in self._rules]
-        if not source.labels or probability_of not in source.labels[target]:
-            known = f"one of {source.labels[target]}" if source.labels else "None for regression"
-            raise ValueError(f"probability_of={probability_of!r}: must be {known}")
+        check_class(probability_of, source.labels[target] if source.labels else [])
         column = sum(map(len, source.labels[:target])) + source.labels[target].index(probability_of)
         return list(map(float, self.values[:, column]))
 

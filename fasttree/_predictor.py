@@ -44,7 +44,6 @@ from ._serving import Server, lay_out_tree
 if TYPE_CHECKING:
     from ._exports.subject import Subject
     from ._table import Table
-    from ._tree import Tree
 
 __all__ = ["Predictor", "predictor_of"]
 
@@ -446,7 +445,7 @@ def predictor_of(subject: Subject) -> Predictor:
     ValueError
         If it has more than 2**24 features, or categories or labels that JSON does not know.
     """
-    from ._tree import STOP  # whoever has a tree has loaded this
+    from ._tree import STOP, distinct_rows  # whoever has a tree has loaded this
 
     tree = subject.tree
     if tree.n_features > MAX_FEATURES:
@@ -457,34 +456,16 @@ def predictor_of(subject: Subject) -> Predictor:
         tree = tree.replace(missing=np.where(never, 0, tree.missing).astype(np.int32))
     nodes = np.flatnonzero(tree.missing == STOP)  # leaves too
     values = tree.given[nodes] if tree.divides else tree.predictions(nodes)
-    answers = np.zeros((nodes.size, 0), np.int32) if tree.task == "regression" else _answers(tree)[nodes].astype(np.int32)
-    first, ends = _distinct_rows(values, answers)
+    answers = np.zeros((nodes.size, 0), np.int32) if tree.task == "regression" else tree.answers[nodes].astype(np.int32)
+    first, ends = distinct_rows(values, answers)
     arrays: dict[str, npt.NDArray[Any]] = {
         "about": np.frombuffer(json.dumps(_written_about(subject), allow_nan=False).encode(), np.uint8),
         "values": values[first],
         "answers": answers[first],
         "weights": tree.weight if tree.divides else np.zeros(0),
-        **lay_out_tree(tree, ends),
+        **lay_out_tree(tree, ends.astype(np.uint32)),
     }
     return Predictor(_image_of(arrays))
-
-
-def _distinct_rows(values: npt.NDArray[Any], answers: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint32]]:
-    """First occurrences of rows that differ in any bit, and which of them each row is; pure leaves are many, and few of them."""
-    parts = [np.ascontiguousarray(array).view(np.uint8).reshape(len(values), -1) for array in (values, answers) if array.size]
-    rows = np.ascontiguousarray(np.hstack(parts))
-    _, first, inverse = np.unique(rows.view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return first[order], place[inverse].astype(np.uint32)
-
-
-def _answers(tree: Tree) -> npt.NDArray[np.intp]:
-    """The class of each node, of each target; shape (n, n_outputs)."""
-    if tree.outputs is None:
-        return tree.answer[:, None]
-    return np.column_stack([part.argmax(axis=1) for part in tree.by_output(tree.predictions())])
 
 
 def _image_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Bytes:

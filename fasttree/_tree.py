@@ -430,6 +430,13 @@ class Tree:
         """Index of the class of the largest share in what each node predicts, or of least loss by it; of one target."""
         return best_classes(self.predictions(), self.loss)
 
+    @property
+    def answers(self) -> npt.NDArray[np.intp]:
+        """The same of every target; shape (n, n_outputs)."""
+        if self.outputs is None:
+            return self.answer[:, None]
+        return np.column_stack([best_classes(part, None) for part in self.by_output(self.predictions())])
+
     def leaves(self) -> npt.NDArray[np.intp]:
         """Return the ids of the leaves, ascending."""
         return np.flatnonzero(self.n_branches == 0)
@@ -766,6 +773,27 @@ def best_classes(value: npt.NDArray[np.float64], loss: npt.NDArray[np.float64] |
     expected = value @ loss
     least = expected.min(axis=1, keepdims=True)
     return np.asarray((expected <= least * (1 + EQUAL_LOSSES)).argmax(axis=1), np.intp)
+
+
+def distinct_rows(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where rows that differ in any bit first occur, in that order, and which of them each row is: pure leaves are many alike.
+
+    Parameters
+    ----------
+    *arrays : array, shape (m, k)
+        Columns of the rows, of any types.
+
+    Returns
+    -------
+    first, row_of : array of intp, shape (r,) and (m,)
+    """
+    parts = [np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1) for array in arrays if array.size]
+    rows = np.ascontiguousarray(np.hstack(parts))
+    _, first, inverse = np.unique(rows.view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[inverse]
 
 
 def _read_only(name: str, given: npt.ArrayLike, dtype: type[np.generic], n_dimensions: int) -> npt.NDArray[Any]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._schema import Category, Feature, Kind, Schema
-from .._tree import CATEGORY, INTERVALS, KNOWN, SHARES, THRESHOLD, Tree, best_classes
-from .subject import Subject
+from .._tree import CATEGORY, INTERVALS, KNOWN, SHARES, THRESHOLD, Tree
+from .subject import Subject, check_target
 from .substitutes import Adapted
 
 __all__ = ["REFUSED", "Answers", "Interval", "Test", "answers", "apart", "destinations", "surrogates_of", "test_of"]
@@ -139,15 +139,14 @@ def answers(subject: Subject, target: int) -> Answers:
         If there is no such target.
     """
     tree = subject.tree
-    if isinstance(target, bool) or not isinstance(target, (int, np.integer)) or not 0 <= target < tree.n_outputs:
-        raise ValueError(f"target={target!r}: must be an integer in [0, {tree.n_outputs - 1}]")
+    check_target(target, tree.n_outputs)
     predictions = tree.by_output(tree.predictions())[target]
     if subject.classes is None:
         empty = np.zeros((tree.node_count, 0))
         return Answers(predictions[:, 0].tolist(), [], empty, empty)
     several = tree.outputs is not None
     labels = np.asarray(subject.classes[target] if several else subject.classes)
-    best = best_classes(predictions, None) if several else tree.answer
+    best = tree.answers[:, target]
     weights = np.where(tree.weight[:, None] > 0, tree.by_output(tree.value)[target], 0.0)
     return Answers(labels[best].tolist(), labels.tolist(), predictions, weights)
 

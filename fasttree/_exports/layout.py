@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .. import __version__
 from .._schema import Feature, Kind
 from .._text import export_text
-from .._tree import LEAF, SHARES, STOP, THRESHOLD, Tree
+from .._tree import LEAF, SHARES, STOP, THRESHOLD, Tree, distinct_rows
 from .._words import Words, by_target, counted, name_text, set_of, word
 from .subject import Subject
 
@@ -74,14 +74,9 @@ def lay_out(tree: Tree) -> Layout:
     leaf = tree.n_branches == 0
     ends = np.flatnonzero(leaf | (tree.missing == STOP))
     values, whole, answers = _given(tree, ends)
-    key = values if whole is None else np.column_stack([values, whole])
-    _, kept, row_of_end = np.unique(key.view(np.int64), axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(kept)  # rows in the order in which nodes first ask for them
-    place = np.empty(order.size, np.intp)
-    place[order] = np.arange(order.size)
-    kept = kept[order]
+    kept, row_of_end = distinct_rows(values) if whole is None else distinct_rows(values, whole[:, None])
     row = np.zeros(tree.node_count, np.intp)
-    row[ends] = place[row_of_end.ravel()]
+    row[ends] = row_of_end
     first = tree.first_child.astype(np.intp)
     missing: list[int | None] = np.where(tree.missing == STOP, ~row, first + tree.missing).tolist()
     for node in np.flatnonzero(leaf | (tree.missing == SHARES)).tolist():
@@ -106,14 +101,9 @@ def _given(tree: Tree, ends: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDA
     """What samples are given where they end, what to divide it by, and the classes to answer."""
     if tree.task == "regression":
         return np.ascontiguousarray(tree.value[ends]), None, None
-    shares = tree.predictions(ends)
-    if tree.outputs is None:
-        answers = tree.answer[ends][:, None]
-    else:
-        answers = np.column_stack([part.argmax(axis=1) for part in tree.by_output(shares)])
     if not tree.divides:
-        return shares, None, answers
-    return np.ascontiguousarray(tree.given[ends]), np.where(tree.weight > 0, tree.weight, 1.0)[ends], answers
+        return tree.predictions(ends), None, tree.answers[ends]
+    return np.ascontiguousarray(tree.given[ends]), np.where(tree.weight > 0, tree.weight, 1.0)[ends], tree.answers[ends]
 
 
 def _parts(tree: Tree, node: int) -> list[float]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from .._schema import Category, Feature, Kind
-from .._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree, best_classes
+from .._tree import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD, Tree, best_classes, distinct_rows
 from .subject import Subject
 from .substitutes import Medium, adapt
 
@@ -68,9 +68,13 @@ def export_onnx(subject: Subject, *, dtype: str = "float32", missing: str | None
 
     # not those of the tree as adapted: where samples divide, shares are rounded otherwise
     predictions = subject.tree.predictions()
-    rows, row_of = _distinct_rows(predictions, (tree.n_branches == 0) | (tree.missing == STOP))
+    ends = np.flatnonzero((tree.n_branches == 0) | (tree.missing == STOP))
+    kept, row_of_end = distinct_rows(predictions[ends])
+    rows = predictions[ends[kept]]
     if len(rows) >= MOST_ROWS:
         raise ValueError(f"the tree predicts {len(rows)} different things; an ONNX model can tell fewer than {MOST_ROWS} apart")
+    row_of = np.zeros(tree.node_count, np.int64)
+    row_of[ends] = row_of_end
     walk = _lower(tree, subject.schema.features, np.where(refused, len(rows), row_of), single=dtype == "float32")
 
     graph = _Graph(onnx, dtype)
@@ -90,16 +94,6 @@ def _imported_onnx() -> Any:
     except ImportError as error:
         raise ImportError("an ONNX model is written with the package onnx: pip install 'fasttree[onnx]'") from error
     return onnx
-
-
-def _distinct_rows(predictions: NDArray[np.float64], ends: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """What samples can be answered, each thing once, and which of it each node answers; 0 where none ends."""
-    found = np.ascontiguousarray(predictions[ends])
-    as_bytes = found.view(np.dtype((np.void, found.itemsize * found.shape[1]))).ravel()
-    _, first, position = np.unique(as_bytes, return_index=True, return_inverse=True)
-    row_of = np.zeros(ends.size, np.int64)
-    row_of[ends] = position
-    return found[first], row_of
 
 
 # The walk: from tests of many forms to tests of two ways

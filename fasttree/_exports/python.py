@@ -60,9 +60,10 @@ def export_python(subject: Subject, name: str = "tree", *, most_nested: int = MO
 
 def _docstring(subject: Subject, name: str) -> str:
     features = subject.schema.features
+    first, *rest = description(subject)
     lines = [
-        f"{name}: {_decapitalised(description(subject)[0])}",
-        *description(subject)[1:],
+        f"{name}: {_decapitalised(first)}",
+        *rest,
         "",
         "A row is a sequence of the values of these features in their order, or a mapping by their names:",
         *(f"  {line}" for line in feature_lines(features)),

@@ -20,7 +20,7 @@ from .. import _sql
 from .._table import Feature
 from .._tree import STOP
 from .branches import REFUSED, Answers, Interval, Test, answers, apart, destinations, surrogates_of, test_of
-from .subject import Subject
+from .subject import Subject, check_class
 from .substitutes import Adapted, Medium, adapt
 
 __all__ = ["SQL", "export_sql"]
@@ -74,9 +74,7 @@ def export_sql(
     if probability_of is not None:
         if table is not None:
             raise ValueError("probability_of: a query (table=...) has the probabilities of all classes; leave it out")
-        if probability_of not in found.labels:
-            known = f"one of {found.labels}" if found.labels else "None for regression"
-            raise ValueError(f"probability_of={probability_of!r}: must be {known}")
+        check_class(probability_of, found.labels)
     adapted = adapt(subject, SQL, missing=missing, soft=soft)
     writer = _Writer(subject, adapted)
     comments = [f"/* {note} */" for note in adapted.notes]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from .._schema import Schema
 from .._tree import Tree
 from .._words import Classes
 
-__all__ = ["Subject"]
+__all__ = ["Subject", "check_class", "check_target"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,16 @@ class Subject:
     refuses_missing: bool = False
     refuses_unseen: bool = False
     target_names: tuple[str, ...] = ()
+
+
+def check_target(target: int, n_targets: int) -> None:
+    """Raise a ValueError if a number is not that of a target."""
+    if isinstance(target, bool) or not isinstance(target, (int, np.integer)) or not 0 <= target < n_targets:
+        raise ValueError(f"target={target!r}: must be an integer in [0, {n_targets - 1}]")
+
+
+def check_class(probability_of: Any, labels: Sequence[Any]) -> None:
+    """Raise a ValueError if what a probability is asked of is no class; regression has no labels."""
+    if probability_of not in labels:
+        known = f"one of {labels}" if labels else "None for regression"
+        raise ValueError(f"probability_of={probability_of!r}: must be {known}")
