@@ -1,14 +1,14 @@
-"""Build of the compiled modules; everything else about the package stands in pyproject.toml.
+"""Build of the compiled modules; everything else about the package is in pyproject.toml.
 
-`FASTTREE_DEBUG=1` builds the core with its checks on: an index out of bounds or an uninitialised view raises instead of
-corrupting memory, and a signed integer overflow stops the process.
+`FASTTREE_DEBUG=1` builds with checks: an index out of bounds or an uninitialised view raises instead of corrupting memory, and a
+signed integer overflow stops the process.
 
-`FASTTREE_PLAIN_C=1` builds it without what only GCC and Clang know, and without calls of the system: standard C with no arrays
-of variable length, as other compilers see it.  It is for tests and hardly optimised; the trees are the same.
+`FASTTREE_PLAIN_C=1` builds without extensions of GCC and Clang and without system calls: standard C without arrays of variable
+length, as for other compilers.  This build is for tests and hardly optimised; the trees are the same.
 
-`CFLAGS=-g` keeps what a debugger wants to know; without it the modules are a sixth as large, and a profiler still sees names.
+`CFLAGS=-g` keeps debug symbols.  Without them, the modules are a sixth as large, and a profiler still sees names.
 
-`build/modules` keeps the last compiled modules under the hash of all that they are made of, so that nothing is compiled twice.
+`build/modules` caches compiled modules under the hash of their sources, flags and compiler.
 """
 
 import hashlib
@@ -32,25 +32,25 @@ LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")  # free-threaded b
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,
-    "wraparound": False,  # also in the debug build, where a negative index must be an error
+    "wraparound": False,  # in the debug build, too, where a negative index must be an error
     "initializedcheck": DEBUG,
     "nonecheck": False,
     "cdivision": True,
     "embedsignature": True,
-    "freethreading_compatible": True,  # no globals but constants; what threads share they take under a lock
-    "show_performance_hints": not DEBUG,  # the checks are what the hints would complain about
+    "freethreading_compatible": True,  # globals are constants; state shared by threads is under a lock
+    "show_performance_hints": not DEBUG,  # the hints would complain about the checks
 }
 
 # -ffp-contract=off: the same tree on every machine, with or without fused multiply-add.
-# -fno-strict-aliasing: arenas hold records of several types in turn.
-# Overflow is checked by the compiler: Cython's own check covers unsigned arithmetic too, where hashes wrap on purpose.
+# -fno-strict-aliasing: arenas hold records of different types one after another.
+# The compiler checks overflow, because Cython's check includes unsigned arithmetic, where hashes wrap on purpose.
 OVERFLOW = ["-fno-wrapv", "-fsanitize=signed-integer-overflow", "-fsanitize-undefined-trap-on-error"]
 UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O1" if PLAIN_C else "-O3"]
 UNIX_FLAGS += ["-fno-strict-aliasing", "-ffp-contract=off"]
 UNIX_FLAGS += ["-std=c11", "-Werror=vla"] if PLAIN_C else ["-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
 if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split():
-    UNIX_FLAGS += ["-g0"]  # Python's own flags may ask for symbols of a debugger
-# GCC 12 may take a function that stores what llrint returns for one without effect, and drop the calls of it.
+    UNIX_FLAGS += ["-g0"]  # Python's own flags may include debug symbols
+# GCC 12 may treat a function that stores the result of llrint as pure, and drop its calls.
 GUARD_FLAGS = ["-fno-ipa-pure-const", "-fno-ipa-modref"]
 LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
 UNIX_FLAGS += LINK_FLAGS
@@ -58,20 +58,20 @@ MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
 
 
 class BuildCore(build_ext):
-    """Choose flags by compiler, side by side, and compile nothing twice."""
+    """Build in parallel with flags for the compiler, and cache compiled modules."""
 
     def finalize_options(self) -> None:
-        """Use every processor, unless told otherwise."""
+        """Use all processors by default."""
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
 
     def build_extensions(self) -> None:
         """Build all extensions with the flags of this compiler."""
-        self.force = True  # a release and a debug object cannot be told apart by their age
+        self.force = True  # timestamps do not distinguish release from debug objects
         is_msvc = self.compiler.compiler_type == "msvc"
         if not is_msvc and shutil.which(self.compiler.compiler_so[0]) is None:
             raise CompileError(
-                f"fasttree is compiled from C, and the compiler {self.compiler.compiler_so[0]!r} is not there: install one, "
+                f"fasttree is compiled from C, and the compiler {self.compiler.compiler_so[0]!r} is not installed: install one, "
                 "such as gcc or Clang, or a wheel of fasttree"
             )
         for extension in self.extensions:
@@ -80,7 +80,7 @@ class BuildCore(build_ext):
         super().build_extensions()
 
     def build_extension(self, extension: Extension) -> None:
-        """Build a module, or take it from `build/modules` if just this one has been built here before."""
+        """Build a module, or copy it from the cache."""
         target = Path(self.get_ext_fullpath(extension.name))
         kept = self.place_of(extension, target.name)
         if kept is None or not kept.exists():
@@ -99,7 +99,7 @@ class BuildCore(build_ext):
         shutil.copy2(kept, target)
 
     def place_of(self, extension: Extension, name: str) -> Path | None:
-        """Where a module of this source, compiler, flags and Python is kept; None: the compiler says too little of itself."""
+        """Return the path of a module in the cache, by source, compiler, flags and Python; None if the compiler is unknown."""
         if self.compiler.compiler_type != "unix":
             return None
         compiler = self.compiler.compiler_so
@@ -111,7 +111,7 @@ class BuildCore(build_ext):
         return Path("build", "modules", digest[:16], name)
 
     def accepted(self, flags: list[str]) -> list[str]:
-        """Those of the flags that this compiler knows."""
+        """Return the flags that this compiler accepts."""
         known = []
         with tempfile.TemporaryDirectory() as folder:
             empty = Path(folder, "empty.c")
@@ -125,22 +125,26 @@ class BuildCore(build_ext):
         return known
 
 
+# Cython's code for memoryviews is a module of its own, which the others share.
+MEMORYVIEWS = "fasttree._engine._memoryviews"
+
 extensions = [
     Extension(
-        f"fasttree.{name}",
-        [f"fasttree/{name}.pyx"],
+        ".".join(source.with_suffix("").parts),
+        [source.as_posix()],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
-        libraries=[] if os.name == "nt" else ["m"],  # not every Python brings the mathematics of C along
+        libraries=[] if os.name == "nt" else ["m"],  # not every Python links libm
         py_limited_api=LIMITED_API,
     )
-    for name in sorted(path.stem for path in Path("fasttree").glob("*.pyx"))
+    for source in [*sorted(Path("fasttree").rglob("*.pyx")), Path(*MEMORYVIEWS.split(".")).with_suffix(".c")]
 ]
 
 setup(
-    # The headers (*.pxd) that the modules cimport are found by cythonize and become its dependencies.
+    # cythonize finds the headers (*.pxd) that modules cimport, as dependencies
     ext_modules=cythonize(
         extensions,
         compiler_directives=DIRECTIVES,
+        shared_utility_qualified_name=MEMORYVIEWS,
         build_dir="build/cython-debug" if DEBUG else "build/cython-release",
     ),
     cmdclass={"build_ext": BuildCore},

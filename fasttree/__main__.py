@@ -1,5 +1,5 @@
-"""`python -m fasttree` is the command `fasttree`."""
+"""Run the command line by `python -m fasttree`."""
 
-from .cli import main
+from fasttree._cli.main import main
 
 main()

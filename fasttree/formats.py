@@ -1,12 +1,12 @@
-"""Tables in files that declare their columns: Quinlan's C4.5 family and Weka's ARFF.
+"""Readers of files that declare their columns: Quinlan's C4.5 files and Weka's ARFF.
 
 >>> from fasttree import C45Classifier, formats
 >>> X, y = formats.read_c45("examples/golf")
 >>> C45Classifier().fit(X, y).classes_.tolist()
 ['Play', "Don't Play"]
 
-What a file declares arrives: all values of a nominal attribute and all classes, in their order, whether they occur or not.  Needs
-polars (``pip install polars``).
+All declared values of nominal attributes and all declared classes are kept in their order, whether they occur or not.  The
+readers need polars (``pip install polars``).
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ def read_c45(path: str | os.PathLike[str], *, max_undeclared: int | None = 10) -
 
     In stem.names the classes come first, then ``attribute: declaration`` for each attribute: ``continuous``, a list of at least
     two values, ``discrete N`` (at most N values, collected from stem.data in order of appearance) or ``ignore``.  A case is a
-    line of its values and its class, parted by commas.  A name ends at a comma, a colon, a line end, or a period before white
-    space; several blanks in it count as one; a backslash takes the meaning from the character after it; a bar starts a comment.
+    line of values and a class, separated by commas.  A name ends at a comma, a colon, a line end, or a period before white space.
+    Several blanks in a name count as one, a backslash escapes the next character, and a bar starts a comment.
 
     Parameters
     ----------
     path : path
         The stem, or one of the files.  The cases are those of stem.test if it is that file, else those of stem.data.  Each file
-        may be compressed by gzip and then has a name in .gz.  Text is UTF-8; bytes that are not are taken as Latin-1.
+        may be compressed with gzip; its name then ends in .gz.  Text is UTF-8; bytes that are not UTF-8 are read as Latin-1.
     max_undeclared : int or None, default=10
-        How many values and classes, taken together, may be other than declared (C4.5 stops at the 11th); None for any number.
+        Largest number of undeclared values and classes together (C4.5 stops at the 11th); None for no limit.
 
     Returns
     -------
     X : polars.DataFrame of shape (n_samples, n_features)
-        The attributes that are not ignored: Float64 if continuous, else Enum of the declared values.  Missing (null) are cells
-        ``?`` and empty ones; as in C4.5 also undeclared values, and -999 in a continuous attribute; and in stem.test, values of
-        a ``discrete N`` attribute that stem.data does not have.
+        The attributes that are not ignored: Float64 if continuous, else Enum of the declared values.  Empty cells and ``?`` are
+        missing (null).  So are, as in C4.5, undeclared values and -999 in a continuous attribute, and values of a ``discrete N``
+        attribute in stem.test that do not occur in stem.data.
     y : polars.Series of shape (n_samples,)
         Enum of the declared classes, named "class" (with underscores added if an attribute has that name).  As in C4.5, an
-        undeclared class is read as the first.
+        undeclared class is read as the first class.
 
     Warns
     -----
     UserWarning
-        If there are undeclared values or classes, or -999 in a continuous attribute: how many, and the first of them.
+        If there are undeclared values or classes, or -999 in a continuous attribute, with their number and the first of them.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def read_c45(path: str | os.PathLike[str], *, max_undeclared: int | None = 10) -
     OSError
         If a file cannot be read.
     ValueError
-        If a file is not as described above, or more than `max_undeclared` values are undeclared; with the file and the line.
+        If a file is not as described above, or more than `max_undeclared` values are undeclared.
 
     References
     ----------
@@ -74,7 +74,7 @@ def read_c45(path: str | os.PathLike[str], *, max_undeclared: int | None = 10) -
     ['sunny', 'overcast', 'rain']
     """
     _require_polars()
-    from ._formats import C45Table
+    from fasttree._data.files.c45 import C45Table
 
     if not (max_undeclared is None or (isinstance(max_undeclared, int) and max_undeclared >= 0)):
         raise ValueError(f"max_undeclared={max_undeclared!r}: must be an integer >= 0, or None for any number")
@@ -88,24 +88,24 @@ def read_c45(path: str | os.PathLike[str], *, max_undeclared: int | None = 10) -
 def read_arff(path: str | os.PathLike[str], target: str | None = None) -> tuple[pl.DataFrame, pl.Series]:
     """Read a file of Weka's attribute-relation file format (ARFF).
 
-    Rows may be dense, their values parted by commas, or sparse (``{index value, ...}``, where what is left out is 0 or the first
-    declared value).  Names and values may be quoted.  A percent sign at the start of a line or a value starts a comment.  Weights
+    Rows may be dense, with values separated by commas, or sparse: ``{index value, ...}``, where omitted values are 0 or the first
+    declared value.  Names and values may be quoted.  A percent sign at the start of a line or a value starts a comment.  Weights
     of rows and relational attributes are not supported.
 
     Parameters
     ----------
     path : path
-        The file, compressed by gzip or not.  Text is UTF-8; bytes that are not are taken as Latin-1.
+        The file, compressed with gzip or not.  Text is UTF-8; bytes that are not UTF-8 are read as Latin-1.
     target : str or None, default=None
-        Attribute to predict; None for the last one.
+        Attribute to predict; None for the last attribute.
 
     Returns
     -------
     X : polars.DataFrame of shape (n_samples, n_features)
         The other attributes: Float64 if numeric, real or integer; Enum of the declared values if nominal; String if string;
-        Datetime if date (patterns of yyyy, MM, dd, HH, mm, ss, SSS).  A bare ``?`` is missing (null).
+        Datetime if date (patterns of yyyy, MM, dd, HH, mm, ss, SSS).  An unquoted ``?`` is missing (null).
     y : polars.Series of shape (n_samples,)
-        The target, of a type as above.
+        The target, of one of these types.
 
     Raises
     ------
@@ -114,15 +114,15 @@ def read_arff(path: str | os.PathLike[str], target: str | None = None) -> tuple[
     OSError
         If the file cannot be read.
     ValueError
-        If the file is not as described above, or a value is other than declared, with the file and the line; if no attribute is
-        called `target`, or there is no other.
+        If the file is not as described above, a value does not match its declaration, or `target` is no attribute or the only
+        one.
 
     References
     ----------
     Witten, I. H., Frank, E. and Hall, M. A. (2011). Data Mining, 3rd edition, section 2.4. Morgan Kaufmann.
     """
     _require_polars()
-    from ._formats import ArffTable
+    from fasttree._data.files.arff import ArffTable
 
     table = ArffTable(os.fsdecode(path))
     name = table.target if target is None else target
@@ -134,7 +134,7 @@ def read_arff(path: str | os.PathLike[str], target: str | None = None) -> tuple[
 
 
 def _parted(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, pl.Series]:
-    # By position, because a name such as * is a pattern to polars' methods.
+    # By position, because methods of polars take a name such as * for a pattern.
     j = frame.columns.index(target)
     return frame[:, [k for k in range(frame.width) if k != j]], frame.to_series(j)
 

@@ -1,10 +1,9 @@
-"""The measures of the textbooks as functions: impurity of class counts, and what a split does to it.
+"""Measures of the textbooks: impurity of class counts, and its decrease by a split.
 
-For reading along with a textbook and for choosing features before growth.  The trees do not use this file, and it knows
-nothing of them: NumPy in, numbers out.
+They are meant for studying a textbook and for selecting features before growth.  The trees do not use them.
 
-A split is given in one of two forms.  Either as a *contingency table*, one row per value of the feature and one column per
-class; or as two columns, the feature and the classes, of any type (numbers, strings, a pandas or polars series):
+A split is given in one of two forms: as a *contingency table*, with a row per value of the feature and a column per class, or as
+two columns, the feature and the classes, of any type (numbers, strings, a pandas or polars series):
 
 >>> from fasttree import measures
 >>> round(measures.entropy([9, 6]), 4)
@@ -14,8 +13,8 @@ class; or as two columns, the feature and the classes, of any type (numbers, str
 >>> round(measures.information_gain(["no", "no", "yes", "yes"], ["refuse", "grant", "grant", "grant"]), 4)
 0.3113
 
-Missing values of a feature (NaN, None, NaT, NA) follow Quinlan (1993, section 3.2): a gain is computed on the samples whose value
-is known and multiplied by their share; the split information counts the unknown as one more value.
+Missing values of a feature (NaN, None, NaT, NA) are treated as in Quinlan (1993, section 3.2): a gain is computed on the samples
+with a known value and multiplied by their share, and the split information counts missing as one more value.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ Floats = NDArray[np.float64]
 
 
 def entropy(counts: ArrayLike, *, base: float = 2.0) -> float:
-    """Entropy of class counts, ``-sum(p log p)`` with ``0 log 0 = 0``.
+    """Compute the entropy of class counts, ``-sum(p log p)`` with ``0 log 0 = 0``.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ def entropy(counts: ArrayLike, *, base: float = 2.0) -> float:
 
 
 def gini(counts: ArrayLike) -> float:
-    """Gini impurity of class counts, ``1 - sum(p**2)``.
+    """Compute the Gini impurity of class counts, ``1 - sum(p**2)``.
 
     Parameters
     ----------
@@ -101,7 +100,7 @@ def gini(counts: ArrayLike) -> float:
 
 
 def classification_error(counts: ArrayLike) -> float:
-    """Share of the samples that are not of the most frequent class, ``1 - max(p)``.
+    """Compute the share of samples that are not of the most frequent class, ``1 - max(p)``.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ _IMPURITIES: dict[str, Callable[[Floats], float]] = {
 
 @dataclass(frozen=True)
 class Contingency:
-    """How often every value of a feature meets every class.
+    """Counts of the samples by value of a feature and class.
 
     Attributes
     ----------
@@ -137,7 +136,7 @@ class Contingency:
     classes : tuple
         Distinct classes, ascending; one column of `counts` each.
     counts : float64 array of shape (n_values, n_classes)
-        Weight of the samples with this value and this class.
+        Weight of the samples by value and class.
     unknown : float
         Weight of the samples whose value is missing.
     """
@@ -149,7 +148,7 @@ class Contingency:
 
 
 def contingency(feature: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Contingency:
-    """Contingency table of two columns.
+    """Compute the contingency table of two columns.
 
     Parameters
     ----------
@@ -158,7 +157,7 @@ def contingency(feature: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | 
     y : array-like of shape (n_samples,)
         Classes of any type, none missing.
     sample_weight : array-like of shape (n_samples,), default None
-        Weights, not negative; None gives every sample the weight 1.
+        Weights, not negative; None for a weight of 1 per sample.
 
     Returns
     -------
@@ -172,10 +171,10 @@ def contingency(feature: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | 
     values, codes = _encode(feature, "the feature")
     classes, class_codes = _encode_classes(y)
     if len(codes) != len(class_codes):
-        raise ValueError(f"the feature has {len(codes)} samples and y has {len(class_codes)}: they must be equally long")
+        raise ValueError(f"the feature has {len(codes)} samples and y has {len(class_codes)}: their lengths must be equal")
     weight = np.ones(len(codes)) if sample_weight is None else _not_negative(sample_weight, "sample_weight", 1)
     if len(weight) != len(codes):
-        raise ValueError(f"sample_weight has {len(weight)} entries for {len(codes)} samples: one each is needed")
+        raise ValueError(f"sample_weight has {len(weight)} entries for {len(codes)} samples: give one per sample")
     known = codes >= 0
     cell = codes[known] * len(classes) + class_codes[known]
     counts = np.bincount(cell, weight[known], minlength=len(values) * len(classes)).astype(np.float64)
@@ -183,7 +182,7 @@ def contingency(feature: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | 
 
 
 def class_counts(y: ArrayLike) -> NDArray[np.intp]:
-    """Count the samples of every class, classes ascending.
+    """Count the samples of each class, in ascending order of the classes.
 
     Parameters
     ----------
@@ -203,11 +202,11 @@ def class_counts(y: ArrayLike) -> NDArray[np.intp]:
     return np.bincount(codes, minlength=len(classes))
 
 
-# What a split does
+# Effect of a split
 
 
 def conditional_entropy(feature: ArrayLike, y: ArrayLike | None = None, *, base: float = 2.0) -> float:
-    """Entropy of the classes once the feature's value is known, ``H(D|A) = sum(|D_i| / |D| * H(D_i))``.
+    """Compute the entropy of the classes given the feature's value, ``H(D|A) = sum(|D_i| / |D| * H(D_i))``.
 
     Parameters
     ----------
@@ -232,7 +231,7 @@ def conditional_entropy(feature: ArrayLike, y: ArrayLike | None = None, *, base:
 
 
 def information_gain(feature: ArrayLike, y: ArrayLike | None = None, *, unknown: float = 0.0, base: float = 2.0) -> float:
-    """Information gain, ``g(D, A) = H(D) - H(D|A)``: the criterion of ID3.
+    """Compute the information gain, ``g(D, A) = H(D) - H(D|A)``, the criterion of ID3.
 
     Parameters
     ----------
@@ -241,7 +240,7 @@ def information_gain(feature: ArrayLike, y: ArrayLike | None = None, *, unknown:
     y : array-like of shape (n_samples,), default None
         Classes.
     unknown : float, default 0
-        Weight of the samples whose value is missing, beside a contingency table; with columns they are counted here.
+        Weight of the samples whose value is missing, for a contingency table; in columns they are counted.
     base : float, default 2
         Base of the logarithm.
 
@@ -263,7 +262,7 @@ def information_gain(feature: ArrayLike, y: ArrayLike | None = None, *, unknown:
 
 
 def split_information(feature: ArrayLike, y: ArrayLike | None = None, *, unknown: float = 0.0, base: float = 2.0) -> float:
-    """Entropy of the split itself, ``H_A(D)``: how the samples spread over the feature's values.
+    """Compute the entropy of the split itself, ``H_A(D)``, that is of the samples over the feature's values.
 
     Parameters
     ----------
@@ -272,8 +271,8 @@ def split_information(feature: ArrayLike, y: ArrayLike | None = None, *, unknown
     y : array-like of shape (n_samples,), default None
         Classes.
     unknown : float, default 0
-        Weight of the samples whose value is missing, beside a contingency table; with columns they are counted here.  They
-        count as one more value.
+        Weight of the samples whose value is missing, for a contingency table; in columns they are counted.  Missing counts as
+        one more value.
     base : float, default 2
         Base of the logarithm.
 
@@ -291,7 +290,7 @@ def split_information(feature: ArrayLike, y: ArrayLike | None = None, *, unknown
 
 
 def gain_ratio(feature: ArrayLike, y: ArrayLike | None = None, *, unknown: float = 0.0, base: float = 2.0) -> float:
-    """Gain ratio, information gain divided by split information: the criterion of C4.5.
+    """Compute the gain ratio, information gain divided by split information, the criterion of C4.5.
 
     Parameters
     ----------
@@ -300,14 +299,14 @@ def gain_ratio(feature: ArrayLike, y: ArrayLike | None = None, *, unknown: float
     y : array-like of shape (n_samples,), default None
         Classes.
     unknown : float, default 0
-        Weight of the samples whose value is missing, beside a contingency table; with columns they are counted here.
+        Weight of the samples whose value is missing, for a contingency table; in columns they are counted.
     base : float, default 2
         Base of the logarithm; the ratio does not depend on it.
 
     Returns
     -------
     float
-        NaN if fewer than two values occur: such a feature splits nothing, and the ratio is not defined.
+        NaN if fewer than two values occur: such a feature does not split, and the ratio is undefined.
 
     Raises
     ------
@@ -326,7 +325,7 @@ def gain_ratio(feature: ArrayLike, y: ArrayLike | None = None, *, unknown: float
 
 
 def gain(feature: ArrayLike, y: ArrayLike | None = None, *, impurity: str = "entropy", unknown: float = 0.0) -> float:
-    """Decrease of any impurity by a split, ``I(parent) - sum(N(v) / N * I(v))``.
+    """Compute the decrease of any impurity by a split, ``I(parent) - sum(N(v) / N * I(v))``.
 
     Parameters
     ----------
@@ -337,7 +336,7 @@ def gain(feature: ArrayLike, y: ArrayLike | None = None, *, impurity: str = "ent
     impurity : {"entropy", "gini", "misclassification"}, default "entropy"
         Entropy in bits.
     unknown : float, default 0
-        Weight of the samples whose value is missing, beside a contingency table; with columns they are counted here.
+        Weight of the samples whose value is missing, for a contingency table; in columns they are counted.
 
     Returns
     -------
@@ -347,13 +346,13 @@ def gain(feature: ArrayLike, y: ArrayLike | None = None, *, impurity: str = "ent
     Raises
     ------
     ValueError
-        If counts are negative or not finite, there is no sample, or the impurity is none of the three.
+        If counts are negative or not finite, there is no sample, or the impurity is unknown.
     """
     return _gain(*_split(feature, y, unknown), _impurity(impurity))
 
 
 def gini_split(feature: ArrayLike, y: ArrayLike | None = None, *, value: object = None) -> float:
-    """Gini impurity after a split, ``Gini(D, A)``, or of one value against the rest, ``Gini(D, A=a)``: the criterion of CART.
+    """Compute the Gini impurity after a split, ``Gini(D, A)`` or, of one value against the rest, ``Gini(D, A=a)``, as in CART.
 
     Parameters
     ----------
@@ -362,18 +361,18 @@ def gini_split(feature: ArrayLike, y: ArrayLike | None = None, *, value: object 
     y : array-like of shape (n_samples,), default None
         Classes.
     value : object, default None
-        Split into this value and all others; a row number of the table, or a value that occurs in the column.  None makes
-        one branch per value.
+        Value to split from all others: a row number of the table, or a value that occurs in the column.  None for one branch
+        per value.
 
     Returns
     -------
     float
-        The smaller, the better the split.
+        Smaller values are better.
 
     Raises
     ------
     ValueError
-        If counts are negative or not finite, no sample has a known value, or `value` is none of the feature's.
+        If counts are negative or not finite, no sample has a known value, or `value` does not occur.
     """
     if y is None:
         counts = _not_negative(feature, "the contingency table", 2)
@@ -390,7 +389,7 @@ def gini_split(feature: ArrayLike, y: ArrayLike | None = None, *, value: object 
 
 
 def chi_square(feature: ArrayLike, y: ArrayLike | None = None) -> float:
-    """Pearson's chi-square statistic of feature and class, ``sum((observed - expected)**2 / expected)``.
+    """Compute Pearson's chi-square statistic of feature and class, ``sum((observed - expected)**2 / expected)``.
 
     Parameters
     ----------
@@ -402,7 +401,7 @@ def chi_square(feature: ArrayLike, y: ArrayLike | None = None) -> float:
     Returns
     -------
     float
-        Degrees of freedom are (values that occur - 1) * (classes that occur - 1).
+        The statistic; its degrees of freedom are (values that occur - 1) * (classes that occur - 1).
 
     Raises
     ------
@@ -421,12 +420,12 @@ def chi_square(feature: ArrayLike, y: ArrayLike | None = None) -> float:
 
 @dataclass(frozen=True)
 class Cuts:
-    """Every binary cut of a continuous feature, thresholds ascending; `best` is the index of the best one.
+    """All binary cuts of a continuous feature, in ascending order of thresholds; `best` is the index of the best one.
 
     Attributes
     ----------
     threshold : float64 array of shape (n_cuts,)
-        Midpoint of two neighbouring values; a sample goes left if its value is at most the threshold.
+        Midpoints of neighbouring values; a sample goes left if its value is at most the threshold.
     left, right : float64 arrays of shape (n_cuts, n_classes) or (n_cuts,)
         Class counts of both sides, or their means for squared error.
     impurity : float64 array of shape (n_cuts,)
@@ -434,7 +433,7 @@ class Cuts:
     risk : float64 array of shape (n_cuts,)
         `impurity` times the number of samples; for squared error the sum m(s) over both sides of a regression tree's cut.
     gain : float64 array of shape (n_cuts,)
-        Decrease of the impurity, times the share of samples whose value is known.
+        Decrease of the impurity, times the share of samples with a known value.
     """
 
     threshold: Floats
@@ -446,18 +445,18 @@ class Cuts:
 
     @property
     def best(self) -> int:
-        """Index of the largest gain; of gains equal up to rounding, that of the lowest threshold."""
+        """Index of the largest gain; that of the lowest threshold if gains are equal up to rounding."""
         largest = self.gain.max()
         return int(np.argmax(self.gain >= largest - 1e-10 * abs(largest)))
 
 
 def cuts(feature: ArrayLike, y: ArrayLike, *, impurity: str = "gini") -> Cuts:
-    """Evaluate every binary cut of a continuous feature.
+    """Evaluate all binary cuts of a continuous feature.
 
     Parameters
     ----------
     feature : array-like of shape (n_samples,)
-        Numbers; NaN is missing and left out.
+        Numbers; NaN is missing, and such samples are left out.
     y : array-like of shape (n_samples,)
         Classes of any type, or numbers for squared error; none missing.
     impurity : {"gini", "entropy", "misclassification", "squared_error"}, default "gini"
@@ -470,8 +469,8 @@ def cuts(feature: ArrayLike, y: ArrayLike, *, impurity: str = "gini") -> Cuts:
     Raises
     ------
     ValueError
-        If the feature has fewer than two distinct values, infinite values, or not as many samples as `y`; if `y` has missing
-        values; if the impurity is none of the four.
+        If the feature has fewer than two distinct values, infinite values, or another number of samples than `y`; if `y` has
+        missing values; or if the impurity is unknown.
     """
     x = _numbers(feature, "the feature", 1)
     if np.isinf(x).any():
@@ -486,7 +485,7 @@ def cuts(feature: ArrayLike, y: ArrayLike, *, impurity: str = "gini") -> Cuts:
         classes, codes = _encode_classes(y)
         of_sample = np.eye(len(classes))[codes]
     if len(x) != len(of_sample):
-        raise ValueError(f"the feature has {len(x)} samples and y has {len(of_sample)}: they must be equally long")
+        raise ValueError(f"the feature has {len(x)} samples and y has {len(of_sample)}: their lengths must be equal")
     known = ~np.isnan(x)
     order = np.flatnonzero(known)[np.argsort(x[known], kind="stable")]
     x, of_sample = x[order], of_sample[order]
@@ -495,13 +494,13 @@ def cuts(feature: ArrayLike, y: ArrayLike, *, impurity: str = "gini") -> Cuts:
         raise ValueError("the feature has fewer than two distinct known values: there is nothing to cut")
     lower, upper = x[last_left], x[last_left + 1]
     middle = lower / 2 + upper / 2
-    threshold = np.where(middle < upper, middle, lower)  # neighbouring floats have no number between them
+    threshold = np.where(middle < upper, middle, lower)  # there is no number between neighbouring floats
 
     n_left = last_left + 1.0
     n_right = len(x) - n_left
     if impurity == "squared_error":
         mean = of_sample.mean()
-        deviation = of_sample - mean  # small numbers: their squares lose nothing when subtracted
+        deviation = of_sample - mean  # small numbers, to lose no digits when their squares are subtracted
         total, squares = deviation.cumsum(), np.square(deviation).cumsum()
         left, right = total[last_left] / n_left, (total[-1] - total[last_left]) / n_right
         risk = np.maximum(squares[-1] - n_left * np.square(left) - n_right * np.square(right), 0.0)
@@ -520,10 +519,10 @@ def cuts(feature: ArrayLike, y: ArrayLike, *, impurity: str = "gini") -> Cuts:
 
 
 def information_gain_scores(X: ArrayLike, y: ArrayLike) -> Floats:
-    """Information gain of every column, each distinct value a category.
+    """Compute the information gain of each column, with a category per distinct value.
 
-    Made for scikit-learn's feature selection, ``SelectKBest(information_gain_scores, k=5)``.  Called directly it takes
-    strings and missing values; `SelectKBest` itself admits numbers only, so put an `OrdinalEncoder` before it.
+    The function is a scorer for feature selection in scikit-learn, ``SelectKBest(information_gain_scores, k=5)``.  It takes
+    strings and missing values, but `SelectKBest` takes only numbers: put an `OrdinalEncoder` before it.
 
     Parameters
     ----------
@@ -535,13 +534,13 @@ def information_gain_scores(X: ArrayLike, y: ArrayLike) -> Floats:
     Returns
     -------
     float64 array of shape (n_features,)
-        Bits.
+        Gains in bits.
     """
     return _scores(information_gain, X, y)
 
 
 def gain_ratio_scores(X: ArrayLike, y: ArrayLike) -> Floats:
-    """Gain ratio of every column, each distinct value a category; NaN for a column with fewer than two values.
+    """Compute the gain ratio of each column, with a category per distinct value; NaN if there are fewer than two.
 
     Parameters
     ----------
@@ -562,7 +561,7 @@ def gain_ratio_scores(X: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def gini_scores(X: ArrayLike, y: ArrayLike) -> Floats:
-    """Decrease of Gini impurity by every column, each distinct value a category and a branch of its own.
+    """Compute the decrease of Gini impurity by each column, with a branch per distinct value.
 
     Parameters
     ----------
@@ -585,7 +584,7 @@ def gini_scores(X: ArrayLike, y: ArrayLike) -> Floats:
 def _scores(measure: Callable[[ArrayLike, ArrayLike], float], X: ArrayLike, y: ArrayLike) -> Floats:
     table = _as_array(X)
     if table.ndim != 2:
-        raise ValueError(f"X has {table.ndim} dimension(s): a table of shape (n_samples, n_features) is needed")
+        raise ValueError(f"X has {table.ndim} dimension(s): give a table of shape (n_samples, n_features)")
     return np.array([measure(column, y) for column in table.T])
 
 
@@ -632,14 +631,14 @@ def _shares(counts: ArrayLike) -> Floats:
 
 
 def _split(feature: ArrayLike, y: ArrayLike | None, unknown: float = 0.0) -> tuple[Floats, float]:
-    """Rows of the contingency table that hold samples, and the weight of the samples with a missing value."""
+    """Return the rows of the contingency table with samples, and the weight of the samples with a missing value."""
     if y is None:
         counts = _not_negative(feature, "the contingency table", 2)
         if not 0 <= unknown < math.inf:
             raise ValueError(f"unknown={unknown!r}: must be a finite number >= 0")
     else:
         if unknown:
-            raise ValueError(f"unknown={unknown!r} with columns: the missing values of the column say how many are unknown")
+            raise ValueError(f"unknown={unknown!r} with columns: missing values of the column are counted; leave it out")
         table = contingency(feature, y)
         counts, unknown = table.counts, table.unknown
     if not counts.sum() + unknown > 0:
@@ -666,12 +665,12 @@ def _gain(counts: Floats, unknown: float, impurity: Callable[[Floats], float]) -
 
 
 def _as_array(data: ArrayLike) -> NDArray[Any]:
-    # NumPy would turn a list of strings and NaN into strings, "nan" among them; as objects they stay what they are
+    # As objects, because NumPy would turn strings and NaN in a list into strings, such as "nan".
     return np.asarray(data) if hasattr(data, "__array__") else np.asarray(data, dtype=object)
 
 
 def _encode(column: ArrayLike, what: str) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Distinct values, ascending, and the index of each sample's value; -1 where it is missing."""
+    """Return the distinct values, ascending, and the index of each sample's value; -1 if it is missing."""
     array = _as_array(column)
     if array.ndim != 1:
         raise ValueError(f"{what} has {array.ndim} dimension(s): one column is needed")
@@ -700,10 +699,10 @@ def _is_missing(value: object) -> bool:
         return True
     try:
         return bool(value != value)  # NaN and NaT differ from themselves
-    except TypeError:  # pandas' NA refuses to say
+    except TypeError:  # pandas' NA has no truth value
         return True
 
 
 def _sort_key(value: object) -> tuple[str, Any]:
-    """Order by value within a kind: numbers compare with each other, strings with strings."""
+    """Return a key that orders numbers by value, and other values by type and value."""
     return ("", value) if isinstance(value, int | float | np.number) else (type(value).__name__, value)

@@ -1,0 +1,1 @@
+"""Tables in files (CSV, Parquet, C4.5 files, ARFF), and atomic writing of files."""

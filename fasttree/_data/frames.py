@@ -1,0 +1,204 @@
+"""Data frames of any library, read through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from fasttree._data import errors
+from fasttree._data.cells import (
+    FLOAT32,
+    FLOAT64,
+    Array,
+    Cells,
+    Labels,
+    Numbers,
+    array_cells,
+    check_labels,
+    is_plain_frame,
+    object_cells,
+)
+
+_TO_VALUES = {  # methods of lazy data frames that return one with values
+    nw.Implementation.POLARS: ["collect"],
+    nw.Implementation.DUCKDB: ["df", "pl", "arrow"],
+    nw.Implementation.DASK: ["compute"],
+    nw.Implementation.IBIS: ["to_pandas", "to_polars", "to_pyarrow"],
+    nw.Implementation.PYSPARK: ["toPandas"],  # `collect` of this and the next two returns a list of rows
+    nw.Implementation.PYSPARK_CONNECT: ["toPandas"],
+    nw.Implementation.SQLFRAME: ["toPandas"],
+}
+
+
+def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
+    """Read a column of a data frame by its type, with the library's own dictionary encoding for strings."""
+    if series.implementation.is_polars():
+        series = series.alias("")  # methods of polars columns, too, take a name such as ^a$ for a pattern
+    dtype = series.dtype
+    if series.implementation.is_pandas_like() and series.to_native().dtype == object:
+        return object_cells(series.to_native().tolist(), name, first_row)
+    if dtype.is_float():
+        return array_cells(series.to_numpy(), name, first_row)
+    if dtype in (nw.Int128, nw.UInt128) or dtype.is_decimal():
+        return Numbers(series.cast(nw.Float64()).to_numpy())
+    if dtype.is_integer() or dtype == nw.Boolean:
+        if not series.null_count():
+            return Numbers(series.to_numpy())
+        filled = series.fill_null(False if dtype == nw.Boolean else 0)
+        return Numbers(filled.to_numpy(), series.is_null().to_numpy())
+    if dtype == nw.String:
+        return _string_cells(series)
+    if dtype in (nw.Categorical, nw.Enum):
+        return _category_cells(series, name)
+    if dtype.is_temporal():
+        raise errors.dates(name, dtype)
+    if dtype.is_nested():
+        raise errors.nested_cells(name, dtype)
+    if series.null_count() == len(series):
+        return Numbers(np.full(len(series), np.nan))
+    if dtype == nw.Binary:
+        raise errors.unsupported_column(name, dtype)
+    return array_cells(np.asarray(series.to_numpy()), name, first_row)
+
+
+def arrow_cells(column: Any, name: str, first_row: int) -> Cells:
+    """Read a column of an Arrow table or of a record batch."""
+    if not hasattr(column, "chunks"):
+        import pyarrow as pa
+
+        column = pa.chunked_array([column])
+    return column_cells(column, name, first_row)
+
+
+def column_cells(column: Any, name: str, first_row: int) -> Cells:
+    """Read a column of a data frame of any library."""
+    return series_cells(nw.from_native(column, series_only=True), name, first_row)
+
+
+def _string_cells(series: nw.Series[Any]) -> Labels:
+    native = series.to_native()
+    if series.implementation.is_pandas_like():
+        codes, distinct = native.factorize()
+        return Labels(distinct.tolist(), np.asarray(codes))
+    if series.implementation.is_pyarrow():
+        return _arrow_dictionary(native.dictionary_encode())
+    labels = series.drop_nulls().unique().sort().to_list()
+    codes = series.cast(nw.Enum(labels)).to_native().to_physical()
+    return Labels(labels, _from_nullable(codes))
+
+
+def _category_cells(series: nw.Series[Any], name: str) -> Labels:
+    native = series.to_native()
+    if series.implementation.is_polars():
+        if series.dtype == nw.Categorical:  # its categories belong to the process, not to the column
+            return _string_cells(series.cast(nw.String()))
+        categories = series.dtype.categories  # type: ignore[attr-defined]  # it is an Enum
+        return Labels(list(categories), _from_nullable(native.to_physical()), declared=True)
+    if series.implementation.is_pandas_like() and hasattr(native.dtype, "categories"):
+        labels = Labels(
+            native.cat.categories.tolist(), native.cat.codes.to_numpy(), declared=True, ordered=bool(native.cat.ordered)
+        )
+    else:
+        labels = _arrow_dictionary(series.to_arrow())
+    check_labels(labels.values, name)
+    return labels
+
+
+def _from_nullable(codes: Any) -> Array:
+    """Return positions from a polars column of unsigned codes; null becomes -1."""
+    if not codes.null_count():
+        return np.asarray(codes.to_numpy())
+    missing = codes.is_null().to_numpy()
+    positions: Array = codes.fill_null(0).to_numpy().astype(np.intp)
+    positions[missing] = -1
+    return positions
+
+
+def _arrow_dictionary(column: Any) -> Labels:
+    """Return positions and labels of an Arrow dictionary column, whose dictionary may hold nulls and repeated values."""
+    if hasattr(column, "combine_chunks"):
+        column = column.combine_chunks()
+    labels = column.dictionary.to_pylist()
+    positions = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    distinct = {label: None for label in labels if label is not None}
+    if len(distinct) < len(labels):
+        index = {label: position for position, label in enumerate(distinct)}
+        positions = np.array([index.get(label, -1) for label in labels] + [-1])[positions]
+    ordered = bool(column.type.ordered)
+    return Labels(list(distinct), positions, declared=ordered, ordered=ordered)
+
+
+class FrameSource:
+    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+        self.frame = frame
+        self.labels: list[Any] | None = list(frame.columns)
+        self.shape: tuple[int, int] = frame.shape
+        self.matrix = _float_matrix(frame)
+
+    def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
+        series = self.frame[:, j]
+        if stop - start < len(series):
+            series = series[start:stop]
+        return series_cells(series, name, start)
+
+
+def _float_matrix(frame: nw.DataFrame[Any]) -> Array | None:
+    """Return the frame as a matrix without copying if pandas keeps it as one of float32 or float64, else None."""
+    if not frame.implementation.is_pandas() or not all(frame.shape):
+        return None
+    native = frame.to_native()
+    types = set(native.dtypes)
+    if types != {FLOAT32} and types != {FLOAT64}:
+        return None
+    first, last = native.iloc[:, 0].to_numpy(), native.iloc[:, -1].to_numpy()
+    if first.base is None or first.base is not last.base:
+        return None
+    matrix = native.to_numpy()
+    return matrix if is_plain_frame(matrix) else None
+
+
+def open_frame(X: Any) -> nw.DataFrame[Any] | None:
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError:
+        raise errors.duplicate_names(list(X.column_names if hasattr(X, "column_names") else X.columns)) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise lazy_table("X", X, frame)
+    if isinstance(frame, nw.Series):
+        raise errors.not_two_dimensional(frame.shape)
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    if hasattr(X, "__arrow_c_stream__"):
+        return nw.DataFrame.from_arrow(X, backend="pyarrow")
+    return None
+
+
+def lazy_table(name: str, given: Any, frame: nw.LazyFrame[Any]) -> TypeError:
+    """Return the error for a lazy data frame; it names the methods that return one with values."""
+    of_narwhals = type(given).__module__.partition(".")[0] == "narwhals"  # it has `collect`, whatever is in it
+    methods = ["collect"] if of_narwhals else _TO_VALUES.get(frame.implementation, [])
+    return errors.lazy_table(name, type(given).__name__, [method for method in methods if hasattr(given, method)])
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]], backend: Literal["pandas", "polars", "pyarrow"]) -> Any:
+    """Return a data frame of the library `backend`.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the library is not installed.
+    """
+    return nw.from_dict(columns, backend=backend).to_native()
+
+
+def as_pandas(given: Any, names: Sequence[str]) -> Any:
+    """Return a new pandas frame with the columns of a table, for libraries that take no other."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    frame = nw.from_native(given, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame.to_pandas().copy()
+    return pd.DataFrame(np.asarray(given), columns=list(names)).infer_objects()

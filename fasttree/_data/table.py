@@ -1,0 +1,170 @@
+"""Columns of numbers and category codes: the table on which the engine grows a tree.
+
+`Table` returns single columns and blocks of rows.  It never copies the whole input.  `learn` finds the kinds and categories of a
+new table, `encode` applies those of a fitted model, and `sources` and `frames` read the user's input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fasttree._data import errors
+from fasttree._data.cells import Array, Cells, Labels, as_labels
+from fasttree._data.schema import Category, Kind, Schema
+from fasttree._data.sources import ArraySource, Source
+from fasttree._engine import encoding
+
+SMALL_TABLE = 2**22  # bytes: the columns of a smaller table are kept once read
+MANY_CATEGORIES = 2**12  # a column with more is encoded once, not for every block of rows
+
+
+class Table:
+    """The columns of a table, read on request.
+
+    Made by `learn_table` and `encode_table`; the input is kept and never modified.
+
+    Attributes
+    ----------
+    schema : Schema
+    n_samples, n_features : int
+    matrix : ndarray or None
+        The input itself if it is a plain 2-D float32 or float64 array (of any strides) and all features are continuous.
+    """
+
+    def __init__(self, source: Source, schema: Schema, matrix: Array | None = None, unseen: str = "as_missing") -> None:
+        self.schema = schema
+        self.n_samples, self.n_features = source.shape
+        self.matrix = matrix
+        self._source = source
+        self._unseen = unseen
+        self._kept: dict[int, Array] = {}  # columns that were slow to read, or small
+        self._lookups: dict[int, dict[Category, int]] = {}
+        self._numeric: Array | None = None  # an array of numbers with continuous features alone is read by rows
+        if isinstance(source, ArraySource) and source.values.dtype.kind in "biuf" and schema.is_continuous:
+            self._numeric = source.values
+
+    def column(self, j: int) -> Array:
+        """Return the column of feature `j`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Continuous: float32 or float64, never infinite, NaN = missing; it may be a strided or read-only view of the input.
+            Ordinal, nominal: codes in the smallest of uint8, uint16, uint32 that holds the number of categories; 0 = missing
+            or unseen, and the code of a category is its index + 1.
+        """
+        if self.matrix is not None:
+            return self.matrix[:, j]
+        if j in self._kept:
+            return self._kept[j]
+        column = self._read(j, 0, self.n_samples)
+        if column.nbytes * self.n_features <= SMALL_TABLE:
+            self._kept[j] = column
+        return column
+
+    def block(self, start: int, stop: int) -> Array:
+        """Return rows `start` to `stop` as floats for prediction, with codes as floats.
+
+        Returns
+        -------
+        ndarray of shape (stop - start, n_features)
+            float32 or float64; missing or unseen = NaN. A view of the input (of any strides) if `matrix` is not None, else a
+            new C-ordered float64 array of these rows only.
+        """
+        if self.matrix is not None:
+            return self.matrix[start:stop]
+        stop = min(stop, self.n_samples)
+        if self._numeric is not None:
+            block = self._numeric[start:stop].astype(np.float64, order="C")
+            check_finite_matrix(block, self.schema, start)
+            return block
+        block = np.empty((stop - start, self.n_features))
+        for j, feature in enumerate(self.schema.features):
+            if feature.categories is not None and len(feature.categories) > MANY_CATEGORIES and j not in self._kept:
+                self._kept[j] = self._read(j, 0, self.n_samples)
+            column = self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop)
+            block[:, j] = column
+            if feature.kind is not Kind.CONTINUOUS:
+                block[column == 0, j] = np.nan
+        return block
+
+    def _read(self, j: int, start: int, stop: int) -> Array:
+        feature = self.schema.features[j]
+        return self._encode(j, self._source.cells(j, start, stop, feature.name), start)
+
+    def _encode(self, j: int, cells: Cells, first_row: int) -> Array:
+        feature = self.schema.features[j]
+        if feature.categories is None:
+            return continuous_column(cells, feature.name, first_row)
+        if j not in self._lookups:
+            self._lookups[j] = {category: code for code, category in enumerate(feature.categories, start=1)}
+        labels = as_labels(cells)
+        codes, unknown = codes_in(labels, self._lookups[j])
+        if (
+            unknown is not None
+            and not codes.any()
+            and feature.categories
+            and isinstance(unknown.values[0], str) != isinstance(feature.categories[0], str)
+        ):
+            # else all cells would silently be missing
+            raise errors.other_type(feature.name, unknown.values[0], first_row + unknown.row, feature.categories)
+        if unknown is not None and self._unseen == "error":
+            raise errors.unseen_categories(feature.name, unknown.values, first_row + unknown.row, feature.categories)
+        return codes
+
+
+def continuous_column(cells: Cells, name: str, first_row: int) -> Array:
+    """Return cells as float32 or float64; labels must be numbers."""
+    if isinstance(cells, Labels):
+        label = next((label for label in cells.values if isinstance(label, str)), None)
+        if label is not None:
+            row = int(np.argmax(cells.positions == cells.values.index(label)))
+            raise errors.not_numbers(name, label, first_row + row)
+        values = np.array([*cells.values, np.nan], dtype=np.float64)[cells.positions]
+    else:
+        values = cells.floats()
+    check_finite(values, name, first_row)
+    return values
+
+
+def check_finite(values: Array, name: str, first_row: int) -> None:
+    # A sum is finite only if all its terms are; it is the cheapest test.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise errors.infinite_values(name, int(np.count_nonzero(infinite)), first_row + int(np.argmax(infinite)))
+
+
+def check_finite_matrix(values: Array, schema: Schema, first_row: int) -> None:
+    if encoding.holds_infinity(values):
+        for j, feature in enumerate(schema.features):
+            check_finite(values[:, j], feature.name, first_row)
+
+
+@dataclass(frozen=True)
+class _Unknown:
+    """Labels without a code, and the first row with one."""
+
+    values: list[Any]
+    row: int
+
+
+def codes_in(labels: Labels, lookup: Mapping[Category, int]) -> tuple[Array, _Unknown | None]:
+    """Return the codes of the cells, found by value, and the labels without a code, if any."""
+    code_of = np.zeros(len(labels.values) + 1, dtype=np.min_scalar_type(len(lookup)))  # the last entry serves position -1
+    code_of[:-1] = [lookup.get(label, 0) for label in labels.values]
+    codes = code_of[labels.positions]
+    unknown = None
+    without_code = code_of[:-1] == 0
+    if without_code.any():
+        hits = np.append(without_code, False)[labels.positions]
+        if hits.any():
+            occurring = np.unique(labels.positions[hits])
+            unknown = _Unknown([labels.values[position] for position in occurring], int(np.argmax(hits)))
+    return codes, unknown

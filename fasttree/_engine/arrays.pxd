@@ -1,0 +1,63 @@
+"""The memory of arrays that Python owns.  Header only."""
+
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+
+cdef inline char* memory_of(object array) except NULL:
+    """The memory of a contiguous writable array, which must outlive its use."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_WRITABLE)
+    cdef char* memory = <char*> view.buf
+    PyBuffer_Release(&view)
+    return memory
+
+
+# The items of an array of one type, which must outlive their use; NULL if there are none, or no array.
+
+cdef inline const uint8_t* uint8s_of(object array) except? NULL:
+    cdef const uint8_t[::1] items = array
+    return &items[0] if items is not None and items.shape[0] else NULL
+
+
+cdef inline const int32_t* int32s_of(object array) except? NULL:
+    cdef const int32_t[::1] items = array
+    return &items[0] if items is not None and items.shape[0] else NULL
+
+
+cdef inline const uint32_t* uint32s_of(object array) except? NULL:
+    cdef const uint32_t[::1] items = array
+    return &items[0] if items is not None and items.shape[0] else NULL
+
+
+cdef inline const int64_t* int64s_of(object array) except? NULL:
+    cdef const int64_t[::1] items = array
+    return &items[0] if items is not None and items.shape[0] else NULL
+
+
+cdef inline const double* doubles_of(object array) except? NULL:
+    cdef const double[::1] items = array
+    return &items[0] if items is not None and items.shape[0] else NULL
+
+
+cdef inline object copied(const void* items, int64_t n, size_t size, object dtype):
+    """Items of `size` bytes as a NumPy array."""
+    import numpy as np
+    out = np.empty(n, dtype)
+    if n:
+        memcpy(memory_of(out), items, n * size)
+    return out
+
+
+cdef inline void pick(const void* items, const int64_t* order, int64_t n, size_t size, char* out) noexcept nogil:
+    cdef int64_t i
+    if size == 4:
+        for i in range(n):
+            (<uint32_t*> out)[i] = (<const uint32_t*> items)[order[i]]
+    elif size == 8:
+        for i in range(n):
+            (<uint64_t*> out)[i] = (<const uint64_t*> items)[order[i]]
+    else:
+        for i in range(n):
+            memcpy(out + i * size, <const char*> items + order[i] * size, size)

@@ -1,0 +1,1 @@
+"""Bounds on gains, and the search that they shorten."""

@@ -1,0 +1,222 @@
+"""A column becomes codes (few values) or a presorted list (many).  Header only."""
+
+from libc.math cimport NAN, isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from fasttree._engine.types cimport FEW, entry_t, real_t
+
+
+cdef inline uint64_t sortable(double x) noexcept nogil:
+    """Bits that compare like the number; 0 for NaN, and -0.0 as 0.0."""
+    cdef uint64_t bits
+    if isnan(x):
+        return 0
+    x += 0.0
+    memcpy(&bits, &x, 8)
+    return ~bits if bits >> 63 else bits | (<uint64_t> 1 << 63)
+
+
+cdef inline uint64_t sortable_float(float x) noexcept nogil:
+    cdef uint32_t bits
+    if isnan(x):
+        return 0
+    x += <float> 0.0
+    memcpy(&bits, &x, 4)
+    return ~bits if bits >> 31 else bits | (<uint32_t> 1 << 31)
+
+
+cdef inline double value_of(uint64_t key) noexcept nogil:
+    """Inverse of `sortable`."""
+    cdef double x
+    key = key ^ (<uint64_t> 1 << 63) if key >> 63 else ~key
+    memcpy(&x, &key, 8)
+    return x
+
+
+cdef inline float float_of(uint32_t key) noexcept nogil:
+    """Inverse of `sortable_float`."""
+    cdef float x
+    key = key ^ (<uint32_t> 1 << 31) if key >> 31 else ~key
+    memcpy(&x, &key, 4)
+    return x
+
+
+cdef inline int compare_keys(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const uint64_t*> a)[0]
+    cdef uint64_t y = (<const uint64_t*> b)[0]
+    return (x > y) - (x < y)
+
+
+cdef inline void sort_small(entry_t* records, int64_t n) noexcept nogil:
+    """Insertion sort, for a few records."""
+    cdef int64_t i, j
+    cdef entry_t record
+    for i in range(1, n):
+        record = records[i]
+        j = i
+        while j > 0 and records[j - 1] > record:
+            records[j] = records[j - 1]
+            j -= 1
+        records[j] = record
+
+
+cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t* codes, uint64_t* distinct) noexcept nogil:
+    """Codes 1, 2, ... of a column with at most FEW distinct values, in ascending order; their number, or -1 if there are more."""
+    cdef uint64_t keys[1024]
+    cdef uint8_t code_of_slot[1024]
+    cdef int32_t slot_of[256]
+    cdef int64_t i
+    cdef int64_t n = column.shape[0]
+    cdef uint64_t key
+    cdef uint64_t previous = 0
+    cdef uint32_t slot = 1023
+    cdef int32_t found = 0
+    cdef int32_t j, low, high
+    memset(keys, 0, sizeof(keys))
+    memset(code_of_slot, 0, sizeof(code_of_slot))
+    for i in range(n):
+        key = sortable(column[i])
+        if key == previous:                 # often, where one value prevails
+            slots[i] = slot
+            continue
+        previous = key
+        if key == 0:
+            slot = 1023
+            slots[i] = slot
+            continue
+        slot = <uint32_t> ((key * <uint64_t> 0x9E3779B97F4A7C15) >> 54)
+        if slot == 1023:                    # kept free: the slot of missing values
+            slot = 0
+        while keys[slot] != key:
+            if keys[slot] == 0:
+                if found == FEW:
+                    return -1
+                keys[slot] = key
+                slot_of[found] = slot
+                distinct[found] = key
+                found += 1
+                break
+            slot = slot + 1 if slot < 1022 else 0
+        slots[i] = slot
+    sort_small(distinct, found)
+    for j in range(found):
+        key = keys[slot_of[j]]
+        low = 0
+        high = found
+        while low < high:
+            if distinct[(low + high) // 2] < key:
+                low = (low + high) // 2 + 1
+            else:
+                high = (low + high) // 2
+        code_of_slot[slot_of[j]] = low + 1
+    for i in range(n):
+        codes[i] = code_of_slot[slots[i]]
+    return found
+
+
+cdef inline uint64_t* radix_sort(uint64_t* records, uint64_t* spare, int64_t n) noexcept nogil:
+    """Sort key << 32 | row records by key; stable, 3 passes of 11 bits, a pass with one bucket is skipped."""
+    cdef uint32_t counts[3 * 2048]
+    cdef uint64_t record
+    cdef uint64_t* swap
+    cdef int64_t i
+    cdef int32_t turn, shift, digit
+    cdef uint32_t total, following
+    cdef uint32_t* count
+    memset(counts, 0, sizeof(counts))
+    for i in range(n):
+        record = records[i]
+        counts[(record >> 32) & 2047] += 1
+        counts[2048 + ((record >> 43) & 2047)] += 1
+        counts[4096 + (record >> 54)] += 1
+    for turn in range(3):
+        shift = 32 + 11 * turn
+        count = &counts[2048 * turn]
+        if count[(records[0] >> shift) & 2047] == n:
+            continue
+        total = 0
+        for digit in range(2048):
+            following = total + count[digit]
+            count[digit] = total
+            total = following
+        for i in range(n):
+            record = records[i]
+            digit = (record >> shift) & 2047
+            spare[count[digit]] = record
+            count[digit] += 1
+        swap = records
+        records = spare
+        spare = swap
+    return records
+
+
+cdef inline uint64_t* sort_records(uint64_t* records, uint64_t* spare, int64_t n) noexcept nogil:
+    if n <= 48:
+        sort_small(records, n)
+        return records
+    return radix_sort(records, spare, n)
+
+
+cdef inline void order_ties(const real_t[:] column, uint64_t* records, uint64_t* spare, int64_t n) noexcept nogil:
+    """Doubles sorted by the upper half of their bits: put runs of equal upper halves in order by the lower half."""
+    cdef int64_t start = 0
+    cdef int64_t stop, i
+    cdef uint64_t upper
+    cdef uint64_t* run
+    cdef uint64_t* sorted_run
+    while start < n:
+        upper = records[start] >> 32
+        stop = start + 1
+        while stop < n and records[stop] >> 32 == upper:
+            stop += 1
+        if stop - start > 1 and upper:
+            run = records + start
+            for i in range(stop - start):
+                run[i] = sortable(column[<uint32_t> run[i]]) << 32 | <uint32_t> run[i]
+            sorted_run = sort_records(run, spare, stop - start)
+            for i in range(stop - start):
+                run[i] = upper << 32 | <uint32_t> sorted_run[i]
+        start = stop
+
+
+cdef inline bint list_column(
+    const real_t[:] column, uint64_t* records, uint64_t* spare, void* out, bint wide, double gap,
+) noexcept nogil:
+    """Write the sorted list of a column with many values.  Returns whether two neighbouring values differ by at most `gap`."""
+    cdef int64_t n = column.shape[0]
+    cdef int64_t i
+    cdef bint single = True
+    cdef bint close = False
+    cdef uint32_t dense = 0
+    cdef uint32_t row
+    cdef double x
+    cdef double previous = NAN
+    if real_t is double:
+        for i in range(n):
+            if not (column[i] == <double> <float> column[i] or isnan(column[i])):
+                single = False
+                break
+    if single:
+        for i in range(n):
+            records[i] = sortable_float(<float> column[i]) << 32 | <uint64_t> i
+    else:
+        for i in range(n):
+            records[i] = (sortable(column[i]) & <uint64_t> 0xFFFFFFFF00000000) | <uint64_t> i
+    if sort_records(records, spare, n) == spare:
+        records, spare = spare, records
+    if not single:
+        order_ties(column, records, spare, n)
+    for i in range(n):
+        row = <uint32_t> records[i]
+        if records[i] >> 32:
+            x = column[row]
+            if not x == previous:
+                dense += 1
+                close = close or x - previous <= gap
+                previous = x
+        if wide:
+            (<uint64_t*> out)[i] = (<uint64_t> dense if records[i] >> 32 else 0) << 32 | row
+        else:
+            (<uint32_t*> out)[i] = (dense if records[i] >> 32 else 0) << 16 | row
+    return close

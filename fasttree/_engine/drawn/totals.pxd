@@ -1,0 +1,232 @@
+"""Totals of a node of the drawn layout, what each of its rows adds to a sum, and leaves.  Header only."""
+
+from libc.math cimport floor
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memset
+
+from fasttree._engine.drawn.lanes cimport fill_compact, fill_pairs, weigh_bags
+from fasttree._engine.drawn.records cimport MANY_CLASSES, MOST_RANKED, NUMBERS, PAIR_OF_CLASSES, Grown, Here, Room
+
+
+cdef inline int more(void** items, int64_t* capacity, int64_t wanted, size_t size) noexcept nogil:
+    """Make room for `wanted` items; -1 if there is no memory."""
+    cdef void* larger
+    if wanted <= capacity[0]:
+        return 0
+    wanted = max(wanted, 2 * capacity[0])
+    larger = realloc(items[0], wanted * size)
+    if larger == NULL:
+        return -1
+    items[0] = larger
+    capacity[0] = wanted
+    return 0
+
+
+cdef inline void total_classes(Here* h) noexcept nogil:
+    """The classes that occur, with dense numbers in the order of their first rows."""
+    cdef Room* room = h.room
+    cdef const uint32_t* bags = h.bags
+    cdef int64_t* class_counts = room.class_counts
+    cdef int64_t i, before
+    cdef int64_t weight = 0
+    cdef int32_t n_classes = 0
+    cdef uint32_t label = bags[0] >> 16
+    cdef uint64_t sums
+    if h.plan.n_classes <= 2:
+        sums = weigh_bags(bags, h.n, label)
+        weight = <int64_t> <uint32_t> sums
+        h.weight = weight
+        h.n_classes = 1 + (sums >> 32 != 0)
+        room.present[0] = label
+        class_counts[label] = weight - <int64_t> (sums >> 32)
+        if sums >> 32:
+            room.present[1] = 1 - label
+            class_counts[1 - label] = <int64_t> (sums >> 32)
+        return
+    for i in range(h.n):
+        label = bags[i] >> 16
+        before = class_counts[label]
+        class_counts[label] = before + (bags[i] & 0xFFFF)
+        weight += bags[i] & 0xFFFF
+        if before == 0:
+            room.dense[label] = n_classes
+            room.present[n_classes] = label
+            n_classes += 1
+    h.weight = weight
+    h.n_classes = n_classes
+
+
+cdef inline void forget_classes(Here* h) noexcept nogil:
+    """Set the counts to zero again, for the next node."""
+    cdef int32_t k
+    for k in range(h.n_classes):
+        h.room.class_counts[h.room.present[k]] = 0
+
+
+cdef inline void fill_classes(Here* h) noexcept nogil:
+    """What each row adds, and totals for gains."""
+    cdef Room* room = h.room
+    cdef const uint32_t* bags = h.bags
+    cdef const int32_t* dense = room.dense
+    cdef uint32_t* counts = room.counts
+    cdef uint16_t* labels = room.labels
+    cdef double n = <double> h.weight
+    cdef double squares = 0
+    cdef int64_t i
+    cdef uint32_t second, bag
+    cdef int32_t k
+    for k in range(h.n_classes):
+        room.right[k] = room.class_counts[room.present[k]]
+        squares += <double> (room.right[k] * room.right[k])
+    h.risk = n - squares / n
+    if h.n_classes == 2:
+        h.kind = PAIR_OF_CLASSES
+        h.total = <double> room.right[1]
+        h.scale = 2 / n
+        second = <uint32_t> room.present[1]
+        h.compact = h.plan.random and h.plan.plain and h.weight <= 0xFFFF
+        if h.compact:
+            fill_compact(h.bags, h.n, second, room.counts)
+        else:
+            fill_pairs(h.bags, h.n, second, room.pairs)
+        return
+    h.kind = MANY_CLASSES
+    h.total = squares
+    for i in range(h.n):
+        bag = bags[i]
+        counts[i] = bag & 0xFFFF
+        labels[i] = <uint16_t> dense[bag >> 16]
+
+
+cdef inline bint fill_numbers(Here* h) noexcept nogil:
+    """What each row adds, and totals for gains; False if all targets are equal."""
+    cdef Room* room = h.room
+    cdef const uint32_t* rows = h.rows
+    cdef const uint32_t* bags = h.bags
+    cdef uint32_t* counts = room.counts
+    cdef double* numbers = room.numbers
+    cdef double* all_squares = room.squares
+    cdef uint64_t* longs = room.pairs
+    cdef bint random = h.plan.random
+    cdef const double* target = h.plan.target
+    cdef double least = target[rows[0]]
+    cdef double most = least
+    cdef double sum = 0
+    cdef double squares = 0
+    cdef double value, mean, n, product
+    cdef int64_t weight = 0
+    cdef int64_t i
+    cdef uint32_t count
+    h.kind = NUMBERS
+    for i in range(h.n):
+        value = target[rows[i]]
+        least = value if value < least else least
+        most = value if value > most else most
+        count = bags[i] & 0xFFFF
+        counts[i] = count
+        weight += count
+        numbers[i] = value
+        sum += value * <double> <int32_t> count
+    h.weight = weight
+    if least == most:
+        return False
+    n = <double> weight
+    mean = floor(sum / n)
+    for i in range(h.n):
+        value = numbers[i] - mean
+        product = value * <double> <int32_t> counts[i]
+        numbers[i] = product
+        value *= product
+        squares += value
+        if random:
+            longs[i] = <uint64_t> <int64_t> product
+        else:
+            all_squares[i] = value
+    h.total = sum - mean * n
+    h.scale = 1 / n
+    h.risk = squares - h.total * h.total / n
+    return True
+
+
+cdef inline void fill_up(Here* h) noexcept nogil:
+    """Add rows that count nothing, up to a multiple of 8; in a small node, find the rows whose codes are gathered."""
+    cdef Room* room = h.room
+    cdef int64_t n = h.n
+    cdef int64_t full = (n + 7) // 8 * 8
+    cdef int64_t i
+    if h.kind != PAIR_OF_CLASSES or h.compact:
+        for i in range(n, full):
+            room.counts[i] = 0
+    if h.kind == PAIR_OF_CLASSES or h.plan.random:
+        for i in range(n, full):
+            room.pairs[i] = 0
+    h.few = 0
+    if n <= MOST_RANKED:
+        h.few = <int32_t> ((n + 3) // 4 * 4)
+        for i in range(h.few):
+            h.near[i] = h.rows[i if i < n else 0]
+
+
+cdef inline int end_classes(Here* h, Grown* node) noexcept nogil:
+    """Give a leaf its row of values: a class alone, or shares."""
+    cdef Room* room = h.room
+    cdef double* shares
+    cdef int32_t k
+    cdef int32_t n_classes = h.plan.n_classes
+    if h.n_classes == 1:
+        node.operand.low = <uint32_t> room.present[0]
+        return 0
+    if more(<void**> &room.values, &room.values_room, room.n_values + 1, n_classes * sizeof(double)):
+        return -1
+    shares = room.values + room.n_values * n_classes
+    memset(shares, 0, n_classes * sizeof(double))
+    for k in range(h.n_classes):
+        shares[room.present[k]] = <double> room.class_counts[room.present[k]] / <double> h.weight
+    node.operand.low = <uint32_t> (n_classes + room.n_values)
+    room.n_values += 1
+    return 0
+
+
+cdef inline int end_numbers(Here* h, Grown* node) noexcept nogil:
+    """Give a leaf its row of values: mean and variance of the targets as they were given."""
+    cdef Room* room = h.room
+    cdef const double* y = h.plan.y
+    cdef double first = y[h.rows[0]]
+    cdef double sum = 0
+    cdef double squares = 0
+    cdef double n = 0
+    cdef double deviation, count
+    cdef int64_t i
+    if more(<void**> &room.values, &room.values_room, room.n_values + 1, 2 * sizeof(double)):
+        return -1
+    for i in range(h.n):
+        count = <double> (h.bags[i] & 0xFFFF)
+        deviation = y[h.rows[i]] - first
+        sum += count * deviation
+        squares += count * deviation * deviation
+        n += count
+    room.values[2 * room.n_values] = first + sum / n
+    room.values[2 * room.n_values + 1] = max(squares / n - sum / n * (sum / n), 0.0)
+    node.operand.low = <uint32_t> room.n_values
+    room.n_values += 1
+    return 0
+
+
+cdef inline int end_single(Here* h, uint32_t place, uint32_t at) noexcept nogil:
+    """Make a leaf of one row."""
+    cdef Room* room = h.room
+    cdef Grown* node = &room.grown[at]
+    cdef uint32_t bag = room.bags[place]
+    memset(node, 0, sizeof(Grown))
+    node.weight = bag & 0xFFFF
+    if h.plan.n_classes:
+        node.operand.low = bag >> 16
+        return 0
+    if more(<void**> &room.values, &room.values_room, room.n_values + 1, 2 * sizeof(double)):
+        return -1
+    room.values[2 * room.n_values] = h.plan.y[room.rows[place]]
+    room.values[2 * room.n_values + 1] = 0
+    node.operand.low = <uint32_t> room.n_values
+    room.n_values += 1
+    return 0

@@ -1,0 +1,672 @@
+"""Columns as the engine reads them: codes, sorted lists and bins.
+
+`Encoding` holds the features of a table for growth, `Binning` finds bins of continuous columns.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+import threading
+
+import numpy as np
+
+from fasttree._engine.arrays cimport memory_of
+from fasttree._engine.columns.bins cimport BinTable, bin_column, bin_keys, lay_table, list_bins
+from fasttree._engine.columns.edges cimport GRID_BITS, Piece, find_edges, keys_of, room_for_pieces, room_for_search, single_keys
+from fasttree._engine.columns.keys cimport encode_few, float_of, list_column, sort_records, sortable, value_of
+from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
+from fasttree._engine.scan.tiles cimport LANES
+from fasttree._engine.types cimport (
+    CONTINUOUS, FEW, NARROW, NOMINAL, ORDINAL, Arena, Block, Column, Problem, code_t, entry_t, real_t,
+)
+from fasttree._engine.walk.rows cimport INFINITE, Rows, rows_of, state_of_rows
+
+I8 = np.dtype("i8")
+
+
+cdef enum:
+    ROWS_OF_SAMPLE = 32768     # that say where the bins of the bounded search end
+
+cdef uint32_t GONE = 0xFFFFFFFF        # place of a row that is left out
+
+ctypedef fused other_t:
+    uint32_t
+    uint64_t
+
+
+cdef bint all_single(const real_t[:] column) noexcept nogil:
+    """Whether every value is exact in single precision."""
+    cdef Py_ssize_t i
+    for i in range(column.shape[0]):
+        if not (column[i] == <double> <float> column[i] or column[i] != column[i]):
+            return False
+    return True
+
+
+cdef some_values(const Column* column, const int64_t[::1] rows, object values, real_t like):
+    """Return `values` with the values of some rows."""
+    cdef real_t[::1] out = values
+    cdef Py_ssize_t i
+    for i in range(rows.shape[0]):
+        out[i] = (<const real_t*> (column.data + rows[i] * column.stride))[0]
+    return values
+
+
+cdef void some_entries(const entry_t* entries, const uint32_t* place, int64_t n, other_t* out) noexcept nogil:
+    """Write the `n` entries of a list whose rows have a place, with dense codes and these places."""
+    cdef int32_t shift = 32 if entry_t is uint64_t else 16
+    cdef int32_t new_shift = 32 if other_t is uint64_t else 16
+    cdef entry_t low = (<entry_t> 1 << shift) - 1
+    cdef int64_t i = 0
+    cdef int64_t found = 0
+    cdef entry_t code
+    cdef entry_t last = 0
+    cdef other_t dense = 0
+    cdef uint32_t at
+    cdef bint kept
+    while found < n:                   # no jump: which rows have a place is random
+        code = entries[i] >> shift
+        at = place[entries[i] & low]
+        i += 1
+        kept = at != GONE
+        dense += kept & (code != last)
+        last = code if kept else last
+        out[found] = dense << new_shift | at
+        found += kept
+
+
+cdef class Encoding:
+    """The features of a table as the engine needs them: a code column, or a presorted list with as many codes as values.
+
+    Once all features are there, growth does not change it unless it consumes it, so several growths may share it.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+    block_rows : int, at most 65,535
+        Above this many samples the entries of a list take 8 bytes instead of 4.
+    bounded : bool
+        Above that many samples nodes are searched by histograms and bounds: continuous features of many values become bins.
+    most_codes : int, 2 to 255
+        Values up to which a feature is counted by code; bins of one with more.
+    """
+
+    def __cinit__(
+        self, uint32_t n_samples, int32_t n_features, uint32_t block_rows=NARROW, bint bounded=False, int32_t most_codes=FEW
+    ):
+        cdef size_t d = max(n_features, 1)
+        self.n_samples = n_samples
+        self.n_features = n_features
+        self.block_rows = block_rows
+        self.wide = n_samples > block_rows
+        self.bounded = self.wide and bounded
+        self.lock = threading.Lock() if self.bounded else None
+        self.most_codes = most_codes
+        self.kept = []
+        self.cursor = node_header(d, n_samples)
+        self.lists = <size_t*> calloc(d, sizeof(size_t))
+        self.kind = <uint8_t*> calloc(d, 1)
+        self.counted = <uint8_t*> calloc(d, 1)
+        self.n_codes = <uint32_t*> calloc(d, sizeof(uint32_t))
+        self.slot = <int32_t*> calloc(d, sizeof(int32_t))
+        self.exact = <Column*> calloc(d, sizeof(Column))
+        self.category = <const uint32_t**> calloc(d, sizeof(void*))
+        # one row past the table: a counted feature that turns out not to be one has used its column
+        self.codes = <uint8_t*> malloc(<size_t> n_samples + 1)
+        self.records = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
+        self.spare = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
+        self.binned = <uint8_t*> calloc(d, 1)
+        self.single_valued = <uint8_t*> malloc(d * 256)
+        self.column = <Column*> calloc(d, sizeof(Column))
+        if self.bounded:
+            self.tiles = <uint8_t*> malloc((d + LANES - 1) // LANES * LANES * <size_t> n_samples)
+            if self.tiles == NULL:
+                raise MemoryError
+        if not (self.binned and self.single_valued and self.column):
+            raise MemoryError
+        memset(self.single_valued, 1, d * 256)
+        if not (self.lists and self.kind and self.counted and self.n_codes and self.slot and self.exact and self.category
+                and self.codes and self.records and self.spare):
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef int32_t f
+        if self.lists and self.wide and not self.bounded:
+            for f in range(self.n_features):
+                free_list(self.lists[f], self.n_samples, sizeof(uint64_t))
+        free(self.lists)
+        free_arena(&self.arena)
+        free(self.kind)
+        free(self.counted)
+        free(self.n_codes)
+        free(self.slot)
+        free(self.exact)
+        free(self.category)
+        free(self.codes)
+        free(self.tiles)
+        free(self.binned)
+        free(self.single_valued)
+        free(self.column)
+        self.free_sorting_space()
+
+    def of_rows(self, const int64_t[::1] rows, const int64_t[::1] order, uint32_t block_rows):
+        """Return the encoding of some rows (ascending), whose feature j is feature `order[j]` of this one.
+
+        It grows the trees of an encoding made anew, but nothing is sorted.  This encoding is not bounded.
+        """
+        cdef Encoding found = Encoding(rows.shape[0], order.shape[0], block_rows)
+        cdef uint32_t[::1] place = np.full(self.n_samples, GONE, dtype=np.uint32)
+        cdef Py_ssize_t i
+        cdef int32_t j
+        for i in range(rows.shape[0]):
+            place[rows[i]] = <uint32_t> i
+        for j in range(order.shape[0]):
+            self.take_rows(<int32_t> order[j], rows, place, found, j)
+        found.finish()
+        return found
+
+    cdef int take_rows(
+        self, int32_t feature, const int64_t[::1] rows, const uint32_t[::1] place, Encoding found, int32_t to
+    ) except -1:
+        """Give `found` the rows of a feature as its feature `to`."""
+        cdef const uint8_t* codes = self.codes + <size_t> self.slot[feature] * self.n_samples
+        cdef uint8_t* out
+        cdef void* entries
+        cdef Py_ssize_t n = rows.shape[0]
+        cdef Py_ssize_t i
+        cdef uint32_t[::1] by_row
+        found.kind[to] = self.kind[feature]
+        if self.counted[feature]:
+            out = found.next_column()
+            for i in range(n):
+                out[i] = codes[rows[i]]
+            found.counted[to] = True
+            found.keep_codes(to, out, self.n_codes[feature])
+            found.exact[to] = self.exact[feature]      # by code
+            found.kept.append(self)
+            return 0
+        found.n_codes[to] = self.n_codes[feature]
+        if self.category[feature] != NULL:
+            by_row = np.empty(n, dtype=np.uint32)
+            for i in range(n):
+                by_row[i] = self.category[feature][rows[i]]
+            found.kept.append(by_row)
+            found.category[to] = &by_row[0]
+        if self.exact[feature].data != NULL:
+            if self.exact[feature].is_double:
+                found.keep_values(to, some_values(&self.exact[feature], rows, np.empty(n), <double> 0))
+            else:
+                found.keep_values(to, some_values(&self.exact[feature], rows, np.empty(n, dtype=np.float32), <float> 0))
+        if self.lists[feature] == 0:
+            return 0
+        entries = found.room_for_list()
+        with nogil:
+            if not self.wide:
+                some_entries(<const uint32_t*> (self.arena.data + self.lists[feature]), &place[0], n, <uint32_t*> entries)
+            elif found.wide:
+                some_entries(<const uint64_t*> self.lists[feature], &place[0], n, <uint64_t*> entries)
+            else:
+                some_entries(<const uint64_t*> self.lists[feature], &place[0], n, <uint32_t*> entries)
+        found.keep_list(to, entries)
+        return 0
+
+    cdef void free_sorting_space(self) noexcept:
+        free_list(<size_t> self.records, self.n_samples, sizeof(uint64_t))
+        free_list(<size_t> self.spare, self.n_samples, sizeof(uint64_t))
+        self.records = NULL
+        self.spare = NULL
+
+    def finish(self):
+        """Free the room for sorting, because all features have been added."""
+        self.free_sorting_space()
+
+    cdef void describe(self, Problem* p, Block* block) noexcept:
+        """Fill in the fields of a problem and of the block of all samples that describe the features, except for their lists."""
+        p.n_features = self.n_features
+        p.kind = self.kind
+        p.counted = self.counted
+        p.n_codes = self.n_codes
+        p.slot = self.slot
+        p.exact = self.exact
+        p.category = self.category
+        block.n = self.n_samples
+        block.codes = self.codes
+        if self.bounded:
+            block.tiles = self.tiles
+            block.single_valued = self.single_valued
+            p.binned = self.binned
+            p.column = self.column
+
+    cdef int lend(self, size_t* lists, Arena* arena, bint consume) except -1:
+        """Give the first node of a tree its lists: copies, or (`consume`) the encoding's own, which is then used up.
+
+        What `arena` holds is no longer needed.
+        """
+        cdef size_t d = self.n_features
+        cdef size_t n = self.n_samples
+        cdef size_t header = node_header(max(self.n_features, 1), n)
+        cdef bint copies = self.wide and not self.bounded
+        cdef size_t f
+        if self.used_up:
+            raise ValueError("this Encoding was used up by growth with Workspace(consume=True): encode the table again")
+        if consume:
+            self.used_up = True
+            self.free_sorting_space()
+            free_arena(arena)
+            arena[0] = self.arena
+            memset(&self.arena, 0, sizeof(Arena))
+            memcpy(lists, self.lists, d * sizeof(size_t))
+            memset(self.lists, 0, d * sizeof(size_t))
+            return 0
+        if not copies:
+            memcpy(lists, self.lists, d * sizeof(size_t))
+        if not self.wide and renew(arena, self.cursor):
+            raise MemoryError
+        with nogil:
+            if self.arena.data != NULL:
+                memcpy(arena.data + header, self.arena.data + header, self.cursor - header)
+            for f in range(d if copies else 0):
+                if self.lists[f]:
+                    lists[f] = <size_t> new_list(n, sizeof(uint64_t))
+                    if lists[f] == 0:
+                        break
+                    memcpy(<void*> lists[f], <const void*> self.lists[f], n * sizeof(uint64_t))
+        for f in range(d):
+            if self.lists[f] and lists[f] == 0:
+                raise MemoryError
+        return 0
+
+    cdef void* room_for_list(self) except NULL:
+        """Where the next list goes; `keep_list` says that it stays."""
+        cdef size_t n = self.n_samples
+        cdef void* entries
+        if self.wide:
+            entries = new_list(self.n_samples, sizeof(uint64_t))
+            if entries == NULL:
+                raise MemoryError
+            return entries
+        # at once for all features: untouched memory costs nothing, and nothing has to move
+        if reserve(&self.arena, node_header(self.n_features, n) + (n * self.n_features + 1) * sizeof(uint32_t)):
+            raise MemoryError
+        return self.arena.data + self.cursor
+
+    cdef void keep_list(self, int32_t feature, void* entries) noexcept:
+        """Keep a list unless all its codes are equal, so that nothing can be split."""
+        cdef size_t n = self.n_samples
+        cdef const uint32_t* narrow = <const uint32_t*> entries
+        cdef const uint64_t* wide = <const uint64_t*> entries
+        if self.wide:
+            if wide[0] >> 32 == wide[n - 1] >> 32:
+                free_list(<size_t> entries, n, sizeof(uint64_t))
+            else:
+                self.lists[feature] = <size_t> entries
+        elif narrow[0] >> 16 != narrow[n - 1] >> 16:
+            self.lists[feature] = self.cursor
+            self.cursor += n * sizeof(uint32_t)
+
+    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes):
+        """Keep the codes of a feature that `next_column` holds."""
+        cdef uint8_t* lane
+        cdef int64_t i
+        if self.bounded:
+            self.lock.acquire()
+        self.slot[feature] = self.n_counted
+        self.n_counted += 1
+        if self.bounded:
+            self.lock.release()
+        self.n_codes[feature] = <uint32_t> n_codes
+        if self.bounded:
+            lane = self.tiles + <size_t> (feature // LANES) * LANES * self.n_samples + feature % LANES
+            with nogil:
+                for i in range(self.n_samples):
+                    lane[i * LANES] = codes[i]
+
+    cdef uint8_t* next_column(self) except NULL:
+        cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
+        if larger == NULL:
+            raise MemoryError
+        self.codes = <uint8_t*> larger
+        return self.codes + <size_t> self.n_counted * self.n_samples
+
+    def add_continuous(self, int32_t feature, const real_t[:] column, double gap=-1.0):
+        """Encode a continuous feature: float32 or float64 (n_samples,), NaN = missing, nothing infinite.
+
+        Returns whether the engine needs the values themselves, for C4.5's gap rule: two of them are at most `gap` apart and
+        they are too many to be kept by code.  `keep_values` must then be called.
+        """
+        cdef uint64_t distinct[256]
+        cdef uint8_t[::1] own
+        cdef uint16_t[::1] own_slots
+        cdef uint8_t* codes
+        cdef uint16_t* slots = <uint16_t*> self.spare
+        cdef int32_t found
+        cdef int32_t i
+        cdef bint close = False
+        cdef void* entries
+        if self.bounded:
+            own, own_slots = np.empty(self.n_samples, dtype=np.uint8), np.empty(self.n_samples, dtype=np.uint16)
+            codes, slots = &own[0], &own_slots[0]
+        else:
+            codes = self.next_column()
+        with nogil:
+            found = encode_few(column, slots, codes, distinct)
+        self.kind[feature] = CONTINUOUS
+        if self.bounded and (found < 0 or found > self.most_codes):
+            self.put_in_bins(feature, column)
+            return True
+        if found < 0:
+            self.n_codes[feature] = 0
+            entries = self.room_for_list()
+            with nogil:
+                close = list_column(column, self.records, self.spare, entries, self.wide, gap)
+            self.keep_list(feature, entries)
+            return close
+        self.counted[feature] = True
+        self.keep_codes(feature, codes, found + 1)
+        for i in range(found - 1):
+            close = close or value_of(distinct[i + 1]) - value_of(distinct[i]) <= gap
+        if close:
+            self.keep_values(feature, np.array([0.0] + [value_of(distinct[i]) for i in range(found)]))
+        return False
+
+    def add_bins(self, int32_t feature, const code_t[:] codes, uint32_t n_bins):
+        """Encode a continuous feature given as codes of bins 1, ..., n_bins in the order of their values, 0 = missing."""
+        cdef int64_t n = self.n_samples
+        cdef const code_t[::1] given = np.ascontiguousarray(codes)
+        cdef uint32_t[::1] starts = np.empty(<size_t> n_bins + 2, dtype=np.uint32)
+        cdef void* entries
+        if n_bins <= FEW:
+            self.add_codes(feature, given, n_bins, True)
+            self.kind[feature] = CONTINUOUS
+            return
+        self.kind[feature] = CONTINUOUS
+        if self.bounded:
+            column = np.where(np.asarray(given) == 0, np.nan, given).astype(np.float32)
+            self.put_in_bins(feature, column)
+            self.keep_values(feature, column)
+            return
+        self.n_codes[feature] = 0
+        entries = self.room_for_list()
+        with nogil:
+            list_bins(&given[0], n, n_bins, &starts[0], entries, self.wide)
+        self.keep_list(feature, entries)
+
+    def put_in_bins(self, int32_t feature, const real_t[:] column):
+        """Encode a continuous feature by bins of nearly equal counts in a sample; `keep_values` must then be called.
+
+        The places of their edges have no influence on a tree.
+        """
+        cdef uint8_t[::1] own = np.empty(self.n_samples + 1, dtype=np.uint8)
+        cdef uint8_t* codes = &own[0]
+        cdef int64_t n = self.n_samples
+        cdef int64_t step = max(n // ROWS_OF_SAMPLE, 1)
+        edges = bin_edges(np.ascontiguousarray(column[::step]), self.most_codes, True)
+        cdef bint single = edges.dtype == np.uint32
+        cdef uint64_t[::1] keys = edges.astype(np.uint64) if len(edges) > 1 else np.array([0, 2**64 - 1], dtype=np.uint64)
+        cdef int32_t n_bins = <int32_t> keys.shape[0] - 1
+        cdef uint16_t[::1] first = np.empty(1 << GRID_BITS, dtype=np.uint16)
+        cdef uint64_t[::1] search = np.empty(room_for_search(n_bins), dtype=np.uint64)
+        cdef BinTable table
+        cdef int32_t b
+        table.first = &first[0]
+        table.edges = &search[0]
+        with nogil:
+            if real_t is double and single and not all_single(column):
+                single = False         # the sample's values alone are
+                for b in range(1, n_bins):
+                    keys[b] = sortable(float_of(keys[b]))
+                keys[n_bins] = <uint64_t> -1
+            lay_table(&keys[0], n_bins, single, n, &table)
+            bin_column(column, 0, n, single, &table, codes)
+        self.binned[feature] = True
+        self.lists[feature] = 1        # there is none, but the feature varies
+        for b in range(n_bins):
+            self.single_valued[<size_t> feature * 256 + b + 1] = keys[b + 1] == keys[b] + 1
+        self.keep_codes(feature, codes, n_bins + 1)
+
+    def keep_values(self, int32_t feature, const real_t[:] values):
+        """Let the engine read a feature's values, by sample or (few values) by code.  They are not copied."""
+        self.kept.append(values)
+        if self.binned[feature]:
+            self.column[feature].data = <const char*> &values[0]
+            self.column[feature].stride = values.strides[0]
+            self.column[feature].is_double = real_t is double
+            return
+        self.exact[feature].data = <const char*> &values[0]
+        self.exact[feature].stride = values.strides[0]
+        self.exact[feature].is_double = real_t is double
+
+    def add_codes(self, int32_t feature, const code_t[:] codes, uint32_t n_categories, bint ordered):
+        """Encode a nominal or (`ordered`) ordinal feature given as codes 0 (missing), 1, ..., n_categories."""
+        cdef uint8_t[::1] own
+        cdef uint8_t* out
+        cdef int64_t i
+        cdef int64_t n = self.n_samples
+        cdef uint64_t* records = self.records
+        cdef uint32_t dense = 0
+        cdef uint32_t code
+        cdef void* entries
+        cdef const uint32_t[::1] by_row
+        self.kind[feature] = ORDINAL if ordered else NOMINAL
+        self.n_codes[feature] = n_categories + 1
+        if n_categories <= FEW:
+            if self.bounded:
+                own = np.empty(n, dtype=np.uint8)
+                out = &own[0]
+            else:
+                out = self.next_column()
+            self.counted[feature] = True
+            with nogil:
+                for i in range(n):
+                    out[i] = <uint8_t> codes[i]
+            self.keep_codes(feature, out, n_categories + 1)
+            return
+        by_row = np.ascontiguousarray(codes, dtype=np.uint32)
+        self.kept.append(by_row)
+        self.category[feature] = &by_row[0]
+        entries = self.room_for_list()
+        for i in range(n):
+            records[i] = <uint64_t> codes[i] << 32 | <uint64_t> i
+        if n:
+            records = sort_records(records, self.spare, n)
+        for i in range(n):
+            code = <uint32_t> (records[i] >> 32)
+            if code and (i == 0 or code != <uint32_t> (records[i - 1] >> 32)):
+                dense += 1
+            if self.wide:
+                (<uint64_t*> entries)[i] = (<uint64_t> dense if code else 0) << 32 | <uint32_t> records[i]
+            else:
+                (<uint32_t*> entries)[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
+        self.keep_list(feature, entries)
+
+
+cdef class Binning:
+    """Room to bin columns of continuous features, one after the other.
+
+    Parameters
+    ----------
+    n_samples : int
+    max_bins : int
+        From 1 to 65,535.
+    """
+
+    cdef readonly int32_t max_bins
+    cdef uint64_t[::1] keys
+    cdef uint64_t[::1] spare
+    cdef uint32_t[:, ::1] counts
+    cdef uint8_t[::1] pieces
+    cdef uint64_t[::1] edges
+    cdef uint16_t[::1] first
+    cdef uint64_t[::1] search
+    cdef int32_t n_bins
+    cdef bint single
+
+    def __cinit__(self, uint32_t n_samples, int32_t max_bins):
+        self.max_bins = max_bins
+        self.keys = np.empty(<size_t> n_samples + 1, dtype=np.uint64)
+        self.spare = np.empty(<size_t> n_samples + 1, dtype=np.uint64)
+        self.counts = np.empty((2, (1 << GRID_BITS) + 1), dtype=np.uint32)
+        self.pieces = np.empty(room_for_pieces(n_samples, max_bins) * sizeof(Piece), dtype=np.uint8)
+        self.edges = np.zeros(<size_t> max_bins + 1, dtype=np.uint64)
+        self.first = np.empty(1 << GRID_BITS, dtype=np.uint16)
+        self.search = np.empty(room_for_search(max_bins), dtype=np.uint64)
+
+    def find_edges(self, const real_t[:] column, bint open_ends=False):
+        """As `bin_edges`."""
+        cdef int64_t n = column.shape[0]
+        cdef uint32_t* narrow = <uint32_t*> &self.keys[0]
+        cdef uint32_t* counts = &self.counts[0, 0]
+        cdef uint32_t* places = &self.counts[1, 0]
+        cdef uint64_t* keys = &self.keys[0]
+        cdef uint64_t* spare = &self.spare[0]
+        cdef Piece* pieces = <Piece*> &self.pieces[0]
+        cdef uint64_t* edges = &self.edges[0]
+        with nogil:
+            self.single = single_keys(column, narrow)
+            if self.single:
+                self.n_bins = find_edges(narrow, n, self.max_bins, open_ends, <uint32_t*> spare, counts, places, pieces, edges)
+            else:
+                keys_of(column, 0, n, 1, keys)
+                self.n_bins = find_edges(keys, n, self.max_bins, open_ends, spare, counts, places, pieces, edges)
+        return np.array(self.edges[:self.n_bins + 1], dtype=np.uint32 if self.single else np.uint64)
+
+    def bin(self, const real_t[:] column):
+        """The codes of a column, its edges, and the smallest and largest value of each bin.
+
+        Returns
+        -------
+        codes : array of shape (n_samples,)
+            uint8 for up to 255 bins, else uint16; 0 = missing.  Void after the next call.
+        edges : array of shape (n_bins + 1,)
+            As of `bin_edges`.
+        least, most : float64 array of shape (n_bins,)
+        """
+        cdef int64_t n = column.shape[0]
+        edges = self.find_edges(column)
+        cdef int32_t n_bins = self.n_bins
+        cdef uint64_t[:, ::1] bounds = np.zeros((2, <Py_ssize_t> n_bins + 1), dtype=np.uint64)
+        cdef double[:, ::1] values = np.empty((2, n_bins))
+        cdef uint8_t* codes = <uint8_t*> &self.spare[0]
+        cdef uint64_t* least = &bounds[0, 0]
+        cdef uint64_t* most = &bounds[1, 0]
+        cdef BinTable table
+        cdef int32_t b, side
+        table.first = &self.first[0]
+        table.edges = &self.search[0]
+        bounds[0] = <uint64_t> -1
+        with nogil:
+            lay_table(&self.edges[0], n_bins, self.single, n, &table)
+            if self.single and n_bins <= FEW:
+                bin_keys(<uint32_t*> &self.keys[0], n, &table, codes, least, most)
+            elif self.single:
+                bin_keys(<uint32_t*> &self.keys[0], n, &table, <uint16_t*> codes, least, most)
+            elif n_bins <= FEW:
+                bin_keys(&self.keys[0], n, &table, codes, least, most)
+            else:
+                bin_keys(&self.keys[0], n, &table, <uint16_t*> codes, least, most)
+            for side in range(2):
+                for b in range(n_bins):
+                    values[side, b] = float_of(<uint32_t> bounds[side, b + 1]) if self.single else value_of(bounds[side, b + 1])
+        found = np.asarray(self.spare).view(np.uint8 if n_bins <= FEW else np.uint16)[:n]
+        return found, edges, np.asarray(values[0]), np.asarray(values[1])
+
+
+def bin_edges(const real_t[:] column, int32_t max_bins, bint open_ends=False):
+    """Edges of bins of nearly equal counts, in keys: uint32 if all values are exact in single precision, else uint64.
+
+    Bin b = 1, ..., n_bins of the n_bins + 1 edges returned holds edges[b - 1] < key <= edges[b].  `open_ends`: the column is a
+    sample of another one, see `find_edges`.  A column without a value has one edge and no bin.
+    """
+    return Binning(column.shape[0], max_bins).find_edges(column, open_ends)
+
+
+def bin_codes(const real_t[:] column, edges):
+    """The bin of every value, uint8 for up to 255 bins, else uint16; 0 = missing.  `edges` as `bin_edges` returns them.
+
+    Values beyond the edges belong to the first and to the last bin.
+    """
+    cdef int64_t n = column.shape[0]
+    cdef int32_t n_bins = len(edges) - 1
+    cdef bint single = edges.dtype == np.uint32
+    cdef uint64_t[::1] keys = edges.astype(np.uint64)
+    cdef uint16_t[::1] first = np.empty(1 << GRID_BITS, dtype=np.uint16)
+    cdef uint64_t[::1] search = np.empty(room_for_search(n_bins), dtype=np.uint64)
+    cdef uint8_t[::1] narrow
+    cdef uint16_t[::1] wide
+    cdef BinTable table
+    codes = np.zeros(n + 1, dtype=np.uint8 if n_bins <= FEW else np.uint16)
+    table.first = &first[0]
+    table.edges = &search[0]
+    if n_bins == 0:
+        return codes[:n]
+    lay_table(&keys[0], n_bins, single, n, &table)
+    if n_bins <= FEW:
+        narrow = codes
+        with nogil:
+            bin_column(column, 0, n, single, &table, &narrow[0])
+    else:
+        wide = codes
+        with nogil:
+            bin_column(column, 0, n, single, &table, &wide[0])
+    return codes[:n]
+
+
+def holds_infinity(object X):
+    """Whether a matrix of floats does; NaN is none."""
+    cdef Rows rows = rows_of(X)
+    cdef bint found
+    with nogil:
+        found = state_of_rows(&rows) == INFINITE
+    return found
+
+
+def distinct_integers(const int64_t[:] values, int64_t widest):
+    """Distinct integers, ascending, and the place of each value among them; None if their range exceeds `widest`."""
+    cdef Py_ssize_t n = values.shape[0]
+    cdef Py_ssize_t i
+    cdef int64_t low = values[0]
+    cdef int64_t high = values[0]
+    cdef int64_t n_distinct = 0
+    for i in range(n):
+        low = min(low, values[i])
+        high = max(high, values[i])
+    if <uint64_t> high - <uint64_t> low > <uint64_t> widest:
+        return None
+    cdef Py_ssize_t* rank = <Py_ssize_t*> calloc(high - low + 1, sizeof(Py_ssize_t))
+    if rank == NULL:
+        raise MemoryError
+    places = np.empty(n, np.intp)
+    cdef Py_ssize_t* place = <Py_ssize_t*> memory_of(places)
+    for i in range(n):
+        rank[values[i] - low] = 1
+    for i in range(high - low + 1):
+        n_distinct += rank[i]
+    distinct = np.empty(n_distinct, I8)
+    cdef int64_t* value = <int64_t*> memory_of(distinct)
+    n_distinct = 0
+    for i in range(high - low + 1):
+        if rank[i]:
+            value[n_distinct] = low + i
+            rank[i] = n_distinct
+            n_distinct += 1
+    for i in range(n):
+        place[i] = rank[values[i] - low]
+    free(rank)
+    return distinct, places
+
+
+def code_values(const real_t[:] column):
+    """Distinct values of a column, ascending, and the code of each cell: 0 = NaN, 1, ... in their order.
+
+    None if there are more than 255 of them, which are counted by code.
+    """
+    cdef uint64_t distinct[256]
+    cdef int32_t found, i
+    codes = np.empty(column.shape[0], dtype=np.uint8)
+    slots = np.empty(column.shape[0], dtype=np.uint16)
+    cdef uint8_t* code = <uint8_t*> memory_of(codes)
+    cdef uint16_t* slot = <uint16_t*> memory_of(slots)
+    with nogil:
+        found = encode_few(column, slot, code, distinct)
+    return None if found < 0 else ([value_of(distinct[i]) for i in range(found)], codes)

@@ -1,0 +1,74 @@
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import disjoint_base
+
+NODE: Final[np.dtype[np.void]]
+
+@disjoint_base
+class DrawnColumns:
+    def __new__(cls, n_samples: int, n_features: int, most_narrow: int = ..., random: bool = False) -> DrawnColumns: ...
+    @property
+    def n_samples(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def most_categories(self) -> int: ...
+    @property
+    def plain(self) -> bool: ...
+    @property
+    def n_bundles(self) -> int: ...
+    def finish(self) -> None: ...
+    def add_continuous(self, feature: int, column: npt.NDArray[Any]) -> bool: ...
+    def keep_values(self, feature: int, column: npt.NDArray[Any]) -> None: ...
+    def add_codes(self, feature: int, codes: npt.NDArray[Any], n_categories: int, ordered: bool) -> None: ...
+
+@disjoint_base
+class DrawnGrower:
+    def __new__(
+        cls,
+        columns: DrawnColumns,
+        limits: Any,
+        labels: npt.NDArray[np.uint16] | None = None,
+        n_classes: int = 0,
+        target: npt.NDArray[np.float64] | None = None,
+        y: npt.NDArray[np.float64] | None = None,
+    ) -> DrawnGrower: ...
+    @property
+    def columns(self) -> DrawnColumns: ...
+
+@disjoint_base
+class DrawnRoom: ...
+
+def grow_packed(
+    grower: DrawnGrower, counts: npt.NDArray[np.uint16], seed: int, room: DrawnRoom | None = None
+) -> tuple[npt.NDArray[np.void], npt.NDArray[np.float64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]: ...
+
+@disjoint_base
+class PackedWalk:
+    def __new__(
+        cls,
+        nodes: npt.NDArray[np.void],
+        start: npt.NDArray[np.int64],
+        bits: npt.NDArray[np.uint32],
+        n_values: int,
+        X: npt.NDArray[Any],
+    ) -> PackedWalk: ...
+    def add_sums(
+        self,
+        value: npt.NDArray[np.float64],
+        out: npt.NDArray[np.float64],
+        first: int,
+        last: int,
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> None: ...
+    def find_leaves(self, out: npt.NDArray[np.int32], first: int, last: int) -> None: ...
+    def judge(
+        self,
+        value: npt.NDArray[np.float64],
+        lacking: npt.NDArray[np.uint8],
+        target: npt.NDArray[np.float64],
+        weight: npt.NDArray[np.float64],
+        by_class: bool,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...

@@ -1,0 +1,1 @@
+"""The loop that grows a tree, and what it does to a node."""

@@ -1,0 +1,379 @@
+"""Lists, counts and histograms of the children of a node, feature by feature, and their search.  Header only.
+
+Each feature of the node is passed on to the children once.  A child's list is searched as soon as it is written, while it is
+still in the cache.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from fasttree._engine.bounds.refine cimport list_from_fine
+from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
+from fasttree._engine.grow.frontier cimport note_reach
+from fasttree._engine.grow.partition cimport divide_rows, list_from_codes, partition_one, partition_parts, partition_two
+from fasttree._engine.grow.search cimport choose_cut, search_bounded, search_features
+from fasttree._engine.grow.work cimport (
+    Child, NodeSplit, Work, free_lists, give_histogram, mark_wanted, resize_stack, share_weights, take_histogram,
+)
+from fasttree._engine.memory cimport can_shrink, free_list, new_list, shrink_list
+from fasttree._engine.risk.impurity cimport tie_limit
+from fasttree._engine.scan.counts cimport count_cells, other_cells
+from fasttree._engine.scan.cut cimport form_of, no_cut
+from fasttree._engine.scan.feature cimport scan_feature
+from fasttree._engine.scan.tiles cimport count_tiles, subtract_histogram
+from fasttree._engine.types cimport (
+    NO_CUT, ORDERED, SPREAD, STAY, TO_HEAVIEST, Active, Block, Cut, Pending, Problem, Scratch, code_of, entry_t, row_of,
+)
+from fasttree._engine.watch cimport interrupted
+
+
+cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, const NodeSplit* split) noexcept nogil:
+    """The rows of every open child."""
+    cdef Scratch* s = w.scratch
+    cdef const uint32_t* rows = split.rows
+    cdef Child* child
+    cdef int64_t i, b, c
+    if split.two and (p.cells or node.histogram != NULL):
+        # a closed child's rows too, because its sibling's counts are the difference
+        divide_rows(rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, <uint32_t*> w.children[1].search.rows)
+        return
+    for b in range(split.n_children):
+        w.children[b].filled = 0
+    for i in range(node.n):
+        b = s.side[rows[i]] if split.two else s.branch[rows[i]]
+        if b == STAY:
+            continue
+        for c in range(0 if b == SPREAD else b, split.n_children if b == SPREAD else b + 1):
+            child = &w.children[c]
+            if child.open:
+                (<uint32_t*> child.search.rows)[child.filled] = rows[i]
+                child.filled += 1
+
+
+cdef inline void partition_many(
+    Work* w, const entry_t* entries, int64_t n, int64_t n_children, char* base,
+) noexcept nogil:
+    """Any number of children; a SPREAD sample is in each, one that may STAY in none.  An open list starts at its cursor."""
+    cdef Scratch* s = w.scratch
+    cdef Child* child
+    cdef int64_t i, b, c
+    if n_children == 2 and w.children[0].open and w.children[1].open:
+        partition_parts(entries, n, s.branch, <entry_t*> (base + w.children[0].cursor), <entry_t*> (base + w.children[1].cursor))
+        return
+    for b in range(n_children):
+        w.children[b].filled = 0
+    for i in range(n):
+        b = s.branch[row_of(entries[i])]
+        if b == STAY:
+            continue
+        for c in range(0 if b == SPREAD else b, n_children if b == SPREAD else b + 1):
+            child = &w.children[c]
+            if child.open:
+                (<entry_t*> (base + child.cursor))[child.filled] = entries[i]
+                child.filled += 1
+
+
+cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries, char* lists) noexcept nogil:
+    """Write the part of a sorted list that belongs to each open child at the child's cursor.
+
+    Of two children in a wide block the larger one takes over the list in its place, which spares fresh pages.  Returns
+    whether the list is used up so, -1 if memory runs out.
+    """
+    cdef Scratch* s = w.scratch
+    cdef int64_t n = split.n
+    cdef Child* child
+    cdef entry_t* outs[2]
+    cdef bint wants[2]
+    cdef int64_t b
+    cdef int64_t heir = -1
+    if entry_t is uint64_t:
+        b = 1 if split.swapped else 0
+        child = &w.children[b]
+        if split.two and child.open and not child.done and can_shrink(child.totals.n, sizeof(entry_t)):
+            heir = b
+            child.cursor = <size_t> entries
+        for b in range(split.n_children):
+            child = &w.children[b]
+            if child.open and not child.done and b != heir:
+                child.cursor = <size_t> new_list(child.totals.n, sizeof(entry_t))
+                if child.cursor == 0:
+                    return -1
+    if not split.two:
+        partition_many(w, entries, n, split.n_children, lists)
+        return 0
+    for b in range(2):
+        wants[b] = w.children[b].open and not w.children[b].done
+        outs[b] = <entry_t*> (lists + w.children[b].cursor)
+    if wants[0] and wants[1]:
+        # an heir is written behind where the list is read
+        partition_two(entries, n, s.side, outs[0], outs[1])
+    elif wants[0]:
+        partition_one(entries, n, s.side, 0, outs[0])
+    elif wants[1]:
+        partition_one(entries, n, s.side, 1, outs[1])
+    if heir < 0:
+        return 0
+    child = &w.children[heir]
+    child.cursor = shrink_list(child.cursor, n, child.totals.n, sizeof(entry_t))
+    return 1
+
+
+cdef inline void count_two_ways(
+    const Problem* p, const Block* block, Work* w, const NodeSplit* split, const Active* active,
+) noexcept nogil:
+    """Count a feature's codes in two children, where they are wanted, at their cursors: by samples in the smaller child alone.
+
+    The other child's counts are the rest of the node's counts, if these were kept.
+    """
+    cdef Scratch* s = w.scratch
+    cdef int32_t f = active.feature
+    cdef const uint8_t* codes = block.codes + <size_t> p.slot[f] * block.n
+    cdef size_t size = <size_t> p.n_codes[f] * p.width
+    cdef int64_t few = 0 if split.swapped else 1
+    cdef Child* child
+    cdef uint32_t* cells = s.cells
+    cdef bint wants[2]
+    cdef int64_t b
+    for b in range(2):
+        child = &w.children[b]
+        wants[b] = child.open and not child.done and child.totals.n >= p.list_below[f]
+    child = &w.children[few]
+    if wants[few]:
+        cells = <uint32_t*> (split.data + child.cursor)
+    if wants[few] or (wants[1 - few] and active.at):
+        count_cells(p, block, codes, p.n_codes[f], child.search.rows, child.totals.n, cells, s.spare_cells)
+    if not wants[1 - few]:
+        return
+    child = &w.children[1 - few]
+    if active.at:
+        other_cells(<const uint32_t*> (split.lists + active.at), cells, size, <uint32_t*> (split.data + child.cursor))
+    else:
+        count_cells(p, block, codes, p.n_codes[f], child.search.rows, child.totals.n, <uint32_t*> (split.data + child.cursor),
+                    s.spare_cells)
+
+
+cdef inline void add_cut_of(const Problem* p, Child* child, const Cut* found) noexcept nogil:
+    """Keep a feature's best cut, in the order of features; later cuts must gain as much."""
+    cdef Cut* cuts = child.search.cuts
+    cdef int32_t i = child.n_cuts
+    while i > 0 and cuts[i - 1].feature > found.feature:
+        cuts[i] = cuts[i - 1]
+        i -= 1
+    cuts[i] = found[0]
+    child.n_cuts += 1
+    expect(&child.screen, tie_limit(found.gain, child.totals.risk))
+
+
+cdef inline void search_promising(const Problem* p, const Block* block, Work* w, Child* child, entry_t width) noexcept nogil:
+    """Search the features that wait and may still win."""
+    cdef Active* actives = child.search.actives
+    cdef Cut found
+    cdef bint constant = False
+    cdef int32_t i
+    for i in range(child.search.n_active):
+        if actives[i].quotient < 0 or actives[i].quotient < child.screen.least:
+            continue
+        if not interrupted(w.scratch.watch, child.totals.n):
+            found = scan_feature(p, block, w.scratch, &child.search, &actives[i], width, &constant)
+            if found.form != NO_CUT:
+                add_cut_of(p, child, &found)
+
+
+cdef inline void list_feature(
+    const Problem* p, const Block* block, Scratch* s, const Child* child, Active* made, entry_t width,
+) noexcept nogil:
+    """Sort a list for a child at its cursor, of a feature that has none, where that is cheaper than to count codes."""
+    cdef int32_t f = made.feature
+    cdef const uint32_t* rows = child.search.rows
+    cdef entry_t* out = <entry_t*> (child.search.lists + child.cursor)
+    cdef bint loose = entry_t is uint64_t
+    if p.histogram and p.binned[f]:
+        list_from_fine(block, f, rows, child.totals.n, out, <uint32_t*> s.spare_records)
+    elif not loose and child.totals.n < p.list_below[f]:
+        list_from_codes(block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], rows, child.totals.n, out, width)
+    else:
+        return
+    made.listed = True
+    made.at = child.cursor
+
+
+cdef inline float promise(
+    const Problem* p, const Block* block, Scratch* s, Child* child, const Active* made, const uint32_t* entries,
+) noexcept nogil:
+    """What the screen expects of a feature whose search can wait; -1: it is searched at once.
+
+    It has a list, or counts at the child's cursor.
+    """
+    cdef float quotient
+    if not child.screen.possible or form_of(p, made.feature) != ORDERED or (made.listed and code_of(entries[0]) == 0):
+        return -1
+    if made.listed:
+        quotient = largest_along_list(p, block, s, &child.screen, entries, child.totals.n)
+    else:
+        quotient = largest_by_code(
+            p, s, &child.screen, <const uint32_t*> (child.search.lists + made.at), p.n_codes[made.feature], child.totals.n)
+    if quotient < 0:
+        return quotient
+    count_on(&child.screen, quotient, child.totals.risk)
+    # probably a perfect split: if it is one, the other features need no search
+    return -1 if p.n_classes and quotient * child.screen.scale > (1 - 1e-5) * child.totals.risk else quotient
+
+
+cdef inline void receive_feature(
+    const Problem* p, const Block* block, Work* w, Child* child, Active made, bint counted, entry_t width,
+) noexcept nogil:
+    """Give a child a feature of its parent, unless it no longer varies; a lazy search scans it at once, while it is warm.
+
+    Its list is at the child's cursor, or (`counted`) its counts.
+    """
+    cdef const entry_t* entries = <const entry_t*> (child.search.lists + child.cursor)
+    cdef Cut found
+    cdef bint constant = False
+    cdef bint loose = entry_t is uint64_t
+    made.at = child.cursor if made.listed or counted else 0
+    if child.bounded:
+        child.search.actives[child.search.n_active] = made
+        child.search.n_active += 1
+        return
+    if not made.listed:
+        list_feature(p, block, w.scratch, child, &made, width)
+    if made.listed:
+        constant = code_of(entries[0]) == code_of(entries[child.totals.n - 1])
+    made.quotient = -1
+    if entry_t is uint32_t:
+        if not constant and (made.listed or counted):
+            made.quotient = promise(p, block, w.scratch, child, &made, entries)
+    if p.lazy and child.scans and not constant and made.quotient < 0:
+        found = scan_feature(p, block, w.scratch, &child.search, &made, width, &constant)
+        if found.form != NO_CUT:
+            add_cut_of(p, child, &found)
+            # pure on both sides: nothing can beat it, a later feature cannot win the tie, and its children need no lists
+            # (if it is judged by all samples of the node)
+            child.done = child.totals.n == 2 or (
+                p.n_classes and not p.weighted and found.missing != TO_HEAVIEST
+                and found.first_gain >= tie_limit(child.totals.risk, child.totals.risk)
+            )
+    if constant:
+        if loose and made.listed:
+            free_list(made.at, child.totals.n, sizeof(entry_t))
+        return
+    child.search.actives[child.search.n_active] = made
+    child.search.n_active += 1
+    if made.listed and not loose:
+        child.cursor += child.totals.n * sizeof(entry_t)
+    elif counted:
+        child.cursor += <size_t> p.n_codes[made.feature] * p.width * sizeof(uint32_t)
+
+
+cdef inline bint needs_histogram(const Child* child) noexcept nogil:
+    return child.open and child.scans and child.bounded
+
+
+cdef inline int count_histogram(const Problem* p, const Block* block, Work* w, Child* child) noexcept nogil:
+    """Give a child a histogram of the features that are marked in w.drawn.  -1 if memory runs out."""
+    child.histogram = take_histogram(p, w)
+    if child.histogram == NULL:
+        return -1
+    count_tiles(p, block, child.search.rows, child.totals.n, w.drawn, child.histogram, w.scratch.watch)
+    return 0
+
+
+cdef inline int count_histograms(
+    const Problem* p, const Block* block, Work* w, const Pending* node, const NodeSplit* split,
+) noexcept nogil:
+    """Give every child that is searched its histogram; the larger one's is the node's less the smaller one's.
+
+    The node's own histogram is used up.  -1 if memory runs out.
+    """
+    cdef Child* small = &w.children[0 if split.swapped else 1]
+    cdef Child* large = &w.children[1 if split.swapped else 0]
+    cdef Child* child
+    cdef int64_t b
+    if small.totals.n > large.totals.n:
+        small, large = large, small
+    if not needs_histogram(small) and not needs_histogram(large):
+        give_histogram(w, node.histogram)
+        return 0
+    child = large if large.open else small
+    mark_wanted(p, w, child.search.actives, child.search.n_active)
+    if needs_histogram(large) and node.histogram != NULL:
+        if count_histogram(p, block, w, small):
+            return -1
+        large.histogram = node.histogram
+        subtract_histogram(p, large.histogram, small.histogram)
+        if not needs_histogram(small):
+            give_histogram(w, small.histogram)
+            small.histogram = NULL
+        return 0
+    give_histogram(w, node.histogram)
+    for b in range(2):
+        if needs_histogram(&w.children[b]) and count_histogram(p, block, w, &w.children[b]):
+            return -1
+    return 0
+
+
+cdef inline Cut search_child(
+    const Problem* p, Block* block, Work* w, Child* child, const NodeSplit* split, entry_t width,
+) noexcept nogil:
+    """The cut of a child, of whose features a lazy search has scanned those that could not wait."""
+    if child.bounded:
+        return search_bounded(p, block, w, &child.search, child.histogram, width)
+    if p.lazy:
+        if child.screen.possible:
+            search_promising(p, block, w, child, width)
+        return choose_cut(p, block, w, &child.search, child.n_cuts, width)
+    share_weights(p, block, split.data, split.spread_at, split.n_spread, child.share)
+    return search_features(p, block, w, &child.search, child.key, width)
+
+
+cdef inline void push_child(
+    Work* w, const Pending* node, const NodeSplit* split, const Child* child, const Cut* cut,
+) noexcept nogil:
+    """Let a child wait to be split; the stack has room for it."""
+    cdef Pending* pushed = &w.stack[w.stack_n]
+    w.stack_n += 1
+    pushed.cut = cut[0]
+    pushed.histogram = child.histogram
+    pushed.key = child.key
+    pushed.id = child.id
+    pushed.depth = node.depth + 1
+    pushed.n = <uint32_t> child.totals.n
+    pushed.rows_at = child.rows_at
+    pushed.region = child.region
+    pushed.below = node.region
+    pushed.actives_at = child.actives_at
+    pushed.n_active = child.search.n_active
+    pushed.low = child.totals.low
+    pushed.high = child.totals.high
+    pushed.spread_at = split.spread_at
+    pushed.n_spread = split.n_spread
+    pushed.share = child.share
+    pushed.sorts = child.search.sorts
+    pushed.searched = child.scans
+    pushed.reach = split.reach
+    if child.scans:
+        pushed.reach = min(split.reach, cut.first_gain)
+        note_reach(&w.nodes.frontier, pushed.reach)
+
+
+cdef inline int push_children(
+    const Problem* p, Block* block, Work* w, const Pending* node, const NodeSplit* split, entry_t width,
+) noexcept nogil:
+    """Choose the cut of every open child and push those that have one, in the order of their layout.  -1: no memory."""
+    cdef Child* child
+    cdef Cut cut = no_cut(-1)
+    cdef int64_t i
+    if resize_stack(w, split.n_children):
+        return -1
+    for i in range(split.n_children):
+        child = &w.children[1 - i if split.swapped else i]
+        if not child.open:
+            continue
+        if child.scans:
+            cut = search_child(p, block, w, child, split, width)
+            if cut.form == NO_CUT:
+                if entry_t is uint64_t:
+                    free_lists(child.search.actives, child.search.n_active, child.totals.n, sizeof(entry_t))
+                give_histogram(w, child.histogram)
+                continue
+        push_child(w, node, split, child, &cut)
+    return 0

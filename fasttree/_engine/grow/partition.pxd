@@ -1,0 +1,114 @@
+"""Stable partitions: rows stay ascending and lists stay sorted.  Header only."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from fasttree._engine.types cimport SPREAD, entry_t, row_of
+
+
+cdef inline int64_t partition_two(
+    const entry_t* entries, int64_t n, const uint8_t* side, entry_t* left, entry_t* right,
+) noexcept nogil:
+    """Write both children at once, without a jump.  Writes one entry past the end of each side; returns the left count."""
+    cdef int64_t i
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t b
+    cdef entry_t entry
+    for i in range(n):
+        entry = entries[i]
+        b = side[row_of(entry)]
+        left[n_left] = entry
+        right[n_right] = entry
+        n_left += b ^ 1
+        n_right += b
+    return n_left
+
+
+cdef inline void divide_rows(
+    const uint32_t* rows, int64_t n, const uint8_t* side, uint32_t* left, uint32_t* right,
+) noexcept nogil:
+    """The rows of two children.  Writes one past the end of each side."""
+    cdef int64_t i
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t b
+    for i in range(n):
+        b = side[rows[i]]
+        left[n_left] = rows[i]
+        right[n_right] = rows[i]
+        n_left += b ^ 1
+        n_right += b
+
+
+cdef inline int64_t partition_parts(
+    const entry_t* entries, int64_t n, const uint32_t* branch, entry_t* left, entry_t* right,
+) noexcept nogil:
+    """`partition_two` where a sample may also be in both children (SPREAD) or in neither (STAY)."""
+    cdef int64_t i
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef uint32_t b
+    cdef entry_t entry
+    for i in range(n):
+        entry = entries[i]
+        b = branch[row_of(entry)]
+        left[n_left] = entry
+        right[n_right] = entry
+        n_left += (b == 0) | (b == SPREAD)
+        n_right += (b == 1) | (b == SPREAD)
+    return n_left
+
+
+cdef inline int64_t partition_one(
+    const entry_t* entries, int64_t n, const uint8_t* side, uint8_t wanted, entry_t* out,
+) noexcept nogil:
+    """The entries of one side only; writes one entry past their end."""
+    cdef int64_t i
+    cdef int64_t kept = 0
+    cdef entry_t entry
+    for i in range(n):
+        entry = entries[i]
+        out[kept] = entry
+        kept += side[row_of(entry)] == wanted
+    return kept
+
+
+cdef inline void list_from_codes(
+    const uint8_t* codes, uint32_t n_codes, const uint32_t* rows, int64_t n, entry_t* out, entry_t width,
+) noexcept nogil:
+    """A sorted list for a counted feature: counting sort, or insertion where the node is small."""
+    cdef uint32_t starts[256]
+    cdef int64_t i, j
+    cdef uint32_t code, total, following
+    cdef entry_t entry
+    if n <= 24:
+        for i in range(n):
+            entry = codes[rows[i]]
+            if entry_t is uint32_t:
+                entry = entry << 16 | rows[i]
+            else:
+                entry = entry << 32 | rows[i]
+            j = i
+            while j > 0 and out[j - 1] > entry:
+                out[j] = out[j - 1]
+                j -= 1
+            out[j] = entry
+        return
+    memset(starts, 0, n_codes * sizeof(uint32_t))
+    for i in range(n):
+        starts[codes[rows[i]]] += 1
+    total = 0
+    for code in range(n_codes):
+        following = total + starts[code]
+        starts[code] = total
+        total = following
+    for i in range(n):
+        code = codes[rows[i]]
+        entry = code
+        if entry_t is uint32_t:
+            entry = entry << 16 | rows[i]
+        else:
+            entry = entry << 32 | rows[i]
+        out[starts[code]] = entry
+        starts[code] += 1

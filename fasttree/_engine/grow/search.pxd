@@ -1,0 +1,219 @@
+"""The best cut of a node: its features are searched, and their cuts compete.  Header only."""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+
+from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bounds, has_fast_bounds
+from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
+from fasttree._engine.grow.work cimport Work
+from fasttree._engine.random cimport mix, nth_smallest
+from fasttree._engine.risk.impurity cimport tie_limit
+from fasttree._engine.risk.medians cimport rank_targets
+from fasttree._engine.scan.choose cimport choose_gain, choose_ratio, choose_release8
+from fasttree._engine.scan.cut cimport no_cut
+from fasttree._engine.scan.feature cimport scan_feature
+from fasttree._engine.scan.message cimport choose_by_message
+from fasttree._engine.types cimport (
+    MDL_RATIO, MEDIANS, NO_CUT, PLAIN_RATIO, RISK_TIE, THRESHOLD_CUT, Active, Block, Cut, Problem, Scratch, Search, Totals,
+    entry_t,
+)
+from fasttree._engine.watch cimport interrupted
+
+
+cdef inline void mark_drawn(const Problem* p, Work* w, uint64_t key) noexcept nogil:
+    """drawn[f] = 1 for the max_features features of smallest hash, of those allowed; draw_keys holds the hashes."""
+    cdef uint64_t* spare = w.draw_keys + p.n_features
+    cdef uint64_t limit
+    cdef int32_t f
+    cdef int32_t n = 0
+    for f in range(p.n_features):
+        w.draw_keys[f] = mix(key ^ mix(<uint64_t> f + 1))
+        if p.sets == NULL or w.allowed[f]:
+            spare[n] = w.draw_keys[f]
+            n += 1
+    limit = nth_smallest(spare, n, min(p.max_features, n) - 1)
+    for f in range(p.n_features):
+        w.drawn[f] = w.draw_keys[f] <= limit and (p.sets == NULL or w.allowed[f])
+
+
+cdef inline bint accepted(const Problem* p, const Cut* cut, double weight, double risk) noexcept nogil:
+    return (
+        cut.first_gain - RISK_TIE * risk > p.min_gain * weight
+        and (p.rank != PLAIN_RATIO or cut.first_gain / cut.split_info > p.min_ratio)
+        and max(cut.first_gain, 0.0) / p.total_weight + 2.220446049250313e-16 >= p.min_impurity_decrease
+    )
+
+
+cdef inline Cut choose_cut(
+    const Problem* p, const Block* block, Work* w, Search* search, int32_t n_cuts, entry_t width,
+) noexcept nogil:
+    """The node's cut, out of the best cuts of its features."""
+    cdef const Totals* totals = search.totals
+    cdef double limit = -INFINITY
+    cdef int32_t winner, i
+    cdef double weight = <double> totals.weight * p.unit
+    cdef bint constant = False
+    cdef Cut cut
+    if p.rank == MDL_RATIO:
+        winner = choose_by_message(p, search.cuts, n_cuts, weight)
+    elif p.release8:
+        winner = choose_release8(p, search.cuts, n_cuts)
+    elif p.rank:
+        # the tolerance is meant per unit weight, as the ratio is
+        winner = choose_ratio(p, search.cuts, n_cuts, totals.risk / weight)
+    else:
+        winner = choose_gain(p, search.cuts, n_cuts, totals.risk, &limit)
+    if winner < 0:
+        return no_cut(-1)
+    cut = search.cuts[winner]
+    if not p.release8 and not p.rank and (cut.ambiguous or cut.first_gain < limit):
+        search.at_least = limit
+        for i in range(search.n_active):
+            if search.actives[i].feature == cut.feature:
+                if w.scratch.node_histogram != NULL and p.binned[cut.feature]:
+                    cut = refine_feature(p, block, w.scratch, search, cut.feature, limit, width)
+                else:
+                    cut = scan_feature(p, block, w.scratch, search, &search.actives[i], width, &constant)
+                break
+        if cut.form == NO_CUT:
+            cut = search.cuts[winner]
+    if not accepted(p, &cut, weight, totals.risk):
+        return no_cut(-1)
+    return cut
+
+
+cdef inline bint add_cut(
+    const Problem* p, const Block* block, Work* w, Search* search, const Active* active, int32_t* n_cuts, entry_t width,
+) noexcept nogil:
+    """Scan a feature and keep its best cut, if it has one; False: no cut of it can exist below this node."""
+    cdef bint constant = False
+    search.cuts[n_cuts[0]] = scan_feature(p, block, w.scratch, search, active, width, &constant)
+    n_cuts[0] += search.cuts[n_cuts[0]].form != NO_CUT
+    return not constant
+
+
+cdef inline void draw_on(
+    const Problem* p, const Block* block, Work* w, Search* search, int32_t* n_cuts, entry_t width,
+) noexcept nogil:
+    """Draw features until one of them offers a cut, as scikit-learn does."""
+    cdef int32_t i, best, f
+    while n_cuts[0] == 0 and not w.scratch.watch.over:
+        best = -1
+        for i in range(search.n_active):
+            f = search.actives[i].feature
+            if not w.drawn[f] and (best < 0 or w.draw_keys[f] < w.draw_keys[search.actives[best].feature]):
+                best = i
+        if best < 0:
+            return
+        w.drawn[search.actives[best].feature] = 1
+        add_cut(p, block, w, search, &search.actives[best], n_cuts, width)
+
+
+cdef inline Cut search_features(
+    const Problem* p, const Block* block, Work* w, Search* search, uint64_t key, entry_t width,
+) noexcept nogil:
+    """Scan every feature of a node (or those drawn) and choose a cut; drops constant features."""
+    cdef int32_t n_cuts = 0
+    cdef int32_t kept = 0
+    cdef int32_t i
+    cdef bint varies
+    if p.sweep == MEDIANS:
+        rank_targets(p, block, search.rows, search.totals.n)
+    if p.draws:
+        mark_drawn(p, w, key)
+    for i in range(search.n_active):
+        varies = True
+        if (not p.draws or w.drawn[search.actives[i].feature]) and not interrupted(w.scratch.watch, search.totals.n):
+            varies = add_cut(p, block, w, search, &search.actives[i], &n_cuts, width)
+        if varies:
+            search.actives[kept] = search.actives[i]
+            kept += 1
+    search.n_active = kept
+    if p.draws:
+        draw_on(p, block, w, search, &n_cuts, width)
+    if w.scratch.watch.over:
+        return no_cut(-1)
+    return choose_cut(p, block, w, search, n_cuts, width)
+
+
+cdef inline double bound_features(
+    const Problem* p, const Block* block, Scratch* s, Search* search, entry_t width,
+) noexcept nogil:
+    """Bound the cuts of every feature, search those without bins, and drop constant ones; returns the largest gain known."""
+    cdef FeatureBounds bounds
+    cdef Cut cut
+    cdef double largest = -INFINITY
+    cdef int32_t kept = 0
+    cdef int32_t i, f
+    cdef bint constant
+    for i in range(search.n_active):
+        f = search.actives[i].feature
+        s.feature_bound[kept] = -INFINITY
+        if p.binned[f] and has_fast_bounds(p, s, f):
+            bounds = fast_bounds(p, block, s, search.totals, f)
+            if bounds.n_used == 1 and bounds.inside == -INFINITY:
+                continue
+            # a cut at the end of a bin is offered when the feature is refined
+            s.feature_bound[kept] = max(bounds.inside, bounds.at_ends)
+            largest = max(largest, bounds.at_ends * (1 - 1e-12))
+            cut = no_cut(f)
+        else:
+            constant = False
+            cut = scan_feature(p, block, s, search, &search.actives[i], width, &constant)
+            if constant:
+                continue
+            if p.binned[f] and cut.form == THRESHOLD_CUT:
+                cut.position = position_of_end(<uint32_t> cut.position)
+                cut.key = <uint64_t> -1
+            largest = max(largest, cut.gain)
+        search.cuts[kept] = cut
+        search.actives[kept] = search.actives[i]
+        kept += 1
+    search.n_active = kept
+    return largest
+
+
+cdef inline Cut search_bounded(
+    const Problem* p, const Block* block, Work* w, Search* search, const char* histogram, entry_t width,
+) noexcept nogil:
+    """`search_features` by a histogram: only those bins are sorted whose bound reaches the largest gain known.
+
+    Features whose bounds are highest come first, so that most others need no search.  All cuts within the tie
+    tolerance of the largest gain are found, whatever the bins.  The share of all bins that are sorted is added to `sorts`.
+    """
+    cdef Scratch* s = w.scratch
+    cdef const Totals* totals = search.totals
+    cdef Cut cut
+    cdef double limit = -INFINITY
+    cdef double largest
+    cdef int32_t i, f, best
+    cdef int32_t n_binned = 0
+    if s.watch.over:                   # the histogram may lack features
+        return no_cut(-1)
+    s.node_histogram = histogram
+    s.n_sorted = 0
+    largest = bound_features(p, block, s, search, width)
+    if largest > -INFINITY:
+        limit = tie_limit(largest, totals.risk)
+    for i in range(search.n_active):
+        f = search.actives[i].feature
+        n_binned += p.binned[f]
+        if p.binned[f] and not has_fast_bounds(p, s, f):
+            s.feature_bound[i] = bound_codes(p, block, s, totals, f, limit).inside
+    while search.n_active:
+        best = 0
+        for i in range(1, search.n_active):
+            if s.feature_bound[i] > s.feature_bound[best]:
+                best = i
+        if s.feature_bound[best] == -INFINITY or s.feature_bound[best] < limit or interrupted(s.watch, totals.n):
+            break
+        s.feature_bound[best] = -INFINITY
+        search.cuts[best] = refine_feature(p, block, s, search, search.actives[best].feature, limit, width)
+        if search.cuts[best].gain > largest:
+            largest = search.cuts[best].gain
+            limit = tie_limit(largest, totals.risk)
+    cut = choose_cut(p, block, w, search, search.n_active, width)
+    s.node_histogram = NULL
+    if n_binned:
+        search.sorts += <double> s.n_sorted / (<double> totals.n * n_binned)
+    return cut

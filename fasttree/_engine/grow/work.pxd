@@ -1,0 +1,248 @@
+"""What one run of the node loop owns: its stack, the children of the node in hand, and histograms.  Header only.
+
+It also has the questions that several steps ask about a node: whether it is searched by bounds, stays in the wide block, or
+divides in two.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from fasttree._engine.bounds.screen cimport Screen
+from fasttree._engine.grow.nodes cimport NodeTable
+from fasttree._engine.memory cimport free_arena, free_list, pad, resize
+from fasttree._engine.risk.sums cimport set_part, spread_weight
+from fasttree._engine.types cimport (
+    MEDIANS, Active, Arena, Block, Cut, Exact, Pending, Problem, Scratch, Search, Totals, entry_t,
+)
+
+
+cdef enum:
+    LAST_LEVELS = 3            # above the largest depth that are searched without private blocks
+    LEAST_WIDE = 1024          # samples of a node that may be
+    MOST_SORTS = 1             # of all features on a path of a private block, which cost what lists do: lists from then on
+    MOST_WIDE_SORTS = 16       # likewise of a wide block: only chains of nodes reach this, and lists take more memory
+
+
+cdef struct Child:
+    Totals totals
+    Search search
+    uint64_t key
+    int64_t id
+    int64_t filled                 # entries written so far: rows, then those of one list
+    size_t region
+    size_t cursor                  # where its next list goes
+    size_t rows_at
+    size_t actives_at
+    int32_t n_cuts
+    bint open                      # may still be split: its lists are made and scanned
+    bint scans                     # scanned here; a child that a narrow block will take is not
+    bint done                      # a perfect split is found
+    Screen screen
+    bint bounded                   # searched by a histogram, or handed to a private block: its features need no lists
+    char* histogram
+    double share                   # of the samples that go to every child
+
+
+cdef struct Private
+
+
+cdef struct Work:                  # what one run of the node loop owns, besides the scratch and the nodes that runs share
+    Scratch* scratch
+    NodeTable* nodes
+    size_t* lists                  # of the features, until the root takes them
+    size_t lists_end               # of those in the root's arena
+    uint32_t narrow                # most rows of a private block
+    Private* small                 # of a wide run, for nodes that need no more; else NULL
+    Arena arenas[2]
+    Pending* stack
+    int64_t stack_n
+    int64_t stack_capacity
+    int64_t growing                # samples of the node in hand, which has left the stack
+    Child* children
+    int64_t* child_counts
+    Exact* sums                    # per child and target: weight x target, then weight x deviation
+    double* any_target             # per child and target: that of some sample
+    uint8_t* varies                # per child and target: whether another sample has another
+    int64_t children_capacity
+    int64_t* root_counts
+    uint64_t* draw_keys
+    uint8_t* drawn
+    uint8_t* allowed               # features that constraints leave to the nodes in hand
+    void* workers                  # Workers that take nodes for private blocks, or NULL
+    # Lets the workers grow what is below a node; takes the GIL.  -1 if memory runs out or Python raised something.
+    int (*hand_over)(const Work* w, const Pending* node, const char* data) noexcept nogil
+    char** histograms              # unused ones
+    int64_t n_histograms
+    int64_t histograms_made
+
+
+cdef struct Private:               # a private block, which one small node after the other takes, and the run over it
+    Block block
+    Work work
+    uint8_t* tiles                 # room for those of the block
+    uint32_t* place                # by row of the wide block: its row here
+
+
+cdef inline void share_work(Work* w, const Work* outer) noexcept nogil:
+    """Let a run inside another one use its scratch, and add to its nodes."""
+    w.scratch = outer.scratch
+    w.nodes = outer.nodes
+    w.root_counts = outer.root_counts
+    w.draw_keys = outer.draw_keys
+    w.drawn = outer.drawn
+    w.allowed = outer.allowed
+
+
+cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n, double sorts) noexcept nogil:
+    """Is a node of n samples searched by a histogram?  In a wide block all are, or they go to private ones.
+
+    In a private block none is whose parent's path has shown that bounds leave nothing out (`sorts`, as in Pending).
+    """
+    return block.tiles != NULL and (block.fine == NULL or (n >= p.bounded_from and sorts < MOST_SORTS))
+
+
+cdef inline bint stays_wide(const Problem* p, const Block* block, const Work* w, int64_t n, int64_t depth) noexcept nogil:
+    """Is a node of a wide block too large for a private one, or, in a bounded search, too large to sort all its features?"""
+    return n > w.narrow or (
+        block.tiles != NULL and n >= min(p.bounded_from, LEAST_WIDE) and (p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS)
+    )
+
+
+cdef inline int reserve_children(const Problem* p, Work* w, int64_t n) noexcept nogil:
+    if n <= w.children_capacity:
+        return 0
+    n = max(n, 2 * w.children_capacity)
+    if (resize(<void**> &w.children, n * sizeof(Child)) or resize(<void**> &w.child_counts, n * p.width * sizeof(int64_t))
+            or resize(<void**> &w.sums, n * p.n_outputs * sizeof(Exact))
+            or resize(<void**> &w.any_target, n * p.n_outputs * sizeof(double)) or resize(<void**> &w.varies, n * p.n_outputs)):
+        return -1
+    w.children_capacity = n
+    return 0
+
+
+cdef inline bint goes_two_ways(const Problem* p, bint two) noexcept nogil:
+    """Are there two children, of samples that count 1 and have one target?"""
+    return two and not p.weighted and p.n_outputs == 1 and p.sweep != MEDIANS
+
+
+cdef inline int resize_stack(Work* w, int64_t extra) noexcept nogil:
+    cdef int64_t n = w.stack_n + extra
+    if n <= w.stack_capacity:
+        return 0
+    n = max(n, 2 * w.stack_capacity)
+    if resize(<void**> &w.stack, n * sizeof(Pending)):
+        return -1
+    w.stack_capacity = n
+    return 0
+
+
+cdef inline int64_t n_waiting(const Work* w) noexcept nogil:
+    """How many samples of the run have not reached a leaf?  Those of a divided node count as in hand until it is done."""
+    cdef int64_t n = w.growing
+    cdef int64_t i
+    for i in range(w.stack_n):
+        n += w.stack[i].n
+    return n
+
+
+cdef inline void free_lists(const Active* actives, int32_t n_active, size_t n, size_t entry_size) noexcept nogil:
+    cdef int32_t i
+    for i in range(n_active):
+        if actives[i].listed:
+            free_list(actives[i].at, n, entry_size)
+
+
+cdef struct NodeSplit:             # of one node into its children
+    const Cut* cut
+    const Active* active           # the feature that is tested
+    const char* lists              # where the node's own lists are, if not by themselves
+    const uint32_t* rows
+    int64_t n
+    uint32_t missing_branch        # of samples whose value is missing
+    int64_t n_groups               # of categories or values, in the scratch with the branch of each
+    bint two                       # two branches, and no sample in both
+    bint declared                  # a branch per declared category
+    bint own                       # the last branch is that of the missing values
+    int64_t n_children             # branches that hold samples
+    int64_t n_branches
+    int64_t n_spread               # samples that go to every child
+    int64_t first                  # id of the first child
+    bint swapped                   # the second of two children is the larger one
+    char* data                     # where the children's features and rows are, and the lists of a narrow block
+    size_t spread_at               # where the rows and weights of samples in every child are kept
+    uint32_t low                   # a threshold's samples on both sides
+    uint32_t high
+    double reach                   # of the split, see Frontier
+
+
+cdef inline char* take_histogram(const Problem* p, Work* w) noexcept nogil:
+    """Room for a histogram; NULL if memory runs out."""
+    cdef char* taken
+    if w.n_histograms:
+        w.n_histograms -= 1
+        return w.histograms[w.n_histograms]
+    if resize(<void**> &w.histograms, (w.histograms_made + 1) * sizeof(char*)):
+        return NULL
+    taken = <char*> malloc(p.histogram_size)
+    w.histograms_made += taken != NULL
+    return taken
+
+
+cdef inline void give_histogram(Work* w, char* histogram) noexcept nogil:
+    """Take back a histogram that is no longer needed, or NULL."""
+    if histogram != NULL:
+        w.histograms[w.n_histograms] = histogram
+        w.n_histograms += 1
+
+
+cdef inline void drop_node(Work* w, const Pending* node, entry_t width) noexcept nogil:
+    """Free what a node owns that is not split: in a wide block its lists, and its histogram."""
+    if entry_t is uint64_t:
+        free_lists(<const Active*> (w.arenas[node.depth % 2].data + node.actives_at), node.n_active, node.n, sizeof(entry_t))
+    give_histogram(w, node.histogram)
+
+
+cdef inline void mark_wanted(const Problem* p, Work* w, const Active* actives, int32_t n_active) noexcept nogil:
+    cdef int32_t i
+    memset(w.drawn, 0, p.n_features)
+    for i in range(n_active):
+        w.drawn[actives[i].feature] = 1
+
+
+cdef inline void share_weights(
+    const Problem* p, Block* block, const char* data, size_t spread_at, int64_t n_spread, double share,
+) noexcept nogil:
+    """Set the weights of the samples that went to every child of a node to their part in one of them.
+
+    The weights saved at the node stay until its last child is done, so siblings may overwrite one another's.
+    """
+    cdef const uint32_t* rows = <const uint32_t*> (data + spread_at)
+    cdef const int64_t* weights = <const int64_t*> (data + spread_at + pad(n_spread * sizeof(uint32_t)))
+    cdef int64_t i
+    for i in range(n_spread):
+        set_part(p, block, rows[i], spread_weight(weights[i], share))
+
+
+cdef inline void free_work(Work* w, bint loose) noexcept nogil:
+    """Free a run's memory; of a run that has failed also what belongs to the nodes that wait."""
+    cdef Pending* node
+    cdef int64_t i
+    for i in range(w.n_histograms):
+        free(w.histograms[i])
+    free(w.histograms)
+    while w.stack_n:
+        w.stack_n -= 1
+        node = &w.stack[w.stack_n]
+        free(node.histogram)
+        if loose:
+            free_lists(<const Active*> (w.arenas[node.depth % 2].data + node.actives_at), node.n_active, node.n, sizeof(uint64_t))
+    free_arena(&w.arenas[0])
+    free_arena(&w.arenas[1])
+    free(w.stack)
+    free(w.children)
+    free(w.child_counts)
+    free(w.sums)
+    free(w.any_target)
+    free(w.varies)
+    memset(w, 0, sizeof(Work))

@@ -1,0 +1,1 @@
+"""The best trees of one and two levels of a node: headers of `optimal.pyx`."""

@@ -1,0 +1,118 @@
+"""Records of a search for the best tree.  Header only."""
+
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+
+cdef enum:
+    SIGNS = 0
+    SCORES = 1
+    SQUARES = 2
+
+cdef enum:
+    ORDERED = 0
+    ONE_AGAINST_REST = 1
+
+cdef enum:
+    MOST_LEVELS = 4
+    MOST_TESTS = 15                # of a tree of as many levels
+    FIRST_CUTS = 12                # of a root that are scanned first
+    CELLS_AT_ONCE = 1000000        # of work between two looks at the clock
+    WAYS = 4                       # places of a result in the cache
+
+ctypedef fused cell_t:
+    int16_t
+    int32_t
+    double
+
+
+cdef struct LevelTest:
+    int32_t view                   # -1: a leaf
+    int32_t code                   # the last code of the first branch, or the code against the rest
+
+
+cdef struct FoundTree:                 # by a search of a node
+    double value                   # of the best tree that costs less than was allowed; infinity if there is none
+    double low                     # no tree costs less, with leaves of any size
+    LevelTest tests[MOST_TESTS]         # of that tree: the root, its branches, theirs
+
+
+cdef struct KeptResult:                # in the cache
+    uint64_t key[2]
+    double value
+    double low
+    int32_t depth                  # 0: free
+    LevelTest tests[7]
+
+
+cdef struct LevelNode:
+    int32_t n                      # rows
+    double worth
+    uint64_t key[2]
+    int32_t* row                   # (n): rows of the table, ascending; all others count from 0 within the node
+    int32_t* order                 # (views, n): rows by rank
+    int32_t* rank                  # (views, n): codes that occur, counted from 0
+    int32_t* code                  # (views, n): the code of each rank
+    int32_t* n_ranks               # (views)
+    uint8_t* active                # (views): whether there are two ranks, and the view differs from those before
+    double* sums                   # (lanes)
+
+
+cdef struct CutRange:                  # an interval of cuts of a root, with its known neighbours
+    int32_t low, high              # inclusive
+    double near_left, far_left     # costs before the cut below `low`, and before that above `high`
+    double near_right, far_right   # costs behind the cut above `high`, and behind that below `low`
+    double worth_low, worth_high   # worth of the rows before these two neighbours
+
+
+cdef struct TreeSearch:
+    int32_t n_rows, n_views, lanes, kind
+    const uint8_t* nominal         # (views)
+    const int32_t* missing         # (views): the code of missing values if they alone make the view differ, else -1
+    const int64_t* offset          # (views + 1): codes of the views before
+    const int32_t* label           # (rows): lane of a row
+    const double* amount           # (rows)
+    const double* weight           # (rows)
+    const double* score            # (classes, lanes) or NULL: amounts of a class in all lanes
+    const double* worth            # (rows)
+    const uint64_t* number         # (rows, 2): random
+    double penalty, slack, tolerance, unit
+    int32_t min_leaf               # rows
+    double min_weight              # of a leaf
+    bint has_least                 # whether a leaf may be too small
+    int depth                      # of the whole tree
+    LevelNode nodes[MOST_LEVELS]
+    # scratch
+    int32_t* local                 # (rows)
+    uint8_t* side                  # (rows)
+    int32_t* label_along           # (rows)
+    void* amount_along             # (rows)
+    double* weight_along           # (rows)
+    int32_t* cuts                  # (rows): those that are scanned next
+    int32_t* ends                  # (rows)
+    double* left                   # (rows + 1): cost before a cut; negative: unknown
+    double* right
+    double* worth_before
+    double* gain_left              # (rows): gains of the best pairs
+    double* gain_right
+    void* counts                   # (rows + 1, lanes)
+    void* prefix
+    void* totals                   # (codes of all views, lanes)
+    void* before                   # (rows, 2, lanes): sums before and behind each cut
+    void* best_pairs               # (5, rows + 1)
+    double* sums                   # (rows + 1, lanes)
+    int32_t* sizes                 # (rows + 1)
+    double* masses                 # (rows + 1)
+    double* profile                # (views): cost of the best tree of two levels with each root
+    int32_t* profile_cut
+    double* saved_profile          # (levels, views): `profile` of the nodes that are open
+    int32_t* saved_cut
+    double* saved_worth            # (levels, rows + 1)
+    CutRange* stack                    # (levels, rows + 2)
+    # cache
+    KeptResult* results
+    uint64_t n_results
+    # state
+    int64_t cells
+    bint over
+    double best                    # cost of the best tree so far
+    void* watcher
+    bint (*ask)(void* watcher) noexcept nogil      # is the search to end?

@@ -1,0 +1,209 @@
+"""Scans of the tests of one view for the best ones before and behind a cut of another.  Header only."""
+
+from libc.math cimport fabs
+from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.string cimport memset
+
+from fasttree._engine.levels.records cimport SCORES, SIGNS, TreeSearch, cell_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+
+    #define FASTTREE_SCANS(name, type) \
+    /* The least and the largest of the sums x of first branches before the root's cut, and of whole - x, behind it. */ \
+    static void fasttree_ends_##name(const type *x, const type *whole, int32_t n, double *ends) \
+    { \
+        type a = x[0], b = x[0], c = (type) (whole[0] - x[0]), d = c; \
+        int32_t r; \
+        FASTTREE_SIMD(reduction(min:a, c) reduction(max:b, d)) \
+        for (r = 0; r < n; r++) { \
+            type y = x[r], u = (type) (whole[r] - y); \
+            a = y < a ? y : a; \
+            b = y > b ? y : b; \
+            c = u < c ? u : c; \
+            d = u > d ? u : d; \
+        } \
+        ends[0] = a; ends[1] = b; ends[2] = c; ends[3] = d; \
+    } \
+    /* One lane of the sums of both branches of each test, before the root's cut (a, b) and behind it (c, d): the largest. */ \
+    static void fasttree_raise_##name( \
+        const type *x, const type *whole, type left, type right, int32_t n, type *a, type *b, type *c, type *d) \
+    { \
+        int32_t r; \
+        FASTTREE_SIMD() \
+        for (r = 0; r < n; r++) { \
+            type y = x[r], z = (type) (left - y), u = (type) (whole[r] - y), v = (type) (right - u); \
+            a[r] = y > a[r] ? y : a[r]; \
+            b[r] = z > b[r] ? z : b[r]; \
+            c[r] = u > c[r] ? u : c[r]; \
+            d[r] = v > d[r] ? v : d[r]; \
+        } \
+    } \
+    static double fasttree_best_##name(const type *a, const type *b, int32_t n) \
+    { \
+        type best = 0; \
+        int32_t r; \
+        FASTTREE_SIMD(reduction(max:best)) \
+        for (r = 0; r < n; r++) { \
+            type sum = (type) (a[r] + b[r]); \
+            best = sum > best ? sum : best; \
+        } \
+        return (double) best; \
+    }
+
+    #if defined(FASTTREE_PLAIN_C) || !defined(__GNUC__)
+    #define FASTTREE_SIMD(clauses)
+    #else
+    #define FASTTREE_PRAGMA(text) _Pragma(#text)
+    #define FASTTREE_SIMD(clauses) FASTTREE_PRAGMA(omp simd clauses)
+    #endif
+    /* Sums of x up to each place; 16 bits go eight at a time where the processor can. */
+    #if defined(__SSE2__) && !defined(FASTTREE_PLAIN_C)
+    #include <emmintrin.h>
+    #endif
+    static void fasttree_sum_short(const int16_t *x, int32_t n, int16_t *out)
+    {
+        int32_t r = 0, sum = 0;
+    #if defined(__SSE2__) && !defined(FASTTREE_PLAIN_C)
+        __m128i before = _mm_setzero_si128();
+        for (; r + 8 <= n; r += 8) {
+            __m128i v = _mm_loadu_si128((const __m128i *) (x + r));
+            v = _mm_add_epi16(v, _mm_slli_si128(v, 2));
+            v = _mm_add_epi16(v, _mm_slli_si128(v, 4));
+            v = _mm_add_epi16(v, _mm_slli_si128(v, 8));
+            v = _mm_add_epi16(v, before);
+            _mm_storeu_si128((__m128i *) (out + r), v);
+            before = _mm_shuffle_epi32(_mm_shufflehi_epi16(v, 0xFF), 0xFF);
+        }
+        if (r) sum = out[r - 1];
+    #endif
+        for (; r < n; r++) out[r] = (int16_t) (sum += x[r]);
+    }
+
+    FASTTREE_SCANS(short, int16_t)
+    FASTTREE_SCANS(int, int32_t)
+    FASTTREE_SCANS(double, double)
+
+    /* One lane of squares: a, b, c and d add up. */
+    static void fasttree_add_squares(
+        const double *x, const double *whole, double left, double right, int32_t n, double *a, double *b, double *c, double *d)
+    {
+        int32_t r;
+        FASTTREE_SIMD()
+        for (r = 0; r < n; r++) {
+            double y = x[r], z = left - y, u = whole[r] - y, v = right - u;
+            a[r] += y * y;
+            b[r] += z * z;
+            c[r] += u * u;
+            d[r] += v * v;
+        }
+    }
+    static double fasttree_best_ratio(
+        const double *a, const double *b, const double *x, const double *minus, double total, int32_t n)
+    {
+        double best = 0;
+        int32_t r;
+        FASTTREE_SIMD(reduction(max:best))
+        for (r = 0; r < n; r++) {
+            double w = x[r] - minus[r], v = total - w;
+            double sum = w > 0 && v > 0 ? a[r] / w + b[r] / v : 0;
+            best = sum > best ? sum : best;
+        }
+        return best;
+    }
+    """
+    void fasttree_sum_short(const int16_t*, int32_t, int16_t*) noexcept nogil
+    void fasttree_ends_short(const int16_t*, const int16_t*, int32_t, double*) noexcept nogil
+    void fasttree_ends_int(const int32_t*, const int32_t*, int32_t, double*) noexcept nogil
+    void fasttree_ends_double(const double*, const double*, int32_t, double*) noexcept nogil
+    void fasttree_raise_short(
+        const int16_t*, const int16_t*, int16_t, int16_t, int32_t, int16_t*, int16_t*, int16_t*, int16_t*) noexcept nogil
+    void fasttree_raise_int(
+        const int32_t*, const int32_t*, int32_t, int32_t, int32_t, int32_t*, int32_t*, int32_t*, int32_t*) noexcept nogil
+    void fasttree_raise_double(
+        const double*, const double*, double, double, int32_t, double*, double*, double*, double*) noexcept nogil
+    double fasttree_best_short(const int16_t*, const int16_t*, int32_t) noexcept nogil
+    double fasttree_best_int(const int32_t*, const int32_t*, int32_t) noexcept nogil
+    double fasttree_best_double(const double*, const double*, int32_t) noexcept nogil
+    void fasttree_add_squares(
+        const double*, const double*, double, double, int32_t, double*, double*, double*, double*) noexcept nogil
+    double fasttree_best_ratio(
+        const double*, const double*, const double*, const double*, double, int32_t) noexcept nogil
+
+
+cdef inline void add_up(const cell_t* x, int32_t n, cell_t* out) noexcept nogil:
+    """Sums of x up to each place."""
+    cdef int32_t r
+    cdef cell_t sum = 0
+    if cell_t is int16_t:
+        fasttree_sum_short(x, n, out)
+    else:
+        for r in range(n):
+            sum += x[r]
+            out[r] = sum
+
+
+cdef inline void find_ends(const cell_t* x, const cell_t* whole, int32_t n, double* ends) noexcept nogil:
+    if cell_t is int16_t:
+        fasttree_ends_short(x, whole, n, ends)
+    elif cell_t is int32_t:
+        fasttree_ends_int(x, whole, n, ends)
+    else:
+        fasttree_ends_double(x, whole, n, ends)
+
+
+cdef inline void raise_lane(
+    const cell_t* x, const cell_t* whole, cell_t left, cell_t right, int32_t n, cell_t* best,
+) noexcept nogil:
+    if cell_t is int16_t:
+        fasttree_raise_short(x, whole, left, right, n, best, best + n, best + 2 * n, best + 3 * n)
+    elif cell_t is int32_t:
+        fasttree_raise_int(x, whole, left, right, n, best, best + n, best + 2 * n, best + 3 * n)
+    else:
+        fasttree_raise_double(x, whole, left, right, n, best, best + n, best + 2 * n, best + 3 * n)
+
+
+cdef inline double best_sum(const cell_t* a, const cell_t* b, int32_t n) noexcept nogil:
+    if cell_t is int16_t:
+        return fasttree_best_short(a, b, n)
+    elif cell_t is int32_t:
+        return fasttree_best_int(a, b, n)
+    else:
+        return fasttree_best_double(a, b, n)
+
+
+cdef inline void scan(
+    TreeSearch* s, int32_t m, const cell_t* x, const cell_t* whole, const cell_t* before, const cell_t* behind, double* gains,
+) noexcept nogil:
+    """Raise the gains of the best pairs before and behind a cut to those of one view.
+
+    Parameters
+    ----------
+    m : number of tests of the view
+    x, whole : (lanes, m)
+        Sums of the rows in the first branch of each test, of those before the cut, and of all.
+    before, behind : (lanes)
+        Sums of the rows before the cut, and of those behind it.
+    """
+    cdef int32_t k
+    cdef double ends[4]
+    cdef cell_t* best = <cell_t*> s.best_pairs
+    if s.kind == SIGNS:
+        find_ends(x, whole, m, ends)
+        for k in range(2):
+            gains[0] = max(gains[0], fabs(2 * ends[k] - <double> before[0]) / 2)
+            gains[1] = max(gains[1], fabs(2 * ends[2 + k] - <double> behind[0]) / 2)
+        return
+    memset(best, 0, 5 * <int64_t> m * sizeof(cell_t))
+    if s.kind == SCORES:
+        for k in range(s.lanes):
+            raise_lane(x + k * m, whole + k * m, before[k], behind[k], m, best)
+        gains[0] = max(gains[0], best_sum(best, best + m, m))
+        gains[1] = max(gains[1], best_sum(best + 2 * m, best + 3 * m, m))
+    elif cell_t is double:
+        for k in range(s.lanes - 1):
+            fasttree_add_squares(x + k * m, whole + k * m, before[k], behind[k], m, best, best + m, best + 2 * m, best + 3 * m)
+        k = s.lanes - 1
+        gains[0] = max(gains[0], fasttree_best_ratio(best, best + m, x + k * m, best + 4 * m, before[k], m))
+        gains[1] = max(gains[1], fasttree_best_ratio(best + 2 * m, best + 3 * m, whole + k * m, x + k * m, behind[k], m))

@@ -1,0 +1,177 @@
+"""Memory of the engine: growing buffers, lists that go back to the system, parts carved out of one buffer.  Header only.
+
+No function here raises: each returns -1 or NULL when memory runs out, and an outer caller raises the error.
+"""
+
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport realloc
+from libc.string cimport memcpy
+
+from fasttree._engine.types cimport Active, Arena
+
+cdef extern from *:
+    """
+    /* Large pieces are mapped one by one: they go back to the system when they are freed.  From malloc's heap they would stay
+       with the process while other large pieces are made beside them. */
+    #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__) && !defined(FASTTREE_PLAIN_C)
+    #if defined(__linux__) && !defined(_GNU_SOURCE)
+    #define _GNU_SOURCE
+    #endif
+    #include <stdlib.h>
+    #include <sys/mman.h>
+    static void *fasttree_map(size_t size, size_t limit) {
+        void *place;
+        if (size <= limit) return malloc(size);
+        place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+        return place == MAP_FAILED ? NULL : place;
+    }
+    static void fasttree_unmap(void *place, size_t size, size_t limit) {
+        if (size <= limit) free(place);
+        else if (place) munmap(place, size);
+    }
+    #include <unistd.h>
+    static void *fasttree_shrink(void *place, size_t old, size_t size) {
+        size_t page = (size_t) sysconf(_SC_PAGESIZE);
+        size_t kept = (size + page - 1) / page * page;
+        if (kept < old) munmap((char *) place + kept, old - kept);
+        return place;
+    }
+    /* A mapped piece that becomes larger takes its pages along, where the system can do that. */
+    static void *fasttree_remap(void *place, size_t old, size_t size, size_t limit) {
+    #ifdef MREMAP_MAYMOVE
+        if (old > limit) {
+            void *larger = mremap(place, old, size, MREMAP_MAYMOVE);
+            return larger == MAP_FAILED ? NULL : larger;
+        }
+    #endif
+        (void) place; (void) old; (void) size; (void) limit;
+        return NULL;
+    }
+    #else
+    #include <stdlib.h>
+    #define fasttree_remap(place, old, size, limit) NULL
+    static void *fasttree_shrink(void *place, size_t old, size_t size) {
+        void *smaller = realloc(place, size);
+        (void) old;
+        return smaller ? smaller : place;
+    }
+    #define fasttree_map(size, limit) malloc(size)
+    #define fasttree_unmap(place, size, limit) free(place)
+    #endif
+
+    /* Under AddressSanitizer, a gap that must not be touched follows every part of a buffer. */
+    #if defined(__SANITIZE_ADDRESS__)
+    #include <sanitizer/asan_interface.h>
+    #define FASTTREE_GAP 64
+    #define fasttree_forbid(place, size) ASAN_POISON_MEMORY_REGION((place), (size))
+    #define fasttree_allow(place, size) ASAN_UNPOISON_MEMORY_REGION((place), (size))
+    #else
+    #define FASTTREE_GAP 0
+    #define fasttree_forbid(place, size) ((void) 0)
+    #define fasttree_allow(place, size) ((void) 0)
+    #endif
+    """
+    void* map_memory "fasttree_map"(size_t size, size_t limit) noexcept nogil
+    void* shrink_memory "fasttree_shrink"(void* place, size_t old, size_t size) noexcept nogil
+    void* remap_memory "fasttree_remap"(void* place, size_t old, size_t size, size_t limit) noexcept nogil
+    void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
+    const size_t GAP "FASTTREE_GAP"
+    void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
+    void allow "fasttree_allow"(void* place, size_t size) noexcept nogil
+
+
+cdef enum:                     # bytes above which memory is mapped
+    LIST_LIMIT = 131072
+    ARENA_LIMIT = 300000       # smaller ones are needed again at once, and fresh pages cost more than they save
+
+
+cdef inline size_t pad(size_t size) noexcept nogil:
+    return (size + 15) & ~(<size_t> 15)
+
+
+cdef inline int enlarge(void** data, size_t old, size_t size) noexcept nogil:
+    """Move `old` bytes to `size` bytes.  -1: no memory, and nothing has changed."""
+    cdef void* larger = remap_memory(data[0], old, size, ARENA_LIMIT)
+    if larger != NULL:
+        data[0] = larger
+        return 0
+    larger = map_memory(size, ARENA_LIMIT)
+    if larger == NULL:
+        return -1
+    if old:
+        memcpy(larger, data[0], old)
+    unmap_memory(data[0], old, ARENA_LIMIT)
+    data[0] = larger
+    return 0
+
+
+cdef inline int reserve(Arena* arena, size_t size) noexcept nogil:
+    """Make room for `size` bytes; what the arena holds may move."""
+    cdef size_t capacity
+    if size <= arena.size:
+        return 0
+    capacity = max(size, arena.size + arena.size // 2)
+    if enlarge(<void**> &arena.data, arena.size, capacity):
+        return -1
+    arena.size = capacity
+    return 0
+
+
+cdef inline void free_arena(Arena* arena) noexcept nogil:
+    unmap_memory(arena.data, arena.size, ARENA_LIMIT)
+    arena.data = NULL
+    arena.size = 0
+
+
+cdef inline int renew(Arena* arena, size_t size) noexcept nogil:
+    """Make room for `size` bytes in an arena whose content is no longer needed."""
+    if size <= arena.size:
+        return 0
+    free_arena(arena)
+    return reserve(arena, size)
+
+
+cdef inline int resize(void** data, size_t size) noexcept nogil:
+    cdef void* larger = realloc(data[0], size)
+    if larger == NULL:
+        return -1
+    data[0] = larger
+    return 0
+
+
+cdef struct Carver:            # hands out the parts of a buffer, or only measures them
+    char* next
+    bint measuring
+
+
+cdef inline void* carve(Carver* carver, size_t size) noexcept nogil:
+    """The next `size` bytes of a buffer."""
+    cdef char* place = carver.next
+    carver.next = place + pad(size) + GAP
+    if not carver.measuring:
+        forbid(place + pad(size), GAP)
+    return place
+
+
+cdef inline void* new_list(size_t n, size_t entry_size) noexcept nogil:
+    """Room for a list of n entries, and for the one that a partition writes past its end."""
+    return map_memory((n + 1) * entry_size, LIST_LIMIT)
+
+
+cdef inline void free_list(size_t place, size_t n, size_t entry_size) noexcept nogil:
+    unmap_memory(<void*> place, (n + 1) * entry_size, LIST_LIMIT)
+
+
+cdef inline bint can_shrink(size_t n, size_t entry_size) noexcept nogil:
+    """May a larger list become one of n entries in its place?"""
+    return (n + 1) * entry_size > LIST_LIMIT
+
+
+cdef inline size_t shrink_list(size_t place, size_t old_n, size_t n, size_t entry_size) noexcept nogil:
+    """Give back what lies behind the first n entries; `can_shrink(n)` must hold.  Returns where the list is."""
+    return <size_t> shrink_memory(<void*> place, (old_n + 1) * entry_size, (n + 1) * entry_size)
+
+
+cdef inline size_t node_header(size_t n_features, size_t n_samples) noexcept nogil:
+    """Bytes that a node's features and rows take before its lists."""
+    return pad(n_features * sizeof(Active)) + pad(n_samples * sizeof(uint32_t))

@@ -1,0 +1,23 @@
+"""Types of the compiled merges of categories."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def add_cells(
+    codes: npt.NDArray[Any],
+    rows: npt.NDArray[np.intp] | None,
+    label: npt.NDArray[np.intp] | None,
+    weight: npt.NDArray[np.float64] | None,
+    out: npt.NDArray[np.float64],
+) -> None: ...
+def merge_classes(
+    table: npt.NDArray[np.float64],
+    by_likelihood: bool,
+    ordered: bool,
+    least: float,
+    tests: npt.NDArray[np.float64],
+    best: npt.NDArray[np.intp],
+    steps: npt.NDArray[np.intp],
+) -> int: ...

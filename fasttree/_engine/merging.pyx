@@ -1,0 +1,214 @@
+"""Categories of a feature for CHAID: their tables of classes, and the merges of the most similar ones (Kass 1980).
+
+Kernels trust their caller: every check is at the edge, in Python.
+"""
+
+from libc.math cimport INFINITY, erfc, exp, fmax, lgamma, log, sqrt
+
+from fasttree._engine.types cimport code_t
+
+cdef double PI = 3.141592653589793
+cdef double LARGE = 600.0  # half a statistic from which tails are computed as logarithms
+
+
+def add_cells(const code_t[:] codes, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] label, const double[::1] weight,
+              double[:, ::1] out):
+    """Add the weight of each row to out[code, label].
+
+    Without `rows`, they are all in order; without `label`, it is 0, and without `weight`, it is 1.  Labels and weights are in the
+    order of the rows.
+    """
+    cdef Py_ssize_t i, row
+    cdef Py_ssize_t n = codes.shape[0] if rows is None else rows.shape[0]
+    cdef bint some = rows is not None
+    cdef bint labelled = label is not None
+    cdef bint weighted = weight is not None
+    with nogil:
+        for i in range(n):
+            row = rows[i] if some else i
+            out[codes[row], label[i] if labelled else 0] += weight[i] if weighted else 1.0
+
+
+cdef double log_tail(double statistic, int df) noexcept nogil:
+    """Logarithm of the upper tail of chi-square: a finite sum, as the degrees of freedom are whole."""
+    cdef double z = statistic / 2
+    cdef double first, term, total, power
+    cdef int i
+    if df <= 0:
+        return 0.0
+    cdef double half = 0.5 if df % 2 else 0.0          # terms are z**(i - half) / gamma(i + 1 - half)
+    cdef int n = df // 2                               # of them
+    if z < LARGE:
+        total = erfc(sqrt(z)) if df % 2 else 0.0
+        term = exp(-z) if df % 2 == 0 else 2 * sqrt(z / PI) * exp(-z)
+        for i in range(n):
+            total += term
+            term *= z / (i + 1.0 + half)
+        return log(total) if total < 1 else 0.0
+    # erfc(sqrt(z)) exp(z), which the asymptotic series gives to the last digits
+    first = (1 - (1 - 1.5 / z * (1 - 2.5 / z * (1 - 3.5 / z))) / (2 * z)) / sqrt(PI * z) if df % 2 else 0.0
+    if n == 0:
+        return log(first) - z
+    power = n - 1 + half
+    total = term = 1.0
+    for i in range(n - 1, 0, -1):
+        term *= (i + half) / z
+        total += term
+    return log(total + first * exp(lgamma(power + 1) - power * log(z))) + power * log(z) - lgamma(power + 1) - z
+
+
+cdef double compare(const double* one, const double* other, Py_ssize_t n_classes, bint by_likelihood, int* df) noexcept nogil:
+    """The statistic of two groups; classes that neither has do not count."""
+    cdef double n = 0.0
+    cdef double m = 0.0
+    cdef double statistic = 0.0
+    cdef double both, difference, share
+    cdef Py_ssize_t k
+    for k in range(n_classes):
+        n += one[k]
+        m += other[k]
+    df[0] = -1
+    for k in range(n_classes):
+        both = one[k] + other[k]
+        if both <= 0:
+            continue
+        df[0] += 1
+        if by_likelihood:
+            share = both / (n + m)
+            if one[k] > 0:
+                statistic += 2 * one[k] * log(one[k] / (n * share))
+            if other[k] > 0:
+                statistic += 2 * other[k] * log(other[k] / (m * share))
+        else:
+            difference = one[k] * m - other[k] * n
+            statistic += difference * difference / both
+    return fmax(statistic, 0.0) if by_likelihood else statistic / (n * m)
+
+
+cdef enum:
+    GONE = -1
+
+
+cdef struct Pairs:
+    double* rows               # by place and class
+    Py_ssize_t n_classes
+    Py_ssize_t n               # places; a group has that of its first category
+    bint by_likelihood
+    bint ordered               # neighbours alone may merge
+    double* statistic          # by two places, the lower one first
+    double* key                # log p
+    Py_ssize_t* best           # by place: the higher one of its largest key, the first of ties; GONE after a merge into another
+
+
+cdef void test_pair(const Pairs* p, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    cdef int df = 0
+    cdef Py_ssize_t at = i * p.n + j
+    p.statistic[at] = compare(p.rows + i * p.n_classes, p.rows + j * p.n_classes, p.n_classes, p.by_likelihood, &df)
+    p.key[at] = log_tail(p.statistic[at], df)
+
+
+cdef Py_ssize_t next_of(const Pairs* p, Py_ssize_t i) noexcept nogil:
+    """The place of the next group; n: there is none."""
+    i += 1
+    while i < p.n and p.best[i] == GONE:
+        i += 1
+    return i
+
+
+cdef void find_best(const Pairs* p, Py_ssize_t i) noexcept nogil:
+    """The best partner of a group among those after it; i: it has none."""
+    cdef Py_ssize_t j = next_of(p, i)
+    p.best[i] = j if j < p.n else i
+    if p.ordered:
+        return
+    while j < p.n:
+        if p.key[i * p.n + j] > p.key[i * p.n + p.best[i]]:
+            p.best[i] = j
+        j = next_of(p, j)
+
+
+cdef void test_after(const Pairs* p, Py_ssize_t i) noexcept nogil:
+    """Test a group with those after it."""
+    cdef Py_ssize_t j = next_of(p, i)
+    while j < p.n:
+        test_pair(p, i, j)
+        if p.ordered:
+            break
+        j = next_of(p, j)
+    find_best(p, i)
+
+
+cdef void join(const Pairs* p, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+    """Merge two groups, and test the pairs of the new one."""
+    cdef Py_ssize_t i, k
+    for k in range(p.n_classes):
+        p.rows[low * p.n_classes + k] += p.rows[high * p.n_classes + k]
+    p.best[high] = GONE
+    test_after(p, low)
+    for i in range(high):
+        if p.best[i] == GONE or i == low:
+            continue
+        if p.ordered:
+            if next_of(p, i) == low:
+                test_pair(p, i, low)
+            continue
+        if i < low:
+            test_pair(p, i, low)
+        if p.best[i] == low or p.best[i] == high:
+            find_best(p, i)
+        elif i < low and is_better(p, i, low):
+            p.best[i] = low
+
+
+cdef bint is_better(const Pairs* p, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """Whether a group is a better partner than the best one so far, or as good and before it."""
+    cdef double now = p.key[i * p.n + j]
+    cdef double before = p.key[i * p.n + p.best[i]]
+    return now > before or (now == before and j < p.best[i])
+
+
+def merge_classes(double[:, ::1] table, bint by_likelihood, bint ordered, double least, double[:, :, ::1] tests,
+                  Py_ssize_t[::1] best, Py_ssize_t[:, ::1] steps):
+    """Merge the most similar pair of groups while the logarithm of its p-value is above `least` and there are more than two.
+
+    Parameters
+    ----------
+    table : float64 array of shape (n, n_classes)
+        Weights of classes by category; changed.
+    by_likelihood, ordered : bool
+        The statistic of the likelihood ratio in the place of Pearson's; merges of neighbours alone.
+    least : float
+    tests : float64 array of shape (2, n, n)
+        Statistic and logarithm of the p-value of each merge, at the places of its groups.
+    best : intp array of shape (n,)
+        Room.
+    steps : intp array of shape (n, 2)
+        The places of the two groups that merge, those of their first categories.
+
+    Returns
+    -------
+    n_steps : int
+    """
+    cdef Pairs p
+    cdef Py_ssize_t i, low
+    cdef Py_ssize_t n_steps = 0
+    cdef double largest
+    p.rows, p.n_classes, p.n = &table[0, 0], table.shape[1], table.shape[0]
+    p.statistic, p.key, p.best = &tests[0, 0, 0], &tests[1, 0, 0], &best[0]
+    p.by_likelihood, p.ordered = by_likelihood, ordered
+    with nogil:
+        for i in range(p.n):
+            p.best[i] = i
+        for i in range(p.n):
+            test_after(&p, i)
+        while n_steps + 2 < p.n:
+            largest, low = -INFINITY, 0
+            for i in range(p.n):
+                if p.best[i] > i and p.key[i * p.n + p.best[i]] > largest:
+                    largest, low = p.key[i * p.n + p.best[i]], i
+            if not largest > least:
+                break
+            steps[n_steps, 0], steps[n_steps, 1] = low, p.best[low]
+            n_steps += 1
+            join(&p, low, p.best[low])
+    return n_steps

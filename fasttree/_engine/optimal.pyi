@@ -1,0 +1,30 @@
+"""Types of the compiled search for the best tree."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import disjoint_base
+
+SIGNS: int
+SCORES: int
+SQUARES: int
+
+@disjoint_base
+class Optimal:
+    failure: BaseException | None
+    def __new__(
+        cls,
+        views: tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]],
+        rows: Any,
+        *,
+        penalty: float,
+        min_leaf: int,
+        min_weight: float,
+        tolerance: float,
+        memory: int,
+    ) -> Self: ...
+    def run(
+        self, depth: int, watch: Callable[[float], bool] | None = ...
+    ) -> tuple[float, float, npt.NDArray[np.int32], bool]: ...

@@ -1,0 +1,474 @@
+"""Trees of a few levels that no other tree of as many levels beats: a kernel for two levels, branch and bound above it.
+
+A *view* is an order of a feature's codes: its tests are the cuts of the order, or, if it is nominal, one code against the rest.
+A feature with missing values has two views: missing values come first, or last; they are apart from the tested category, or with
+it.  So missing values need no code of their own here.
+
+**Values.**  What a tree costs is the sum over its leaves of what each costs, and a penalty per leaf.  A leaf costs its `worth`,
+which is a sum over rows, less its `gain`, a function of sums over rows.
+
+    SIGNS     two classes      a = +-weight     worth |a| / 2       gain |sum a| / 2
+    SCORES    classes          a per class      worth: largest a    gain: largest sum a
+    SQUARES   numbers          a = weight y     worth weight y^2    gain (sum a)^2 / weight
+
+All but SQUARES add whole numbers below 2^52, which is exact in doubles.
+
+**Two levels.**  The cuts of a root f are taken in order, and for each second view g, the sums of the rows before the cut are kept
+by the code of g.  A scan of the codes gives the best test by g of the rows before the cut and, by differences from the totals, of
+those behind it.  Few cuts are scanned: let L(p) and R(p) be the costs of the best tests before and behind a cut p.  L grows and R
+falls with p, and neither by more than the slack of the rows between two cuts (a row can cost no more; not for SQUARES).  So known
+neighbours bound a cut, and cuts are scanned from coarse to fine (as the intervals of ConTree; Brita, van der Linden and Demirovic
+2025).
+
+**More levels.**  The same bounds hold for the best trees before and behind a cut of the root.  `solve` takes an interval of cuts
+between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
+both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.
+
+Knows codes and rows; kernels trust their caller, which is `_learn/optimal.py`.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from fasttree._engine.levels.nodes cimport (
+    add_row, count_cuts, gain_of, least_cost, mark_sides, settle_view, sides_are_large, stump, take_rows, take_views,
+)
+from fasttree._engine.levels.records cimport (
+    MOST_LEVELS, MOST_TESTS, WAYS, CutRange, FoundTree, LevelNode, KeptResult, TreeSearch, LevelTest,
+)
+from fasttree._engine.levels.records cimport SCORES as SCORES_
+from fasttree._engine.levels.records cimport SIGNS as SIGNS_
+from fasttree._engine.levels.records cimport SQUARES as SQUARES_
+from fasttree._engine.levels.two cimport bound_side, describe_root, look, search_two
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() except -1
+
+SIGNS, SCORES, SQUARES = SIGNS_, SCORES_, SQUARES_
+
+cdef double MARGIN = 0.05          # of the rows: exact results a little above the budget spare more cuts than they cost
+
+
+cdef bint watch_over(void* search) noexcept nogil:
+    with gil:
+        return (<Optimal> search).is_over()
+
+
+cdef KeptResult* place_of(TreeSearch* s, const LevelNode* node, int depth, bint to_write) noexcept nogil:
+    """Return the result of a set of rows, or NULL; to write, the place for it: a free one, or that of the smallest depth."""
+    cdef uint64_t first = (node.key[0] + <uint64_t> depth) % s.n_results
+    cdef KeptResult* found
+    cdef KeptResult* worst = NULL
+    cdef int i
+    for i in range(WAYS):
+        found = &s.results[(first + i) % s.n_results]
+        if found.depth == depth and found.key[0] == node.key[0] and found.key[1] == node.key[1]:
+            return found
+        if worst == NULL or found.depth < worst.depth:
+            worst = found
+    return worst if to_write else NULL
+
+
+cdef bint recall(TreeSearch* s, const LevelNode* node, int depth, double budget, FoundTree* out) noexcept nogil:
+    """Whether the cache has what a search would find: an exact result, or a bound that is not below the budget."""
+    cdef KeptResult* kept = place_of(s, node, depth, False) if s.n_results else NULL
+    if kept == NULL:
+        return False
+    out.low = kept.low
+    out.value = INFINITY
+    if kept.value < budget:
+        out.value = kept.value
+        memcpy(out.tests, kept.tests, sizeof(kept.tests))
+        return True
+    return kept.low >= budget or kept.value < INFINITY
+
+
+cdef void keep(TreeSearch* s, const LevelNode* node, int depth, const FoundTree* found) noexcept nogil:
+    """Keep a result; `value` is the optimum, or infinity."""
+    cdef KeptResult* kept
+    if s.n_results and depth < MOST_LEVELS and not s.over:
+        kept = place_of(s, node, depth, True)
+        kept.key[0], kept.key[1] = node.key[0], node.key[1]
+        kept.depth = depth
+        kept.value = found.value
+        kept.low = found.low
+        memcpy(kept.tests, found.tests, sizeof(kept.tests))
+
+
+cdef void join(FoundTree* out, LevelTest root, const FoundTree* left, const FoundTree* right, int depth) noexcept nogil:
+    """Put two trees of less than `depth` levels below a root; tests are numbered level by level."""
+    cdef int level, i, first, width
+    out.tests[0] = root
+    for level in range(depth - 1):
+        width = 1 << level
+        first = width - 1
+        for i in range(width):
+            out.tests[2 * width - 1 + i] = left.tests[first + i]
+            out.tests[3 * width - 1 + i] = right.tests[first + i]
+
+
+cdef struct SearchedRoot:                  # of a tree of three or more levels
+    int32_t view
+    int32_t n_cuts
+    int depth
+    double* worth_before           # (cuts)
+    CutRange* stack                    # (cuts + 2)
+
+
+cdef double bound_cut(const TreeSearch* s, const SearchedRoot* root, const CutRange* c, int32_t cut, double* low) noexcept nogil:
+    """Bound the costs on both sides of a cut by those of the neighbours of its interval; return the sum."""
+    low[0] = bound_side(s, c.near_left, c.far_left, c.worth_high - root.worth_before[cut])
+    low[1] = bound_side(s, c.near_right, c.far_right, root.worth_before[cut] - c.worth_low)
+    return low[0] + low[1]
+
+
+cdef void try_cut(
+    TreeSearch* s, LevelNode* node, const SearchedRoot* root, int32_t cut, double* low, FoundTree* out, double* budget,
+) noexcept nogil:
+    """Search both sides of a cut, the smaller one first; `low` has a bound of each side, and becomes what is known then."""
+    cdef LevelNode* child = &s.nodes[root.depth - 2]
+    cdef FoundTree found[2]
+    cdef double least
+    cdef LevelTest test
+    cdef int32_t sizes[2]
+    cdef int side, turn, first
+    cdef bint large
+    mark_sides(s, node, root.view, cut)
+    large = sides_are_large(s, node, sizes)
+    found[0].value = found[1].value = INFINITY
+    first = sizes[1] < sizes[0]
+    for turn in range(2):
+        side = first ^ turn
+        least = low[1 - side]
+        if s.over or low[side] + least >= budget[0] - s.tolerance:
+            return
+        if turn:
+            mark_sides(s, node, root.view, cut)
+        take_rows(s, node, child, side)
+        solve(s, child, node, root.depth - 1, budget[0] - least, &found[side])
+        low[side] = max(low[side], found[side].low)
+    if found[0].value + found[1].value < budget[0] - s.tolerance and large:
+        test.view = root.view
+        test.code = node.code[<int64_t> root.view * node.n + cut]
+        out.value = budget[0] = found[0].value + found[1].value
+        join(out, test, &found[0], &found[1], root.depth)
+
+
+cdef void try_cuts(
+    TreeSearch* s, LevelNode* node, const SearchedRoot* root, double whole, int32_t start, FoundTree* out, double* budget,
+) noexcept nogil:
+    """Search the cuts of an ordered root, first `start`; `whole` bounds the cost of all rows with a level less than `depth`."""
+    cdef int32_t n_open = 1
+    cdef int32_t cut
+    cdef CutRange c
+    cdef double low[2]
+    c.low, c.high = 0, root.n_cuts - 1
+    c.near_left = c.near_right = 0
+    c.far_left = c.far_right = whole
+    c.worth_low, c.worth_high = 0, node.worth
+    root.stack[0] = c
+    while n_open:
+        n_open -= 1
+        c = root.stack[n_open]
+        while c.low <= c.high and bound_cut(s, root, &c, c.low, low) >= budget[0] - s.tolerance:
+            c.low += 1
+        while c.low <= c.high and bound_cut(s, root, &c, c.high, low) >= budget[0] - s.tolerance:
+            c.high -= 1
+        if c.low > c.high or s.over:
+            continue
+        cut = min(max(start, c.low), c.high) if start >= 0 else (c.low + c.high) // 2
+        start = -1
+        bound_cut(s, root, &c, cut, low)
+        try_cut(s, node, root, cut, low, out, budget)
+        out.low = min(out.low, low[0] + low[1])
+        root.stack[n_open] = c
+        root.stack[n_open].high = cut - 1
+        root.stack[n_open].far_left, root.stack[n_open].near_right = low[0], low[1]
+        root.stack[n_open].worth_high = root.worth_before[cut]
+        root.stack[n_open + 1] = c
+        root.stack[n_open + 1].low = cut + 1
+        root.stack[n_open + 1].near_left, root.stack[n_open + 1].far_right = low[0], low[1]
+        root.stack[n_open + 1].worth_low = root.worth_before[cut]
+        n_open += 2
+
+
+cdef void try_codes(
+    TreeSearch* s, LevelNode* node, const SearchedRoot* root, double whole, FoundTree* out, double* budget,
+) noexcept nogil:
+    """Search the tests of one code against the rest."""
+    cdef double low[2]
+    cdef int32_t cut
+    for cut in range(root.n_cuts):
+        low[0] = bound_side(s, 0, whole, node.worth - root.worth_before[cut])
+        low[1] = bound_side(s, 0, whole, root.worth_before[cut])
+        try_cut(s, node, root, cut, low, out, budget)
+        out.low = min(out.low, low[0] + low[1])
+
+
+cdef void search_more(TreeSearch* s, LevelNode* node, int depth, double budget, FoundTree* out) noexcept nogil:
+    """Search a node for the best tree of three or more levels."""
+    cdef FoundTree two
+    cdef double* profile = s.saved_profile + <int64_t> depth * s.n_views
+    cdef int32_t* start = s.saved_cut + <int64_t> depth * s.n_views
+    cdef int32_t view, i, _turn
+    cdef double whole
+    cdef SearchedRoot root
+    two.value = INFINITY
+    two.tests[0].view = -1
+    search_two(s, node, budget, &two)
+    whole = two.low if depth == 3 else 0
+    if two.value < budget:
+        clear(&out.tests[0], MOST_TESTS)
+        memcpy(out.tests, two.tests, 3 * sizeof(LevelTest))
+        out.value = budget = two.value
+    memcpy(profile, s.profile, s.n_views * sizeof(double))
+    memcpy(start, s.profile_cut, s.n_views * sizeof(int32_t))
+    out.low = INFINITY
+    root.depth = depth
+    root.worth_before = s.saved_worth + <int64_t> depth * (s.n_rows + 1)
+    root.stack = s.stack + <int64_t> depth * (s.n_rows + 2)
+    for _turn in range(s.n_views):
+        view = -1
+        for i in range(s.n_views):
+            if profile[i] >= 0 and node.active[i] and (view < 0 or profile[i] < profile[view]):
+                view = i
+        if view < 0 or s.over:
+            break
+        profile[view] = -1
+        describe_root(s, node, view)
+        root.view = view
+        root.n_cuts = count_cuts(s, node, view)
+        memcpy(root.worth_before, s.worth_before, node.n_ranks[view] * sizeof(double))
+        if s.nominal[view]:
+            try_codes(s, node, &root, whole, out, &budget)
+        else:
+            try_cuts(s, node, &root, whole, start[view], out, &budget)
+        if depth == s.depth:
+            s.best = min(budget, s.best)
+    out.low = min(out.low, budget)
+
+
+cdef void clear(LevelTest* tests, int n) noexcept nogil:
+    cdef int i
+    for i in range(n):
+        tests[i].view = -1
+        tests[i].code = 0
+
+
+cdef void solve(TreeSearch* s, LevelNode* node, const LevelNode* parent, int depth, double budget, FoundTree* out) noexcept nogil:
+    """Find the best tree of a node whose rows are taken, if it costs less than the budget, and a bound.
+
+    Unless the search is over, `out.value` is the optimum or infinity; with leaves of any size, a finite value equals `out.low`.
+    """
+    cdef double least = least_cost(s, node, depth)
+    cdef double leaf = node.worth - gain_of(s, node.sums) + s.penalty
+    clear(out.tests, MOST_TESTS)
+    out.value = leaf if leaf < budget - s.tolerance else INFINITY
+    out.low = min(least, leaf)
+    if least >= min(leaf, budget) - s.tolerance or node.n < 2:
+        out.low = leaf if node.n < 2 else out.low
+        return
+    if depth > 1 and recall(s, node, depth, budget, out):
+        return
+    if parent != NULL:
+        take_views(s, parent, node)
+    look(s)
+    if s.over:
+        return
+    if depth == 2:
+        budget += MARGIN * node.n * s.unit
+    out.value = leaf if leaf < budget else INFINITY
+    budget = min(budget, leaf)
+    if depth == 1:
+        out.value = stump(s, node, -1, &out.tests[0])
+        out.low = least if s.has_least else out.value
+    elif depth == 2:
+        search_two(s, node, budget, out)
+    else:
+        search_more(s, node, depth, budget, out)
+    out.low = least if s.over else max(out.low, least)
+    keep(s, node, depth, out)
+
+
+cdef class Optimal:
+    """A search for the best tree of a table.
+
+    Parameters
+    ----------
+    views : tuple of arrays
+        `codes`, int32 of shape (n_views, n_rows), not negative; `nominal`, uint8 of shape (n_views,): whether one code is tested
+        against the rest, instead of cuts of the order; `missing`, int32 of shape (n_views,): the code of missing values in a
+        second view of a feature, which is the largest one, or 0 if it is nominal; -1 in other views.
+    rows : record
+        `kind` and `lanes`; `label` (int32), `amount`, `weight` and `worth` (float64) of each row, as in the head of the module;
+        `score`, the amounts of a class in all lanes, of shape (n_classes, lanes), or None.
+    penalty : float
+        Cost of a leaf.
+    min_leaf : int
+        Rows of a leaf.
+    min_weight : float
+        Their weight.
+    tolerance : float
+        A tree must cost less than another one by more.
+    memory : int
+        Bytes of the results that are kept.
+    """
+
+    cdef TreeSearch s
+    cdef list kept
+    cdef object watch
+    cdef readonly object failure
+
+    def __cinit__(self, views, rows, *, double penalty, int min_leaf, double min_weight, double tolerance, int64_t memory):
+        cdef TreeSearch* s = &self.s
+        codes, nominal, missing = views
+        cdef int32_t n_views = codes.shape[0]
+        cdef int32_t n_rows = codes.shape[1]
+        cdef int32_t most = max(n_rows, 1)
+        self.kept = []
+        self.failure = None
+        memset(s, 0, sizeof(TreeSearch))
+        s.n_rows, s.n_views, s.lanes, s.kind = n_rows, n_views, rows.lanes, rows.kind
+        s.penalty, s.tolerance = penalty, tolerance
+        s.min_leaf, s.min_weight = min_leaf, min_weight
+        s.has_least = min_leaf > 1 or min_weight > 0
+        s.unit = rows.worth.sum() / most
+        s.slack = 0 if s.kind == SQUARES_ else 2 if s.kind == SIGNS_ else 1
+        sizes = np.concatenate([[0], np.cumsum(codes.max(axis=1, initial=0) + 1)])
+        s.offset = <const int64_t*> self.hold(sizes.astype(np.int64))
+        s.nominal = <const uint8_t*> self.hold(nominal)
+        s.missing = <const int32_t*> self.hold(missing)
+        s.label = <const int32_t*> self.hold(rows.label)
+        s.amount = <const double*> self.hold(rows.amount)
+        s.weight = <const double*> self.hold(rows.weight)
+        s.worth = <const double*> self.hold(rows.worth)
+        if rows.score is not None:
+            s.score = <const double*> self.hold(rows.score)
+        numbers = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, (most, 2), np.uint64)
+        s.number = <const uint64_t*> self.hold(numbers)
+        self.make_room(most, int(sizes[n_views]))
+        s.n_results = max(memory, 0) // sizeof(KeptResult)
+        s.results = <KeptResult*> self.room(s.n_results * sizeof(KeptResult))
+        s.watcher = <void*> self
+        s.ask = watch_over
+        self.fill_root(codes)
+
+    cdef void* room(self, int64_t size):
+        """Return zeroed memory that lives as long as the search."""
+        return self.hold(np.zeros(size // 8 + 1))
+
+    cdef void* hold(self, array):
+        cdef const char[::1] view
+        self.kept.append(array)
+        view = np.ascontiguousarray(array).view(np.int8).reshape(-1) if array.size else np.zeros(8, np.int8)
+        self.kept.append(view)
+        return <void*> &view[0]
+
+    cdef void make_room(self, int64_t most, int64_t codes):
+        cdef TreeSearch* s = &self.s
+        cdef LevelNode* node
+        cdef int level
+        for level in range(MOST_LEVELS):
+            node = &s.nodes[level]
+            node.row = <int32_t*> self.room(most * 4)
+            node.order = <int32_t*> self.room(s.n_views * most * 4)
+            node.rank = <int32_t*> self.room(s.n_views * most * 4)
+            node.code = <int32_t*> self.room(s.n_views * most * 4)
+            node.n_ranks = <int32_t*> self.room(s.n_views * 4)
+            node.active = <uint8_t*> self.room(s.n_views)
+            node.sums = <double*> self.room(s.lanes * 8)
+        s.local = <int32_t*> self.room(most * 4)
+        s.side = <uint8_t*> self.room(most)
+        s.label_along = <int32_t*> self.room(most * 4)
+        s.amount_along = self.room(most * 8)
+        s.weight_along = <double*> self.room(most * 8)
+        s.cuts = <int32_t*> self.room(most * 4)
+        s.ends = <int32_t*> self.room(most * 4)
+        s.left = <double*> self.room((most + 1) * 8)
+        s.right = <double*> self.room((most + 1) * 8)
+        s.worth_before = <double*> self.room((most + 1) * 8)
+        s.gain_left = <double*> self.room(most * 8)
+        s.gain_right = <double*> self.room(most * 8)
+        s.counts = self.room((most + 1) * s.lanes * 8)
+        s.prefix = self.room((most + 1) * s.lanes * 8)
+        s.totals = self.room(codes * s.lanes * 8)
+        s.before = self.room(2 * most * s.lanes * 8)
+        s.best_pairs = self.room(5 * (most + 1) * 8)
+        s.sums = <double*> self.room((most + 1) * s.lanes * 8)
+        s.sizes = <int32_t*> self.room((most + 1) * 4)
+        s.masses = <double*> self.room((most + 1) * 8)
+        s.profile = <double*> self.room(s.n_views * 8)
+        s.profile_cut = <int32_t*> self.room(s.n_views * 4)
+        s.saved_profile = <double*> self.room((MOST_LEVELS + 1) * s.n_views * 8)
+        s.saved_cut = <int32_t*> self.room((MOST_LEVELS + 1) * s.n_views * 4)
+        s.saved_worth = <double*> self.room((MOST_LEVELS + 1) * (most + 1) * 8)
+        s.stack = <CutRange*> self.room((MOST_LEVELS + 1) * (most + 2) * sizeof(CutRange))
+
+    cdef void fill_root(self, codes):
+        """Fill the first node, which has all rows."""
+        cdef TreeSearch* s = &self.s
+        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
+        cdef int32_t[:, ::1] order
+        cdef int32_t[:, ::1] rank
+        cdef int32_t[::1] present
+        cdef int32_t view
+        cdef int32_t row
+        node.n = s.n_rows
+        for view in range(s.n_views):
+            values, ranks = np.unique(codes[view], return_inverse=True)
+            present = values.astype(np.int32)
+            order = np.argsort(ranks, kind="stable").astype(np.int32).reshape(1, -1)
+            rank = ranks.astype(np.int32).reshape(1, -1)
+            if s.n_rows:
+                memcpy(node.order + <int64_t> view * node.n, &order[0, 0], node.n * 4)
+                memcpy(node.rank + <int64_t> view * node.n, &rank[0, 0], node.n * 4)
+                memcpy(node.code + <int64_t> view * node.n, &present[0], len(values) * 4)
+            settle_view(s, node, view, len(values))
+        for row in range(s.n_rows):
+            node.row[row] = row
+            node.worth += s.worth[row]
+            node.key[0] += s.number[2 * row]
+            node.key[1] += s.number[2 * row + 1]
+            add_row(s, row, node.sums)
+
+    cdef bint is_over(self) noexcept:
+        """Whether the watch ends the search; what a handler of signals or the watch raises is kept."""
+        try:
+            PyErr_CheckSignals()
+            return bool(self.watch(self.s.best)) if self.watch is not None else False
+        except BaseException as failure:
+            self.failure = failure
+            return True
+
+    def run(self, int depth, watch=None):
+        """Search for the best tree of 1 to 4 levels.
+
+        Parameters
+        ----------
+        depth : int
+        watch : callable or None
+            Called now and then with the cost of the best tree; the search ends if it returns true.  What it raises, and what a
+            handler of signals raises, ends the search and becomes `failure`.
+
+        Returns
+        -------
+        value, low : float
+            Cost of the best tree found, and a bound that no tree undercuts.
+        tests : int32 array of shape (2**depth - 1, 2)
+            View and code of each test, level by level, -1 at leaves.
+        over : bool
+            Whether the watch or a signal ended the search.
+        """
+        cdef TreeSearch* s = &self.s
+        cdef FoundTree found
+        cdef int i
+        self.watch = watch
+        s.depth = depth
+        s.best = INFINITY
+        with nogil:
+            solve(s, &s.nodes[MOST_LEVELS - 1], NULL, depth, INFINITY, &found)
+        tests = np.array([[found.tests[i].view, found.tests[i].code] for i in range((1 << depth) - 1)], np.int32)
+        return found.value, found.low, tests, bool(s.over)

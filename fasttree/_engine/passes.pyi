@@ -1,0 +1,90 @@
+"""Types of the compiled passes."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import disjoint_base
+
+from fasttree._engine.records import ErrorRules
+from fasttree._model.tree import Tree
+
+DIGITS_OF_SUM: int
+
+@disjoint_base
+class Columns:
+    def __new__(cls, n_features: int) -> Self: ...
+    def add(self, feature: int, column: npt.NDArray[Any]) -> None: ...
+
+def error_based(
+    tree: Tree,
+    columns: Columns,
+    rows: npt.NDArray[np.uint32],
+    label: npt.NDArray[np.uint16],
+    weight: npt.NDArray[np.int64] | None,
+    whole: int,
+    unit: float,
+    rules: ErrorRules,
+    grow_anew: Callable[[Tree, int, npt.NDArray[np.intp], npt.NDArray[np.float64]], Tree] | None = None,
+) -> dict[str, Any]: ...
+def threshold_tests(
+    tree: Tree,
+    X: npt.NDArray[Any],
+    classes: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+    own_wrong: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.int32] | None,
+    other_wrong: npt.NDArray[np.uint8],
+) -> None: ...
+def clip_values(
+    first_child: npt.NDArray[np.int32],
+    n_branches: npt.NDArray[np.int32],
+    feature: npt.NDArray[np.int32],
+    kind: npt.NDArray[np.uint8],
+    monotone: npt.NDArray[np.int8],
+    classes: bool,
+    value: npt.NDArray[np.float64],
+) -> None: ...
+def useless_splits(
+    parent: npt.NDArray[np.int32],
+    first_child: npt.NDArray[np.int32],
+    cost: npt.NDArray[np.float64],
+    tolerance: npt.NDArray[np.float64],
+    best: npt.NDArray[np.float64],
+    out: npt.NDArray[np.uint8],
+) -> None: ...
+def weakest_links(
+    parent: npt.NDArray[np.int32],
+    first_child: npt.NDArray[np.int32],
+    n_branches: npt.NDArray[np.int32],
+    risk: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None: ...
+def arrivals(
+    tree: Tree,
+    X: npt.NDArray[Any],
+    target: npt.NDArray[np.float64],
+    weight: npt.NDArray[np.float64],
+    answer: npt.NDArray[np.float64],
+    impurity: int,
+    loss_matrix: npt.NDArray[np.float64] | None,
+    bound: npt.NDArray[np.float64],
+    n_samples: int,
+    sums: npt.NDArray[np.int64],
+) -> None: ...
+def sums_as_doubles(
+    sums: npt.NDArray[np.int64], bound: npt.NDArray[np.float64], n_samples: int, out: npt.NDArray[np.float64]
+) -> None: ...
+def add_sizes(values: npt.NDArray[np.float64], group: npt.NDArray[np.intp] | None, digits: npt.NDArray[np.int64]) -> None: ...
+def midpoints(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], out: npt.NDArray[np.float64]) -> None: ...
+def thresholds(
+    X: npt.NDArray[Any],
+    at: npt.NDArray[np.intp],
+    feature: npt.NDArray[np.int32],
+    row_low: npt.NDArray[np.uint32],
+    row_high: npt.NDArray[np.uint32],
+    out: npt.NDArray[np.float64],
+) -> None: ...
+def raise_thresholds(column: npt.NDArray[Any], thresholds: npt.NDArray[np.float32], out: npt.NDArray[np.float64]) -> None: ...
+def breadth_first(first_child: npt.NDArray[np.int32], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]: ...

@@ -1,0 +1,613 @@
+"""Passes over a finished tree: pruning, costs of subtrees, thresholds, and sums over the samples that reach each node.
+
+Kernels trust their caller: every check is at the edge, in Python.
+"""
+
+from libc.math cimport INFINITY, ceil, nextafter
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+import numpy as np
+
+from fasttree._engine.arrays cimport copied
+from fasttree._engine.columns.cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t, midpoint
+from fasttree._engine.memory cimport resize
+from fasttree._engine.prune.errors cimport free_pruning, prune_by_errors
+from fasttree._engine.prune.frames cimport GROW_ANEW, ErrorPruning, Frame, whole_weight
+from fasttree._engine.prune.raised cimport go_on_anew, raised_node
+from fasttree._engine.risk.impurity cimport deviation
+from fasttree._engine.risk.sizes cimport DIGITS, FEW_TERMS, add_many_sizes, add_size
+from fasttree._engine.risk.sums cimport exact_add, exact_value, exact_zero
+from fasttree._engine.types cimport NODE_THRESHOLD, Exact, real_t
+from fasttree._engine.walk.rows cimport Rows, number, rows_of
+from fasttree._engine.walk.tree cimport Flat, add_shares, arrays_of, branch_of, stops, visit
+from fasttree._engine.watch cimport handles_signals, raise_pending, start_watch
+
+
+cdef inline double mean_index(const double* value, Py_ssize_t n_classes) noexcept nogil:
+    """`mean_value` of a finished node, from its class weights."""
+    cdef double total = 0
+    cdef double whole = 0
+    cdef Py_ssize_t k
+    for k in range(n_classes):
+        total += k * value[k]
+        whole += value[k]
+    return total / whole
+
+
+cdef inline void clip_classes(double* value, Py_ssize_t n_classes, double low, double high) noexcept nogil:
+    """Move class weight to the last class, or to the first, until the mean index lies within bounds.
+
+    The share that is then predicted for two classes is within them whatever the rounding.
+    """
+    cdef double mean = mean_index(value, n_classes)
+    cdef double bound = low if mean < low else high
+    cdef Py_ssize_t gains = n_classes - 1 if mean < low else 0
+    cdef double whole = 0
+    cdef double part
+    cdef Py_ssize_t k
+    if low <= mean <= high:
+        return
+    part = (bound - mean) / (gains - mean)
+    for k in range(n_classes):
+        whole += value[k]
+        value[k] *= 1 - part
+    value[gains] += part * whole
+    while n_classes == 2 and (mean_index(value, 2) < low if gains else mean_index(value, 2) > high):
+        value[gains] = nextafter(value[gains], INFINITY)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Soft thresholds
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef int32_t class_from(
+    const Flat* t, const Rows* X, Py_ssize_t row, int32_t start, const double[:, ::1] value, const int32_t[::1] label,
+    int32_t* stack, double* parts, int32_t* nodes, double* weights, double* shares,
+) noexcept nogil:
+    """Class of a row that starts at a node, the first on ties.  Scratch: as many entries as nodes, `shares` as classes."""
+    cdef int32_t node = start
+    cdef int32_t branch
+    cdef int32_t best = 0
+    cdef int64_t i, n
+    cdef Py_ssize_t k
+    while t.first_child[node] >= 0:
+        branch = branch_of(t, node, X, row)
+        if branch < 0:
+            break
+        node = t.first_child[node] + branch
+    if stops(t, X, row, node):
+        return label[node]
+    n = visit(t, X, row, node, stack, parts, nodes, weights)
+    for k in range(value.shape[1]):
+        shares[k] = 0
+    for i in range(n):
+        if stops(t, X, row, nodes[i]):
+            add_shares(t, value, nodes[i], weights[i], shares)
+    for k in range(1, value.shape[1]):
+        if shares[k] > shares[best]:
+            best = <int32_t> k
+    return best
+
+
+def threshold_tests(
+    object tree, object X, const int32_t[::1] classes, int64_t[::1] starts, uint8_t[::1] own_wrong,
+    int32_t[::1] out, uint8_t[::1] other_wrong,
+):
+    """Threshold nodes that every row reaches whole and with a known value.
+
+    With `out` None fill starts[1:] with their numbers.  Else write the nodes at starts, for each whether the row is given a wrong
+    class when it takes the branch that its value does not (`other_wrong`), and for each row whether it is on its own way
+    (`own_wrong`, which is then the same at all its nodes: no missing value has divided it above them).
+    """
+    cdef const Flat* t = arrays_of(tree)
+    cdef Rows rows = rows_of(X)
+    cdef const double[:, ::1] value = tree.contribution
+    cdef const int32_t[::1] label = np.ascontiguousarray(tree.predicted_class, dtype=np.int32)
+    cdef Py_ssize_t row
+    cdef Py_ssize_t n_nodes = tree.node_count
+    cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] parts = np.empty(n_nodes)
+    cdef int32_t[::1] nodes = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] weights = np.empty(n_nodes)
+    cdef double[::1] shares = np.empty(value.shape[1])
+    cdef bint write = out is not None
+    cdef int64_t i
+    cdef int32_t node, branch, given
+    cdef double x
+    with nogil:
+        for row in range(rows.n):
+            i = starts[row] if write else 0
+            node = 0
+            while t.first_child[node] >= 0:
+                x = number(&rows, row, t.feature[node])
+                branch = branch_of(t, node, &rows, row)
+                if branch < 0:
+                    break
+                if t.kind[node] == NODE_THRESHOLD and x == x:
+                    if write:
+                        out[i] = node
+                        given = class_from(
+                            t, &rows, row, t.first_child[node] + 1 - branch, value, label,
+                            &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
+                        )
+                        other_wrong[i] = given != classes[row]
+                    i += 1
+                node = t.first_child[node] + branch
+            if write:
+                given = class_from(
+                    t, &rows, row, node, value, label, &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
+                )
+                own_wrong[row] = given != classes[row]
+            else:
+                starts[row + 1] = i
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Error-based pruning: the samples go down a grown tree once more
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef class Columns:
+    """The columns of a table as they are, to be read cell by cell; only those that were added may be read.
+
+    Parameters
+    ----------
+    n_features : int
+    """
+
+    cdef Cells* cells
+    cdef int32_t n_features
+    cdef list kept
+
+    def __cinit__(self, int32_t n_features):
+        self.n_features = n_features
+        self.kept = []
+        self.cells = <Cells*> calloc(max(n_features, 1), sizeof(Cells))
+        if self.cells == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.cells)
+
+    def add(self, int32_t feature, const cell_t[:] column):
+        """Values (NaN = missing) or category codes (0 = missing) of a feature.  They are not copied."""
+        cdef Cells* cells = &self.cells[feature]
+        self.kept.append(column)
+        cells.data = <const char*> &column[0]
+        cells.stride = column.strides[0]
+        if cell_t is float:
+            cells.type = FLOAT32
+        elif cell_t is double:
+            cells.type = FLOAT64
+        elif cell_t is uint8_t:
+            cells.type = CODE8
+        elif cell_t is uint16_t:
+            cells.type = CODE16
+        else:
+            cells.type = CODE32
+
+
+cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) except -1:
+    """Make room for what the nodes hold, those from `n_before` on for the first time."""
+    cdef Py_ssize_t i
+    if (resize(<void**> &p.source, n_nodes * sizeof(int32_t)) or resize(<void**> &p.leaf, n_nodes)
+            or resize(<void**> &p.clean, n_nodes) or resize(<void**> &p.settled, n_nodes)
+            or resize(<void**> &p.counts, n_nodes * p.n_classes * sizeof(int64_t))
+            or resize(<void**> &p.total, n_nodes * sizeof(int64_t)) or resize(<void**> &p.n_samples, n_nodes * sizeof(int64_t))
+            or resize(<void**> &p.errors, n_nodes * sizeof(float))):
+        raise MemoryError
+    for i in range(n_before, n_nodes):
+        p.source[i] = <int32_t> i
+        p.leaf[i] = p.tree.first_child[i] < 0
+        p.clean[i] = False
+        p.settled[i] = n_before > 0
+        p.total[i] = 0
+        p.n_samples[i] = 0
+        p.errors[i] = 0
+    memset(&p.counts[n_before * p.n_classes], 0, (n_nodes - n_before) * p.n_classes * sizeof(int64_t))
+    return 0
+
+
+cdef object samples_of(const ErrorPruning* p):
+    """The samples of the top frame and their weights, each sample once."""
+    cdef const Frame* f = &p.frames[p.frames_n - 1]
+    cdef Py_ssize_t n_parts = f.parts_stop - f.parts
+    cdef Py_ssize_t n = n_parts + f.rows_stop - f.rows
+    rows, weights = np.empty(n, dtype=np.intp), np.empty(n)
+    cdef Py_ssize_t[::1] row = rows
+    cdef double[::1] weight = weights
+    cdef Py_ssize_t i
+    for i in range(n_parts):
+        row[i] = p.parts[f.parts + i].row
+        weight[i] = <double> p.parts[f.parts + i].weight * p.unit
+    for i in range(n_parts, n):
+        row[i] = p.rows[f.rows + i - n_parts]
+        weight[i] = <double> whole_weight(p, p.rows[f.rows + i - n_parts]) * p.unit
+    return rows, weights
+
+
+cdef object nodes_of(const ErrorPruning* p, object tree):
+    """What `error_based` returns."""
+    cdef Py_ssize_t n_nodes = tree.node_count
+    cdef Py_ssize_t i
+    cdef int32_t k
+    cdef double[:, ::1] value
+    cdef double[::1] total
+    out = {
+        "source": copied(p.source, n_nodes, sizeof(int32_t), "i4"),
+        "leaf": copied(p.leaf, n_nodes, 1, "u1"),
+        "n_samples": copied(p.n_samples, n_nodes, sizeof(int64_t), "i8"),
+        "errors": copied(p.errors, n_nodes, sizeof(float), "f4"),
+        "weight": np.empty(n_nodes),
+        "value": np.array(tree.value),     # empty leaves keep theirs
+        "tree": tree,
+    }
+    value = out["value"]
+    total = out["weight"]
+    with nogil:
+        for i in range(n_nodes):
+            total[i] = <double> p.total[i] * p.unit
+            if p.total[i]:
+                for k in range(p.n_classes):
+                    value[i, k] = <double> p.counts[i * p.n_classes + k] * p.unit
+    return out
+
+
+def error_based(
+    object tree,
+    Columns columns,
+    uint32_t[::1] rows,
+    const uint16_t[::1] label,
+    const int64_t[::1] weight,
+    int64_t whole,
+    double unit,
+    object rules,
+    object grow_anew=None,
+):
+    """Prune a tree by its predicted errors (Quinlan 1993, chapter 4).
+
+    Parameters
+    ----------
+    tree : Tree; missing values go to a branch or are shared out
+    columns : the columns that the tree tests
+    rows : the samples that take part; reordered
+    label : (n,) class codes
+    weight : (n,) in fixed point of quantum `unit`, or None where each is `whole`
+    rules : ErrorRules
+    grow_anew : called with a tree, a node, rows and their weights where C5.0 grows a branch anew (None: it never does); returns
+        the tree with more nodes behind its own, the first of which has the test of the node
+
+    Returns
+    -------
+    dict of arrays over the nodes of the tree, with those added: `source`, the node whose test and children are now here; `leaf`;
+    what the training samples say there: `value`, `weight`, `n_samples`, `errors`; and `tree`, the tree with those added.
+    Meaningful for the nodes that can still be reached.
+    """
+    cdef ErrorPruning p
+    cdef Py_ssize_t n_nodes = tree.node_count
+    cdef Py_ssize_t n_before
+    cdef Py_ssize_t n = rows.shape[0]
+    cdef int32_t raised
+    cdef int status
+    memset(&p, 0, sizeof(ErrorPruning))
+    p.tree = arrays_of(tree)[0]
+    p.columns = columns.cells
+    p.rows = &rows[0]
+    p.label = &label[0]
+    p.weight = &weight[0] if weight is not None else NULL
+    p.whole = whole
+    p.unit = unit
+    p.n_classes = tree.value.shape[1]
+    p.confidence = rules.confidence
+    p.coefficient = rules.coefficient
+    p.min_part = <int64_t> ceil(<double> rules.min_part_weight / unit)
+    p.c50 = rules.minimum > 0
+    p.minimum = <int64_t> ceil(<double> rules.minimum / unit * (1 - 1e-12))
+    start_watch(&p.watch, handles_signals(), NULL)
+    try:
+        make_room(&p, 0, n_nodes)
+        if grow_anew is None:
+            memset(p.settled, True, n_nodes)
+        p.spare_rows = <uint32_t*> malloc(n * sizeof(uint32_t))
+        p.branch = <int32_t*> malloc(n * sizeof(int32_t))
+        p.here = <int64_t*> malloc(p.n_classes * sizeof(int64_t))
+        if not (p.spare_rows and p.branch and p.here):
+            raise MemoryError
+        while True:
+            with nogil:
+                status = prune_by_errors(&p, n)
+            raise_pending()
+            if status != GROW_ANEW:
+                break
+            raised = raised_node(&p)
+            tree = grow_anew(tree, raised, *samples_of(&p))
+            n_before, n_nodes = n_nodes, tree.node_count
+            p.tree = arrays_of(tree)[0]
+            make_room(&p, n_before, n_nodes)
+            go_on_anew(&p, <int32_t> n_before)
+        if status:
+            raise MemoryError
+        return nodes_of(&p, tree)
+    finally:
+        free_pruning(&p)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Costs, losses and thresholds of a finished tree
+# ---------------------------------------------------------------------------------------------------------------------
+
+def clip_values(
+    const int32_t[::1] first_child, const int32_t[::1] n_branches, const int32_t[::1] feature, const uint8_t[::1] kind,
+    const int8_t[::1] monotone, bint classes, double[:, ::1] value,
+):
+    """Move values of nodes that splits on other features have led out of their bounds to the bounds; numbered breadth first.
+
+    The bounds are those of `bound_children`.  Afterwards no two predictions are out of order.
+    """
+    cdef Py_ssize_t n_nodes = value.shape[0]
+    cdef Py_ssize_t width = value.shape[1]
+    cdef double[::1] low = np.full(n_nodes, -INFINITY)
+    cdef double[::1] high = np.full(n_nodes, INFINITY)
+    cdef Py_ssize_t node
+    cdef int32_t first, b
+    cdef double middle
+    with nogil:
+        for node in range(n_nodes):
+            first = first_child[node]
+            for b in range(n_branches[node]):
+                low[first + b] = low[node]
+                high[first + b] = high[node]
+            if kind[node] == NODE_THRESHOLD and monotone[feature[node]] != 0:
+                if classes:
+                    middle = 0.5 * mean_index(&value[first, 0], width) + 0.5 * mean_index(&value[first + 1, 0], width)
+                else:
+                    middle = 0.5 * value[first, 0] + 0.5 * value[first + 1, 0]
+                b = monotone[feature[node]] > 0
+                high[first + 1 - b] = min(high[node], middle)
+                low[first + b] = max(low[node], middle)
+            if classes:
+                clip_classes(&value[node, 0], width, low[node], high[node])
+            else:
+                value[node, 0] = min(max(value[node, 0], low[node]), high[node])
+
+
+def useless_splits(
+    const int32_t[::1] parent, const int32_t[::1] first_child, const double[::1] cost, const double[::1] tolerance,
+    double[::1] best, uint8_t[::1] out,
+):
+    """Mark the nodes that cost, within their tolerance, no more than the cheapest subtree below them (bottom-up).
+
+    `parent[i] < i`.  `best[i]` comes with what an inner node costs besides its children, and leaves with the cost of the cheapest
+    subtree at i.  A marked node counts as a leaf for those above it.
+    """
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(parent.shape[0] - 1, -1, -1):
+            out[i] = first_child[i] >= 0 and best[i] >= cost[i] - tolerance[i]
+            if first_child[i] < 0 or out[i]:
+                best[i] = cost[i]
+            if i:
+                best[parent[i]] += best[i]
+
+
+cdef int32_t meld(int32_t a, int32_t b, const double* key, int32_t* left, int32_t* right) noexcept nogil:
+    """Join two skew heaps, the largest key at the top (Sleator and Tarjan 1986); -1 is an empty heap."""
+    cdef int32_t top = -1
+    cdef int32_t last = -1
+    cdef int32_t following
+    while a >= 0 and b >= 0:
+        if key[a] < key[b]:
+            a, b = b, a
+        if last < 0:
+            top = a
+        else:
+            left[last] = a
+        # what remains goes to the left, where the old right child was joined
+        following = right[a]
+        right[a] = left[a]
+        last = a
+        a = following
+    if last < 0:
+        return a if a >= 0 else b
+    left[last] = a if a >= 0 else b
+    return top
+
+
+def weakest_links(
+    const int32_t[::1] parent, const int32_t[::1] first_child, const int32_t[::1] n_branches, const double[::1] risk,
+    double[::1] out,
+):
+    """What a leaf must cost for each node to be pruned, itself or by a node above it; minus infinity at a leaf.
+
+    out[i] <= alpha for just those inner nodes that the smallest subtree of least risk + alpha x leaves does not have (Breiman et
+    al. 1984, chapter 3).  From the bottom up: as alpha falls, the best subtree below a node grows by one link after the other,
+    those with the largest alpha first, and the node's own link is where that subtree begins to pay.  A heap at each node holds
+    the links below it; each is put in and taken out once.
+    """
+    cdef Py_ssize_t n = parent.shape[0]
+    cdef Py_ssize_t i
+    cdef int32_t link
+    cdef int64_t leaves
+    cdef double alpha, remaining
+    cdef double[::1] below = np.zeros(n)          # risk of the children
+    cdef double[::1] drop = np.zeros(n)           # by how much a link lowers the risk,
+    cdef int64_t[::1] extra = np.zeros(n, dtype=np.int64)    # and the leaves it adds
+    cdef int32_t[::1] top = np.full(n, -1, dtype=np.int32)
+    cdef int32_t[::1] left = np.full(n, -1, dtype=np.int32)
+    cdef int32_t[::1] right = np.full(n, -1, dtype=np.int32)
+    with nogil:
+        for i in range(n - 1, -1, -1):
+            out[i] = -INFINITY
+            if first_child[i] >= 0:
+                leaves = n_branches[i]
+                remaining = below[i]
+                alpha = (risk[i] - remaining) / (leaves - 1)
+                while top[i] >= 0 and out[top[i]] >= alpha:
+                    link = top[i]
+                    top[i] = meld(left[link], right[link], &out[0], &left[0], &right[0])
+                    remaining -= drop[link]
+                    leaves += extra[link]
+                    alpha = (risk[i] - remaining) / (leaves - 1)
+                out[i] = alpha
+                drop[i] = risk[i] - remaining
+                extra[i] = leaves - 1
+                top[i] = meld(top[i], <int32_t> i, &out[0], &left[0], &right[0])
+            if i:
+                below[parent[i]] += risk[i]
+                top[parent[i]] = meld(top[parent[i]], top[i], &out[0], &left[0], &right[0])
+        for i in range(1, n):
+            out[i] = min(out[i], out[parent[i]])
+
+
+def arrivals(
+    object tree, object X, const double[::1] target, const double[::1] weight, const double[::1] answer, int impurity,
+    const double[:, ::1] loss_matrix, const double[::1] bound, int64_t n_samples, int64_t[:, :, ::1] sums,
+):
+    """Add to sums[i] what arrives at node i: weight, loss by its prediction, squared loss; the losses again of what ends there.
+
+    The loss of a numeric target is its part in an impurity around the answer.  A negative `impurity` means classes: the loss
+    is loss_matrix[target, answer], and without a matrix 1 where they differ.  The last two columns are of inner nodes,
+    where a sample may stop.  No term of column k is larger than bound[k], and no node gets more than `n_samples` of them;
+    `sums_as_doubles` says what the sums are.
+    """
+    cdef const Flat* t = arrays_of(tree)
+    cdef Rows rows = rows_of(X)
+    cdef Py_ssize_t n_nodes = answer.shape[0]
+    cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] parts = np.empty(n_nodes)
+    cdef int32_t[::1] nodes = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] weights = np.empty(n_nodes)
+    cdef Exact scales[5]
+    cdef Py_ssize_t row
+    cdef int64_t i, n
+    cdef int32_t node
+    cdef int k
+    cdef double part, loss
+    cdef bint by_matrix = loss_matrix is not None
+    for k in range(5):
+        scales[k] = exact_zero(bound[k], n_samples)
+    with nogil:
+        for row in range(rows.n):
+            if weight[row] == 0:
+                continue
+            n = visit(t, &rows, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
+            for i in range(n):
+                node = nodes[i]
+                part = weight[row] * weights[i]
+                if impurity >= 0:
+                    loss = deviation(impurity, target[row], answer[node])
+                elif by_matrix:
+                    loss = loss_matrix[<Py_ssize_t> target[row], <Py_ssize_t> answer[node]]
+                else:
+                    loss = target[row] != answer[node]
+                add_to_sum(&scales[0], part, &sums[node, 0, 0])
+                if loss == 0:
+                    continue
+                add_to_sum(&scales[1], part * loss, &sums[node, 1, 0])
+                add_to_sum(&scales[2], part * loss * loss, &sums[node, 2, 0])
+                if t.first_child[node] >= 0 and stops(t, &rows, row, node):
+                    add_to_sum(&scales[3], part * loss, &sums[node, 3, 0])
+                    add_to_sum(&scales[4], part * loss * loss, &sums[node, 4, 0])
+
+
+cdef inline void add_to_sum(const Exact* scale, double x, int64_t* sum) noexcept nogil:
+    """Add to the two halves of a sum that is kept without its scale."""
+    cdef Exact whole = scale[0]
+    whole.high = sum[0]
+    whole.low = sum[1]
+    exact_add(&whole, x)
+    sum[0] = whole.high
+    sum[1] = whole.low
+
+
+def sums_as_doubles(const int64_t[:, :, ::1] sums, const double[::1] bound, int64_t n_samples, double[:, ::1] out):
+    """out[i, k] = the sum that `arrivals` keeps in sums[i, k]."""
+    cdef Py_ssize_t i, k
+    cdef Exact whole
+    for k in range(sums.shape[1]):
+        whole = exact_zero(bound[k], n_samples)
+        for i in range(sums.shape[0]):
+            whole.high = sums[i, k, 0]
+            whole.low = sums[i, k, 1]
+            out[i, k] = exact_value(&whole)
+
+
+DIGITS_OF_SUM = DIGITS
+
+
+def add_sizes(const double[:] values, const Py_ssize_t[:] group, int64_t[:, ::1] digits):
+    """Add the sizes of finite values to exact sums: to digits[group[i]], and without groups to the first.
+
+    Each sum starts from zeros and takes 2**31 terms; it is the digits times 2**(32 i - 1074), i being the place of the digit.
+    """
+    cdef Py_ssize_t i
+    cdef Py_ssize_t n = values.shape[0]
+    cdef bint by_group = group is not None
+    with nogil:
+        if n > FEW_TERMS and not by_group:
+            add_many_sizes(&digits[0, 0], <const char*> &values[0], values.strides[0], n)
+        else:
+            for i in range(n):
+                add_size(&digits[group[i] if by_group else 0, 0], values[i])
+
+
+def midpoints(const double[:] low, const double[:] high, double[::1] out):
+    """out[i] = a number between low[i] and high[i]; less than it unless the two are equal."""
+    cdef Py_ssize_t i
+    for i in range(out.shape[0]):
+        out[i] = midpoint(low[i], high[i])
+
+
+def thresholds(
+    object X, const Py_ssize_t[::1] at, const int32_t[:] feature, const uint32_t[:] row_low, const uint32_t[:] row_high,
+    double[::1] out,
+):
+    """out[i] = the midpoint of the values of feature[i] in two rows, for the entries `at`."""
+    cdef Rows rows = rows_of(X)
+    cdef Py_ssize_t k
+    cdef Py_ssize_t i
+    with nogil:
+        for k in range(at.shape[0]):
+            i = at[k]
+            out[i] = midpoint(number(&rows, row_low[i], feature[i]), number(&rows, row_high[i], feature[i]))
+
+
+def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double[::1] out):
+    """out[i] = the largest value of the column that, in single precision, is <= thresholds[i]; `thresholds` ascending."""
+    cdef Py_ssize_t i, low, span, half
+    cdef Py_ssize_t m = thresholds.shape[0]
+    cdef double x
+    with nogil:
+        for i in range(m):
+            out[i] = -INFINITY
+        for i in range(column.shape[0]):
+            x = column[i]
+            low = 0
+            span = m                       # the threshold wanted is one of low, ..., low + span; found without a jump
+            while span > 0:
+                half = (span + 1) // 2
+                low += half & -<Py_ssize_t> (thresholds[low + half - 1] < <float> x)
+                span -= half
+            if low < m and x > out[low]:
+                out[low] = x
+        for i in range(1, m):
+            if out[i - 1] > out[i]:
+                out[i] = out[i - 1]
+
+
+def breadth_first(const int32_t[::1] first_child, const int32_t[::1] n_branches):
+    """Ids of the nodes below node 0 and its own, level by level, siblings in order; int64."""
+    order = np.empty(first_child.shape[0], dtype=np.int64)
+    cdef int64_t[::1] out = order
+    cdef Py_ssize_t n = 1
+    cdef Py_ssize_t i = 0
+    cdef int32_t b
+    out[0] = 0
+    with nogil:
+        while i < n:
+            for b in range(n_branches[out[i]]):
+                out[n] = first_child[out[i]] + b
+                n += 1
+            i += 1
+    return order[:n]

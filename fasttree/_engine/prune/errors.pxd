@@ -1,0 +1,462 @@
+"""Error-based pruning (Quinlan 1993, chapter 4) with the arithmetic of Release 8 or of C5.0.  Header only.
+
+Every subtree is compared with a leaf and with its heaviest branch in its place, from the bottom up; the training samples pass
+through the tree once more.  Depth is bounded by memory alone: the recursion of the book is a stack of frames.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from fasttree._engine.columns.cells cimport Cells, cell
+from fasttree._engine.memory cimport resize
+from fasttree._engine.prune.frames cimport (
+    ADD, BELOW, COMPARED, EVALUATE, GROW_ANEW, OPEN, PRUNE, RAISED, UNKNOWN, ErrorPruning, Frame, Part, predicted_errors,
+    whole_weight,
+)
+from fasttree._engine.prune.raised cimport NULL_CASES, add_branch, branch_weight, is_grown_anew, raised_branch
+from fasttree._engine.risk.sums cimport spread_weight
+from fasttree._engine.walk.rows cimport NO_BRANCH
+from fasttree._engine.walk.tree cimport known_branch, surrogate_says
+from fasttree._engine.watch cimport interrupted
+
+
+cdef inline int push_frame(ErrorPruning* p, int32_t node, int32_t mode, const Frame* bounds) noexcept nogil:
+    """Process a node with the list that `bounds` delimits.  -1 if memory runs out."""
+    cdef Frame* f
+    if p.frames_n == p.frames_capacity:
+        if resize(<void**> &p.frames, (2 * p.frames_capacity + 64) * sizeof(Frame)):
+            return -1
+        p.frames_capacity = 2 * p.frames_capacity + 64
+        if p.c50 and resize(<void**> &p.pools, p.frames_capacity * p.n_classes * sizeof(int64_t)):
+            return -1
+    if p.c50:
+        memset(&p.pools[p.frames_n * p.n_classes], 0, p.n_classes * sizeof(int64_t))
+    f = &p.frames[p.frames_n]
+    p.frames_n += 1
+    f.node = node
+    f.mode = mode
+    f.phase = OPEN
+    f.branch = 0
+    f.heaviest = -1
+    f.clean = True
+    f.entered = False
+    f.pooled = False
+    f.errors = 0
+    f.parts = bounds.parts
+    f.parts_stop = bounds.parts_stop
+    f.rows = bounds.rows
+    f.rows_stop = bounds.rows_stop
+    f.segments = p.segments_n
+    f.parts_top = p.parts_n
+    return 0
+
+
+cdef inline int reserve_parts(ErrorPruning* p, int64_t extra) noexcept nogil:
+    cdef int64_t n = p.parts_n + extra
+    if n <= p.parts_capacity:
+        return 0
+    n = max(n, 2 * p.parts_capacity)
+    if resize(<void**> &p.parts, n * sizeof(Part)):
+        return -1
+    p.parts_capacity = n
+    return 0
+
+
+cdef inline void add_part(ErrorPruning* p, uint32_t row, int64_t weight) noexcept nogil:
+    p.parts[p.parts_n].row = row
+    p.parts[p.parts_n].weight = weight
+    p.parts_n += 1
+
+
+cdef inline void count_list(ErrorPruning* p, Frame* f) noexcept nogil:
+    """The node's errors as a leaf; when it is pruned, also what it holds."""
+    cdef int64_t* counts = p.here
+    cdef int64_t total = 0
+    cdef int64_t i
+    cdef int32_t k
+    cdef uint32_t row
+    if f.mode == ADD:
+        memcpy(counts, &p.counts[<int64_t> f.node * p.n_classes], p.n_classes * sizeof(int64_t))
+    else:
+        memset(counts, 0, p.n_classes * sizeof(int64_t))
+    for i in range(f.parts, f.parts_stop):
+        counts[p.label[p.parts[i].row]] += p.parts[i].weight
+    for i in range(f.rows, f.rows_stop):
+        row = p.rows[i]
+        counts[p.label[row]] += whole_weight(p, row)
+    for k in range(p.n_classes):
+        total += counts[k]
+    f.total = total
+    f.leaf_errors = predicted_errors(p, counts)
+    if f.mode == PRUNE:
+        memcpy(&p.counts[<int64_t> f.node * p.n_classes], counts, p.n_classes * sizeof(int64_t))
+        p.total[f.node] = total
+        p.n_samples[f.node] = f.parts_stop - f.parts + f.rows_stop - f.rows
+
+
+cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, const Cells* column, uint32_t row) noexcept nogil:
+    """`branch_of` for a sample of the table; `column` holds the node's feature."""
+    cdef int32_t branch = known_branch(&p.tree, node, cell(column, row))
+    cdef int64_t s
+    if branch != NO_BRANCH:
+        return branch
+    if p.tree.surrogate_start != NULL:
+        for s in range(p.tree.surrogate_start[node], p.tree.surrogate_start[node + 1]):
+            branch = surrogate_says(&p.tree, s, cell(&p.columns[p.tree.surrogate_feature[s]], row))
+            if branch != NO_BRANCH:
+                return branch
+    return p.tree.missing[node]
+
+
+cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
+    """Sort the list by branch, unknown values first.  -1 if memory runs out.
+
+    p.segments then holds, from f.segments on: where each segment of the parts starts and where the last ends, the same for the
+    rows, and the known weight of each branch (with what the branches hold already, if that is to be added to).
+    """
+    cdef int32_t node = p.source[f.node]
+    cdef int32_t n_branches = p.tree.n_branches[node]
+    cdef const Cells* column = &p.columns[p.tree.feature[node]]
+    cdef int64_t n_parts = f.parts_stop - f.parts
+    cdef int64_t n_rows = f.rows_stop - f.rows
+    cdef int64_t size = 3 * n_branches + 4
+    cdef int64_t need = p.segments_n + size
+    cdef int64_t* of_parts
+    cdef int64_t* of_rows
+    cdef int64_t* weights
+    cdef int64_t i, at
+    cdef int32_t b
+    if need > p.segments_capacity:
+        if resize(<void**> &p.segments, 2 * need * sizeof(int64_t)):
+            return -1
+        p.segments_capacity = 2 * need
+    if n_parts > p.spare_capacity:
+        if (resize(<void**> &p.spare_parts, 2 * n_parts * sizeof(Part))
+                or resize(<void**> &p.part_branch, 2 * n_parts * sizeof(int32_t))):
+            return -1
+        p.spare_capacity = 2 * n_parts
+    of_parts = p.segments + f.segments
+    of_rows = of_parts + n_branches + 2
+    weights = of_rows + n_branches + 2
+    p.segments_n = need
+    memset(of_parts, 0, size * sizeof(int64_t))
+    if f.mode == ADD:
+        for b in range(n_branches):
+            weights[b] = p.total[p.tree.first_child[node] + b]
+    # sizes, one place late; they become starts, and after the scattering ends
+    for i in range(n_parts):
+        b = branch_of_cell(p, node, column, p.parts[f.parts + i].row)
+        p.part_branch[i] = b
+        if b >= 0:
+            weights[b] += p.parts[f.parts + i].weight
+        of_parts[max(b, -1) + 1] += 1
+    for i in range(n_rows):
+        b = branch_of_cell(p, node, column, p.rows[f.rows + i])
+        p.branch[i] = b
+        if b >= 0:
+            weights[b] += whole_weight(p, p.rows[f.rows + i])
+        of_rows[max(b, -1) + 1] += 1
+    if p.min_part and (of_parts[UNKNOWN] or of_rows[UNKNOWN]):
+        f.clean = False
+        keep_light_parts(p, f, n_parts, n_rows, n_branches)
+    starts_of(of_parts, n_branches + 1)
+    starts_of(of_rows, n_branches + 1)
+    for i in range(n_parts):
+        at = max(p.part_branch[i], -1) + 1
+        p.spare_parts[of_parts[at]] = p.parts[f.parts + i]
+        of_parts[at] += 1
+    memcpy(&p.parts[f.parts], p.spare_parts, n_parts * sizeof(Part))
+    for i in range(n_rows):
+        at = max(p.branch[i], -1) + 1
+        p.spare_rows[of_rows[at]] = p.rows[f.rows + i]
+        of_rows[at] += 1
+    memcpy(&p.rows[f.rows], p.spare_rows, n_rows * sizeof(uint32_t))
+    bounds_of_segments(of_parts, n_branches + 1, f.parts)
+    bounds_of_segments(of_rows, n_branches + 1, f.rows)
+    f.known = 0
+    for b in range(n_branches):
+        f.known += weights[b]
+    return 0
+
+
+cdef inline int32_t heaviest_branch(const ErrorPruning* p, const Frame* f) noexcept nogil:
+    """The last branch of the largest share of the known samples."""
+    cdef int32_t n_branches = p.tree.n_branches[p.source[f.node]]
+    cdef const int64_t* weights = p.segments + f.segments + 2 * (n_branches + 2)
+    cdef int32_t best = 0
+    cdef int32_t b
+    for b in range(n_branches):
+        if weights[b] >= weights[best]:
+            best = b
+    return best
+
+
+cdef inline void keep_light_parts(ErrorPruning* p, Frame* f, int64_t n_parts, int64_t n_rows, int32_t n_branches) noexcept nogil:
+    """Let parts of samples that are too light to be divided follow the heaviest branch."""
+    cdef int64_t* of_parts = p.segments + f.segments
+    cdef int64_t* of_rows = of_parts + n_branches + 2
+    cdef int32_t heaviest = heaviest_branch(p, f)
+    cdef int64_t i
+    for i in range(n_parts):
+        if p.part_branch[i] < 0 and p.parts[f.parts + i].weight < p.min_part:
+            p.part_branch[i] = heaviest
+            of_parts[UNKNOWN] -= 1
+            of_parts[heaviest + 1] += 1
+    for i in range(n_rows):
+        if p.branch[i] < 0 and whole_weight(p, p.rows[f.rows + i]) < p.min_part:
+            p.branch[i] = heaviest
+            of_rows[UNKNOWN] -= 1
+            of_rows[heaviest + 1] += 1
+
+
+cdef inline void starts_of(int64_t* sizes, int64_t n) noexcept nogil:
+    cdef int64_t total = 0
+    cdef int64_t i, size
+    for i in range(n):
+        size = sizes[i]
+        sizes[i] = total
+        total += size
+
+
+cdef inline void bounds_of_segments(int64_t* ends, int64_t n, int64_t offset) noexcept nogil:
+    """Ends of n segments become starts, followed by the end of the last."""
+    cdef int64_t i
+    for i in range(n, 0, -1):
+        ends[i] = ends[i - 1] + offset
+    ends[0] = offset
+
+
+cdef inline int enter_branch(ErrorPruning* p, Frame* f, int32_t b, int32_t n_branches) noexcept nogil:
+    """Process a branch with its samples: its segment, and a share of each one whose value is unknown.  -1: no memory."""
+    cdef const int64_t* of_parts = p.segments + f.segments
+    cdef const int64_t* of_rows = of_parts + n_branches + 2
+    cdef const int64_t* weights = of_rows + n_branches + 2
+    cdef int64_t missing_parts = of_parts[1] - of_parts[0]
+    cdef int64_t missing_rows = of_rows[1] - of_rows[0]
+    cdef int64_t n_parts = of_parts[b + 2] - of_parts[b + 1]
+    cdef double share
+    cdef int64_t i
+    cdef Frame bounds
+    bounds.parts = of_parts[b + 1]
+    bounds.parts_stop = of_parts[b + 2]
+    bounds.rows = of_rows[b + 1]
+    bounds.rows_stop = of_rows[b + 2]
+    f.parts_top = p.parts_n
+    if missing_parts + missing_rows:
+        share = <double> weights[b] / <double> f.known
+        if reserve_parts(p, n_parts + missing_parts + missing_rows):
+            return -1
+        bounds.parts = p.parts_n
+        memcpy(&p.parts[p.parts_n], &p.parts[of_parts[b + 1]], n_parts * sizeof(Part))
+        p.parts_n += n_parts
+        for i in range(of_parts[0], of_parts[1]):
+            add_part(p, p.parts[i].row, spread_weight(p.parts[i].weight, share))
+        for i in range(of_rows[0], of_rows[1]):
+            add_part(p, p.rows[i], spread_weight(whole_weight(p, p.rows[i]), share))
+        bounds.parts_stop = p.parts_n
+    f.entered = True
+    return push_frame(p, p.tree.first_child[p.source[f.node]] + b, f.mode, &bounds)
+
+
+cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexcept nogil:
+    """Process the heaviest branch with all samples of the node, to learn its errors.  -1 if memory runs out.
+
+    If no sample was divided below the branch it is enough to add what would come on top of what it holds.
+    """
+    cdef const int64_t* of_parts = p.segments + f.segments
+    cdef const int64_t* of_rows = of_parts + n_branches + 2
+    cdef const int64_t* weights = of_rows + n_branches + 2
+    cdef int32_t b = f.heaviest
+    cdef int32_t child = p.tree.first_child[p.source[f.node]] + b
+    cdef double share
+    cdef int64_t i, s, w
+    cdef Frame bounds = f[0]
+    f.parts_top = p.parts_n
+    if p.c50 or not p.clean[child]:
+        return push_frame(p, child, EVALUATE, &bounds)
+    if reserve_parts(p, f.parts_stop - f.parts + f.rows_stop - f.rows):
+        return -1
+    share = <double> weights[b] / <double> f.known
+    bounds.parts = p.parts_n
+    for s in range(n_branches + 1):
+        if s == b + 1:
+            continue
+        for i in range(of_parts[s], of_parts[s + 1]):
+            w = p.parts[i].weight
+            if s == UNKNOWN:
+                w -= spread_weight(w, share)
+            if w:
+                add_part(p, p.parts[i].row, w)
+        for i in range(of_rows[s], of_rows[s + 1]):
+            w = whole_weight(p, p.rows[i])
+            if s == UNKNOWN:
+                w -= spread_weight(w, share)
+            if w:
+                add_part(p, p.rows[i], w)
+    bounds.parts_stop = p.parts_n
+    bounds.rows_stop = bounds.rows
+    return push_frame(p, child, ADD, &bounds)
+
+
+cdef inline void close_node(ErrorPruning* p, Frame* f, bint leaf, float errors) noexcept nogil:
+    p.leaf[f.node] = leaf
+    p.clean[f.node] = leaf or f.clean
+    p.errors[f.node] = errors
+
+
+cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* status) noexcept nogil:
+    """Continue with the branches of a node.  True: one was entered; False: all are done, and f.errors is their sum."""
+    cdef int32_t node = p.source[f.node]
+    cdef int32_t n_branches = p.tree.n_branches[node]
+    cdef const int64_t* of_parts = p.segments + f.segments
+    cdef const int64_t* of_rows = of_parts + n_branches + 2
+    cdef const int64_t* weights = of_rows + n_branches + 2
+    cdef bint missing = of_parts[1] > of_parts[0] or of_rows[1] > of_rows[0]
+    cdef bint missing_here = missing
+    cdef bint comes
+    cdef int32_t b, child, k
+    if f.entered:
+        p.parts_n = f.parts_top
+        if not f.pooled:
+            f.errors = f.errors + result if p.c50 else <float> (f.errors + result)
+        f.pooled = False
+        f.clean = f.clean and p.clean[p.tree.first_child[node] + f.branch]
+        f.entered = False
+        f.branch += 1
+    while f.branch < n_branches:
+        b = f.branch
+        child = p.tree.first_child[node] + b
+        comes = of_parts[b + 2] > of_parts[b + 1] or of_rows[b + 2] > of_rows[b + 1]
+        if p.c50 and weights[b] > 0:
+            if branch_weight(f, weights[b]) * p.unit < NULL_CASES:
+                comes, missing_here = False, False
+            else:
+                missing_here = missing
+                f.pooled = branch_weight(f, weights[b]) < p.minimum
+            if f.pooled:
+                add_branch(p, f, b, n_branches, &p.pools[(f - p.frames) * p.n_classes])
+                if f.mode != PRUNE:
+                    f.pooled = False
+                    f.branch += 1
+                    continue
+        if weights[b] > 0 and (comes or missing_here):
+            status[0] = enter_branch(p, f, b, n_branches)
+            return True
+        if weights[b] > 0 and not p.c50:   # ADD: nothing comes on top of it
+            f.errors = <float> (f.errors + p.errors[child])
+        elif f.mode == PRUNE:
+            p.leaf[child] = True           # it holds nothing to decide by
+            p.clean[child] = True
+            p.total[child] = 0
+            p.n_samples[child] = 0
+            if weights[b] > 0:             # C5.0: a null leaf
+                memset(&p.counts[<int64_t> child * p.n_classes], 0, p.n_classes * sizeof(int64_t))
+                p.n_samples[child] = add_branch(p, f, b, n_branches, &p.counts[<int64_t> child * p.n_classes])
+                for k in range(p.n_classes):
+                    p.total[child] += p.counts[<int64_t> child * p.n_classes + k]
+            p.errors[child] = 0
+        f.branch += 1
+    if missing:
+        f.clean = False
+    if p.c50:
+        f.errors = <float> (f.errors + predicted_errors(p, &p.pools[(f - p.frames) * p.n_classes]))
+    return False
+
+
+cdef inline int prune_by_errors(ErrorPruning* p, int64_t n) noexcept nogil:
+    """Prune the whole tree; p.rows holds n samples.  -1 if memory runs out or the work is interrupted.
+
+    GROW_ANEW: the top frame needs a new subtree with the test of its heaviest branch; `go_on_anew` takes it, and another call
+    goes on.
+    """
+    cdef Frame bounds
+    cdef Frame* f
+    cdef float result = 0
+    cdef double in_branch, in_leaf, in_place
+    cdef int32_t n_branches, child
+    cdef int status = 0
+    memset(&bounds, 0, sizeof(Frame))
+    bounds.rows_stop = n
+    if p.frames_n == 0 and push_frame(p, 0, PRUNE, &bounds):
+        return -1
+    while p.frames_n:
+        f = &p.frames[p.frames_n - 1]
+        if interrupted(&p.watch, f.parts_stop - f.parts + f.rows_stop - f.rows + 1):
+            return -1
+        if f.phase == OPEN:
+            count_list(p, f)
+            if p.leaf[f.node]:
+                if f.mode == PRUNE:
+                    close_node(p, f, True, f.leaf_errors)
+                result = f.leaf_errors
+                p.frames_n -= 1
+                continue
+            if divide_list(p, f):
+                return -1
+            f.phase = BELOW
+        n_branches = p.tree.n_branches[p.source[f.node]]
+        if f.phase == BELOW:
+            if next_branch(p, f, result, &status):
+                if status:
+                    return -1
+                continue
+            result = <float> f.errors
+            if f.mode == PRUNE:
+                f.phase = COMPARED
+                f.heaviest = raised_branch(p, f) if p.c50 else heaviest_branch(p, f)
+                if f.heaviest < 0:
+                    result = INFINITY
+                    continue
+                if try_branch(p, f, n_branches):
+                    return -1
+                continue
+        elif f.phase == COMPARED:
+            p.parts_n = f.parts_top
+            in_branch = result
+            in_leaf = f.leaf_errors
+            in_place = f.errors
+            if in_leaf <= in_branch + 0.1 and in_leaf <= in_place + 0.1:
+                close_node(p, f, True, f.leaf_errors)
+                result = f.leaf_errors
+            elif in_branch <= in_place + 0.1:
+                if is_grown_anew(p, f):
+                    return GROW_ANEW
+                f.phase = RAISED
+                bounds = f[0]
+                if push_frame(p, p.tree.first_child[p.source[f.node]] + f.heaviest, PRUNE, &bounds):
+                    return -1
+                continue
+            else:
+                close_node(p, f, False, <float> f.errors)
+                result = <float> f.errors
+        else:
+            child = p.tree.first_child[p.source[f.node]] + f.heaviest
+            p.source[f.node] = p.source[child]
+            f.clean = p.clean[child]
+            close_node(p, f, p.leaf[child], p.errors[child])
+        p.segments_n = f.segments
+        p.frames_n -= 1
+    return 0
+
+
+cdef inline void free_pruning(ErrorPruning* p) noexcept nogil:
+    free(p.source)
+    free(p.leaf)
+    free(p.clean)
+    free(p.settled)
+    free(p.counts)
+    free(p.total)
+    free(p.n_samples)
+    free(p.errors)
+    free(p.spare_rows)
+    free(p.branch)
+    free(p.here)
+    free(p.pools)
+    free(p.parts)
+    free(p.spare_parts)
+    free(p.part_branch)
+    free(p.frames)
+    free(p.segments)
+    memset(p, 0, sizeof(ErrorPruning))

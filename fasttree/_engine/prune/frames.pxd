@@ -1,0 +1,153 @@
+"""What error-based pruning keeps, and the errors that it predicts (Quinlan 1993, chapter 4).  Header only."""
+
+from libc.math cimport exp, log, sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+from fasttree._engine.columns.cells cimport Cells
+from fasttree._engine.walk.tree cimport Flat
+from fasttree._engine.watch cimport Watch
+
+
+cdef enum Mode:
+    PRUNE                  # decide, and write down what the nodes hold
+    EVALUATE               # only add up the errors
+    ADD                    # the same, where the list is what comes on top of what the nodes hold
+
+cdef enum Phase:
+    OPEN
+    BELOW                  # its branches are being processed, one after the other
+    COMPARED               # its heaviest branch was tried in its place
+    RAISED                 # that branch was pruned once more with all samples
+
+cdef enum:
+    UNKNOWN = 0            # segment of a divided list; branch b has segment b + 1
+    GROW_ANEW = 1          # what `prune_by_errors` returns if the top frame waits for a new subtree
+
+
+cdef struct Part:          # of a sample that was divided above
+    int64_t weight
+    uint32_t row
+
+
+cdef struct Frame:
+    int32_t node
+    int32_t mode
+    int32_t phase
+    int32_t branch         # in process
+    int32_t heaviest       # branch
+    bint clean             # no sample was divided here or below
+    bint entered           # the branch in process waits for its result
+    bint pooled            # its result does not count: it is one of the light branches
+    float leaf_errors
+    double errors          # of the branches so far
+    int64_t parts          # where the list starts and ends: parts of samples, then whole samples
+    int64_t parts_stop
+    int64_t rows
+    int64_t rows_stop
+    int64_t segments       # where the list's division is written down: bounds of the parts, bounds of the rows, weights
+    int64_t known          # their sum
+    int64_t total          # of all samples in the list
+    int64_t parts_top      # parts in use before the branch in process
+
+
+cdef struct ErrorPruning:
+    Flat tree              # as it was grown
+    const Cells* columns
+    const uint16_t* label
+    const int64_t* weight  # of whole samples, fixed point; NULL: each is `whole`
+    int64_t whole
+    double unit
+    int32_t n_classes
+    double confidence
+    double coefficient     # squared normal quantile
+    int64_t min_part       # lighter parts of a sample are not divided, fixed point
+    bint c50               # the rules of C5.0
+    int64_t minimum        # C5.0: errors of lighter branches are predicted together, fixed point
+    # the figures of the nodes, and their state
+    int32_t* source        # node whose test and children are here
+    uint8_t* leaf
+    uint8_t* clean
+    uint8_t* settled       # C5.0: it is not grown anew
+    int64_t* counts        # node x class
+    int64_t* total
+    int64_t* n_samples
+    float* errors          # predicted, of the subtree
+    uint32_t* rows         # samples, in an order that changes
+    # scratch
+    uint32_t* spare_rows
+    int32_t* branch
+    int64_t* here          # class weights
+    int64_t* pools         # C5.0: those of the light branches, by frame
+    Part* parts
+    int64_t parts_n
+    int64_t parts_capacity
+    Part* spare_parts
+    int32_t* part_branch
+    int64_t spare_capacity
+    Frame* frames
+    int64_t frames_n
+    int64_t frames_capacity
+    int64_t* segments
+    int64_t segments_n
+    int64_t segments_capacity
+    Watch watch
+
+
+cdef inline float extra_errors(double confidence, float coefficient, float n, float errors) noexcept nogil:
+    """Errors to be expected of n more such cases beyond those seen: upper limit of a binomial, Release 8's approximations.
+
+    Every intermediate result is rounded where Release 8 stores it.
+    """
+    cdef float none, rate, width
+    if errors < 1e-6:
+        return <float> (n * (1 - exp(log(confidence) / n)))
+    if errors < 0.9999:
+        none = extra_errors(confidence, coefficient, n, 0)
+        return none + errors * (extra_errors(confidence, coefficient, n, 1) - none)
+    if errors + 0.5 >= n:
+        return <float> (0.67 * <float> (n - errors))
+    width = n + coefficient
+    rate = <float> ((
+        errors + 0.5 + coefficient / 2
+        + sqrt(coefficient * ((errors + 0.5) * (1 - (errors + 0.5) / n) + coefficient / 4))
+    ) / width)
+    rate = n * rate
+    return rate - errors
+
+
+cdef inline double extra_errors_c50(double confidence, double coefficient, double n, double errors) noexcept nogil:
+    """The same in double precision, as in C5.0."""
+    cdef double none, more, rate
+    if n <= 0:
+        return 0
+    if errors < 1e-6:
+        return n * (1 - exp(log(confidence) / n))
+    if errors < 0.9999 and n > 1:
+        none = extra_errors_c50(confidence, coefficient, n, 0)
+        return none + errors * (extra_errors_c50(confidence, coefficient, n, 1) - none)
+    if errors + 0.5 >= n:
+        return 0.67 * (n - errors)
+    more = errors + 0.5
+    rate = (more + coefficient / 2 + sqrt(coefficient * (more * (1 - more / n) + coefficient / 4))) / (n + coefficient)
+    return n * rate - errors
+
+
+cdef inline float predicted_errors(const ErrorPruning* p, const int64_t* counts) noexcept nogil:
+    """Errors to be expected of a leaf with these class weights."""
+    cdef int64_t total = 0
+    cdef int64_t best = 0
+    cdef int32_t k
+    cdef float n, wrong
+    for k in range(p.n_classes):
+        total += counts[k]
+        best = max(best, counts[k])
+    if p.c50:
+        return <float> (<double> (total - best) * p.unit + extra_errors_c50(
+            p.confidence, p.coefficient, <double> total * p.unit, <double> (total - best) * p.unit))
+    n = <float> (<double> total * p.unit)
+    wrong = n - <float> (<double> best * p.unit)
+    return wrong + extra_errors(p.confidence, <float> p.coefficient, n, wrong)
+
+
+cdef inline int64_t whole_weight(const ErrorPruning* p, uint32_t row) noexcept nogil:
+    return p.whole if p.weight == NULL else p.weight[row]

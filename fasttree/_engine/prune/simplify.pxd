@@ -1,0 +1,485 @@
+"""Removal of conditions that a rule of a tree does not need (Quinlan 1993, section 5.2).  Header only.
+
+Samples are class by class, each class padded to whole words of 64, so that a set of samples is a row of bits and the part of it
+in one class a range of words.  All counts are of whole samples.  Numbers that decide are rounded to single precision where
+Release 8 stores them, so that its choices among near equals are repeated.
+"""
+
+from libc.math cimport exp
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from fasttree._engine.prune.frames cimport extra_errors
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+
+    /* Loops over words and bytes that the compiler makes vectors of; counting without an instruction for it, 24 words at a time:
+       a byte then holds at most 192. */
+    static int64_t fasttree_count_common(const uint64_t *a, const uint64_t *b, int64_t n) {
+        const uint64_t fives = 0x5555555555555555u, threes = 0x3333333333333333u, nibbles = 0x0f0f0f0f0f0f0f0fu;
+        const uint64_t bytes = 0x00ff00ff00ff00ffu;
+        int64_t total = 0, start, i;
+        for (start = 0; start < n; start += 24) {
+            int64_t stop = start + 24 < n ? start + 24 : n;
+            uint64_t sum = 0;
+            for (i = start; i < stop; i++) {
+                uint64_t x = a[i] & b[i];
+                x -= x >> 1 & fives;
+                x = (x & threes) + (x >> 2 & threes);
+                sum += (x + (x >> 4)) & nibbles;
+            }
+            sum = (sum & bytes) + (sum >> 8 & bytes);
+            total += (int64_t) (sum * 0x0001000100010001u >> 48);
+        }
+        return total;
+    }
+
+    /* One step of adding bits to (flip 0), or taking them from (flip ~0), binary numbers: a digit of each, what is left to do. */
+    static void fasttree_carry(uint64_t *digit, uint64_t *carry, uint64_t flip, int64_t n) {
+        int64_t i;
+        for (i = 0; i < n; i++) {
+            uint64_t old = digit[i];
+            digit[i] = old ^ carry[i];
+            carry[i] &= old ^ flip;
+        }
+    }
+
+    static void fasttree_flip(uint64_t *bits, const uint64_t *where, int64_t n) {
+        int64_t i;
+        for (i = 0; i < n; i++) bits[i] ^= where[i];
+    }
+
+    static void fasttree_join(uint64_t *bits, const uint64_t *others, int64_t n) {
+        int64_t i;
+        for (i = 0; i < n; i++) bits[i] |= others[i];
+    }
+
+    /* Bit i of a word: is code i outside low, ..., low + span? */
+    static uint64_t fasttree_outside(const uint32_t *codes, uint32_t low, uint32_t span) {
+        uint8_t outside[64];
+        uint64_t word = 0;
+        int i, j;
+        for (i = 0; i < 64; i++) outside[i] = codes[i] - low > span;
+        for (i = 0; i < 8; i++) {
+            uint64_t eight = 0;
+            for (j = 7; j >= 0; j--) eight = eight << 8 | outside[8 * i + j];
+            word |= (eight * 0x0102040810204080u >> 56) << 8 * i;
+        }
+        return word;
+    }
+
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
+    #define fasttree_lowest_bit(word) __builtin_ctzll(word)
+    #else
+    static int fasttree_lowest_bit(uint64_t word) {
+        int i = 0;
+        while (!(word >> i & 1)) i++;
+        return i;
+    }
+    #endif
+    """
+    int64_t count_common "fasttree_count_common"(const uint64_t* a, const uint64_t* b, int64_t n) noexcept nogil
+    void carry_on "fasttree_carry"(uint64_t* digit, uint64_t* carry, uint64_t flip, int64_t n) noexcept nogil
+    void flip_bits "fasttree_flip"(uint64_t* bits, const uint64_t* where, int64_t n) noexcept nogil
+    void join_bits "fasttree_join"(uint64_t* bits, const uint64_t* others, int64_t n) noexcept nogil
+    uint64_t outside "fasttree_outside"(const uint32_t* codes, uint32_t low, uint32_t span) noexcept nogil
+    int lowest_bit "fasttree_lowest_bit"(uint64_t word) noexcept nogil
+
+
+cdef enum:
+    BATCH = 256                # words of a set that are looked at together
+
+
+cdef enum ConditionKind:            # in the order in which Release 8 lists conditions
+    BY_CATEGORY = 1
+    BY_THRESHOLD = 2
+    BY_GROUP = 3
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conditions: the edges of the tree
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Edges:             # a condition is the edge that leads to a node and has its number
+    const int32_t* parent
+    const int32_t* slot        # row of the codes that it looks at
+    const uint32_t* low        # satisfied by the codes low, ..., high
+    const uint32_t* high
+    const int64_t* group_start  # BY_GROUP: satisfied by group_code[group_start[i]:group_start[i + 1]], ascending
+    const uint32_t* group_code
+    const int32_t* feature
+    const uint8_t* kind        # TestKind
+    const double* threshold    # 0 unless BY_THRESHOLD
+
+
+cdef struct SampleSet:
+    const uint32_t* codes      # a row of n_words * 64 codes per slot; 0 = missing or padding, satisfies nothing
+    const uint64_t* padding    # bits of no sample
+    int64_t n_words
+    int64_t n_samples
+
+
+cdef inline bint in_group(const Edges* edges, int32_t edge, uint32_t code) noexcept nogil:
+    cdef int64_t low = edges.group_start[edge]
+    cdef int64_t high = edges.group_start[edge + 1]
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) // 2
+        if edges.group_code[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low < edges.group_start[edge + 1] and edges.group_code[low] == code
+
+
+cdef inline void fill_failing(const Edges* edges, int32_t edge, const SampleSet* samples, uint64_t* failing) noexcept nogil:
+    """The samples that do not satisfy a condition, padding among them."""
+    cdef const uint32_t* codes = samples.codes + <int64_t> edges.slot[edge] * samples.n_words * 64
+    cdef uint32_t low = edges.low[edge]
+    cdef uint32_t span = edges.high[edge] - low
+    cdef uint64_t word
+    cdef int64_t w
+    cdef int i
+    if edges.kind[edge] != BY_GROUP:
+        for w in range(samples.n_words):
+            failing[w] = outside(codes + w * 64, low, span)
+        return
+    for w in range(samples.n_words):
+        word = 0
+        for i in range(64):
+            word |= <uint64_t> (not in_group(edges, edge, codes[w * 64 + i])) << i
+        failing[w] = word
+
+
+cdef inline bint comes_before(const Edges* edges, int32_t a, int32_t b) noexcept nogil:
+    """Release 8's order of conditions.  It is not transitive: of two, each may come before the other."""
+    return (
+        edges.feature[a] < edges.feature[b]
+        or edges.kind[a] < edges.kind[b]
+        or (edges.feature[a] == edges.feature[b] and edges.threshold[a] < edges.threshold[b])
+    )
+
+
+cdef inline void put_in_order(const Edges* edges, int32_t* path, int32_t depth, int32_t n) noexcept nogil:
+    """Bring the n conditions that are left of a path (dropped: -1) to its start, in Release 8's order.
+
+    For each place, a walk along the rest moves on to each condition that comes before the last one; where it ends is swapped with
+    what is in the place, dropped or not.  As the order is not transitive, the swaps show in the result.
+    """
+    cdef int32_t i, j, first, node
+    for i in range(n):
+        first = -1
+        for j in range(i, depth):
+            if path[j] >= 0 and (first < 0 or comes_before(edges, path[j], path[first])):
+                first = j
+        node = path[i]
+        path[i] = path[first]
+        path[first] = node
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Estimates
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Confidence:
+    double level               # Quinlan's CF
+    double coefficient         # squared normal quantile that his table gives for it
+    double significance        # of Fisher's exact test; < 0: there is none
+    const double* log_factorial
+
+
+cdef struct RuleClass:         # the class of a rule
+    int64_t start              # its samples are in words start, ..., stop - 1
+    int64_t stop
+    float default_error
+
+
+cdef inline float pessimistic_error(const Confidence* c, int64_t n, int64_t e, float of_none) noexcept nogil:
+    """Upper limit of the error rate of a rule that fires on n samples and errs on e of them (section 5.2)."""
+    if n == 0:
+        return of_none
+    return (<float> e + extra_errors(c.level, <float> c.coefficient, <float> n, <float> e)) / <float> n
+
+
+cdef inline float actual_error(int64_t n, int64_t e) noexcept nogil:
+    return <float> e / <float> n if n else 0
+
+
+cdef inline double fisher_tail(const double* log_factorial, int64_t e0, int64_t r0, int64_t e1, int64_t r1) noexcept nogil:
+    """Probability of no more than e0 errors among e0 + r0 samples, given the margins of the 2 x 2 table: Fisher's exact test."""
+    cdef const double* lf = log_factorial
+    cdef int64_t n0 = e0 + r0
+    cdef int64_t n1 = e1 + r1
+    cdef int64_t errors = e0 + e1
+    cdef int64_t right = r0 + r1
+    cdef double ways = lf[n0] + lf[n1] + lf[errors] + lf[right] - lf[n0 + n1]
+    cdef double total = 0
+    cdef int64_t e
+    for e in range(max(0, errors - n1), e0 + 1):
+        total += exp(ways - lf[e] - lf[n0 - e] - lf[errors - e] - lf[n1 - errors + e])
+    return total
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conditions that a rule does not need (section 5.2)
+# ---------------------------------------------------------------------------------------------------------------------
+
+# Every sample has two numbers, each digit a row of bits: how many conditions of a path it fails, and the numbers of those added
+# without carry, which is the number itself where it fails one.  A rule without one of its conditions gains the samples that fail
+# this one alone.  A sample that fails one alone does so until that one is dropped, so a leaf costs a pass over the digits per
+# condition, and one look at each sample at most.
+
+cdef struct Failures:
+    uint64_t* times            # n_digits rows of n_words: how many conditions a sample fails
+    uint64_t* which            # as many: which one, if it is one
+    int32_t n_digits
+
+
+cdef inline int32_t digits_of(int32_t n) noexcept nogil:
+    cdef int32_t digits = 0
+    while n >> digits:
+        digits += 1
+    return digits
+
+
+cdef inline void count_failing(
+    const Failures* f, const uint64_t* failing, int32_t number, int32_t most, uint64_t flip, int64_t n_words, uint64_t* carry,
+) noexcept nogil:
+    """Add condition `number` (flip 0), or take it away (flip ~0); no sample fails more than `most`, before or after."""
+    cdef int64_t first = 0
+    cdef int64_t size
+    cdef int32_t digit
+    while first < n_words:
+        size = min(BATCH, n_words - first)
+        memcpy(carry, failing + first, size * sizeof(uint64_t))
+        for digit in range(digits_of(most)):
+            carry_on(f.times + digit * n_words + first, carry, flip, size)
+        for digit in range(digits_of(number)):
+            if number >> digit & 1:
+                flip_bits(f.which + digit * n_words + first, failing + first, size)
+        first += size
+
+
+cdef struct Without:           # a rule without one of its conditions
+    int64_t right              # samples of the rule's class that fail this condition alone
+    int64_t wrong              # and those of other classes
+    int64_t n                  # samples that satisfy the others, when the estimate was made; -1 = never
+    int64_t errors
+    float estimate
+    bint dropped
+
+
+cdef struct Draft:             # a rule at work; the caller owns the room
+    const uint64_t* failing    # a row of n_words per condition of the path
+    int32_t depth              # conditions of the path
+    Failures failures          # of the conditions that are left
+    Without* without           # per condition of the path
+    int32_t* alone             # conditions that a sample fails alone, in any order
+    int32_t n_alone
+    int32_t* kept              # the conditions that are left in the end
+    int32_t n_kept
+    uint64_t* once             # BATCH words each
+    uint64_t* twice
+
+
+cdef struct Verdict:
+    int64_t n                  # samples that satisfy the rule
+    int64_t errors             # those of another class
+    float estimate             # pessimistic error rate
+
+
+cdef inline void split_failures(Draft* rule, const SampleSet* samples, int64_t first, int64_t size) noexcept nogil:
+    """Mark, in some words, what fails a condition at least, or is no sample, and what fails two at least."""
+    cdef const uint64_t* times = rule.failures.times + first
+    cdef int32_t digit
+    memset(rule.twice, 0, size * sizeof(uint64_t))
+    for digit in range(1, rule.failures.n_digits):
+        join_bits(rule.twice, times + digit * samples.n_words, size)
+    memcpy(rule.once, samples.padding + first, size * sizeof(uint64_t))
+    join_bits(rule.once, rule.twice, size)
+    if rule.failures.n_digits:
+        join_bits(rule.once, times, size)
+
+
+cdef inline void add_alone(Draft* rule, int32_t number, int64_t n, bint is_right) noexcept nogil:
+    cdef Without* without = &rule.without[number]
+    if without.right == 0 and without.wrong == 0:
+        rule.alone[rule.n_alone] = number
+        rule.n_alone += 1
+    if is_right:
+        without.right += n
+    else:
+        without.wrong += n
+
+
+cdef inline void note_alone(
+    Draft* rule, const SampleSet* samples, const uint64_t* among, int64_t first, int64_t size, bint is_right,
+) noexcept nogil:
+    """Count the samples of some words, after `split_failures`, that fail one condition alone and are `among` (NULL = all)."""
+    cdef const uint64_t* which = rule.failures.which + first
+    cdef uint64_t bits
+    cdef int64_t n, w
+    cdef int32_t digit, number
+    cdef int bit
+    for w in range(size):
+        rule.once[w] &= ~rule.twice[w] & ~samples.padding[first + w]
+        if among != NULL:
+            rule.once[w] &= among[first + w]
+    if 2 * count_common(rule.once, rule.once, size) > rule.n_kept * size:  # so many that it is cheaper to read the conditions
+        for number in range(rule.depth):
+            if not rule.without[number].dropped:
+                n = count_common(rule.once, rule.failing + number * samples.n_words + first, size)
+                if n:
+                    add_alone(rule, number, n, is_right)
+        return
+    for w in range(size):
+        bits = rule.once[w]
+        while bits:
+            bit = lowest_bit(bits)
+            bits &= bits - 1
+            number = 0
+            for digit in range(rule.failures.n_digits):
+                number |= <int32_t> (which[digit * samples.n_words + w] >> bit & 1) << digit
+            add_alone(rule, number, 1, is_right)
+
+
+cdef inline int64_t next_words(const SampleSet* samples, int64_t first, int64_t start, int64_t stop) noexcept nogil:
+    """How many words to look at together from `first` on: all of them inside start, ..., stop - 1, or none."""
+    cdef int64_t end = start if first < start else stop if first < stop else samples.n_words
+    return min(BATCH, end - first)
+
+
+cdef inline Verdict take_path(
+    Draft* rule, const Failures* path, int32_t depth, const SampleSet* samples, int64_t start, int64_t stop,
+) noexcept nogil:
+    """Begin with all conditions of the path; returns what satisfies them, without the estimate."""
+    cdef Verdict v
+    cdef int64_t first = 0
+    cdef int64_t size, n
+    cdef int32_t number
+    cdef bint is_right
+    rule.depth = depth
+    rule.n_kept = depth
+    rule.n_alone = 0
+    rule.failures.n_digits = digits_of(depth)
+    memcpy(rule.failures.times, path.times, rule.failures.n_digits * samples.n_words * sizeof(uint64_t))
+    memcpy(rule.failures.which, path.which, rule.failures.n_digits * samples.n_words * sizeof(uint64_t))
+    for number in range(depth):
+        rule.without[number].right = 0
+        rule.without[number].wrong = 0
+        rule.without[number].n = -1
+        rule.without[number].dropped = False
+    v.n = 0
+    v.errors = 0
+    v.estimate = 0
+    while first < samples.n_words:
+        is_right = start <= first < stop
+        size = next_words(samples, first, start, stop)
+        split_failures(rule, samples, first, size)
+        n = 64 * size - count_common(rule.once, rule.once, size)
+        v.n += n
+        v.errors += 0 if is_right else n
+        note_alone(rule, samples, NULL, first, size, is_right)
+        first += size
+    return v
+
+
+cdef inline void drop_condition(
+    Draft* rule, int32_t number, Verdict* v, const SampleSet* samples, int64_t start, int64_t stop,
+) noexcept nogil:
+    """Remove a condition: samples that failed only this one satisfy the rule, those that failed one more fail only that."""
+    cdef const uint64_t* failing = rule.failing + number * samples.n_words
+    cdef Without* without = &rule.without[number]
+    cdef int64_t first = 0
+    cdef int64_t size
+    cdef int32_t i
+    v.n += without.right + without.wrong
+    v.errors += without.wrong
+    for i in range(rule.n_alone):
+        if rule.alone[i] == number:
+            rule.n_alone -= 1
+            rule.alone[i] = rule.alone[rule.n_alone]
+            break
+    count_failing(&rule.failures, failing, number, rule.n_kept, ~<uint64_t> 0, samples.n_words, rule.once)
+    without.dropped = True
+    rule.n_kept -= 1
+    while first < samples.n_words:
+        size = next_words(samples, first, start, stop)
+        split_failures(rule, samples, first, size)
+        note_alone(rule, samples, failing, first, size, start <= first < stop)
+        first += size
+
+
+cdef inline Verdict simplify(
+    Draft* rule, const Failures* path, int32_t depth, const SampleSet* samples, const RuleClass* its,
+    const Confidence* confidence,
+) noexcept nogil:
+    """Drop conditions of a rule while one is not needed.
+
+    A condition is not needed if without it the pessimistic or the actual error is no larger, or (where significance >= 0) if
+    the difference is not significant.  The condition that is then dropped is the one without which the pessimistic error is
+    least, the last one on ties, even if this is not the one that was not needed.
+    """
+    cdef Verdict v = take_path(rule, path, depth, samples, its.start, its.stop)
+    cdef Without* without
+    cdef float least, actual
+    cdef int64_t n, errors
+    cdef int32_t i, number, best
+    cdef int32_t idle = depth - 1  # the last condition that no sample fails alone: without it nothing changes
+    cdef bint superfluous
+    while True:
+        v.estimate = pessimistic_error(confidence, v.n, v.errors, its.default_error)
+        actual = actual_error(v.n, v.errors)
+        while idle >= 0 and (rule.without[idle].dropped or rule.without[idle].right or rule.without[idle].wrong):
+            idle -= 1
+        superfluous = idle >= 0
+        best = idle
+        least = v.estimate
+        for i in range(rule.n_alone):
+            number = rule.alone[i]
+            without = &rule.without[number]
+            errors = v.errors + without.wrong
+            n = v.n + without.wrong + without.right
+            if n != without.n or errors != without.errors:
+                without.n = n
+                without.errors = errors
+                without.estimate = pessimistic_error(confidence, n, errors, its.default_error)
+            if best < 0 or without.estimate < least or (without.estimate == least and number > best):
+                best = number
+                least = without.estimate
+            if not superfluous:
+                superfluous = without.estimate <= v.estimate or actual_error(n, errors) <= actual or (
+                    confidence.significance >= 0
+                    and fisher_tail(
+                        confidence.log_factorial, v.errors, v.n - v.errors, errors - v.errors, (n - v.n) - (errors - v.errors)
+                    ) > confidence.significance
+                )
+        if not superfluous:
+            break
+        drop_condition(rule, best, &v, samples, its.start, its.stop)
+    rule.n_kept = 0
+    for number in range(depth):
+        if not rule.without[number].dropped:
+            rule.kept[rule.n_kept] = number
+            rule.n_kept += 1
+    return v
+
+
+cdef inline int64_t list_samples(Draft* rule, const SampleSet* samples, uint32_t* out) noexcept nogil:
+    """Write the places of the samples that satisfy the kept conditions, ascending; returns their number."""
+    cdef int64_t n = 0
+    cdef int64_t w
+    cdef int32_t j
+    cdef uint64_t word
+    for w in range(samples.n_words):
+        word = samples.padding[w]
+        for j in range(rule.n_kept):
+            word |= rule.failing[rule.kept[j] * samples.n_words + w]
+        word = ~word
+        while word:
+            out[n] = <uint32_t> (w * 64 + lowest_bit(word))
+            n += 1
+            word &= word - 1
+    return n

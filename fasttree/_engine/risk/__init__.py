@@ -1,0 +1,1 @@
+"""Risks and gains of sets of samples."""

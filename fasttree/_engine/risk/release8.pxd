@@ -1,0 +1,103 @@
+"""Gains in single precision, as C4.5's Release 8 computes them.  Header only."""
+
+from libc.math cimport floor, log
+from libc.stdint cimport int32_t, int64_t
+
+from fasttree._engine.risk.impurity cimport xlogx
+from fasttree._engine.types cimport MDL_RATIO, Problem, Scratch, Totals
+
+
+# Release 8 keeps gains in single precision, and many of its choices are ties that this rounding decides.  What follows repeats
+# its steps, so that such choices fall as they did.  Counts are sums in fixed point, hence the result does not depend on order.
+
+cdef inline bint in_single(const Problem* p) noexcept nogil:
+    """Do gains compete in single precision?  C5.0 computes them in double."""
+    return p.release8 and p.rank != MDL_RATIO
+
+
+cdef inline double most_leaves(const Problem* p, int64_t weight) noexcept nogil:
+    """C5.0's bound of the leaves below a node in the later trials of boosting."""
+    return floor(p.leaves_per_weight * (<double> weight * p.unit) + 0.5)
+
+
+cdef inline double xlgx(float x) noexcept nogil:
+    return x * (log(<double> x) / 0.6931471805599453) if x > 0 else 0.0
+
+
+cdef inline float single_information(
+    const int64_t* counts, const int64_t* rest_of, int32_t n_classes, double unit,
+) noexcept nogil:
+    """I(counts), or of rest_of - counts if that is given: bits x cases."""
+    cdef float s = 0
+    cdef float t = 0
+    cdef float v
+    cdef int32_t k
+    for k in range(n_classes):
+        v = <float> (<double> (counts[k] if rest_of == NULL else rest_of[k] - counts[k]) * unit)
+        s = <float> (s + xlgx(v))
+        t = t + v
+    return <float> (xlgx(t) - s)
+
+
+cdef inline float single_gain_of(
+    const Problem* p, float base, float info, int64_t known, int64_t weight, bint continuous,
+) noexcept nogil:
+    """Gain per case; `weight` counts the missing values, `known` does not."""
+    cdef float cases = <float> (<double> weight * p.unit)
+    cdef float items = <float> (<double> known * p.unit)
+    cdef float unknown
+    cdef float rest
+    if continuous:
+        unknown = <float> (1.0 - <double> items / cases)
+    else:
+        unknown = <float> (<double> <float> (<double> (weight - known) * p.unit) / cases)
+    rest = base - <float> (info / items)
+    return <float> (1.0 - unknown) * rest
+
+
+cdef inline float threshold_base(const Problem* p, const Totals* known) noexcept nogil:
+    return single_information(known.counts, NULL, p.n_classes, p.unit) / <float> (<double> known.weight * p.unit)
+
+
+cdef inline float threshold_gain(
+    const Problem* p, const Totals* known, float base, const int64_t* left, int64_t weight,
+) noexcept nogil:
+    """Gain per case of a threshold that puts `left` on the left; `weight` counts the missing values too."""
+    cdef float info = single_information(left, NULL, p.n_classes, p.unit)
+    info = info + single_information(left, known.counts, p.n_classes, p.unit)
+    return single_gain_of(p, base, info, known.weight, weight, True)
+
+
+cdef inline double single_slack(const Problem* p, const Totals* known) noexcept nogil:
+    """More than the rounding above can change a gain, in bits x weight: K + 4 roundings of numbers up to W lg W."""
+    cdef double weight = <double> known.weight * p.unit
+    return 2.4e-7 * (p.n_classes + 4) * (xlogx(weight) + weight)
+
+
+cdef inline float class_base(const Problem* p, const Totals* known) noexcept nogil:
+    """Information per case before a split into branches by category."""
+    cdef float items = <float> (<double> known.weight * p.unit)
+    cdef double total = 0
+    cdef int32_t k
+    for k in range(p.n_classes):
+        total += xlgx(<float> (<double> known.counts[k] * p.unit))
+    return <float> ((xlgx(items) - total) / items)
+
+
+cdef inline float single_branches(
+    const Problem* p, const Scratch* s, int64_t q, const Totals* known, int64_t weight, float* split,
+) noexcept nogil:
+    """Gain per case of a branch per group, and its split information with the missing values as one more branch."""
+    cdef float info = 0
+    cdef float missing = <float> (<double> (weight - known.weight) * p.unit)
+    cdef float part_s, part_t, v
+    cdef int64_t g
+    part_s = <float> xlgx(missing)
+    part_t = missing
+    for g in range(q):
+        info = info + single_information(&s.group_stat[g * p.width], NULL, p.n_classes, p.unit)
+        v = <float> (<double> s.group_w[g] * p.unit)
+        part_s = <float> (part_s + xlgx(v))
+        part_t = part_t + v
+    split[0] = <float> (xlgx(part_t) - part_s) / <float> (<double> weight * p.unit)
+    return single_gain_of(p, class_base(p, known), info, known.weight, weight, False)

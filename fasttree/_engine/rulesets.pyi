@@ -1,0 +1,50 @@
+"""Types of the compiled rulesets."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def simplify_rules(
+    edges: dict[str, npt.NDArray[Any]],
+    codes: npt.NDArray[np.uint32],
+    padding: npt.NDArray[np.uint64],
+    class_start: npt.NDArray[np.int64],
+    n_samples: int,
+    default_error: npt.NDArray[np.float32],
+    leaves: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.int32],
+    confidence: float,
+    coefficient: float,
+    significance: float,
+) -> dict[str, npt.NDArray[Any]]: ...
+def seed_random() -> npt.NDArray[np.uint32]: ...
+def select_rules(
+    cover_start: npt.NDArray[np.int64],
+    cover_stop: npt.NDArray[np.int64],
+    cover: npt.NDArray[np.uint32],
+    label: npt.NDArray[np.int32],
+    bits: npt.NDArray[np.float32],
+    truth: npt.NDArray[np.int32],
+    class_count: npt.NDArray[np.int64],
+    random_state: npt.NDArray[np.uint32],
+    annealing: bool,
+) -> npt.NDArray[np.uint8]: ...
+def drop_rules(
+    cover_start: npt.NDArray[np.int64],
+    cover_stop: npt.NDArray[np.int64],
+    cover: npt.NDArray[np.uint32],
+    label: npt.NDArray[np.int32],
+    truth: npt.NDArray[np.int32],
+    default_label: int,
+) -> npt.NDArray[np.uint8]: ...
+def first_rules(
+    X: npt.NDArray[Any],
+    start: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int32],
+    operator: npt.NDArray[np.uint8],
+    threshold: npt.NDArray[np.float64],
+    code_start: npt.NDArray[np.int64],
+    code: npt.NDArray[np.uint32],
+    out: npt.NDArray[np.int32],
+) -> None: ...

@@ -1,0 +1,1 @@
+"""The best cut of one feature in one node."""

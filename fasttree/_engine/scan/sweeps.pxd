@@ -1,0 +1,391 @@
+"""Gains of the candidates along a sorted list, a chunk at a time.  Header only.
+
+A sweep moves the samples of a list to the left, one after the other, and notes what is on the left at every candidate.  The
+gains of a chunk of candidates are computed together, in a loop that the compiler can make vectors of.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
+
+from fasttree._engine.risk.impurity cimport ENTROPY, deviance_gain, risk_of, xlogx
+from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
+from fasttree._engine.scan.counts cimport add_outputs
+from fasttree._engine.scan.cut cimport Bounds, bounds_of
+from fasttree._engine.scan.divisions cimport group_gain
+from fasttree._engine.types cimport (
+    DEVIANCE, GENERIC, LINEAR, MEDIANS, OUTPUTS, SQUARES, TABLE, Block, Problem, Scratch, Totals, code_of, entry_t, row_of,
+)
+from fasttree._engine.watch cimport interrupted
+
+cdef extern from *:
+    """
+    #include <math.h>
+    #include <stdint.h>
+
+    /* The gain of every candidate of a chunk, and the largest: a loop that the compiler makes vectors of. */
+    static double fasttree_linear_gains(
+        const double *left, const double *weights, const int32_t *positions, double *gains, int64_t m,
+        double offset, double n, double total, double scale)
+    {
+        double largest = -HUGE_VAL;
+        int64_t j;
+        if (weights) {
+            #pragma omp simd reduction(max:largest)
+            for (j = 0; j < m; j++) {
+                double d = n * left[j] - total * weights[j];
+                double gain = d * d / (weights[j] * (n - weights[j])) * scale;
+                gains[j] = gain;
+                largest = gain > largest ? gain : largest;
+            }
+        } else {
+            #pragma omp simd reduction(max:largest)
+            for (j = 0; j < m; j++) {
+                double n_left = (double) positions[j] + offset;
+                double d = n * left[j] - total * n_left;
+                double gain = d * d / (n_left * (n - n_left)) * scale;
+                gains[j] = gain;
+                largest = gain > largest ? gain : largest;
+            }
+        }
+        return largest;
+    }
+    """
+    double linear_gains "fasttree_linear_gains"(
+        const double* left, const double* weights, const int32_t* positions, double* gains, int64_t m,
+        double offset, double n, double total, double scale) noexcept nogil
+
+
+cdef enum:
+    MEDIAN_COST = 32           # cells that take about as long as to move a sample across a median
+
+
+cdef struct Left:              # what is on the left of the current position of a sweep, and what stays on the right
+    const Totals* total        # what is divided
+    Bounds limits              # of the candidates
+    int64_t weight
+    int64_t sum                # class 1's weight, or the sum of the targets less `mean`
+    int64_t squares            # of the class counts
+    int64_t squares_right
+    int64_t table              # of x log2 x over the class counts
+    int64_t table_right
+    int64_t mean               # squared error: the node's mean, so that sums stay small and exact
+    int64_t before             # samples that were on the left at the start
+    int32_t n_moved            # classes in s.moved
+    int64_t first              # list position of the first known value
+    int64_t next               # the first entry that has not moved
+
+
+cdef inline Left start_sweep(
+    const Problem* p, const Block* block, Scratch* s, const Totals* total, const Totals* missing, bint missing_left,
+) noexcept nogil:
+    """The left side before any entry has moved; samples that count 1 have one pair of limits, for weight and number alike."""
+    cdef Left at
+    cdef int32_t k
+    at.total = total
+    at.limits = bounds_of(p, total.n, total.weight, False)
+    if block.weight == NULL:
+        at.limits.n_min = max(at.limits.n_min, at.limits.w_min)
+        at.limits.n_max = min(at.limits.n_max, at.limits.w_max)
+    at.weight = missing.weight if missing_left else 0
+    at.before = missing.n if missing_left else 0
+    at.first = missing.n
+    at.next = missing.n
+    at.sum = 0
+    at.squares = 0
+    at.squares_right = 0
+    at.table = 0
+    at.table_right = 0
+    at.mean = 0
+    at.n_moved = 0
+    if p.n_counts == 0:
+        if p.sweep == LINEAR and block.weight == NULL:
+            at.mean = total.sum // total.n
+        if missing_left:
+            at.sum = missing.sum - at.mean * missing.n
+        return at
+    for k in range(p.n_counts):
+        s.left[k] = missing.counts[k] if missing_left else 0
+        s.right[k] = total.counts[k] - s.left[k]
+        if p.sweep == SQUARES:
+            at.squares += s.left[k] * s.left[k]
+            at.squares_right += s.right[k] * s.right[k]
+        elif p.sweep == TABLE:
+            at.table += p.xlogx[s.left[k]]
+            at.table_right += p.xlogx[s.right[k]]
+    if p.sweep == LINEAR:
+        at.sum = s.left[1]
+    elif p.sweep == GENERIC and p.impurity == ENTROPY:
+        for k in range(p.n_classes):
+            s.moved[k] = k
+            s.is_moved[k] = True
+        at.n_moved = p.n_classes
+    return at
+
+
+# Each sweep moves the entries before `stop` to the left, one after the other, and notes the candidates: positions whose
+# follower has another code (and that the weight limits admit).  It returns their number.  The fast ones write every entry, and
+# keep a candidate by moving on.
+
+cdef inline int64_t sweep_linear(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """a = the linear statistic on the left; if samples are weighted, on the lighter side, whose weight is b (see linear_gain)."""
+    cdef const uint16_t* label = block.label
+    cdef const int64_t* ysum = block.ysum
+    cdef const int64_t* weight = block.weight
+    cdef int32_t* positions = s.positions
+    cdef double* a = s.a
+    cdef double* b = s.b
+    cdef int64_t sum = at.sum
+    cdef int64_t mean = at.mean
+    cdef int64_t total = at.weight
+    cdef const Totals* all = at.total
+    cdef const Bounds* limits = &at.limits
+    cdef int64_t sum_all = all.counts[1] if p.n_classes else all.sum
+    cdef int64_t right
+    cdef int64_t m = 0
+    cdef int64_t j
+    cdef uint32_t row
+    cdef bint lighter
+    if weight != NULL:
+        for j in range(at.next, stop):
+            row = row_of(entries[j])
+            total += weight[row]
+            sum += weight[row] * label[row] if p.n_classes else ysum[row]
+            right = all.weight - total
+            lighter = right < total
+            positions[m] = <int32_t> j
+            a[m] = <double> (sum_all - sum if lighter else sum)
+            b[m] = <double> (right if lighter else total)
+            m += (code_of(entries[j]) != code_of(entries[j + 1])) & (total >= limits.w_min) & (total <= limits.w_max)
+    elif p.n_classes:
+        for j in range(at.next, stop):
+            sum += label[row_of(entries[j])]
+            positions[m] = <int32_t> j
+            a[m] = <double> sum
+            m += code_of(entries[j]) != code_of(entries[j + 1])
+    else:
+        for j in range(at.next, stop):
+            sum += ysum[row_of(entries[j])] - mean
+            positions[m] = <int32_t> j
+            a[m] = <double> sum
+            m += code_of(entries[j]) != code_of(entries[j + 1])
+    at.sum = sum
+    at.weight = total
+    at.next = stop
+    return m
+
+
+cdef inline int64_t sweep_squares(
+    const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """a, b = sums of squared class counts on the left and on the right."""
+    cdef const uint16_t* label = block.label
+    cdef int64_t* left = s.left
+    cdef int64_t* right = s.right
+    cdef int32_t* positions = s.positions
+    cdef double* a = s.a
+    cdef double* b = s.b
+    cdef int64_t squares = at.squares
+    cdef int64_t squares_right = at.squares_right
+    cdef int64_t m = 0
+    cdef int64_t j, count
+    cdef uint32_t k
+    for j in range(at.next, stop):
+        k = label[row_of(entries[j])]
+        count = left[k]
+        squares += 2 * count + 1
+        left[k] = count + 1
+        count = right[k]
+        squares_right -= 2 * count - 1
+        right[k] = count - 1
+        positions[m] = <int32_t> j
+        a[m] = <double> squares
+        b[m] = <double> squares_right
+        m += code_of(entries[j]) != code_of(entries[j + 1])
+    at.squares = squares
+    at.squares_right = squares_right
+    at.next = stop
+    return m
+
+
+cdef inline int64_t sweep_table(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """a = -(entropy risk on the left + on the right), in quanta of the table."""
+    cdef const uint16_t* label = block.label
+    cdef const int64_t* table = p.xlogx
+    cdef int64_t* left = s.left
+    cdef int64_t* right = s.right
+    cdef int32_t* positions = s.positions
+    cdef double* a = s.a
+    cdef int64_t sum = at.table
+    cdef int64_t sum_right = at.table_right
+    cdef int64_t n_all = at.total.n
+    cdef int64_t m = 0
+    cdef int64_t j, count, n_left
+    cdef uint32_t k
+    for j in range(at.next, stop):
+        k = label[row_of(entries[j])]
+        count = left[k]
+        sum += table[count + 1] - table[count]
+        left[k] = count + 1
+        count = right[k]
+        sum_right += table[count - 1] - table[count]
+        right[k] = count - 1
+        if code_of(entries[j]) != code_of(entries[j + 1]):
+            n_left = j + 1 - at.first + at.before
+            positions[m] = <int32_t> j
+            a[m] = <double> (sum + sum_right - table[n_left] - table[n_all - n_left])
+            m += 1
+    at.table = sum
+    at.table_right = sum_right
+    at.next = stop
+    return m
+
+
+cdef inline double entropy_risks(const Problem* p, Scratch* s, Left* at) noexcept nogil:
+    """risk_of(left) + risk_of(right), bit for bit, with logarithms of those classes only that have moved since the last time."""
+    cdef int32_t width = p.n_classes
+    cdef double* c = s.terms
+    cdef int32_t i, k
+    cdef double total = 0
+    cdef double part = 0
+    cdef double left
+    for i in range(at.n_moved):
+        k = s.moved[i]
+        s.is_moved[k] = False
+        c[k] = <double> s.left[k] * p.unit
+        c[width + k] = xlogx(c[k])
+        c[2 * width + k] = <double> s.right[k] * p.unit
+        c[3 * width + k] = xlogx(c[2 * width + k])
+    at.n_moved = 0
+    for k in range(width):
+        total += c[k]
+        part += c[width + k]
+    left = max(xlogx(total) - part, 0.0)
+    total = 0
+    part = 0
+    for k in range(width):
+        total += c[2 * width + k]
+        part += c[3 * width + k]
+    return left + max(xlogx(total) - part, 0.0)
+
+
+cdef inline void move_one(
+    const Problem* p, const Block* block, Scratch* s, Left* at, int32_t kind, uint32_t row, int64_t weight,
+) noexcept nogil:
+    """Move a sample to the left."""
+    cdef uint32_t k
+    at.weight += weight
+    if kind == DEVIANCE:
+        at.sum += block.ysum[row]
+    elif kind == MEDIANS:
+        move_sample(p, row, 1)
+    elif kind == OUTPUTS:
+        add_outputs(p, block, s.left, row, weight)
+    else:
+        k = block.label[row]
+        s.left[k] += weight
+        s.right[k] -= weight
+        if p.impurity == ENTROPY and not s.is_moved[k]:
+            s.is_moved[k] = True
+            s.moved[at.n_moved] = <int32_t> k
+            at.n_moved += 1
+
+
+cdef inline double statistic(const Problem* p, Scratch* s, Left* at, int32_t kind) noexcept nogil:
+    """The gain of a cut here; from class weights of one target the risk that remains."""
+    if kind == DEVIANCE:
+        return deviance_gain(at.total.weight, at.total.sum, at.weight, at.sum) * p.y_unit[0]
+    if kind == MEDIANS:
+        return gain_of_sides(p)
+    if kind == OUTPUTS:
+        return group_gain(p, at.total, at.weight, 0, s.left, s.right)
+    return entropy_risks(p, s, at) if p.impurity == ENTROPY else risk_of(p, s.left) + risk_of(p, s.right)
+
+
+cdef inline int64_t sweep_samples(
+    const Problem* p, const Block* block, Scratch* s, Left* at, int32_t kind, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """a = the `statistic`, for sweeps that have no short cut."""
+    cdef int64_t m = 0
+    cdef int64_t j
+    cdef uint32_t row
+    if interrupted(s.watch, (stop - at.next) * (MEDIAN_COST if kind == MEDIANS else p.width)):
+        return 0
+    for j in range(at.next, stop):
+        row = row_of(entries[j])
+        move_one(p, block, s, at, kind, row, 1 if block.weight == NULL else block.weight[row])
+        if code_of(entries[j]) == code_of(entries[j + 1]):
+            continue
+        if block.weight != NULL and not at.limits.w_min <= at.weight <= at.limits.w_max:
+            continue
+        s.positions[m] = <int32_t> j
+        s.a[m] = statistic(p, s, at, kind)
+        m += 1
+    at.next = stop
+    return m
+
+
+cdef inline int64_t sweep(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    if p.sweep == LINEAR:
+        return sweep_linear(p, block, s, at, entries, stop)
+    if p.sweep == SQUARES:
+        return sweep_squares(block, s, at, entries, stop)
+    if p.sweep == TABLE:
+        return sweep_table(p, block, s, at, entries, stop)
+    if p.sweep == DEVIANCE:            # the kind is a constant, so that the compiler makes a loop of each
+        return sweep_samples(p, block, s, at, DEVIANCE, entries, stop)
+    if p.sweep == MEDIANS:
+        return sweep_samples(p, block, s, at, MEDIANS, entries, stop)
+    if p.sweep == OUTPUTS:
+        return sweep_samples(p, block, s, at, OUTPUTS, entries, stop)
+    return sweep_samples(p, block, s, at, GENERIC, entries, stop)
+
+
+cdef inline double gains_of_chunk(
+    const Problem* p, const Block* block, Scratch* s, const Left* at, int64_t m,
+) noexcept nogil:
+    """Write the gain of every candidate of a chunk; returns the largest.  No split loses: below 0 is rounding."""
+    cdef const Totals* total = at.total
+    cdef double n_all = <double> total.weight
+    cdef double largest = -INFINITY
+    cdef double stat, scale, n_left, base
+    cdef int64_t offset = 1 - at.first + at.before
+    cdef int64_t j
+    cdef int32_t k
+    if p.sweep == LINEAR:
+        if p.n_classes:
+            stat = <double> total.counts[1]
+            scale = 2.0 / n_all * p.unit
+        else:
+            stat = <double> (total.sum - at.mean * total.n)
+            scale = p.y_unit[0] * p.y_unit[0] / n_all / p.unit
+        return linear_gains(
+            s.a, NULL if block.weight == NULL else s.b, s.positions, s.gains, m, <double> offset, n_all, stat, scale
+        )
+    if p.sweep == SQUARES:
+        base = 0
+        for k in range(p.n_classes):
+            base += <double> total.counts[k] * <double> total.counts[k]
+        base /= n_all
+        for j in range(m):
+            n_left = <double> (s.positions[j] + offset)
+            s.gains[j] = max(s.a[j] / n_left + s.b[j] / (n_all - n_left) - base, 0.0)
+            largest = max(largest, s.gains[j])
+    elif p.sweep == DEVIANCE or p.sweep == MEDIANS or p.sweep == OUTPUTS:
+        for j in range(m):
+            s.gains[j] = s.a[j]
+            largest = max(largest, s.gains[j])
+    elif p.sweep == TABLE:
+        for j in range(m):
+            s.gains[j] = max(total.risk + s.a[j] * p.xlogx_unit, 0.0)
+            largest = max(largest, s.gains[j])
+    else:
+        for j in range(m):
+            s.gains[j] = max(total.risk - s.a[j], 0.0)
+            largest = max(largest, s.gains[j])
+    return largest

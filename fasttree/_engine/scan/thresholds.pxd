@@ -1,0 +1,235 @@
+"""The best threshold of a continuous or ordinal feature.  Header only.
+
+The search runs along the feature's sorted list, or along its groups of equal codes.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memcpy
+
+from fasttree._engine.risk.impurity cimport tie_limit
+from fasttree._engine.risk.medians cimport start_sides
+from fasttree._engine.risk.release8 cimport in_single, single_slack, threshold_base, threshold_gain
+from fasttree._engine.scan.cut cimport MOST_OF_A_SIDE, Bounds, Division, apart, bounds_of, no_cut, offer, within
+from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
+from fasttree._engine.scan.order cimport Side, drop_disordered, in_order, start_side
+from fasttree._engine.scan.sweeps cimport MEDIAN_COST, Left, gains_of_chunk, start_sweep, sweep
+from fasttree._engine.types cimport CHUNK, MEDIANS, THRESHOLD_CUT, Block, Cut, Problem, Scratch, Totals, code_of, entry_t, row_of
+from fasttree._engine.watch cimport interrupted
+
+
+cdef inline int64_t drop_close(
+    const Problem* p, const Block* block, Scratch* s, const entry_t* entries, int32_t f, int64_t m,
+) noexcept nogil:
+    """C4.5's gap rule: keep the candidates whose two values differ enough."""
+    cdef int64_t kept = 0
+    cdef int64_t j, at
+    for j in range(m):
+        at = s.positions[j]
+        if apart(p, block, f, code_of(entries[at]), row_of(entries[at]), code_of(entries[at + 1]), row_of(entries[at + 1])):
+            s.positions[kept] = s.positions[j]
+            s.a[kept] = s.a[j]
+            s.b[kept] = s.b[j]
+            kept += 1
+    return kept
+
+
+cdef struct Chunk:                 # of candidates, whose gains are known
+    int64_t start                  # the first entry that was moved
+    int64_t n
+    double largest                 # gain
+
+
+cdef inline bint offer_chunk(Cut* cut, const Scratch* s, const Chunk* chunk, double risk, double at_least) noexcept nogil:
+    """`offer` for the candidates of a chunk."""
+    cdef double limit = at_least
+    cdef int64_t j
+    if at_least == -INFINITY:
+        if chunk.largest <= cut.gain:
+            return False
+        limit = tie_limit(chunk.largest, risk)
+        if cut.first_gain >= limit:
+            cut.gain = chunk.largest
+            return False
+        cut.ambiguous = cut.gain >= limit
+        cut.gain = chunk.largest
+    for j in range(chunk.n):
+        if s.gains[j] >= limit:
+            cut.first_gain = s.gains[j]
+            cut.position = s.positions[j]
+            break
+    if at_least > -INFINITY and cut.position >= 0:
+        cut.gain = cut.first_gain
+        return True
+    return False
+
+
+cdef inline void offer_single(
+    const Problem* p, const Block* block, Scratch* s, const Division* division, Cut* cut, const entry_t* entries,
+    const Chunk* chunk,
+) noexcept nogil:
+    """Release 8's choice: candidates near the largest gain compete in single precision, the first of equal ones wins.
+
+    s.mark holds the class weights on the left of the chunk.
+    """
+    cdef const Totals* known = division.total
+    cdef double slack = single_slack(p, known)
+    cdef int64_t next_entry = chunk.start
+    cdef float base, gain
+    cdef int64_t j
+    cdef uint32_t row
+    if chunk.largest < cut.gain - slack:
+        return
+    cut.gain = max(cut.gain, chunk.largest)
+    base = threshold_base(p, known)
+    for j in range(chunk.n):
+        if s.gains[j] < cut.gain - slack:
+            continue
+        while next_entry <= s.positions[j]:
+            row = row_of(entries[next_entry])
+            s.mark[block.label[row]] += 1 if block.weight == NULL else block.weight[row]
+            next_entry += 1
+        gain = threshold_gain(p, known, base, s.mark, division.node.weight)
+        if gain > cut.single_gain:
+            cut.single_gain = gain
+            cut.first_gain = s.gains[j]
+            cut.position = s.positions[j]
+
+
+cdef inline int64_t tries_along_list(
+    const Problem* p, const Block* block, const Totals* known, const entry_t* entries, int64_t first, int64_t n, int32_t f,
+) noexcept nogil:
+    """How many thresholds Release 8 counts as tried, where it tries some that it cannot choose."""
+    cdef Bounds limits = bounds_of(p, known.n, known.weight, True)
+    cdef int64_t weight = 0
+    cdef int64_t tries = 0
+    cdef int64_t i
+    for i in range(first, n - 1):
+        weight += 1 if block.weight == NULL else block.weight[row_of(entries[i])]
+        if code_of(entries[i]) == code_of(entries[i + 1]) or not within(&limits, i + 1 - first, weight):
+            continue
+        tries += p.exact[f].data == NULL or apart(
+            p, block, f, code_of(entries[i]), row_of(entries[i]), code_of(entries[i + 1]), row_of(entries[i + 1])
+        )
+    return tries
+
+
+cdef inline int64_t tries_along_groups(
+    const Problem* p, const Block* block, const Scratch* s, const Totals* known, int64_t q, int32_t f,
+) noexcept nogil:
+    """The same along ascending groups."""
+    cdef Bounds limits = bounds_of(p, known.n, known.weight, True)
+    cdef int64_t n = 0
+    cdef int64_t weight = 0
+    cdef int64_t tries = 0
+    cdef int64_t g
+    for g in range(q - 1):
+        n += s.group_n[g]
+        weight += s.group_w[g]
+        if within(&limits, n, weight):
+            tries += p.exact[f].data == NULL or apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0)
+    return tries
+
+
+cdef inline Cut sweep_list(
+    const Problem* p, const Block* block, Scratch* s, Division* division, const entry_t* entries,
+) noexcept nogil:
+    """Best threshold along a sorted list."""
+    cdef Cut cut = no_cut(division.feature)
+    cdef const Totals* total = division.total
+    cdef int32_t f = division.feature
+    cdef Left at = start_sweep(p, block, s, total, division.missing, division.missing_left)
+    cdef Side side
+    cdef Chunk chunk
+    cdef int64_t low, high, i, stop
+    cdef bint found = False
+    cdef bint single = in_single(p)
+    cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
+    division.tries = 0
+    if p.sweep == MEDIANS:
+        start_sides(p, division.missing_left)
+    if ordered:
+        side = start_side(p, s, division)
+    # a cut at position i puts i + 1 - first + before samples on the left
+    low = max(at.limits.n_min + at.first - at.before - 1, at.first)
+    high = min(at.limits.n_max + at.first - at.before - 1, division.node.n - 2)
+    if low > high:
+        return cut
+    i = at.first
+    while i < low:                     # too few on the left: moved, but no candidates
+        stop = min(i + CHUNK, low)
+        sweep(p, block, s, &at, entries, stop)
+        i = stop
+    while i <= high and not found:
+        chunk.start = i
+        i = min(i + CHUNK, high + 1)
+        if single:
+            memcpy(s.mark, s.left, p.n_classes * sizeof(int64_t))
+        chunk.n = sweep(p, block, s, &at, entries, i)
+        if chunk.n and single and p.exact[f].data != NULL:
+            chunk.n = drop_close(p, block, s, entries, f, chunk.n)
+        if chunk.n and ordered:
+            chunk.n = drop_disordered(p, block, s, &side, entries, chunk.n)
+        if chunk.n == 0:
+            continue
+        division.tries += chunk.n
+        chunk.largest = gains_of_chunk(p, block, s, &at, chunk.n)
+        if single:
+            offer_single(p, block, s, division, &cut, entries, &chunk)
+        else:
+            found = offer_chunk(&cut, s, &chunk, total.risk, division.at_least)
+    if single and p.min_branch_weight > MOST_OF_A_SIDE:
+        division.tries = tries_along_list(p, block, total, entries, at.first, division.node.n, f)
+    if cut.position >= 0:
+        cut.form = THRESHOLD_CUT
+    return cut
+
+
+cdef inline Cut sweep_groups(const Problem* p, const Block* block, Scratch* s, Division* division) noexcept nogil:
+    """Best threshold between ascending groups: `sweep_list` for a feature that is counted by code."""
+    cdef Cut cut = no_cut(division.feature)
+    cdef const Totals* total = division.total
+    cdef int32_t f = division.feature
+    cdef int64_t q = division.n_groups
+    cdef Bounds limits = bounds_of(p, total.n, total.weight, False)
+    cdef int64_t g, n_left, w_left, s_left
+    cdef double gain
+    cdef bint single = in_single(p)
+    cdef float base = threshold_base(p, total) if single else 0
+    cdef double slack = single_slack(p, total) if single else 0
+    cdef double largest = -INFINITY
+    cdef float rounded
+    cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
+    division.tries = 0
+    start_left(p, s, division.missing, division.missing_left, &n_left, &w_left, &s_left)
+    for g in range(q - 1):
+        if p.sweep == MEDIANS and interrupted(s.watch, MEDIAN_COST * s.group_n[g]):
+            return cut
+        add_group(p, s, g, 1, &n_left, &w_left, &s_left)
+        if not within(&limits, n_left, w_left):
+            continue
+        if ordered and not in_order(p, total, p.monotone[f], s.left, s_left, w_left):
+            continue
+        if single and p.exact[f].data != NULL and not apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0):
+            continue
+        division.tries += 1
+        gain = group_gain(p, total, w_left, s_left, s.left, s.right)
+        if single:
+            # near the largest gain so far, the rounding of single precision decides
+            if gain < largest - slack:
+                continue
+            largest = max(largest, gain)
+            rounded = threshold_gain(p, total, base, s.left, division.node.weight)
+            if rounded > cut.single_gain:
+                cut.single_gain = rounded
+                cut.first_gain = gain
+                cut.gain = gain
+                cut.position = s.group_code[g]
+            continue
+        if offer(&cut, gain, s.group_code[g], total.risk, division.at_least):
+            break
+    if single and p.min_branch_weight > MOST_OF_A_SIDE:
+        division.tries = tries_along_groups(p, block, s, total, q, f)
+    if cut.position >= 0:
+        cut.form = THRESHOLD_CUT
+    return cut

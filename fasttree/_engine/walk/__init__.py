@@ -1,0 +1,1 @@
+"""The ways of samples through a finished tree."""

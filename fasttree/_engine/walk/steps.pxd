@@ -1,0 +1,183 @@
+"""From samples to their leaves, many at a time.  Header only.
+
+Most walks go by steps: an inner node as 24 bytes that say where values on either side of its threshold go, and where missing
+ones do.  Samples walk in blocks, level by level, so that many of them wait for memory at once, and those that have arrived drop
+out without a branch.  Surrogates and tests that are no threshold are looked up in the tree itself.
+"""
+
+from libc.math cimport isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from fasttree._engine.types cimport NODE_THRESHOLD, TO_SHARES, real_t
+from fasttree._engine.walk.rows cimport ASK, BLOCK, FINITE, SEVERAL, Rows, State, cell_at, number, state_of
+from fasttree._engine.walk.tree cimport Flat, branch_of, left_part
+
+
+cdef struct WalkStep:              # of a walk, at an inner node
+    double threshold
+    int32_t feature
+    int32_t child[3]           # of x <= threshold, x > threshold, a missing x: a step, ~node where a sample ends, or ASK
+
+
+cdef enum Knowledge:           # that steps need not check
+    OF_KNOWN                   # no value is missing, and the values have a child
+    OF_ALL                     # missing ones have, too
+    OF_SOME
+
+
+cdef struct Steps:             # of a finished tree
+    const Flat* tree
+    WalkStep* step
+    int32_t* node              # of each step
+    int32_t* place             # of each node: its step, or ~node of a leaf
+    Knowledge of_finite        # of rows without missing values
+    Knowledge of_any
+    int32_t least_of_finite    # steps that each of them walks
+    int32_t least_of_any
+
+
+cdef inline void lay_out_step(Steps* s, int32_t i) noexcept nogil:
+    cdef const Flat* t = s.tree
+    cdef int32_t node = s.node[i]
+    cdef int32_t first = t.first_child[node]
+    cdef bint soft = t.lower != NULL and t.lower[node] < t.upper[node]
+    cdef WalkStep* step = &s.step[i]
+    step.feature = t.feature[node]
+    step.threshold = t.threshold[node]
+    step.child[0] = s.place[first]
+    step.child[1] = s.place[first + 1]
+    if t.missing[node] >= 0:
+        step.child[2] = s.place[first + t.missing[node]]
+    else:
+        step.child[2] = ~SEVERAL if t.missing[node] == TO_SHARES else ~node
+    if t.kind[node] != NODE_THRESHOLD or soft:
+        step.child[0] = step.child[1] = step.child[2] = ASK
+        s.of_finite = s.of_any = OF_SOME
+    elif t.surrogate_start != NULL and t.surrogate_start[node] < t.surrogate_start[node + 1]:
+        step.child[2] = ASK
+        s.of_any = OF_SOME
+
+
+cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
+    """Fill the arrays of `s`, which have room for all nodes, from its tree."""
+    cdef const Flat* t = s.tree
+    cdef int32_t i, first
+    cdef int32_t n = 0
+    for i in range(n_nodes):
+        s.place[i] = ~i
+        if t.first_child[i] >= 0:
+            s.place[i] = n
+            s.node[n] = i
+            n += 1
+    s.of_finite, s.of_any = OF_KNOWN, OF_ALL
+    for i in range(n):
+        lay_out_step(s, i)
+    first = 0
+    while first < n_nodes and s.place[first] >= 0:
+        first += 1
+    # breadth first: the first leaf is one of the least deep, and the first node of each level above it is the first's child
+    s.least_of_finite = 0
+    i = 0
+    while 0 <= t.first_child[i] <= first:
+        i = t.first_child[i]
+        s.least_of_finite += 1
+    s.least_of_any = s.least_of_finite
+    for i in range(n):
+        if t.missing[s.node[i]] < 0:       # a sample may end there
+            s.least_of_any = 0
+
+
+cdef inline int32_t asked(const Steps* s, const Rows* X, Py_ssize_t row, int32_t at) noexcept nogil:
+    """Where a sample goes from a step that needs the tree; ~SEVERAL if to several children."""
+    cdef const Flat* t = s.tree
+    cdef int32_t node = s.node[at]
+    cdef int32_t branch
+    cdef double left
+    cdef double x = number(X, row, t.feature[node])
+    if t.lower != NULL and t.kind[node] == NODE_THRESHOLD and not isnan(x):
+        left = left_part(t.lower[node], t.threshold[node], t.upper[node], x)
+        if 0 < left < 1:
+            return ~SEVERAL
+        return s.place[t.first_child[node] + (left == 0)]
+    branch = branch_of(t, node, X, row)
+    if branch >= 0:
+        return s.place[t.first_child[node] + branch]
+    return ~SEVERAL if branch == TO_SHARES else ~node
+
+
+cdef inline int32_t next_place(
+    const Steps* s, const Rows* X, const real_t* cells, Py_ssize_t row, Py_ssize_t column_stride, Knowledge knowledge, int32_t at,
+) noexcept nogil:
+    """Where a row, whose first cell is `cells`, goes from a step."""
+    cdef const WalkStep* step = &s.step[at]
+    cdef real_t x = cell_at(cells, step.feature * column_stride)[0]
+    cdef int32_t following
+    if knowledge == OF_KNOWN:
+        return step.child[x > step.threshold]
+    following = step.child[(x > step.threshold) + 2 * (x != x)]
+    if knowledge == OF_SOME and following == ASK:
+        following = asked(s, X, row, at)
+    return following
+
+
+cdef inline void walk_block(
+    const Steps* s, const Rows* X, const real_t* first, Py_ssize_t start, int32_t n, Py_ssize_t column_stride,
+    Knowledge knowledge, int32_t n_least, int32_t* at,
+) noexcept nogil:
+    """Where `n` rows from `start` on end, whose first cell is `first`; each walks `n_least` steps or more."""
+    cdef uint8_t[BLOCK] active
+    cdef int32_t i, j, _level
+    cdef int32_t n_active = 0
+    for i in range(n):
+        at[i] = s.place[0]
+    for _level in range(n_least):
+        for i in range(n):
+            at[i] = next_place(s, X, cell_at(first, i * X.row_stride), start + i, column_stride, knowledge, at[i])
+    for i in range(n):
+        active[n_active] = <uint8_t> i
+        n_active += at[i] >= 0
+    while n_active:
+        n = n_active
+        n_active = 0
+        for j in range(n):
+            i = active[j]
+            at[i] = next_place(s, X, cell_at(first, i * X.row_stride), start + i, column_stride, knowledge, at[i])
+            active[n_active] = <uint8_t> i
+            n_active += at[i] >= 0
+
+
+cdef inline int64_t walk_typed(
+    const Steps* s, const Rows* X, const real_t* first, State refused, int32_t* out,
+) noexcept nogil:
+    cdef Py_ssize_t i, n
+    cdef Py_ssize_t start = 0
+    cdef int64_t n_divided = 0
+    cdef State state
+    cdef Knowledge knowledge
+    while start < X.n:
+        n = min(<Py_ssize_t> BLOCK, X.n - start)
+        state = state_of(X, first, n)
+        if state >= refused:
+            return -1
+        knowledge = s.of_finite if state == FINITE else s.of_any
+        if knowledge == OF_KNOWN and X.column_stride == sizeof(real_t):
+            walk_block(s, X, first, start, <int32_t> n, sizeof(real_t), OF_KNOWN, s.least_of_finite, out + start)
+        elif knowledge == OF_KNOWN:
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_KNOWN, s.least_of_finite, out + start)
+        elif knowledge == OF_ALL:
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_ALL, s.least_of_any, out + start)
+        else:
+            walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_SOME, 0, out + start)
+        for i in range(start, start + n):
+            out[i] = ~out[i]
+            n_divided += out[i] == SEVERAL
+        first = cell_at(first, n * X.row_stride)
+        start += n
+    return n_divided
+
+
+cdef inline int64_t walk_rows(const Steps* s, const Rows* X, State refused, int32_t* out) noexcept nogil:
+    """Where every row ends, or SEVERAL; how many are; -1 where a row is in a state that raises an error, or in a worse one."""
+    if X.single:
+        return walk_typed(s, X, <const float*> X.data, refused, out)
+    return walk_typed(s, X, <const double*> X.data, refused, out)

@@ -1,0 +1,405 @@
+"""A tree, or some trees of a forest, as one self-contained web page, from the template, style and scripts of this folder.
+
+The page holds the tree itself, not a picture of it: a browser folds, prunes and walks it.  Numbers that a prediction needs are
+written exactly, others are rounded.  The page uses no network, and its policy forbids it.  This file knows no estimators.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.schema import Kind, Schema
+from fasttree._data.table import Table
+from fasttree._explain.page.charts import chart_data
+from fasttree._explain.page.lean import lean_markup, lean_script, lean_style
+from fasttree._explain.page.splits import split_data
+from fasttree._explain.pictures.charts import ChartSamples
+from fasttree._explain.pictures.colours import DARK, LIGHT, NUMERIC, class_colour
+from fasttree._explain.pictures.lettering import distinct
+from fasttree._explain.pictures.style import Style
+from fasttree._learn import samples
+from fasttree._learn.grow.competing import CompetingSplit
+from fasttree._learn.prune import methods
+from fasttree._learn.prune.losses import losses
+from fasttree._learn.prune.sequence import weakest_links
+from fasttree._model.arrays import INTERVALS, NOMINAL, THRESHOLD
+from fasttree._model.fold import opened
+from fasttree._model.surrogates import Surrogates
+from fasttree._model.tree import Tree
+from fasttree._model.walks import decision_path
+from fasttree._model.words import Classes, Words, check_count
+
+__all__ = ["Given", "export_html", "tree_data", "written_page"]
+
+AT_FIRST = 64  # nodes that are unfolded at first, if the screen shows them at a readable size
+MOST_ROWS = 200
+NAME_ROOM, NAME_SIZE = 160.0, 12.0  # pixels of a category in the text of a branch
+WHOLE = 2**53  # sums of integers up to here are exact in any order
+ERRORS = {
+    "squared_error": "mean squared error",
+    "absolute_error": "mean absolute error",
+    "poisson": "half the mean Poisson deviance",
+}
+# One script, in this order.  Some parts are only in pages with data for them: those of a tree with a test, or of samples.
+SCRIPTS = ("model", "words", "shown", "drawing", "panels", "choices", "charts", "splits", "views", "events")
+ONLY_WITH = {"charts": "charts", "splits": "splits", "views": "feature"}
+STYLES = {"page": "model", "samples": "charts splits", "views": "views"}  # by parts that need them
+_MARKS = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True)
+class Given:
+    """Samples for a page: some of them can be followed, and the errors of the pruned trees are measured on all.
+
+    Parameters
+    ----------
+    table : Table
+    target : array, shape (n_samples,) or (n_samples, n_targets), or None
+        Class codes, or float64 targets; None if they are unknown.
+    class_factor : float64 array, shape (n_classes,), or None
+        Weight of a sample of each class.
+    competing : function or None
+        Returns the competing splits of a node, which some of these samples reach.
+    """
+
+    table: Table
+    target: npt.NDArray[Any] | None = None
+    class_factor: npt.NDArray[np.float64] | None = None
+    competing: Callable[[int], Sequence[CompetingSplit]] | None = None
+
+
+def export_html(tree: Tree, schema: Schema, classes: Classes = None, **how: Any) -> str:
+    """Write the page of one tree; parameters and errors are those of `tree_data`."""
+    data = tree_data(tree, schema, classes, **how)
+    return written_page(data["title"], [data])
+
+
+def tree_data(
+    tree: Tree,
+    schema: Schema,
+    classes: Classes = None,
+    *,
+    title: str = "Decision tree",
+    given: Given | None = None,
+    max_rows: int = MOST_ROWS,
+    max_depth: int | None = None,
+    max_nodes: int | None = None,
+    max_categories: int = 12,
+    decimals: int = 2,
+    impurity: str = "squared_error",
+    risk: str = "impurity",
+    targets: Sequence[str] = (),
+    style: Style | None = None,
+) -> dict[str, Any]:
+    """Return the data of a tree in its page; see `Views.export_html`.
+
+    Parameters
+    ----------
+    tree, schema, classes
+        See `Words`.
+    title : str, default "Decision tree"
+    given : Given or None, default None
+    max_rows : int, default 200
+        Maximum number of the samples to embed.
+    max_depth, max_nodes : int or None, default None
+        Limits of what is unfolded at first, see `fold.opened`; if both are None, as many nodes as are readable on the screen, 64
+        at most.
+    max_categories, decimals : int
+        See `Words`.
+    impurity : str, default "squared_error"
+        Impurity that a regression tree was grown by.
+    risk : {"impurity", "error"}, default "impurity"
+        Risk of the sequence of pruned trees.
+    targets : sequence of str, default ()
+        Names of the targets.
+    style : Style or None, default None
+        Colours of the classes, or of means; None: those of all pictures.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or `schema` or `classes` does not fit the tree.
+    """
+    check_count("max_rows", max_rows, 0)
+    title = title.encode("utf-8", "replace").decode("utf-8")  # file names may contain lone surrogates, a page may not
+    words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals, targets=targets)
+    is_asked = max_depth is not None or max_nodes is not None
+    is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes if is_asked else AT_FIRST)
+    return {
+        "title": title,
+        "task": tree.task,
+        "decimals": words.decimals,
+        "meanDecimals": words.mean_decimals if tree.task == "regression" else None,
+        "weighsLittle": words.weighs_little,
+        "maxCategories": words.max_categories,
+        "features": _features(schema, words),
+        "targets": _targets(tree, words, style),
+        **_nodes(tree),
+        **_tests(tree, words),
+        "surrogates": _surrogates(tree, words),
+        "loss": None if tree.loss is None else tree.loss.tolist(),
+        "divides": tree.divides,
+        "subtrees": _subtrees(tree, given, impurity, risk),
+        "open": np.flatnonzero(is_open).tolist(),
+        "openIsAsked": is_asked,
+        "rows": None if given is None else _rows(tree, given, words, int(max_rows)),
+    } | _samples(tree, given, np.flatnonzero(is_open))
+
+
+def written_page(title: str, pages: Sequence[dict[str, Any]]) -> str:
+    """Write the page of a tree, or of several, of which the reader chooses one; these have a number each."""
+    # marks within the inserted texts are not replaced
+    needed = [part for part in SCRIPTS if part not in ONLY_WITH or any(_has(data, ONLY_WITH[part]) for data in pages)]
+    styles = [name for name, parts in STYLES.items() if not set(parts.split()).isdisjoint(needed)]
+    style = lean_style(_variables() + "".join(_read(f"{name}.css") for name in styles))
+    script = lean_script("".join(_read(f"{part}.js") for part in needed))
+    # allow only this script and this style, images within the page (the drawing, to become a PNG), and no connections
+    policy = f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
+    policy += "base-uri 'none'; form-action 'none'"
+    # without "<", the data cannot end their element
+    data = pages[0] if "number" not in pages[0] else {"trees": pages}
+    embedded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    parts = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": embedded}
+    return _MARKS.sub(lambda mark: parts[mark[1]], lean_markup(_read("page.html")))
+
+
+def _has(data: dict[str, Any], name: str) -> bool:
+    return data.get(name) not in (None, [])
+
+
+def _read(name: str) -> str:
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _variables() -> str:
+    """Return the light and dark colours of all pictures as variables of the style."""
+    pairs = zip(vars(LIGHT).items(), vars(DARK).values(), strict=True)
+    return f":root {{ {' '.join(f'--{name}: light-dark({light}, {dark});' for (name, light), dark in pairs)} }}\n"
+
+
+def _features(schema: Schema, words: Words) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "ordinal": feature.kind is Kind.ORDINAL,
+            "categories": None if feature.kind is Kind.CONTINUOUS else categories,
+            "brief": _brief(categories),
+        }
+        for feature, name, categories in zip(schema.features, words.names, words.categories, strict=True)
+    ]
+
+
+def _brief(categories: list[str]) -> list[str] | None:
+    """Return the categories as they are drawn in branches; None if all are short enough."""
+    brief = distinct(categories, NAME_ROOM, NAME_SIZE)
+    return None if all(name == text for name, text in brief.items()) else [brief[name] for name in categories]
+
+
+def _targets(tree: Tree, words: Words, style: Style | None) -> list[dict[str, Any]]:
+    """Return names, classes and colours of the targets; for colours of a style also the largest opacity below text."""
+    found: list[dict[str, Any]] = []
+    for target, name in enumerate(words.targets):
+        if tree.task == "regression":
+            classes, colours = None, [NUMERIC if style is None else style.numeric]
+        else:
+            columns = words.columns[target]
+            classes = words.labels[columns]
+            places = range(columns.start, columns.stop)
+            colours = [class_colour(i - columns.start) if style is None else style.colour(i) for i in places]
+        found.append({"name": name, "classes": classes, "colours": colours})
+        if style is not None:
+            found[-1]["fullest"] = [round(style.opacity(colour, 1.0), 3) for colour in colours]
+    return found
+
+
+def _nodes(tree: Tree) -> dict[str, Any]:
+    """Return the figures of the nodes."""
+    return {
+        "branches": tree.n_branches.tolist(),
+        "samples": tree.n_samples.tolist(),
+        "weight": None if np.array_equal(tree.weight, tree.n_samples) else _numbers(tree.weight),
+        "value": _values(tree),
+        "impurity": _rounded(tree.impurity),
+        "gain": _rounded(tree.gain[tree.n_branches > 0]),
+        "byHand": [] if tree.by_hand is None else np.flatnonzero(tree.by_hand).tolist(),
+    }
+
+
+def _values(tree: Tree) -> list[Any]:
+    """Return the means of each node; or column and weight of each class present, or 0 for the sum of its children."""
+    if tree.task == "regression":
+        return [_numbers(row) for row in tree.value]
+    full = tree.value * (tree.weight > 0)[:, None]
+    sums = np.zeros_like(full)
+    np.add.at(sums, tree.parent[1:], full[1:])
+    whole = bool((full == np.rint(full)).all()) and float(full.max()) < WHOLE
+    summed = (sums == tree.value).all(axis=1) & (tree.n_branches > 0) & whole
+    return [0 if known else _pairs(row) for known, row in zip(summed.tolist(), tree.value, strict=True)]
+
+
+def _pairs(row: npt.NDArray[np.float64]) -> list[Any]:
+    present = np.flatnonzero(row)
+    return [item for pair in zip(present.tolist(), _numbers(row[present]), strict=True) for item in pair]
+
+
+def _numbers(array: npt.NDArray[Any]) -> list[float | int]:
+    """Return exact numbers, with integers instead of integral floats, which are shorter."""
+    return [int(number) if number.is_integer() and abs(number) < WHOLE else number for number in array.tolist()]
+
+
+def _rounded(array: npt.NDArray[np.float64]) -> list[float]:
+    return [float(f"{number:.6g}") for number in array.tolist()]
+
+
+def _tests(tree: Tree, words: Words) -> dict[str, Any]:
+    """Return the tests of the inner nodes; each list is in the order of the nodes with an entry in it."""
+    inner = np.flatnonzero(tree.n_branches)
+    by_threshold = np.flatnonzero(tree.kind == THRESHOLD)
+    soft = tree.lower is not None and tree.upper is not None
+    limits = (tree.lower[by_threshold], tree.upper[by_threshold]) if soft else None  # type: ignore[index]
+    tables = [_table(tree, node) for node in np.flatnonzero(tree.kind == NOMINAL).tolist()]
+    places = [tree.cuts_of(node).tolist() for node in np.flatnonzero(tree.kind == INTERVALS).tolist()]
+    cut_features = tree.feature[tree.kind == INTERVALS].tolist()
+    return {
+        "feature": tree.feature[inner].tolist(),
+        "kind": tree.kind[inner].tolist(),
+        "missing": tree.missing[inner].tolist(),
+        "threshold": _numbers(tree.threshold[by_threshold]),
+        "thresholdText": _texts(words, tree.feature[by_threshold].tolist(), tree.threshold[by_threshold].tolist()),
+        "soft": None if limits is None else [_numbers(limit) for limit in limits],
+        "table": tables,
+        "cuts": places,
+        "cutText": [_texts(words, [feature] * len(cuts), cuts) for feature, cuts in zip(cut_features, places, strict=True)],
+    }
+
+
+def _table(tests: Tree | Surrogates, owner: int) -> list[list[int]]:
+    """Return codes and branches of the categories that a test knows."""
+    codes, branches = tests.categories_of(owner)
+    return [codes.tolist(), branches.tolist()]
+
+
+def _texts(words: Words, features: list[int], thresholds: list[float]) -> list[str | int]:
+    """Return the texts of thresholds; 0 if a browser writes the number the same way."""
+    texts = [words.threshold_text(*pair) for pair in zip(features, thresholds, strict=True)]
+    return [0 if _as_browsers(threshold) == text else text for threshold, text in zip(thresholds, texts, strict=True)]
+
+
+def _as_browsers(number: float) -> str:
+    """Return a number as JavaScript writes it, or "" if its exponent is written differently."""
+    text = repr(number).removesuffix(".0")
+    return "" if "e" in text else text
+
+
+def _surrogates(tree: Tree, words: Words) -> dict[str, Any] | None:
+    s = tree.surrogates
+    if s is None or not len(s):
+        return None
+    by_threshold = np.flatnonzero(s.kind == THRESHOLD)
+    return {
+        "node": s.node.tolist(),
+        "feature": s.feature.tolist(),
+        "kind": s.kind.tolist(),
+        "threshold": _numbers(s.threshold[by_threshold]),
+        "thresholdText": _texts(words, s.feature[by_threshold].tolist(), s.threshold[by_threshold].tolist()),
+        "low": s.low_branch[by_threshold].tolist(),
+        "table": [_table(s, i) for i in np.flatnonzero(s.kind == NOMINAL).tolist()],
+        "agreement": _rounded(s.agreement),
+        "adjusted": _rounded(s.adjusted),
+    }
+
+
+def _subtrees(tree: Tree, given: Given | None, impurity: str, risk: str) -> dict[str, Any]:
+    """Return the sequence of cost-complexity pruning: an entry for the tree itself, then one per subtree down to the root."""
+    sequence = weakest_links(tree, risk=risk)
+    first = 0 if sequence.n_pruned(0.0) else 1
+    at = np.append(-np.inf, sequence.steps[first:])
+    counts_errors = tree.task == "classification" and tree.outputs is None
+    found = {
+        "alpha": _numbers(np.maximum(at, 0.0)),  # exact, because the page writes code that prunes by them
+        "risk": risk,
+        "leaves": sequence.n_leaves(at).tolist(),
+        "collapsed": [[], *(nodes.tolist() for nodes in sequence.collapsed()[first:])],
+        "errorName": _error_name(tree, impurity),
+        "isShare": counts_errors and tree.loss is None,
+        "error": _errors(sequence.sums(methods.risk_per_weight(tree, "error" if counts_errors else "impurity"), at)),
+    }
+    if given is None or given.target is None or tree.outputs is not None:
+        return found | {"given": None}
+    judged = losses(tree, samples.Samples(given.table, given.target, class_factor=given.class_factor, impurity=impurity))
+    total = given.table.n_samples if given.class_factor is None else float(given.class_factor[given.target].sum())
+    return found | {"given": _errors(sequence.sums(judged.loss, at, judged.stopped_loss) / total)}
+
+
+def _errors(sums: npt.NDArray[np.float64]) -> list[float]:
+    """Return the errors of the subtrees, the root last; values that only rounding distinguishes from 0 become 0."""
+    return _rounded(np.where(sums < 1e-12 * sums[-1], 0.0, sums))
+
+
+def _error_name(tree: Tree, impurity: str) -> str:
+    if tree.task == "regression":
+        return ERRORS[impurity]
+    if tree.outputs is not None:
+        return "mean impurity"
+    return "error" if tree.loss is None else "cost per sample"
+
+
+def _rows(tree: Tree, given: Given, words: Words, max_rows: int) -> dict[str, Any] | None:
+    """Return samples at equal distances, with cells only in the columns that the tree uses."""
+    n_samples = given.table.n_samples
+    chosen = np.unique(np.linspace(0, n_samples - 1, min(max_rows, n_samples)).round().astype(np.intp))
+    if not chosen.size:
+        return None
+    features = tree.feature if tree.surrogates is None else np.append(tree.feature, tree.surrogates.feature)
+    used = np.unique(features[features >= 0]).tolist()
+    columns = [given.table.column(j)[chosen] for j in used]
+    return {
+        "row": chosen.tolist(),
+        "of": n_samples,
+        "feature": used,
+        "single": [column.dtype == np.float32 for column in columns],
+        "cell": [_cells(column) for column in columns],
+        "truth": None if given.target is None or given.target.ndim > 1 else _truth(tree, given.target[chosen], words),
+    }
+
+
+def _samples(tree: Tree, given: Given | None, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
+    """Return the charts, and the competing splits of the inner nodes that are shown at first; None for what is not there."""
+    if given is None or given.target is None:
+        return {"charts": None, "splits": None}
+    path = decision_path(tree, given.table)
+    by_target = [ChartSamples(given.table, target, path) for target in np.atleast_2d(given.target.T)]
+    charts = [chart_data(tree, reached, target) for target, reached in enumerate(by_target)]
+    found: dict[str, Any] = {"charts": None if None in charts else charts, "splits": None}
+    reached = by_target[0]
+    if given.competing is not None:
+        nodes = [node for node in shown.tolist() if reached.rows(node).size]
+        found["splits"] = [split_data(tree, reached, node, given.competing(node)) for node in nodes] or None
+    return found
+
+
+def _cells(column: npt.NDArray[Any]) -> list[float | int | None]:
+    """Return codes or numbers, None if missing; for single precision, the shortest number that rounds to it."""
+    if column.dtype.kind != "f":
+        return list(map(int, column))
+    numbers = [float(str(number)) for number in column]
+    return [None if number != number else _numbers(np.array([number]))[0] for number in numbers]
+
+
+def _truth(tree: Tree, target: npt.NDArray[Any], words: Words) -> list[Any]:
+    return [words.labels[code] for code in target.tolist()] if tree.task == "classification" else _numbers(target)

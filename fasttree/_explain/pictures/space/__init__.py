@@ -1,0 +1,1 @@
+"""A tree as regions in the plane of two features, or on the line of one."""

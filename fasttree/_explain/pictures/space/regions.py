@@ -1,0 +1,208 @@
+"""Regions of one or two features in which a tree predicts the same, with the other features held at the values of a sample.
+
+The tree is evaluated once in each cell between neighbouring thresholds, so the regions are exact.  This file knows no estimators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.schema import Feature, Kind, Schema
+from fasttree._data.sources import ArraySource
+from fasttree._data.table import Table
+from fasttree._model import walks
+from fasttree._model.arrays import INTERVALS, THRESHOLD
+from fasttree._model.tree import Tree
+
+__all__ = ["CellAxis", "Regions", "chosen_features", "lines_of", "regions_of", "spread", "thinned"]
+
+Floats = npt.NDArray[np.float64]
+
+MARGIN = 0.04  # of the range of the samples, on both sides of an axis
+SOFT_STEPS = 16  # in which the shares of a soft threshold are drawn
+MOST_CELLS = 1_000_000
+TURN = 0.6180339887  # golden section: spreads samples side by side without rows
+WIDE = 0.7  # share of the room of a category in which its samples are spread
+
+
+@dataclass(frozen=True)
+class CellAxis:
+    """A feature as an axis of cells.
+
+    Attributes
+    ----------
+    index : int
+        Column of the feature.
+    edges : array, shape (n_cells + 1,)
+        Ends of the cells, ascending.
+    values : array, shape (n_cells,)
+        A value of the feature in each cell, or the code of its category.
+    categories : list of str
+        Names of the cells; empty for numbers.
+    """
+
+    index: int
+    edges: Floats
+    values: Floats
+    categories: list[str]
+
+    def places(self, column: npt.NDArray[Any]) -> Floats:
+        """Return the places of samples on the axis, NaN if they have none; those of a category have one place."""
+        if not self.categories:
+            return column.astype(np.float64)
+        at = np.searchsorted(self.values, column).clip(0, len(self.values) - 1)
+        return np.where(self.values[at] == column, at.astype(np.float64), np.nan)
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The cells of one or two features, and what the tree predicts there.
+
+    Attributes
+    ----------
+    lines : list of CellAxis
+        Across, and if there are two, up.
+    leaf : array of int, shape (n_up, n_across)
+        Leaf of each cell, of several the one with the largest part.
+    value : array, shape (n_up, n_across, k)
+        Shares of the classes, or the mean.
+    answers : array of int, shape (n_up, n_across), or None
+        Index of the predicted class; None in regression.
+    """
+
+    lines: list[CellAxis]
+    leaf: npt.NDArray[np.int32]
+    value: Floats
+    answers: npt.NDArray[np.intp] | None
+
+
+def chosen_features(tree: Tree, schema: Schema, features: Any, *, has_rest: bool) -> list[int]:
+    """Return the indices of the features to draw; None: those that the tree tests.
+
+    Raises
+    ------
+    ValueError
+        If they are not one or two features, or if the tree tests others without values for them.
+    """
+    names = [feature.name for feature in schema.features]
+    tested: list[int] = np.unique(tree.feature[tree.feature >= 0]).tolist()
+    if features is None:
+        if not 1 <= len(tested) <= 2:
+            raise ValueError(f"features=None: the tree tests {len(tested)} features; name one or two, such as {names[:2]}")
+        return tested
+    given = [features] if isinstance(features, str | int) else list(features)
+    found = []
+    for each in given:
+        if isinstance(each, str) and each in names:
+            found.append(names.index(each))
+        elif isinstance(each, int) and 0 <= each < len(names):
+            found.append(int(each))
+        else:
+            raise ValueError(f"features: {each!r} is not the name or the index of a column of the fit: {names[:20]}")
+    if not 1 <= len(found) <= 2 or len(set(found)) < len(found):
+        raise ValueError(f"features={features!r}: must be one feature, or two different ones")
+    others = [names[j] for j in tested if j not in found]
+    if others and not has_rest:
+        raise ValueError(
+            f"the tree also tests {', '.join(others[:5])}{', …' if len(others) > 5 else ''}: "
+            "give at=, a sample whose values these features have, such as X.iloc[0]"
+        )
+    return found
+
+
+def lines_of(
+    tree: Tree, schema: Schema, shown: Schema, indices: Sequence[int], columns: Sequence[npt.NDArray[Any]]
+) -> list[CellAxis]:
+    """Return the axes of features, as long as the samples in `columns` need.
+
+    Raises
+    ------
+    ValueError
+        If a feature has no known value, or there are more than a million cells.
+    """
+    lines = [_line(tree, schema.features[j], shown.features[j], j, column) for j, column in zip(indices, columns, strict=True)]
+    n_cells = int(np.prod([len(line.values) for line in lines]))
+    if n_cells > MOST_CELLS:
+        raise ValueError(
+            f"the tree divides these features into {n_cells:,} cells, and {MOST_CELLS:,} can be drawn: prune the tree"
+        )
+    return lines
+
+
+def _line(tree: Tree, feature: Feature, shown: Feature, index: int, column: npt.NDArray[Any]) -> CellAxis:
+    if feature.kind is not Kind.CONTINUOUS:
+        codes = np.unique(column[column > 0])
+        if not codes.size:
+            raise ValueError(f"feature {feature.name!r} has no known value in X")
+        names = [str((shown.categories or ())[code - 1]) for code in codes.tolist()]
+        return CellAxis(index, np.arange(codes.size + 1, dtype=np.float64) - 0.5, codes.astype(np.float64), names)
+    known = column[~np.isnan(column)].astype(np.float64)
+    if not known.size:
+        raise ValueError(f"feature {feature.name!r} has no known value in X")
+    least, largest = float(known.min()), float(known.max())
+    margin = MARGIN * (largest - least) or 0.5
+    low, high = least - margin, largest + margin
+    cuts = _cuts(tree, index)
+    edges: Floats = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
+    middle: Floats = (edges[:-1] + edges[1:]) / 2
+    values: Floats = np.where(middle > edges[:-1], middle, edges[1:])  # a cell has its upper end, not its lower one
+    return CellAxis(index, edges, values, [])
+
+
+def _cuts(tree: Tree, feature: int) -> Floats:
+    """Return the numbers at which the prediction may change along a feature, ascending."""
+    found: list[Floats] = []
+    nodes = np.flatnonzero((tree.feature == feature) & (tree.n_branches > 0))
+    for node in nodes.tolist():
+        if tree.kind[node] == THRESHOLD:
+            found.append(tree.threshold[[node]])
+        elif tree.kind[node] == INTERVALS:
+            found.append(tree.cuts_of(node))
+        if tree.lower is not None and tree.upper is not None and tree.lower[node] < tree.upper[node]:
+            found.append(np.linspace(tree.lower[node], tree.upper[node], SOFT_STEPS + 1))
+    surrogates = tree.surrogates
+    if surrogates is not None:
+        found.append(surrogates.threshold[(surrogates.feature == feature) & (surrogates.kind == THRESHOLD)])
+    return np.unique(np.concatenate([np.empty(0), *found]))
+
+
+def regions_of(tree: Tree, schema: Schema, lines: Sequence[CellAxis], rest: Floats) -> Regions:
+    """Predict in every cell.
+
+    Parameters
+    ----------
+    tree : Tree
+    schema : Schema
+    lines : sequence of CellAxis
+        One or two.
+    rest : array, shape (n_features,)
+        Values and codes of the other features, NaN = missing.
+    """
+    shape = (len(lines[1].values) if len(lines) > 1 else 1, len(lines[0].values))
+    cells = np.tile(rest, (shape[0] * shape[1], 1))
+    cells[:, lines[0].index] = np.tile(lines[0].values, shape[0])
+    if len(lines) > 1:
+        cells[:, lines[1].index] = np.repeat(lines[1].values, shape[1])
+    table = Table(ArraySource(cells), schema, matrix=cells)
+    value = walks.predict_value(tree, table)
+    answers = walks.predict_class(tree, table).reshape(shape) if tree.task == "classification" else None
+    return Regions(list(lines), walks.walk(tree, table).reshape(shape), value.reshape(*shape, -1), answers)
+
+
+def thinned(keys: Sequence[npt.NDArray[Any]], most: int) -> npt.NDArray[np.intp]:
+    """Return rows in the order of keys, the last one first, or an evenly spaced part of many; independent of their order."""
+    order = np.lexsort(keys)
+    return order[np.linspace(0, order.size - 1, most).astype(np.intp)] if order.size > most else order
+
+
+def spread(places: Floats, keys: Sequence[npt.NDArray[Any]]) -> Floats:
+    """Move samples at the places of categories aside, so that they do not hide each other."""
+    order = np.lexsort(keys)
+    aside = np.empty(len(places))
+    aside[order] = WIDE * ((np.arange(len(places)) * TURN) % 1 - 0.5)
+    return places + aside

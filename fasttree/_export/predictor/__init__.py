@@ -1,0 +1,1 @@
+"""A compact tree for servers; it needs only NumPy."""

@@ -1,0 +1,66 @@
+"""The subject of an export: a tree and what is needed to use it, without its estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fasttree._data.schema import Schema
+from fasttree._model.tree import Tree
+from fasttree._model.words import Classes
+
+__all__ = ["Subject", "check_class", "check_target"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted tree for the writers of all formats.
+
+    Parameters
+    ----------
+    tree : Tree
+    schema : Schema
+        Features of the training table.
+    classes : array, list of array, or None
+        Class labels; a list for several targets; None for regression.
+    algorithm : str
+        Name of the recipe.
+    refuses_missing : bool
+        Whether `predict` raises an error if a value is missing.
+    refuses_unseen : bool
+        Whether `predict` raises an error for a category not seen in fit; else it is treated as missing.
+    target_names : tuple of str
+        Name of each target; if empty, they are y, or y0, y1, ...
+    labelled : tuple of (Schema, Classes), optional
+        Schema and classes with labels, for comments; by default their own names.
+    """
+
+    tree: Tree
+    schema: Schema
+    classes: Classes
+    algorithm: str
+    refuses_missing: bool = False
+    refuses_unseen: bool = False
+    target_names: tuple[str, ...] = ()
+    labelled: tuple[Schema, Classes] | None = None
+
+    @property
+    def in_words(self) -> tuple[Schema, Classes]:
+        """Schema and classes for comments."""
+        return self.labelled or (self.schema, self.classes)
+
+
+def check_target(target: int, n_targets: int) -> None:
+    """Raise a ValueError if `target` is not the number of a target."""
+    if isinstance(target, bool) or not isinstance(target, (int, np.integer)) or not 0 <= target < n_targets:
+        raise ValueError(f"target={target!r}: must be an integer in [0, {n_targets - 1}]")
+
+
+def check_class(probability_of: Any, labels: Sequence[Any]) -> None:
+    """Raise a ValueError if `probability_of` is no class; regression has no labels."""
+    if probability_of not in labels:
+        known = f"one of {labels}" if labels else "None for regression"
+        raise ValueError(f"probability_of={probability_of!r}: must be {known}")

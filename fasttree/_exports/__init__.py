@@ -1,1 +1,0 @@
-"""Fitted trees written so that they predict elsewhere: a file per format, each a function of a `Subject`."""

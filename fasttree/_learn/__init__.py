@@ -1,0 +1,1 @@
+"""Learning: recipes, growth, pruning and rule induction."""

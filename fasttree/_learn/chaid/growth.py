@@ -1,0 +1,448 @@
+"""Growth of a tree by CHAID: the predictor of the smallest adjusted p-value splits a node into its merged groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.cells import Floats
+from fasttree._data.sums import sum_of_sizes
+from fasttree._engine.merging import add_cells
+from fasttree._learn.chaid.columns import CategoryColumn, columns_of
+from fasttree._learn.chaid.merging import Choices, Merged, join_small, merge, with_test
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.limits import Limits
+from fasttree._learn.progress import share
+from fasttree._learn.samples import Samples
+from fasttree._model.arrays import INTERVALS, KNOWN, LARGEST_CUT, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
+from fasttree._model.tested import SPLIT, MergeStep, NodeTest, PredictorTest, TestedTree
+from fasttree._model.tree import Tree
+
+Rows = npt.NDArray[np.intp]
+_EXACT = 52  # bits of a sum that doubles hold exactly, less one
+
+
+@dataclass(frozen=True)
+class ChaidGrower(Grower):
+    """Growth by CHAID, in the place of a recipe's growth."""
+
+    choices: Choices = field(default_factory=Choices)
+
+    def __call__(self, part: Samples | None = None, rows: Rows | None = None) -> Tree:
+        """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
+        samples = self.samples if part is None else part
+        return grow(samples, self.choices, self.limits, self.recipe.impurity, self.n_classes, rows)
+
+
+class _Split(NamedTuple):
+    """How a node is divided: `branch_of` is the branch of each category, -1 if it does not occur."""
+
+    feature: int
+    branch_of: npt.NDArray[np.intp]
+    n_branches: int
+    has_empty: bool  # the last branch is that of categories that do not occur
+
+
+@dataclass
+class _Node:
+    """A node in growth; `reachable` says of some features which categories can arrive."""
+
+    rows: Rows | None
+    parent: int
+    depth: int
+    reachable: dict[int, npt.NDArray[np.bool_]]
+
+
+@dataclass
+class _Target:
+    """The target of some samples; weights are whole multiples of `unit`, so that no sum depends on the order of rows."""
+
+    values: npt.NDArray[Any]
+    n_classes: int
+    weight: Floats | None
+    unit: float = 1.0
+    rows: Rows | None = None  # those of `values`; None: all
+
+    def of(self, rows: Rows | None) -> _Target:
+        """Return the target of some rows."""
+        if rows is None:
+            return self
+        return _Target(self.values[rows], self.n_classes, None if self.weight is None else self.weight[rows], self.unit, rows)
+
+    def table(self, codes: npt.NDArray[Any], n: int) -> Floats:
+        """Return the table of categories, whose codes are those of all rows: weights of classes; or as `_of_numbers` does."""
+        if self.n_classes:
+            return self._added(codes, self.rows, self.weight, np.zeros((n, self.n_classes)), self.values) * self.unit
+        return self._of_numbers(codes, self.rows, n)
+
+    def total(self) -> Floats:
+        """Return the row of all samples together."""
+        if self.n_classes:
+            return np.asarray(np.bincount(self.values, self.weight, minlength=self.n_classes) * self.unit, np.float64)
+        row: Floats = self._of_numbers(np.zeros(len(self.values), np.uint8), None, 1)[0]
+        return row
+
+    def _of_numbers(self, codes: npt.NDArray[Any], rows: Rows | None, n: int) -> Floats:
+        """Return weight, mean and sum of squared deviations of each category."""
+        mean, first, second = self._moments
+        weight = self._added(codes, rows, self.weight, np.zeros((n, 1)))[:, 0] * self.unit
+        sums, squares = (self._added(codes, rows, each.multiples, np.zeros((n, 1)))[:, 0] * each.unit for each in (first, second))
+        shift: Floats = np.divide(sums, weight, out=np.zeros_like(sums), where=weight > 0)
+        return np.asarray(np.stack([weight, mean + shift, np.maximum(squares - sums * shift, 0.0)], axis=1), np.float64)
+
+    @staticmethod
+    def _added(
+        codes: npt.NDArray[Any], rows: Rows | None, weight: Floats | None, out: Floats, label: Rows | None = None
+    ) -> Floats:
+        add_cells(codes, rows, label, weight, out)
+        return out
+
+    @cached_property
+    def _moments(self) -> tuple[float, _Multiples, _Multiples]:
+        """The mean, and the deviations from it and their squares, times the weights."""
+        weight = None if self.weight is None else self.weight * self.unit
+        products = self.values if weight is None else self.values * weight
+        total = float(len(products)) if weight is None else sum_of_sizes(weight)
+        mean = (sum_of_sizes(products[products > 0]) - sum_of_sizes(products[products < 0])) / total
+        deviation = self.values - mean
+        first = deviation if weight is None else deviation * weight
+        return mean, _multiples(first), _multiples(first * deviation)
+
+
+class _Multiples(NamedTuple):
+    """Numbers as whole multiples of a unit, whose sums are exact."""
+
+    multiples: Floats
+    unit: float
+
+
+def _multiples(values: Floats) -> _Multiples:
+    unit = _unit(sum_of_sizes(values))
+    return _Multiples(np.rint(values / unit), unit)
+
+
+def grow(
+    samples: Samples, choices: Choices, limits: Limits, impurity: str, n_classes: int, rows: Rows | None = None
+) -> TestedTree:
+    """Grow a tree.
+
+    Parameters
+    ----------
+    samples : Samples
+        Samples of weight 0 are left out, and those without any known value.
+    choices : Choices
+    limits : Limits
+        `max_depth`, `min_samples_split`, `min_samples_leaf` and `min_weight_leaf` are used.
+    impurity : {"gini", "entropy", "squared_error"}
+        Impurity of the nodes, for views and importances alone.
+    n_classes : int
+        0 for numbers.
+    rows : array of int or None, default None
+        Samples to grow on; None: all.
+    """
+    columns = columns_of(samples.table, samples.weight, choices.n_intervals)
+    chosen = _chosen(columns, samples, rows)
+    growth = _Growth(columns, _target_of(samples, n_classes), choices, limits, impurity)
+    return growth.tree(chosen)
+
+
+def _chosen(columns: Sequence[CategoryColumn], samples: Samples, rows: Rows | None) -> Rows | None:
+    """Return the rows that count: of positive weight, with a known value; None for all."""
+    known = np.zeros(samples.table.n_samples, np.bool_)
+    for column in columns:
+        known |= column.codes < column.n_known
+        if known.all():
+            break
+    weighted = np.ones_like(known) if samples.weight is None else samples.weight > 0
+    counts = known & weighted
+    if rows is not None:
+        counts &= np.bincount(rows, minlength=len(counts)) > 0
+        weighted &= np.bincount(rows, minlength=len(counts)) > 0
+    if not counts.any():  # a leaf alone
+        counts = weighted
+    return None if counts.all() else np.flatnonzero(counts)
+
+
+def _target_of(samples: Samples, n_classes: int) -> _Target:
+    weight, unit = samples.weight, 1.0
+    values = samples.target.astype(np.intp) if n_classes else samples.target
+    if weight is not None and not (weight == np.rint(weight)).all():
+        unit = _unit(sum_of_sizes(weight))
+        weight = np.where(weight > 0, np.maximum(np.rint(weight / unit), 1.0), 0.0)
+    return _Target(values, n_classes, weight, unit)
+
+
+def _unit(total: float) -> float:
+    """Return the power of two of which `total` holds less than 2**52: sums of multiples are exact."""
+    return float(np.ldexp(1.0, int(np.frexp(total)[1]) - _EXACT)) if total > 0 else 1.0
+
+
+class _Growth:
+    """One growth; the lists have an entry per node, breadth first."""
+
+    def __init__(
+        self, columns: Sequence[CategoryColumn], target: _Target, choices: Choices, limits: Limits, impurity: str
+    ) -> None:
+        self.columns, self.target, self.choices, self.limits = columns, target, choices, limits
+        self.impurity_of = _IMPURITIES[impurity]
+        self.nodes: list[_Node] = []
+        self.splits: list[_Split | None] = []
+        self.tests: list[NodeTest] = []
+        self.values: list[Floats] = []
+        self.counts: list[int] = []
+        self.weights: list[float] = []
+        self.impurities: list[float] = []
+
+    def tree(self, rows: Rows | None) -> TestedTree:
+        """Grow all nodes."""
+        self.nodes = [_Node(rows, -1, 0, {})]
+        first_child: list[int] = []
+        report, settled = share(), 0
+        for place, node in enumerate(self.nodes):  # the list grows
+            target = self.target.of(node.rows)
+            split, test = self._split(node, target, self._describe(place, target))
+            self.splits.append(split)
+            self.tests.append(test)
+            first_child.append(len(self.nodes) if split else -1)
+            if split is not None:
+                self.nodes += self._children(node, place, split)
+            elif report is not None:
+                settled += self.counts[place]
+                report(settled / self.counts[0])
+            node.rows = None
+        return self._made(np.array(first_child, np.int32))
+
+    def _describe(self, place: int, target: _Target) -> Floats:
+        """Keep the figures of a node; return its row of a table."""
+        if not len(target.values):  # an empty branch predicts as its parent does
+            self.values.append(self.values[self.nodes[place].parent])
+            self.counts.append(0)
+            self.weights.append(0.0)
+            self.impurities.append(0.0)
+            return np.empty(0)
+        row = target.total()
+        self.counts.append(len(target.values))
+        self.weights.append(float(row.sum() if target.n_classes else row[0]))
+        self.values.append(row if target.n_classes else row[1:2])
+        self.impurities.append(self.impurity_of(row))
+        return row
+
+    def _split(self, node: _Node, target: _Target, row: Floats) -> tuple[_Split | None, NodeTest]:
+        """Return the split of a node, or None, and its tests."""
+        limits, n = self.limits, len(target.values)
+        if not n or _is_pure(row, target.n_classes):
+            return None, NodeTest("pure")
+        if limits.max_depth is not None and node.depth >= limits.max_depth:
+            return None, NodeTest("max_depth")
+        if n < limits.min_samples_split:
+            return None, NodeTest("min_samples_split")
+        candidates = self._candidates(node, target)
+        if not candidates:
+            return None, NodeTest("no_predictor")
+        candidates.sort(key=lambda each: (each.merged.log_adjusted, each.merged.log_p, -each.merged.statistic, each.feature))
+        predictors = tuple(each.test(each.merged) for each in candidates)
+        best = candidates[0]
+        if best.merged.log_adjusted > math.log(self.choices.alpha_split):
+            return None, NodeTest("not_significant", None, predictors, best.steps(best.merged))
+        final = self._large_enough(best)
+        if len(final.groups) < 2:
+            return None, NodeTest("min_samples_leaf", None, predictors, best.steps(final))
+        return self._as_split(node, best, final), NodeTest(SPLIT, best.test(final), predictors, best.steps(final))
+
+    def _candidates(self, node: _Node, target: _Target) -> list[_Candidate]:
+        """Merge the categories of every feature."""
+        found = []
+        for j, column in enumerate(self.columns):
+            whole = target.table(column.codes, column.n_known + 1)
+            counts = _counts(column, node.rows) if self._needs_counts(target) else None
+            present = np.flatnonzero((whole.sum(axis=1) if target.n_classes else whole[:, 0]) > 0)
+            if len(present) < 2:
+                continue
+            has_missing = bool(present[-1] == column.n_known)
+            kind = "floating" if has_missing and column.kind == "ordinal" else column.kind
+            table = whole[present]
+            merged = merge(table, kind, self.choices, len(present) - 1 if has_missing else -1)
+            sizes = table.sum(axis=1) if target.n_classes else table[:, 0]
+            found.append(_Candidate(j, column, present, table, sizes if counts is None else counts[present], merged))
+        return found
+
+    def _needs_counts(self, target: _Target) -> bool:
+        return target.weight is not None and self.limits.min_samples_leaf > 1
+
+    def _large_enough(self, best: _Candidate) -> Merged:
+        """Join the branches with too few samples to others."""
+        of_categories = best.table.sum(axis=1) if self.target.n_classes else best.table[:, 0]
+
+        def is_small(group: tuple[int, ...]) -> float | None:
+            size, weight = float(best.sizes[list(group)].sum()), float(of_categories[list(group)].sum())
+            return size if size < self.limits.min_samples_leaf or weight < self.limits.min_weight_leaf else None
+
+        merged = best.merged
+        groups, steps = join_small(list(merged.groups), best.table, merged.kind, self.choices.test, is_small)
+        if not steps:
+            return merged
+        return with_test(groups, best.table, merged.kind, self.choices, [*merged.steps, *steps], merged.missing)
+
+    def _as_split(self, node: _Node, best: _Candidate, final: Merged) -> _Split:
+        """Return the branches: those of ordered groups in their order, an empty one for categories that do not occur last."""
+        column = best.column
+        branch_of = np.full(column.n_known + 1, -1, np.intp)
+        for branch, group in enumerate(sorted(final.groups, key=min)):
+            branch_of[best.present[list(group)]] = branch
+        n_branches = len(final.groups)
+        unseen = (branch_of[:-1] < 0) & self._reachable(node, best.feature)[:-1]
+        has_empty = column.bounds is None and final.missing >= 0 and bool(unseen.any())
+        if has_empty:  # else they stop at the node, as a missing value does
+            branch_of[:-1][unseen] = n_branches
+        return _Split(best.feature, branch_of, n_branches + has_empty, has_empty)
+
+    def _reachable(self, node: _Node, feature: int) -> npt.NDArray[np.bool_]:
+        known = node.reachable.get(feature)
+        return np.ones(self.columns[feature].n_known + 1, np.bool_) if known is None else known
+
+    def _children(self, node: _Node, place: int, split: _Split) -> list[_Node]:
+        codes = self.columns[split.feature].codes
+        branches = split.branch_of.astype(np.min_scalar_type(split.n_branches))[codes if node.rows is None else codes[node.rows]]
+        order = np.argsort(branches, kind="stable")
+        ends = np.cumsum(np.bincount(branches, minlength=split.n_branches))[:-1]
+        parts = np.split(order if node.rows is None else node.rows[order], ends)
+        before = self._reachable(node, split.feature)
+        return [
+            _Node(part, place, node.depth + 1, node.reachable | {split.feature: before & (split.branch_of == branch)})
+            for branch, part in enumerate(parts)
+        ]
+
+    def _made(self, first_child: npt.NDArray[np.int32]) -> TestedTree:
+        """Return the nodes as a tree."""
+        n = len(self.nodes)
+        n_branches = np.array([split.n_branches if split else 0 for split in self.splits], np.int32)
+        weight = np.array(self.weights)
+        impurity = np.array(self.impurities)
+        value = np.array(self.values)
+        parent = parents(np.flatnonzero(n_branches), n_branches[n_branches > 0])
+        below = np.bincount(parent[1:], (weight * impurity)[1:], minlength=n)
+        gain = np.where(n_branches > 0, impurity - below / np.where(weight > 0, weight, 1.0), 0.0)
+        tests = [self._test_of(i) for i in range(n)]
+        cuts = [test.cuts for test in tests]
+        has_cuts = any(map(len, cuts))
+        return TestedTree(
+            tests=self.tests,
+            task="classification" if self.target.n_classes else "regression",
+            n_features=len(self.columns),
+            parent=parent,
+            first_child=first_child,
+            n_branches=n_branches,
+            feature=np.array([split.feature if split else -1 for split in self.splits], np.int32),
+            kind=np.array([test.kind for test in tests], np.uint8),
+            threshold=np.array([test.threshold for test in tests]),
+            missing=np.array([test.missing for test in tests], np.int32),
+            categories_start=offsets_of(np.array([len(test.codes) for test in tests])),
+            categories_code=np.concatenate([test.codes for test in tests]).astype(np.uint32),
+            categories_branch=np.concatenate([test.branches for test in tests]).astype(np.int32),
+            n_samples=np.array(self.counts, np.int64),
+            weight=weight,
+            value=value + 0.0,
+            impurity=impurity,
+            gain=gain,
+            cut_start=offsets_of(np.array([len(each) for each in cuts])) if has_cuts else None,
+            cut=np.concatenate(cuts) if has_cuts else None,
+        )
+
+    def _test_of(self, place: int) -> _TreeTest:
+        """Return the test of a node as the tree has it."""
+        split = self.splits[place]
+        if split is None:
+            return _TreeTest(LEAF)
+        column = self.columns[split.feature]
+        known, of_missing = split.branch_of[:-1], int(split.branch_of[-1])
+        missing = of_missing if of_missing >= 0 else STOP
+        present = np.flatnonzero(known >= 0)
+        if column.kind == "nominal" or split.has_empty:
+            return _TreeTest(NOMINAL, missing, codes=present + 1, branches=known[present])
+        n_known = len(np.unique(known[present]))
+        if n_known == 1:
+            return _TreeTest(KNOWN, missing)
+        if column.bounds is None:
+            unseen = (known < 0) & self._reachable(self.nodes[place], split.feature)[:-1]
+            if unseen.any() or (n_known > 2 and n_known < split.n_branches):
+                return _TreeTest(NOMINAL, missing, codes=present + 1, branches=known[present])
+        ends = present[np.flatnonzero(np.diff(known[present]))]  # the last categories of all branches but the last
+        cuts = (ends + 1).astype(np.float64) if column.bounds is None else column.bounds[ends]
+        if n_known == 2:
+            return _TreeTest(THRESHOLD, missing, threshold=float(cuts[0]))
+        own = [LARGEST_CUT] if n_known < split.n_branches else []
+        return _TreeTest(INTERVALS, missing, cuts=np.concatenate([cuts, own]))
+
+
+class _TreeTest(NamedTuple):
+    """A test as `Tree` has it."""
+
+    kind: int
+    missing: int = STOP
+    threshold: float = math.nan
+    codes: npt.NDArray[Any] = np.empty(0, np.intp)
+    branches: npt.NDArray[Any] = np.empty(0, np.intp)
+    cuts: Floats = np.empty(0)
+
+
+class _Candidate(NamedTuple):
+    """A feature in a node: the categories that occur, their table and numbers of samples, and their groups."""
+
+    feature: int
+    column: CategoryColumn
+    present: Rows
+    table: Floats
+    sizes: npt.NDArray[Any]
+    merged: Merged
+
+    def test(self, merged: Merged) -> PredictorTest:
+        """Return the test of the groups for the tree."""
+        return PredictorTest(
+            self.feature,
+            merged.n_categories,
+            len(merged.groups),
+            merged.statistic,
+            merged.df,
+            merged.log_p,
+            merged.log_multiplier,
+        )
+
+    def steps(self, merged: Merged) -> tuple[MergeStep, ...]:
+        """Return the merges with the codes of the schema."""
+        codes = np.where(self.present == self.column.n_known, 0, self.present + 1).tolist()
+
+        def of(group: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(codes[i] for i in group)
+
+        return tuple(MergeStep(of(s.one), of(s.other), s.statistic, s.log_p, s.divides) for s in merged.steps)
+
+
+def _counts(column: CategoryColumn, rows: Rows | None) -> npt.NDArray[Any]:
+    return np.bincount(column.codes if rows is None else column.codes[rows], minlength=column.n_known + 1)
+
+
+def _is_pure(row: Floats, n_classes: int) -> bool:
+    return bool((row > 0).sum() < 2 if n_classes else row[2] <= 0)
+
+
+def _gini(row: Floats) -> float:
+    shares = row / row.sum()
+    return max(float(1 - (shares * shares).sum()), 0.0)
+
+
+def _entropy(row: Floats) -> float:
+    shares = row[row > 0] / row.sum()
+    return max(float(-(shares * np.log2(shares)).sum()), 0.0)
+
+
+def _variance(row: Floats) -> float:
+    return float(row[2] / row[0])
+
+
+_IMPURITIES = {"gini": _gini, "entropy": _entropy, "squared_error": _variance}

@@ -1,0 +1,180 @@
+"""Trees of a forest in the drawn layout of the engine, for recipes that it can follow."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.cells import Floats
+from fasttree._data.schema import Kind, Schema
+from fasttree._data.table import Table
+from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
+from fasttree._learn.grow.encode import columns
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.samples import total_weight
+from fasttree._model.packed.nodes import MOST_FEATURES, Packed
+from fasttree._model.threads import in_threads
+
+MOST_DRAWN = 65_535  # times that a sample counts in a bag
+MOST_RANKED, MOST_CELLS = 32, 1_024  # the engine's own limits
+FEATURES_AT_ONCE = 4  # that a thread encodes one after the other
+_EXACT_BITS = 51  # sums of targets stay below 2**52, which doubles hold
+
+
+class DrawnLimits(NamedTuple):
+    """What stops growth in the drawn layout; `min_gain` is weight times decrease of impurity.
+
+    The tree does not depend on the last three.  A node of at most `block_rows` rows gets a private block; None: by size.
+    """
+
+    max_features: int
+    random: bool
+    max_depth: int
+    min_samples_split: int
+    min_samples_leaf: int
+    min_weight_leaf: float
+    min_gain: float
+    most_ranked: int = MOST_RANKED
+    most_cells: int = MOST_CELLS
+    block_rows: int | None = None
+
+
+def may_be_drawn(grower: Grower, random: bool = False) -> bool:
+    """Whether the drawn layout can grow the trees: two-way splits by gain, one target, whole weights, no constraints.
+
+    With `random`, categories go to random sides; else the best two groups must be found in one sweep.
+    """
+    recipe, limits, samples = grower.recipe, grower.limits, grower.all_samples
+    return bool(
+        recipe.impurity in ("gini", "squared_error")
+        and recipe.rank == "gain"
+        and not recipe.release8
+        and recipe.continuous in ("threshold", "error")
+        and recipe.ordinal == "threshold"
+        and recipe.missing in ("direction", "error")
+        and recipe.midpoint == "low"
+        and grower.outputs is None
+        and grower.costs is None
+        and grower.constraints == type(grower.constraints)()
+        and samples.class_factor is None
+        and (samples.weight is None or (samples.weight == np.rint(samples.weight)).all())
+        and limits.max_leaf_nodes is None
+        and limits.split_p_value is None
+        and limits.max_bins is None
+        and limits.min_impurity <= 0
+        and limits.min_gain < 0
+        and samples.table.n_features < MOST_FEATURES
+        and (random or _groups_are_exact(samples.table.schema, recipe.nominal, grower.n_classes))
+    )
+
+
+def _groups_are_exact(schema: Schema, nominal: str, n_classes: int) -> bool:
+    """Whether two groups of categories are found in one sweep: by means, or because there are only two."""
+    sizes = [len(feature.categories or ()) for feature in schema.features if feature.kind == Kind.NOMINAL]
+    if max(sizes, default=0) <= 2:
+        return True
+    return nominal == "subset" and n_classes <= 2
+
+
+class DrawnForest:
+    """Columns, targets and limits that all trees share, and a room for each thread.
+
+    Parameters
+    ----------
+    grower : Grower
+        For which `may_be_drawn` is true.
+    random : bool, default=False
+        Whether each drawn feature has one random threshold, as in extremely randomized trees.
+    n_jobs : int, default=1
+        Threads that encode the columns.
+    """
+
+    def __init__(self, grower: Grower, random: bool = False, n_jobs: int = 1) -> None:
+        samples = grower.samples
+        self._weight = None if samples.weight is None else samples.weight.astype(np.int64)
+        self._limits, self._n_classes, self._random = grower.limits, grower.n_classes, random
+        self._total = total_weight(grower.all_samples)
+        self._all_targets = grower.all_samples.target
+        self._columns = encode_drawn(samples.table, random=random, n_jobs=n_jobs)
+        self._target = np.ascontiguousarray(samples.target)
+        self._rooms = threading.local()
+        self._last: tuple[int, DrawnGrower] | None = None
+
+    def __call__(self, counts: npt.NDArray[np.integer], seed: int) -> Packed | None:
+        """Grow a tree on a bag; None if a sample counts too often for this layout."""
+        if self._weight is not None:
+            counts = counts * self._weight
+        if counts.max() > MOST_DRAWN:
+            return None
+        if not hasattr(self._rooms, "room"):
+            self._rooms.room = DrawnRoom()
+        grower = self._grower(int(counts.sum()))
+        nodes, values, bits, _ = grow_packed(grower, counts.astype(np.uint16, copy=False), seed, self._rooms.room)
+        if self._n_classes:
+            values = np.concatenate([np.eye(self._n_classes), values])
+        return Packed(nodes, np.array([0, len(nodes)], dtype=np.int64), bits, values)
+
+    def _grower(self, weight: int) -> DrawnGrower:
+        """Return targets and limits for a bag of this weight, which most bags share."""
+        last = self._last
+        if last is not None and last[0] == weight:
+            return last[1]
+        if self._n_classes:
+            limits, labels = self._drawn_limits(weight, 1.0), self._target.astype(np.uint16)
+            grower = DrawnGrower(self._columns, limits, labels=labels, n_classes=self._n_classes)
+        else:
+            target, unit = whole_numbers(self._target, weight, self._all_targets)
+            y = self._target.astype(np.float64, copy=False)
+            grower = DrawnGrower(self._columns, self._drawn_limits(weight, unit * unit), target=target, y=y)
+        self._last = (weight, grower)
+        return grower
+
+    def _drawn_limits(self, weight: int, unit: float) -> DrawnLimits:
+        """Return the limits for a bag of this weight; `unit` is that of gains."""
+        limits, n_features = self._limits, self._columns.n_features
+        return DrawnLimits(
+            max_features=n_features if limits.max_features is None else limits.max_features,
+            random=self._random,
+            max_depth=2**31 - 1 if limits.max_depth is None else limits.max_depth,
+            min_samples_split=limits.min_samples_split,
+            min_samples_leaf=limits.min_samples_leaf,
+            min_weight_leaf=limits.min_weight_leaf * weight / self._total,
+            min_gain=limits.min_impurity_decrease * weight / unit,
+        )
+
+
+def encode_drawn(table: Table, *, random: bool, n_jobs: int = 1) -> DrawnColumns:
+    """Return the codes of all features."""
+    encoded = DrawnColumns(table.n_samples, table.n_features, random=random)
+
+    def encode_some(some: int) -> None:
+        first = some * FEATURES_AT_ONCE
+        for j, column in columns(table, first, min(first + FEATURES_AT_ONCE, table.n_features)):
+            feature = table.schema.features[j]
+            if feature.categories is not None:
+                encoded.add_codes(j, column, len(feature.categories), feature.kind == Kind.ORDINAL)
+            elif encoded.add_continuous(j, column):
+                encoded.keep_values(j, table.column(j))
+
+    in_threads(encode_some, -(-table.n_features // FEATURES_AT_ONCE), n_jobs)
+    encoded.finish()
+    return encoded
+
+
+def whole_numbers(y: npt.NDArray[Any], weight: int, of: npt.NDArray[Any]) -> tuple[Floats, float]:
+    """Return targets as whole multiples of a power of two, less about their mean; no sum over the weight exceeds 2**52.
+
+    Mean and unit are those of all targets, `of`.
+    """
+    mean = of.mean(dtype=np.float64)
+    largest = max(float(of.max() - mean), float(mean - of.min())) * weight
+    if not largest:
+        return np.zeros(len(y)), 1.0
+    unit = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - _EXACT_BITS))
+    values = y.astype(np.float64)
+    values -= mean
+    values /= unit
+    return np.rint(values, out=values), unit

@@ -1,0 +1,169 @@
+"""Growth of the trees of a forest, in threads that take a tree each.
+
+`Forest` has what all trees share.  `layout_of` chooses once for a forest how its trees are grown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.cells import Floats
+from fasttree._learn.forest.drawn import DrawnForest, may_be_drawn
+from fasttree._learn.grow.encode import InOrder, KeptColumns
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.progress import steps
+from fasttree._model.bags import Bags, seed_of_growth
+from fasttree._model.packed.nodes import Packed, pack_tree, unpack_tree
+from fasttree._model.threads import in_threads
+from fasttree._model.tree import Tree
+
+GrowTree: TypeAlias = "Callable[[npt.NDArray[np.integer], int], Tree | Packed]"
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Samples, recipe and bags of a forest.
+
+    Parameters
+    ----------
+    grower : Grower
+        Its samples are all samples; limits are for them, and its seed has no effect.
+    bags : Bags
+    balances_bags : bool, default False
+        Whether the classes of each bag are weighted so that all have the same weight.
+    prune : callable or None, default None
+        Function of a grown tree that returns the pruned one.
+    random_cuts : bool, default False
+        Whether each drawn feature has one random threshold, as in extremely randomized trees (Geurts et al. 2006).
+    """
+
+    grower: Grower
+    bags: Bags
+    balances_bags: bool = False
+    prune: Callable[[Tree], Tree] | None = None
+    random_cuts: bool = False
+
+
+def grow_forest(
+    forest: Forest, first: int, last: int, n_jobs: int, found: list[Tree | Packed | None]
+) -> list[Tree | Packed | None]:
+    """Grow the trees first, ..., last - 1, and report them as the step "trees".
+
+    Parameters
+    ----------
+    forest : Forest
+    first, last : int
+        Numbers of trees, of which their random draws depend.
+    n_jobs : int
+        Threads; the trees do not depend on it.
+    found : list
+        Takes the trees; after an exception it has those that are grown, and None for the others.
+    """
+    grow = layout_of(forest, n_jobs)
+    report = steps("trees", last - first)
+
+    def grow_one(i: int) -> Tree | Packed:
+        tree = first + i
+        return grow(forest.bags.counts(tree), seed_of_growth(forest.bags.seed, tree))
+
+    report(0)
+    return in_threads(grow_one, last - first, n_jobs, found=found, after=report)
+
+
+def layout_of(forest: Forest, n_jobs: int = 1) -> GrowTree:
+    """Return the function that grows a tree of the forest from the counts of its bag and a seed.
+
+    Columns are encoded in `n_jobs` threads.
+
+    Raises
+    ------
+    ValueError
+        If thresholds are random, and only the search on lists could grow the trees.
+    """
+    if not may_be_drawn(forest.grower, forest.random_cuts) or forest.balances_bags:
+        if forest.random_cuts:
+            raise _needs_lists()
+        return _on_lists(forest)
+    drawn, lists = DrawnForest(forest.grower, forest.random_cuts, n_jobs), list[GrowTree]()
+    samples, impurity = forest.grower.samples, forest.grower.recipe.impurity
+
+    def grow(counts: npt.NDArray[np.integer], seed: int) -> Tree | Packed:
+        packed = drawn(counts, seed)
+        if packed is None:  # a sample counts too often
+            if forest.random_cuts:
+                raise _needs_lists()
+            if not lists:
+                lists.append(_on_lists(forest))
+            return lists[0](counts, seed)
+        if forest.prune is None:
+            return packed
+        task = "classification" if forest.grower.n_classes else "regression"
+        tree = forest.prune(unpack_tree(packed, 0, task, samples.table.n_features, impurity))
+        return pack_tree(tree, impurity) or tree
+
+    return grow
+
+
+def _needs_lists() -> ValueError:
+    return ValueError(
+        "extremely randomized trees need one target and whole sample weights of at most 65,535 in a bag, and cannot use "
+        "'balanced' class weights, max_leaf_nodes, max_bins, min_gain, min_impurity, split_p_value, midpoint='high' or another "
+        "recipe: leave these out, or use a random forest"
+    )
+
+
+def _on_lists(forest: Forest) -> GrowTree:
+    """Return a function that grows on sorted lists of the samples in the bag, which every recipe allows.
+
+    The search on lists gives ties to the first feature.  In small nodes, ties are frequent, and a forest would prefer the first
+    columns of the table: each tree has the columns in an order of its own.
+    """
+    whole = forest.grower.samples
+    grower = replace(forest.grower, n_jobs=1)
+    bins_of = None if whole.weight is None else np.flatnonzero(whole.weight)  # all trees are cut between the same bins
+    columns = KeptColumns(whole.table, grower.recipe, grower.limits, bins_of)
+
+    def grow(counts: npt.NDArray[np.integer], seed: int) -> Tree | Packed:
+        weight = counts.astype(np.float64)
+        if whole.weight is not None:
+            weight *= whole.weight
+        if forest.balances_bags:
+            weight *= balanced(whole.target, counts)
+        order = np.argsort(np.random.Philox(key=seed).random_raw(columns.n_features), kind="stable")
+        table: Any = InOrder(columns, order)
+        of_tree = replace(
+            grower,
+            samples=replace(whole, table=table),
+            limits=replace(grower.limits, seed=seed),
+            constraints=grower.constraints.in_order(order),
+        )
+        tree = _with_features(of_tree(replace(whole, table=table, weight=weight)), order)
+        if forest.prune is not None:
+            tree = forest.prune(tree)
+        packed = pack_tree(tree, grower.recipe.impurity)
+        return tree if packed is None else packed
+
+    return grow
+
+
+def _with_features(tree: Tree, order: npt.NDArray[np.intp]) -> Tree:
+    """Return a tree whose features are numbered as in the table, not as in `order`."""
+    surrogates = tree.surrogates
+    if surrogates is not None:
+        surrogates = replace(surrogates, feature=order[surrogates.feature].astype(np.int32))
+    feature = np.where(tree.feature < 0, -1, order[tree.feature]).astype(np.int32)
+    return tree.replace(feature=feature, surrogates=surrogates)
+
+
+def balanced(target: npt.NDArray[np.integer[Any]], counts: npt.NDArray[np.integer]) -> Floats:
+    """Return the weight of each sample that gives all classes in a bag the same weight; of several targets, the product."""
+    product = np.ones(len(target))
+    for codes in target.T if target.ndim > 1 else [target]:
+        totals = np.bincount(codes, weights=counts)
+        product *= (counts.sum() / (np.count_nonzero(totals) * np.maximum(totals, 1)))[codes]
+    return product

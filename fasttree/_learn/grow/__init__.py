@@ -1,0 +1,1 @@
+"""Growth: from a table and a recipe to a tree."""

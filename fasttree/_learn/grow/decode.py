@@ -1,0 +1,186 @@
+"""From the engine's arrays to a `Tree`: cuts become thresholds, lists become tables of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.cells import Floats
+from fasttree._data.schema import Kind, Schema
+from fasttree._engine import passes
+from fasttree._learn.grow.encode import AnyTable, Bins
+from fasttree._learn.recipe import Recipe
+from fasttree._learn.samples import Costs
+from fasttree._model.arrays import NOMINAL, THRESHOLD
+from fasttree._model.surrogates import Surrogates
+from fasttree._model.tree import Tree
+
+
+def decode_surrogates(
+    grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe, bins: Mapping[int, Bins]
+) -> Surrogates:
+    """Return the surrogates by node; the engine lists them in the order of its growth."""
+    found, codes, branches = (grown.pop(name) for name in ("surrogates", "surrogate_code", "surrogate_branch"))
+    by_threshold = np.flatnonzero(found["low_branch"] >= 0)
+    in_order_of_growth = Surrogates(
+        start=np.arange(len(found) + 1),
+        feature=found["feature"],
+        kind=np.where(found["low_branch"] >= 0, THRESHOLD, NOMINAL),
+        threshold=decode_thresholds(found, by_threshold, table, whole, recipe, bins),
+        low_branch=found["low_branch"],
+        categories_start=np.append(0, found["categories_stop"]),
+        categories_code=codes,
+        categories_branch=branches,
+        agreement=found["agreement"],
+        adjusted=found["adjusted"],
+    )
+    by_node = in_order_of_growth.of_nodes(np.argsort(found["node"], kind="stable"))
+    sizes = np.bincount(found["node"], minlength=len(grown["kind"]))
+    return replace(by_node, start=np.append(0, np.cumsum(sizes)))
+
+
+def critical_value(p_value: float, n_classes: int) -> float:
+    """Return the chi-square statistic of two intervals and K classes with this p-value: K - 1 degrees of freedom, at least 1."""
+    from scipy.special import chdtri
+
+    return float(chdtri(max(n_classes - 1, 1), p_value))
+
+
+def decode_cuts(
+    grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe, bins: Mapping[int, Bins]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return where the intervals of nodes meet, as fields of `Tree`; empty if there are none."""
+    node, low, high = (grown.pop(name) for name in ("cut_node", "cut_low", "cut_high"))
+    if not node.size:
+        return {}
+    in_order_of_growth = {"feature": grown["feature"][node], "row_low": low, "row_high": high}
+    cut = decode_thresholds(in_order_of_growth, np.arange(node.size), table, whole, recipe, bins)
+    sizes = np.bincount(node, minlength=len(grown["kind"]))
+    return {"cut_start": np.append(0, np.cumsum(sizes)), "cut": cut[np.argsort(node, kind="stable")]}
+
+
+def decode_thresholds(
+    grown: Mapping[str, Any] | npt.NDArray[Any],
+    by_threshold: npt.NDArray[np.intp],
+    table: AnyTable,
+    whole: AnyTable,
+    recipe: Recipe,
+    bins: Mapping[int, Bins],
+) -> Floats:
+    """Return the midpoints of the two values that each cut separates, or numbers just below them, by `recipe.midpoint`.
+
+    C4.5 takes the largest value of the whole table up to the midpoint.  For a feature in bins, the two values are of the whole
+    table, too: every sample is then on the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.
+    """
+    thresholds = np.full(len(grown["feature"]), np.nan)
+    if not by_threshold.size:
+        return thresholds
+    if table.matrix is not None and not recipe.release8 and not bins and recipe.midpoint == "low":
+        passes.thresholds(table.matrix, by_threshold, grown["feature"], grown["row_low"], grown["row_high"], thresholds)
+        return thresholds
+    features = grown["feature"][by_threshold]
+    low, high = _cells(table, np.array([grown[side][by_threshold] for side in ("row_low", "row_high")]), features)
+    for feature, at in _by_feature(features) if bins else ():
+        if feature in bins:
+            low[at], high[at] = bins[feature].gap(low[at], high[at])
+    between = thresholds_between(low, high, features, table.schema, recipe)
+    for feature, at in _by_feature(features) if recipe.release8 else ():
+        if table.schema.features[feature].kind == Kind.CONTINUOUS:
+            between[at] = _values_up_to_midpoints(whole.column(feature), low[at], high[at])
+    thresholds[by_threshold] = between
+    return thresholds
+
+
+def _cells(table: AnyTable, rows: npt.NDArray[Any], features: npt.NDArray[np.int32]) -> Floats:
+    """Return the values in rows of shape (m, n), of the features of shape (n,)."""
+    if table.matrix is not None:
+        return np.asarray(table.matrix[rows, features], np.float64)
+    cells = np.empty(rows.shape)
+    for feature, at in _by_feature(features):
+        cells[:, at] = table.column(feature)[rows[:, at]]
+    return cells
+
+
+def _by_feature(features: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+    """Yield every feature that occurs, and its positions."""
+    order = np.argsort(features, kind="stable")
+    starts = np.flatnonzero(np.diff(features[order], prepend=-1))
+    for at in np.split(order, starts[1:]):
+        if at.size:
+            yield int(features[at[0]]), at
+
+
+def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats) -> Floats:
+    """Return C4.5's thresholds: the largest values of the whole column up to the midpoints, which are in single precision."""
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are infinite in single precision are not separable
+        below, above = low.astype(np.float32), high.astype(np.float32)
+        middle = (below + above) / np.float32(2)
+    separable = (below <= middle) & (middle < above)  # else the two values are one in single precision
+    ordered, inverse = np.unique(middle[separable], return_inverse=True)
+    raised = np.empty(len(ordered))
+    passes.raise_thresholds(column, ordered, raised)
+    thresholds = low.copy()
+    thresholds[separable] = raised[inverse]
+    return thresholds + 0.0  # no -0.0, as in `midpoints`
+
+
+def midpoints(low: Floats, high: Floats) -> Floats:
+    """Return doubles t with low <= t < high, halfway if there is one; never -0.0."""
+    between = np.empty(len(low))
+    passes.midpoints(low, high, between)
+    return between
+
+
+def thresholds_between(low: Floats, high: Floats, features: npt.NDArray[np.int32], schema: Schema, recipe: Recipe) -> Floats:
+    """Return the thresholds of cuts between two values of a feature each, by `recipe.midpoint`."""
+    between = midpoints(low, high)
+    if recipe.midpoint == "high":
+        is_continuous = np.array([feature.kind == Kind.CONTINUOUS for feature in schema.features])
+        between = np.where(is_continuous[features], _below(between, low), between)
+    return between
+
+
+def _below(between: Floats, low: Floats) -> Floats:
+    """Return the largest numbers below midpoints, but not below `low`; for 0, a normal number, which all programs read."""
+    below = np.where(between == 0, -np.finfo(np.float64).tiny, np.nextafter(between, -np.inf))
+    return np.maximum(below, low) + 0.0  # not -0.0
+
+
+def with_weights_as_given(grown: dict[str, Any], costs: Costs) -> dict[str, Any]:
+    """Return the fields of nodes with the given weights of the samples instead of altered priors; risks do not change."""
+    value = grown["value"] / costs.loss.sum(axis=1)
+    weight = np.where(grown["weight"] > 0, value.sum(axis=1), 0.0)
+    risk_per_impurity = grown["weight"] / costs.mean
+    per_weight = np.divide(risk_per_impurity, weight, out=np.ones_like(weight), where=weight > 0)
+    return {
+        "value": value,
+        "weight": weight,
+        "impurity": grown["impurity"] * per_weight,
+        "gain": grown["gain"] * per_weight,
+        "loss": costs.loss,
+    }
+
+
+def as_tree(
+    grown: dict[str, Any],
+    task: str,
+    n_features: int,
+    *,
+    surrogates: Surrogates | None,
+    cuts: dict[str, npt.NDArray[Any]],
+    outputs: tuple[int, ...] | None,
+) -> Tree:
+    owner = grown.pop("categories_node")
+    start = np.zeros(len(grown["kind"]) + 1, dtype=np.int64)
+    if owner.size:
+        by_node = np.argsort(owner, kind="stable")
+        np.cumsum(np.bincount(owner, minlength=len(grown["kind"])), out=start[1:])
+        grown["categories_code"], grown["categories_branch"] = (
+            grown["categories_code"][by_node],
+            grown["categories_branch"][by_node],
+        )
+    return Tree(task=task, n_features=n_features, categories_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown)

@@ -1,0 +1,275 @@
+"""Columns of a table in the engine's form: codes, presorted lists, or bins."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree import _core
+from fasttree._data.cells import Floats
+from fasttree._data.schema import Kind, Schema
+from fasttree._data.table import Table
+from fasttree._engine.encoding import Binning, Encoding, bin_codes
+from fasttree._learn.constraints import FREE, Constraints
+from fasttree._learn.limits import Limits
+from fasttree._learn.recipe import Recipe
+
+MOST_CODES = 255  # of a feature of large nodes, which are searched by histograms
+
+BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and few reads of a cache line
+FEATURES_AT_ONCE = 8  # per thread: their codes are neighbours, and two threads should not write to one cache line
+ROWS_IN_CACHE = 4_096  # of those columns: rows that are read for the first column are in the cache for the others
+
+NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: check all near that
+
+
+class AnyTable(Protocol):
+    """What growth reads: columns of a table, of some of its rows, or of a node."""
+
+    schema: Schema
+    n_samples: int
+    n_features: int
+
+    @property
+    def matrix(self) -> npt.NDArray[Any] | None: ...
+
+    def column(self, j: int) -> npt.NDArray[Any]: ...
+
+
+class Bins(NamedTuple):
+    """Ranges of the values of a continuous feature, one per code."""
+
+    least: Floats  # (n_bins,): smallest value of each bin
+    most: Floats  # largest value
+
+    def gap(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the values on both sides of a cut: the largest in the bin of `low`, the smallest in that of `high`."""
+        below, above = (np.searchsorted(self.least, values, side="right") - 1 for values in (low, high))
+        return self.most[below], self.least[above]
+
+
+Encoded: TypeAlias = "tuple[Encoding, bool, dict[int, Bins]]"  # as from `encode_columns`
+
+
+class KeptColumns:
+    """The columns of a table, each read once and kept in one piece of memory, for trees on some of its rows.
+
+    Threads may read them at the same time.  They are sorted once, when growth on lists first needs it.
+    """
+
+    matrix = None
+
+    def __init__(self, table: AnyTable, recipe: Recipe, limits: Limits, bins_of: npt.NDArray[np.intp] | None = None) -> None:
+        kept = [np.ascontiguousarray(table.column(feature)) for feature in range(table.n_features)]
+        self.schema, self.n_samples, self.n_features = table.schema, table.n_samples, table.n_features
+        self._columns, self._lock, self._sorted = kept, threading.Lock(), list[_Sorted]()
+        self._recipe, self._limits, self.bins_of = recipe, limits, bins_of
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        return self._columns[j]
+
+    def sorted(self, block_rows: int) -> _Sorted:
+        """Return the encoding of all rows, and which rows have a missing value if samples may be divided."""
+        with self._lock:
+            if not self._sorted:
+                of_bins = self if self.bins_of is None else SomeRows(self, self.bins_of)
+                encoding, _, bins = encode_columns(self, of_bins, self._recipe, self._limits, block_rows, 0, 1)
+                lacking = np.zeros(self.n_samples, dtype=bool)
+                for column in self._columns if self._recipe.missing == "fractional" else ():
+                    lacking |= np.isnan(column) if column.dtype.kind == "f" else column == 0
+                self._sorted.append(_Sorted(encoding, lacking, bins))
+        return self._sorted[0]
+
+
+class _Sorted(NamedTuple):
+    encoding: Encoding
+    lacking: npt.NDArray[np.bool_]
+    bins: dict[int, Bins]
+
+
+class InOrder:
+    """Kept columns in another order."""
+
+    matrix = None
+
+    def __init__(self, kept: KeptColumns, order: npt.NDArray[np.intp]) -> None:
+        self.schema = Schema(tuple(kept.schema.features[feature] for feature in order), kept.schema.has_names)
+        self.n_samples, self.n_features = kept.n_samples, kept.n_features
+        self.kept, self.order = kept, order
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        return self.kept.column(int(self.order[j]))
+
+    def with_bins(self) -> AnyTable:
+        """Return the samples of which bins are made."""
+        return self if self.kept.bins_of is None else SomeRows(self, self.kept.bins_of)
+
+    def encoded(self, rows: npt.NDArray[np.intp] | None, block_rows: int) -> Encoded:
+        """Return the encoding of some rows, which needs no sorting."""
+        rows = np.arange(self.n_samples) if rows is None else rows
+        whole = self.kept.sorted(block_rows)
+        encoding = whole.encoding.of_rows(rows.astype(np.int64), self.order.astype(np.int64), block_rows)
+        bins = {j: whole.bins[feature] for j, feature in enumerate(self.order.tolist()) if feature in whole.bins}
+        return encoding, bool(whole.lacking[rows].any()), bins
+
+
+class SomeRows:
+    """Some rows of a table, read column by column."""
+
+    matrix = None
+
+    def __init__(self, table: AnyTable, rows: npt.NDArray[np.intp]) -> None:
+        self.schema = table.schema
+        self.n_samples, self.n_features = len(rows), table.n_features
+        self.table, self.rows = table, rows
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        return self.table.column(j)[self.rows]
+
+
+class OneFeature:
+    """One feature of a table, with all samples."""
+
+    matrix = None
+
+    def __init__(self, table: Table, feature: int) -> None:
+        self.schema = Schema((table.schema.features[feature],), table.schema.has_names)
+        self.n_samples, self.n_features = table.n_samples, 1
+        self._table, self._feature = table, feature
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        return self._table.column(self._feature)
+
+
+def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Yield columns first, ..., last - 1, each for use before the next; a C-ordered matrix is copied a few at a time (cache)."""
+    last = table.n_features if last is None else last
+    matrix = table.matrix
+    if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:
+        for feature in range(first, last):
+            yield feature, table.column(feature)
+        return
+    width = BYTES_AT_ONCE // matrix.itemsize
+    block = np.empty((width, matrix.shape[0]), dtype=matrix.dtype)
+    for start in range(first, last, width):
+        n_several = min(width, last - start)
+        for row in range(0, len(matrix), ROWS_IN_CACHE):
+            rows = slice(row, row + ROWS_IN_CACHE)
+            block[:n_several, rows] = matrix[rows, start : start + n_several].T
+        for offset in range(n_several):
+            yield start + offset, block[offset]
+
+
+def may_be_bounded(
+    table: AnyTable, recipe: Recipe, limits: Limits, constraints: Constraints, n_classes: int, weighted: bool, several: bool
+) -> bool:
+    """Whether large nodes may be searched by histograms and bounds, which are for two-way splits of all features by gain."""
+    many = any(f.categories is not None and len(f.categories) > MOST_CODES for f in table.schema.features)
+    return (
+        recipe.rank == "gain"
+        and not recipe.release8
+        and not many
+        and not several
+        and recipe.impurity in ("gini", "entropy", "misclassification", "squared_error")
+        and not (weighted and n_classes == 0)
+        and {recipe.nominal, recipe.ordinal, recipe.continuous} <= {"subset", "one_vs_rest", "threshold", "error"}
+        and recipe.missing in ("direction", "error")
+        and limits.max_features is None
+        and constraints == FREE
+    )
+
+
+def encode_columns(
+    table: AnyTable, bins_of: AnyTable, recipe: Recipe, limits: Limits, block_rows: int, most_codes: int, n_jobs: int
+) -> Encoded:
+    """Return the encoded features, whether a value is missing (found only if samples may be divided), and the bins."""
+    whole, rows = (table.table, table.rows) if isinstance(table, SomeRows) else (table, None)
+    if isinstance(whole, InOrder):
+        if not most_codes or table.n_samples <= block_rows:
+            return whole.encoded(rows, block_rows)
+        bins_of = whole.with_bins()
+    encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2))
+    binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
+    if n_jobs > 1 and encoding.bounded and binning is None:
+        _encode_side_by_side(encoding, table, n_jobs)
+        encoding.finish()
+        return encoding, False, {}
+    gap = NEARLY_THE_GAP if recipe.release8 else -1.0
+    if recipe.rank == "mdl_gain_ratio":
+        gap = math.inf  # a threshold pays for the interval that it names, so the engine reads all values
+    has_missing = False
+    bins: dict[int, Bins] = {}
+    for feature, column in columns(table):
+        described = table.schema.features[feature]
+        if described.kind != Kind.CONTINUOUS:
+            assert described.categories is not None
+            encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+        elif binning is not None:
+            codes, edges, *bounds = binning.bin(column if bins_of is table else bins_of.column(feature))
+            bins[feature] = Bins(*bounds)
+            if bins_of is not table:
+                codes = bin_codes(column, edges)
+            _add_bins(encoding, feature, codes, bins[feature], gap)
+        elif encoding.add_continuous(feature, column, gap):
+            encoding.keep_values(feature, table.column(feature))
+        if recipe.missing == "fractional" and not has_missing:
+            has_missing = bool(np.isnan(column).any() if described.kind == Kind.CONTINUOUS else not column.all())
+    encoding.finish()
+    return encoding, has_missing, bins
+
+
+def _encode_side_by_side(encoding: Encoding, table: AnyTable, n_jobs: int) -> None:
+    """Encode the features for a bounded search in several threads, including this one."""
+    waiting = deque(range(0, table.n_features, FEATURES_AT_ONCE))
+    failures: list[BaseException] = []
+
+    def encode(first: int) -> None:
+        for feature, column in columns(table, first, min(first + FEATURES_AT_ONCE, table.n_features)):
+            if failures:
+                return
+            described = table.schema.features[feature]
+            if described.categories is not None:
+                encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+            elif encoding.add_continuous(feature, column, -1.0):
+                encoding.keep_values(feature, table.column(feature))
+
+    def encode_some(_thread: int = 0) -> None:
+        try:
+            while not failures:
+                try:
+                    first = waiting.popleft()
+                except IndexError:
+                    return
+                encode(first)
+        except BaseException as failure:  # including an interrupt: the other threads must stop
+            failures.append(failure)
+
+    threads = _core.started_threads(encode_some, n_jobs - 1)
+    encode_some()
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException as failure:
+        failures.append(failure)
+        raise
+    if failures:
+        try:
+            raise failures[0]
+        finally:
+            failures.clear()  # the traceback refers to the list: this cycle would keep the encoding
+
+
+def _add_bins(encoding: Encoding, feature: int, codes: npt.NDArray[Any], bins: Bins, gap: float) -> None:
+    encoding.add_bins(feature, codes, len(bins.least))
+    with np.errstate(over="ignore"):
+        close = np.diff(bins.least) <= gap
+    if close.any():
+        # the gap rule compares the first values of bins: by code, or by sample if there are too many codes to count
+        values = np.append(0.0, bins.least)
+        encoding.keep_values(feature, values if codes.dtype == np.uint8 else values[codes])

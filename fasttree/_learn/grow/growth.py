@@ -1,0 +1,307 @@
+"""Growth of a tree from a table and a recipe; the only caller of the engine's growth.
+
+`encode` prepares the columns, `fixed_point` the weights and targets; the engine grows; `decode` turns its arrays into a `Tree`,
+and `afterwards` does what needs the finished tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree import _core
+from fasttree._data.cells import Floats
+from fasttree._data.sums import sum_of_sizes
+from fasttree._data.table import Table
+from fasttree._engine.records import EngineLimits, Policy
+from fasttree._learn import progress
+from fasttree._learn.conflicts import check_recipe
+from fasttree._learn.constraints import FREE, Constraints
+from fasttree._learn.grow.afterwards import best_first, deepest, most_splits, with_values_in_bounds, without_useless_splits
+from fasttree._learn.grow.decode import (
+    as_tree,
+    critical_value,
+    decode_cuts,
+    decode_surrogates,
+    decode_thresholds,
+    with_weights_as_given,
+)
+from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, OneFeature, SomeRows, encode_columns, may_be_bounded
+from fasttree._learn.grow.fixed_point import (
+    fixed_point_targets,
+    fixed_point_weights,
+    fractional_weights,
+    least_of_parts,
+    ranks_of,
+)
+from fasttree._learn.grow.independence import without_independent_splits
+from fasttree._learn.limits import Limits
+from fasttree._learn.recipe import Recipe
+from fasttree._learn.samples import Costs
+from fasttree._model.arrays import THRESHOLD
+from fasttree._model.surrogates import Surrogates
+from fasttree._model.tree import Tree
+
+BLOCK_ROWS = 32_768  # most samples of a private block of the engine: half of what 16 bits allow, so that less work waits
+
+BOUNDED_FROM = 8_192  # fewest samples of a private block's node that is searched by bounds; below, lists are as fast
+MOST_CLASSES = 32  # per thread; with more classes, histograms cost several times as much as lists and prune no better
+
+
+class _Samples(NamedTuple):
+    """Samples of a growth: rows of a table, their targets and weights."""
+
+    source: AnyTable
+    whole: AnyTable  # all samples of positive weight, of which `source` may have some
+    target: npt.NDArray[Any]
+    weight: Floats | None  # with class factors and costs
+    case_weight: Floats | None  # without them
+    case: float  # average weight, with class factors and costs, of a sample of weight 1
+    n_cases: float  # weight of `whole`
+
+
+def grow(
+    table: Table | OneFeature,
+    target: npt.NDArray[Any],
+    sample_weight: Floats | None,
+    recipe: Recipe,
+    limits: Limits,
+    *,
+    n_classes: int,
+    class_factor: Floats | None = None,
+    outputs: tuple[int, ...] | None = None,
+    costs: Costs | None = None,
+    rows: npt.NDArray[np.intp] | None = None,
+    constraints: Constraints = FREE,
+    bins_of: AnyTable | None = None,
+    n_jobs: int = 1,
+    block_rows: int = BLOCK_ROWS,
+    most_codes: int = MOST_CODES,
+    bounded_from: int = BOUNDED_FROM,
+) -> Tree:
+    """Grow the tree that `recipe` describes.
+
+    Parameters
+    ----------
+    table : Table
+    target : array of shape (n_samples,)
+        Class codes 0, ..., n_classes - 1, or float64 targets.
+    sample_weight : float64 array of shape (n_samples,) or None
+        Not negative, not all 0; a sample of weight 0 is left out. None: every sample counts 1.
+    recipe : Recipe
+    limits : Limits
+    n_classes : int
+        0 for regression; with several targets, of all together.
+    class_factor : float64 array of shape (n_classes,) or None
+        Factor of the weights of each class, by which the classes have their priors.  The agreement of surrogates is by weights
+        without it and without costs.
+    outputs : tuple of int or None
+        Several targets: their numbers of classes, or 1 each in regression; `target` has a column for each.
+    costs : Costs or None
+        Splits are then chosen with altered priors (Breiman et al. 1984, section 4.4): the weight of a sample is multiplied by the
+        cost of missing its class.  The tree holds the given weights, and impurities and gains such that weight times impurity is
+        the risk with altered priors.  None: every wrong class costs 1.
+    rows : intp array or None
+        Samples to grow on, of positive weight; None: all.  Release 8 still uses the whole table in two places: thresholds are
+        values that occur in it, and "very many" categories are many for the number of its samples.
+    constraints : Constraints
+        Constraints on predictions and paths.
+    bins_of : Table or None
+        Samples of which `limits.max_bins` makes bins; None: all samples of positive weight, including those not in `rows`.
+    n_jobs : int
+        Threads; the tree does not depend on it.
+    block_rows : int
+        Samples up to which the engine works on private blocks; the tree does not depend on it.
+    most_codes : int
+        Bins of a continuous feature in the bounded search, 2 to 255; the tree does not depend on it.  0: no such search.
+
+    Raises
+    ------
+    ValueError
+        If two choices of the recipe exclude each other.
+    """
+    check_recipe(recipe, n_classes, constraints, several=outputs is not None)
+    if costs is not None and constraints.monotone is not None and n_classes > 2:
+        raise ValueError(
+            "monotonic_cst and a loss matrix of more than two classes exclude each other: growth uses altered priors, by which "
+            "the mean class index may rise where it falls by the true ones"
+        )
+    samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
+    source, whole = samples.source, samples.whole
+    weight, unit = fixed_point_weights(samples.weight)
+    bounded = most_codes > 1 and may_be_bounded(
+        source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
+    )
+    if weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy"):
+        bounded = False
+    encoding, has_missing, bins = encode_columns(
+        source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0, n_jobs
+    )
+    divides = recipe.missing == "fractional" and has_missing
+    if divides and unit == 1.0:
+        # samples will be divided: weights become multiples of a unit far below one sample
+        weight, unit = fractional_weights(weight, source.n_samples)
+    numbers = _limits_of(samples, recipe, limits, n_classes, has_missing, bounded_from)
+    grown = _core.grow(
+        encoding,
+        _targets(samples.target, weight, unit, recipe.impurity, divides, n_classes, outputs),
+        _core.Spec(policy_of(recipe, limits), numbers, constraints.for_engine(table.n_features)),
+        weight=weight,
+        case_weight=_case_weight(samples, weight, recipe, limits),
+        seed=limits.seed,
+        n_jobs=n_jobs,
+        workspace=_core.Workspace(consume=True, report=progress.share()),
+    )
+    del encoding
+    surrogates, cuts = _decode(grown, samples, recipe, bins)
+    if not n_classes:
+        grown["value"] += 0.0  # no -0.0: which of two equal targets comes first must not show
+    if costs is not None:
+        grown |= with_weights_as_given(grown, costs)
+    task = "classification" if n_classes else "regression"
+    tree = as_tree(grown, task, table.n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
+    return finish(tree, recipe, limits, constraints)
+
+
+def _choose_samples(
+    table: Table | OneFeature,
+    target: npt.NDArray[Any],
+    sample_weight: Floats | None,
+    class_factor: Floats | None,
+    costs: Costs | None,
+    rows: npt.NDArray[np.intp] | None,
+) -> _Samples:
+    """Return the samples of positive weight, or those in `rows`, weighted by classes and costs."""
+    case_weight = sample_weight
+    if class_factor is not None:
+        sample_weight = class_factor[target] if sample_weight is None else sample_weight * class_factor[target]
+    case = 1.0
+    if costs is not None:
+        case, per_class = costs.mean, costs.loss.sum(axis=1)[target]
+        sample_weight = per_class if sample_weight is None else sample_weight * per_class
+    kept = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
+    whole = table if kept is None else SomeRows(table, kept)
+    source = whole if rows is None else SomeRows(table, rows)
+    chosen = kept if rows is None else rows
+    n_cases = float(whole.n_samples) if sample_weight is None else sum_of_sizes(sample_weight)
+    if chosen is not None:
+        target, sample_weight = target[chosen], None if sample_weight is None else sample_weight[chosen]
+        case_weight = None if case_weight is None else case_weight[chosen]
+    return _Samples(source, whole, target, sample_weight, case_weight, case, n_cases)
+
+
+def _case_weight(
+    samples: _Samples, weight: npt.NDArray[np.int64] | None, recipe: Recipe, limits: Limits
+) -> npt.NDArray[np.int64] | None:
+    """Return fixed-point weights of whole samples if growth needs them besides `weight`, else None."""
+    if recipe.missing == "fractional" and limits.min_part_share and samples.weight is not None and weight is not None:
+        return weight.copy()  # `weight` becomes that of parts
+    return fixed_point_weights(samples.case_weight)[0] if recipe.missing == "surrogate" else None
+
+
+def _targets(
+    target: npt.NDArray[Any],
+    weight: npt.NDArray[np.int64] | None,
+    unit: float,
+    impurity: str,
+    divides: bool,
+    n_classes: int,
+    outputs: tuple[int, ...] | None,
+) -> _core.Targets:
+    """Return labels or values for the engine; `divides` says whether samples may be divided."""
+    if outputs is None and n_classes:
+        labels = target.astype(np.uint16).reshape(len(target), 1)
+        return _core.Targets(unit, labels=labels, first_class=np.array([0, n_classes], dtype=np.int32))
+    if outputs is not None and n_classes:
+        first_class = np.cumsum([0, *outputs], dtype=np.int32)
+        return _core.Targets(unit, labels=(target + first_class[:-1]).astype(np.uint16), first_class=first_class)
+    values = np.ascontiguousarray(target, dtype=np.float64).reshape(len(target), -1)
+    ranks = ranks_of(values) if impurity == "absolute_error" else None
+    return _core.Targets(unit, values=values, sums=fixed_point_targets(values, weight, unit, impurity, divides), ranks=ranks)
+
+
+def policy_of(recipe: Recipe, limits: Limits) -> Policy:
+    """Return the choices of a recipe as the engine's enums."""
+    return Policy(
+        impurity=_core.IMPURITY[recipe.impurity],
+        nominal=_core.FORM[recipe.nominal],
+        ordinal=_core.FORM[recipe.ordinal],
+        continuous=_core.FORM[recipe.continuous],
+        missing=_core.MISSING[recipe.missing],
+        rank=_core.RANK[recipe.rank],
+        release8=recipe.release8,
+        known_agreement=limits.surrogate_agreement == "known",
+        to_heavier=limits.no_surrogate == "majority",
+    )
+
+
+def _limits_of(
+    samples: _Samples, recipe: Recipe, limits: Limits, n_classes: int, has_missing: bool, bounded_from: int
+) -> EngineLimits:
+    """Return the limits for these samples, in the weights that growth adds up."""
+    size = Size(samples.source.n_samples, samples.source.n_features, samples.case, samples.n_cases)
+    least = least_of_parts(samples.weight, samples.case) if has_missing and not recipe.release8 else 0.0
+    return engine_limits(size, recipe, limits, n_classes)._replace(min_node_weight=least, bounded_from=bounded_from)
+
+
+class Size(NamedTuple):
+    """Size of a table: samples, features, average weight of a sample of weight 1, and weight of all samples."""
+
+    n_samples: int
+    n_features: int
+    case: float
+    n_cases: float
+
+
+def engine_limits(size: Size, recipe: Recipe, limits: Limits, n_classes: int) -> EngineLimits:
+    """Return the limits for a table where no sample is divided."""
+    n_samples, n_features, case, n_cases = size
+    cuts_intervals = "intervals" in (recipe.continuous, recipe.ordinal)
+    return EngineLimits(
+        max_depth=deepest(limits, n_samples),
+        min_samples_split=min(limits.min_samples_split, n_samples + 1),
+        min_samples_leaf=min(limits.min_samples_leaf, n_samples + 1),
+        min_weight_leaf=limits.min_weight_leaf * case,
+        min_branch_weight=limits.min_branch_weight * case if recipe.release8 else 0.0,
+        min_node_weight=0.0,
+        leaves_per_weight=limits.leaves_per_weight / case,
+        bound_share=limits.bound_share,
+        min_part_weight=limits.min_part_weight * case,
+        min_part_share=limits.min_part_share,
+        min_impurity_decrease=limits.min_impurity_decrease,
+        min_impurity=limits.min_impurity,
+        min_gain=limits.min_gain,
+        min_ratio=limits.min_ratio,
+        n_cases=n_cases if limits.n_cases is None else limits.n_cases,
+        max_surrogates=min(limits.max_surrogates, n_features),
+        max_features=n_features if limits.max_features is None else limits.max_features,
+        critical_value=critical_value(limits.merge_p_value, n_classes) if cuts_intervals else 0.0,
+        max_intervals=n_samples if limits.max_intervals is None else limits.max_intervals,
+        most_splits=most_splits(limits, recipe, n_samples),
+        bounded_from=BOUNDED_FROM,
+    )
+
+
+def _decode(
+    grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins]
+) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
+    """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
+    by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
+    source, whole = samples.source, samples.whole
+    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins)
+    surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
+    del grown["row_low"], grown["row_high"]
+    return surrogates, decode_cuts(grown, source, whole, recipe, bins)
+
+
+def finish(tree: Tree, recipe: Recipe, limits: Limits, constraints: Constraints) -> Tree:
+    """Apply the steps that need the finished tree."""
+    if limits.split_p_value is not None:
+        tree = without_independent_splits(tree, limits.split_p_value)
+    if recipe.release8:
+        tree = without_useless_splits(tree, recipe.rank)
+    if limits.max_leaf_nodes is not None:
+        tree = best_first(tree, limits.max_leaf_nodes)
+    return tree if constraints.monotone is None else with_values_in_bounds(tree, constraints.monotone)

@@ -1,0 +1,311 @@
+"""Growth of trees that no other tree of their depth beats: columns as views for the engine, and the found tests as a tree."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.cells import Floats
+from fasttree._data.schema import Kind
+from fasttree._data.sums import sum_of_sizes
+from fasttree._data.table import Table
+from fasttree._engine.optimal import SCORES, SIGNS, Optimal
+from fasttree._learn.grow.decode import midpoints
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.samples import Samples
+from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
+from fasttree._model.tree import Tree
+
+MOST_LANES = 1000  # classes, as the engine has room for
+_BITS = 51  # sums of costs stay below 2**52, so that doubles hold them exactly
+_DECIMALS = 6  # of costs that are kept exactly
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """What a search may cost, and what a leaf costs.
+
+    Parameters
+    ----------
+    leaf_penalty : float
+        In the unit of wrong predictions.
+    time_limit : float or None
+        Seconds of a search.
+    memory_limit : float
+        Megabytes of the results that are kept.
+    """
+
+    leaf_penalty: float = 0.0
+    time_limit: float | None = None
+    memory_limit: float = 256
+
+
+class Proof(NamedTuple):
+    """The cost of a tree, a bound that no tree undercuts, and how the search ended."""
+
+    objective: float
+    lower_bound: float
+    status: str
+
+
+@dataclass(frozen=True)
+class OptimalGrower(Grower):
+    """Growth of the best tree, in the place of a recipe's growth; `proofs` has an entry for each tree."""
+
+    search: SearchLimits = field(default_factory=SearchLimits)
+    proofs: list[Proof] = field(default_factory=list)
+
+    def __call__(self, part: Samples | None = None, rows: Rows | None = None) -> Tree:
+        """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
+        samples = self.samples if part is None else part
+        counts = samples.counts
+        chosen = np.arange(samples.table.n_samples) if rows is None else np.asarray(rows)
+        if counts is not None:
+            chosen = chosen[counts[chosen] > 0]
+        weight = np.ones(len(chosen)) if counts is None else counts[chosen]
+        views = views_of(samples.table, chosen)
+        target = samples.target[chosen].astype(np.intp)
+        loss = None if self.costs is None else self.costs.loss
+        found, proof = self._find(views, target, weight, loss)
+        self.proofs.append(proof)
+        return _Tests(samples.table, views, chosen).tree(found, target, weight, self.n_classes, loss)
+
+    def _find(self, views: SearchViews, target: npt.NDArray[np.intp], weight: Floats, loss: Floats | None) -> tuple[Any, Proof]:
+        """Search; return the tests, level by level, and the proof."""
+        search, limits = self.search, self.limits
+        mass, mass_unit = _whole(weight, 2.0**_BITS)  # a comparison with a least weight does not depend on the order of rows
+        problem = _problem(target, weight, self.n_classes, loss)._replace(weight=mass)
+        penalty = search.leaf_penalty / problem.unit
+        optimal = Optimal(
+            views,
+            problem,
+            penalty=penalty,
+            min_leaf=limits.min_samples_leaf,
+            min_weight=limits.min_weight_leaf / mass_unit,
+            tolerance=0.0 if penalty.is_integer() else 1e-12 * float(problem.worth.sum()),
+            memory=int(search.memory_limit * 2**20),
+        )
+        assert limits.max_depth is not None
+        watch = None if search.time_limit is None else _clock(search.time_limit)
+        value, low, tests, over = optimal.run(limits.max_depth, watch)
+        if optimal.failure is not None and not isinstance(optimal.failure, KeyboardInterrupt):
+            raise optimal.failure
+        status = "interrupted" if optimal.failure is not None else "time_limit" if over else "optimal"
+        objective = value * problem.unit
+        bound = objective if status == "optimal" else min(low * problem.unit, objective)
+        return tests, Proof(objective, bound, status)
+
+
+def _clock(seconds: float) -> Callable[[float], bool]:
+    end = time.monotonic() + seconds
+    return lambda best: time.monotonic() >= end
+
+
+class SearchViews(NamedTuple):
+    """Orders of codes, as the engine takes them: `missing` is the code of missing values in the second view of a feature."""
+
+    codes: npt.NDArray[np.int32]
+    nominal: npt.NDArray[np.uint8]
+    missing: npt.NDArray[np.int32]
+
+    @property
+    def features(self) -> npt.NDArray[np.intp]:
+        """The feature of each view."""
+        return np.cumsum(self.missing < 0) - 1
+
+
+def views_of(table: Table, rows: Rows) -> SearchViews:
+    """Return one view of each feature, and a second one of those with missing values, which have the code 0 in the first."""
+    codes: list[npt.NDArray[Any]] = []
+    nominal, missing = [], []
+    for j, feature in enumerate(table.schema.features):
+        cells = table.column(j)[rows]
+        if feature.kind is Kind.CONTINUOUS:
+            known = ~np.isnan(cells)
+            first = np.zeros(len(rows), np.int32)
+            first[known] = np.unique(cells[known], return_inverse=True)[1] + 1
+        else:
+            first = cells.astype(np.int32)
+            known = first > 0
+        is_nominal = feature.kind is Kind.NOMINAL
+        last = int(first.max(initial=0)) + 1
+        codes.append(first)
+        nominal.append(is_nominal)
+        missing.append(-1)
+        if not known.all():
+            codes.append(first if is_nominal else np.where(known, first, last))
+            nominal.append(is_nominal)
+            missing.append(0 if is_nominal else last)
+    stacked = np.array(codes, np.int32).reshape(len(codes), len(rows))
+    return SearchViews(stacked, np.array(nominal, np.uint8), np.array(missing, np.int32))
+
+
+class _Problem(NamedTuple):
+    """What the rows cost, as the engine takes it, in multiples of `unit`."""
+
+    kind: int
+    lanes: int
+    label: npt.NDArray[np.int32]
+    amount: Floats
+    weight: Floats
+    worth: Floats
+    score: Floats | None
+    unit: float
+
+
+def _problem(target: npt.NDArray[np.intp], weight: Floats, n_classes: int, loss: Floats | None) -> _Problem:
+    if n_classes == 2:
+        cost = weight if loss is None else weight * loss.max(axis=1)[target]
+        amount, unit = _whole(cost, 2.0**_BITS)
+        signed = np.where(target == 0, -amount, amount)
+        return _Problem(SIGNS, 1, np.zeros(len(target), np.int32), signed, weight, amount / 2, None, unit)
+    label = target.astype(np.int32)
+    if loss is None or np.array_equal(loss, 1 - np.eye(n_classes)):
+        amount, unit = _whole(weight, 2.0**_BITS)
+        return _Problem(SCORES, n_classes, label, amount, weight, amount, None, unit)
+    whole, cost_unit = _whole_costs(loss)
+    amount, unit = _whole(weight, 2.0**_BITS / float(whole.max()))
+    largest = whole.max(axis=1)
+    score = np.ascontiguousarray(largest[:, None] - whole)
+    return _Problem(SCORES, n_classes, label, amount, weight, amount * largest[target], score, unit * cost_unit)
+
+
+def _whole(values: Floats, most: float) -> tuple[Floats, float]:
+    """Return values as whole multiples of a unit, at least 1, and the unit: 1 for whole numbers, else a power of two."""
+    total = sum_of_sizes(values)
+    if total < most and np.array_equal(values, np.rint(values)):
+        return values, 1.0
+    unit = float(np.ldexp(1.0, int(np.frexp(total / most)[1])))
+    return np.where(values > 0, np.maximum(np.rint(values / unit), 1.0), 0.0), unit
+
+
+def _whole_costs(loss: Floats) -> tuple[Floats, float]:
+    """Return costs as whole numbers, and their unit; with more than six decimals they are rounded to 2**-20 of the largest."""
+    for decimals in range(_DECIMALS + 1):
+        scaled = np.rint(loss * 10.0**decimals)
+        if np.array_equal(scaled / 10.0**decimals, loss) and scaled.max() < 2**24:
+            return scaled, 10.0**-decimals
+    unit = float(loss.max()) * 2.0**-20
+    return np.rint(loss / unit), unit
+
+
+class _Node(NamedTuple):
+    """A node of the tree: its place among the tests, level by level, and its rows."""
+
+    place: int
+    rows: Rows
+    parent: int
+
+
+@dataclass
+class _Split:
+    """A test as `Tree` has it."""
+
+    feature: int = -1
+    kind: int = LEAF
+    threshold: float = math.nan
+    missing: int = STOP
+    codes: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, np.intp))
+    branches: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, np.intp))
+
+
+class _Tests:
+    """Tests that a search found, and the rows of a table that they divide."""
+
+    def __init__(self, table: Table, views: SearchViews, chosen: Rows) -> None:
+        self.table, self.views, self.chosen = table, views, chosen
+        self.features = views.features
+
+    def divide(self, view: int, code: int, rows: Rows) -> tuple[_Split, npt.NDArray[np.bool_]]:
+        """Return a test, and which rows take its first branch."""
+        codes, feature = self.views.codes[view][rows], int(self.features[view])
+        described = self.table.schema.features[feature]
+        if self.views.nominal[view]:
+            first = (codes == code) | (codes == 0 if self.views.missing[view] == 0 else False)
+        else:
+            first = codes <= code
+        cells = self.table.column(feature)[self.chosen[rows]]
+        unknown = np.isnan(cells) if described.kind is Kind.CONTINUOUS else cells == 0
+        if unknown.any():
+            missing = 0 if first[unknown].all() else 1
+            if (first != unknown).all() or (first == unknown).all():
+                return _Split(feature, KNOWN, missing=1), ~unknown
+        else:
+            missing = int(2 * np.count_nonzero(first) < len(rows))
+        known = ~unknown
+        if described.kind is Kind.NOMINAL:
+            present = np.unique(cells[known])
+            return _Split(feature, NOMINAL, missing=missing, codes=present, branches=(present != code).astype(np.intp)), first
+        low, high = cells[known & first].max(), cells[known & ~first].min()
+        threshold = float(midpoints(np.array([low], np.float64), np.array([high], np.float64))[0])
+        return _Split(feature, THRESHOLD, threshold, missing), first
+
+    def tree(self, tests: Any, target: npt.NDArray[np.intp], weight: Floats, n_classes: int, loss: Floats | None) -> Tree:
+        """Return the tree with the figures of all nodes."""
+        nodes = [_Node(0, np.arange(len(target)), -1)]
+        splits: list[_Split] = []
+        first_child = []
+        for number, node in enumerate(nodes):  # the list grows
+            view = tests[node.place][0] if node.place < len(tests) else -1
+            first_child.append(len(nodes) if view >= 0 else -1)
+            if view < 0:
+                splits.append(_Split())
+                continue
+            split, first = self.divide(int(view), int(tests[node.place][1]), node.rows)
+            # a known test has the known values first, whichever side of the view they are
+            swapped = split.kind == KNOWN and bool(self._is_first(tests[node.place], node.rows)[~first].any())
+            splits.append(split)
+            for branch, rows in enumerate((node.rows[first], node.rows[~first])):
+                nodes.append(_Node(2 * node.place + 1 + (branch ^ swapped), rows, number))
+        value = np.array([np.bincount(target[node.rows], weight[node.rows], n_classes) for node in nodes])
+        return _made(nodes, splits, np.array(first_child, np.int32), value, self.table.n_features, loss)
+
+    def _is_first(self, test: Any, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Return which rows are in the first branch of the search's test."""
+        view, code = int(test[0]), int(test[1])
+        codes = self.views.codes[view][rows]
+        return np.asarray(codes == code if self.views.nominal[view] else codes <= code)
+
+
+def _made(
+    nodes: list[_Node],
+    splits: list[_Split],
+    first_child: npt.NDArray[np.int32],
+    value: Floats,
+    n_features: int,
+    loss: Floats | None,
+) -> Tree:
+    weight = value.sum(axis=1)
+    n_branches = np.where(first_child >= 0, 2, 0).astype(np.int32)
+    parent = parents(np.flatnonzero(n_branches), n_branches[n_branches > 0])
+    costs = (weight[:, None] - value if loss is None else value @ loss).min(axis=1)
+    impurity = costs / weight
+    below = np.bincount(parent[1:], costs[1:], minlength=len(nodes))
+    return Tree(
+        task="classification",
+        n_features=n_features,
+        parent=parent,
+        first_child=first_child,
+        n_branches=n_branches,
+        feature=np.array([split.feature for split in splits], np.int32),
+        kind=np.array([split.kind for split in splits], np.uint8),
+        threshold=np.array([split.threshold for split in splits]),
+        missing=np.array([split.missing for split in splits], np.int32),
+        categories_start=offsets_of(np.array([len(split.codes) for split in splits])),
+        categories_code=np.concatenate([split.codes for split in splits]).astype(np.uint32),
+        categories_branch=np.concatenate([split.branches for split in splits]).astype(np.int32),
+        n_samples=np.array([len(node.rows) for node in nodes], np.int64),
+        weight=weight,
+        value=value,
+        impurity=impurity,
+        gain=np.where(n_branches > 0, (costs - below) / weight, 0.0),
+        loss=loss,
+    )

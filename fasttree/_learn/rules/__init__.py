@@ -1,0 +1,1 @@
+"""Rules that are induced from trees."""

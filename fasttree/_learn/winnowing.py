@@ -1,0 +1,117 @@
+"""C5.0's winnowing: removal of features that do not help to predict one half of the samples from the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.cells import Floats
+from fasttree._data.schema import Kind
+from fasttree._data.sums import sum_of_sizes
+from fasttree._data.table import Table
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.samples import total_weight, weighted_rows
+from fasttree._model import walks
+from fasttree._model.tree import Tree
+
+LEAST_BRANCH = 2.0  # weight of a branch in the trial trees, which otherwise is half of the given one
+
+
+class Hidden(Table):
+    """A table in which some features are constant for growth and missing for prediction.
+
+    Parameters
+    ----------
+    table : Table
+    features : collection of int
+        Those that are hidden.
+    """
+
+    def __init__(self, table: Table, features: Collection[int]) -> None:
+        self.schema, self.n_samples, self.n_features = table.schema, table.n_samples, table.n_features
+        self.matrix = None
+        self._table, self._features = table, sorted(features)
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        if j not in self._features:
+            return self._table.column(j)
+        is_continuous = self.schema.features[j].kind == Kind.CONTINUOUS
+        return np.zeros(self.n_samples) if is_continuous else np.ones(self.n_samples, np.uint8)
+
+    def block(self, start: int, stop: int) -> npt.NDArray[Any]:
+        block = np.array(self._table.block(start, stop), order="C")
+        block[:, self._features] = np.nan
+        return block
+
+
+def without_features(grower: Grower, features: Collection[int]) -> Grower:
+    """Return the growth without some features."""
+    samples = grower.samples
+    return replace(grower, samples=replace(samples, table=Hidden(samples.table, features))) if features else grower
+
+
+def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
+    """Return the features that winnowing removes.
+
+    A tree is grown on one half of the samples and judged on the other.  A feature of the pruned tree is removed if the tree makes
+    fewer errors where the feature is taken for missing, unless a tree without all of these makes more errors.  Features that the
+    tree does not test, before it is pruned, are removed too.
+
+    Parameters
+    ----------
+    grower : Grower
+    prune : callable
+        Function of a grower and a grown tree that returns the pruned tree.
+    """
+    samples = grower.samples
+    counts = np.ones(samples.table.n_samples) if samples.counts is None else samples.counts
+    first, second = halves(samples.target, weighted_rows(samples))
+    if not first.size:
+        return []
+    weight = np.zeros(samples.table.n_samples)
+    weight[first] = counts[first]
+    limits = replace(
+        grower.limits,
+        min_branch_weight=max(grower.limits.min_branch_weight / 2, LEAST_BRANCH),
+        bound_share=0.0,
+        n_cases=total_weight(samples),
+    )
+    whole = replace(grower, limits=limits)  # thresholds are values of all samples
+    half = replace(whole, samples=replace(samples, weight=weight, class_factor=None))
+
+    def errors(tree: Tree, features: Collection[int] = ()) -> float:
+        predicted = walks.predict_class(tree, Hidden(samples.table, features))[second]
+        wrong: Floats = counts[second][predicted != samples.target[second]]
+        return sum_of_sizes(wrong)
+
+    rows = np.sort(first)
+    grown = whole(rows=rows)
+    tree = prune(half, grown)
+    base = errors(tree)
+    harmful = [feature for feature in tested(tree) if errors(tree, [feature]) < base]
+    if harmful:
+        without = without_features(whole, harmful)(rows=rows)
+        if errors(prune(without_features(half, harmful), without)) > base:
+            harmful = []
+    return sorted({*range(samples.table.n_features)}.difference(tested(grown)).union(harmful))
+
+
+def tested(tree: Tree) -> list[int]:
+    """Return the features that a tree tests."""
+    found: list[int] = np.unique(tree.feature[tree.n_branches > 0]).tolist()
+    return found
+
+
+def halves(target: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return rows to grow on and rows to judge by: every second one of each class, and as many in both."""
+    by_class = np.argsort(target[rows], kind="stable")
+    starts = np.flatnonzero(np.diff(target[rows][by_class], prepend=-1))
+    turn = np.empty(rows.size, np.intp)
+    turn[by_class] = np.arange(rows.size) - np.repeat(starts, np.diff(np.append(starts, rows.size)))
+    is_first = turn % 2 == 0
+    order = np.concatenate([rows[is_first], rows[~is_first][::-1]])
+    return order[: rows.size // 2], order[rows.size // 2 :]

@@ -1,0 +1,1 @@
+"""Fitted models: the tree, its conditions, paths and texts, independent of how a tree is grown."""

@@ -1,0 +1,136 @@
+"""Rules of a rule set (conditions, class and estimated accuracy), and their compiled form for prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fasttree._data.schema import Schema
+from fasttree._data.table import Table
+from fasttree._model.conditions import Condition
+from fasttree._model.words import threshold_texts, word
+
+_Compiled = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+OPERATORS = {"<=": 0, ">": 1, "=": 2, "in": 2}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that predicts a class if all its conditions hold.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+        At least one.
+    label : object
+        The class.
+    cover : int
+        Number of training samples that satisfy the conditions.
+    errors : int
+        Number of those that are of another class.
+    estimate : float
+        Pessimistic estimate of the rule's error rate (Quinlan 1993, section 5.2).
+
+    Examples
+    --------
+    >>> from fasttree import C45Rules
+    >>> X = [["red", 3.0], ["red", 1.0], ["blue", 2.0], ["blue", 1.5]] * 5
+    >>> print(C45Rules().fit(X, ["ripe", "unripe", "unripe", "unripe"] * 5).rules_[0])
+    if x1 > 2 then ripe  (cover 5, errors 0, estimate 24.2 %)
+    """
+
+    conditions: tuple[Condition, ...]
+    label: Any
+    cover: int
+    errors: int
+    estimate: float
+
+    @property
+    def confidence(self) -> float:
+        """1 - `estimate`."""
+        return 1 - self.estimate
+
+    def __str__(self) -> str:
+        return self._write(threshold_texts(thresholds_of([self])))
+
+    def _condition_text(self, thresholds: Mapping[tuple[int, float], str]) -> str:
+        return " and ".join(condition.words(thresholds) for condition in self.conditions)
+
+    def _write(self, thresholds: Mapping[tuple[int, float], str]) -> str:
+        conditions = self._condition_text(thresholds)
+        figures = f"cover {self.cover}, errors {self.errors}, estimate {100 * self.estimate:.1f} %"
+        return f"if {conditions} then {word(self.label)}  ({figures})"
+
+
+def thresholds_of(rules: Sequence[Rule]) -> set[tuple[int, float]]:
+    return {
+        (condition.index, condition.threshold)
+        for rule in rules
+        for condition in rule.conditions
+        if condition.threshold is not None
+    }
+
+
+def compile_rules(rules: Sequence[Rule], schema: Schema) -> _Compiled:
+    """Return the rules in the form that the compiled code applies."""
+    conditions = [condition for rule in rules for condition in rule.conditions]
+    lookups: dict[int, dict[Any, int]] = {}
+    codes: list[list[int]] = []
+    for condition in conditions:
+        if condition.index not in lookups:
+            categories = schema.features[condition.index].categories or ()
+            lookups[condition.index] = {category: code for code, category in enumerate(categories, start=1)}
+        codes.append(sorted(lookups[condition.index][category] for category in condition.categories))
+    return (
+        np.cumsum([0] + [len(rule.conditions) for rule in rules], dtype=np.int64),
+        np.array([condition.index for condition in conditions], dtype=np.int32),
+        np.array([OPERATORS[condition.operator] for condition in conditions], dtype=np.uint8),
+        np.array([0.0 if c.threshold is None else c.threshold for c in conditions], dtype=np.float64),
+        np.cumsum([0] + [len(of_condition) for of_condition in codes], dtype=np.int64),
+        np.array([code for of_condition in codes for code in of_condition], dtype=np.uint32),
+    )
+
+
+def matches(rules: Sequence[Rule], table: Table) -> list[NDArray[np.intp]]:
+    """Return the samples that satisfy all conditions of each rule."""
+    known: dict[Condition, NDArray[np.bool_]] = {}
+
+    def passing(condition: Condition) -> NDArray[np.bool_]:
+        if condition not in known:
+            categories = table.schema.features[condition.index].categories or ()
+            known[condition] = condition.passes_column(table.column(condition.index), categories) > 0
+        return known[condition]
+
+    return [np.flatnonzero(np.logical_and.reduce([passing(condition) for condition in rule.conditions])) for rule in rules]
+
+
+def probabilities(
+    label: int, estimate: float | None, class_count: NDArray[np.int64], default_count: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the class probabilities of a rule, or of the default class if `estimate` is None.
+
+    Parameters
+    ----------
+    label : int
+        Class of the rule.
+    estimate : float or None
+        Its estimated error.
+    class_count : array of int64, shape (n_classes,)
+        Training samples of each class.
+    default_count : array of int64, shape (n_classes,)
+        Those that no rule covers.
+    """
+    if estimate is None:
+        left = default_count if default_count.any() else class_count
+        shares: NDArray[np.float64] = left / left.sum()
+        return shares
+    others = class_count.astype(np.float64)
+    others[label] = 0
+    row = estimate * others / others.sum() if others.any() else np.zeros(len(others))
+    row[label] = 1 - row.sum()
+    return row

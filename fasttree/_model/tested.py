@@ -1,0 +1,200 @@
+"""`TestedTree`: a tree whose nodes keep the significance tests of their growth, as those of CHAID do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._model.arrays import counts_below
+from fasttree._model.tree import Tree
+
+SPLIT, UNKNOWN = "split", ""
+REASONS = (SPLIT, "pure", "max_depth", "min_samples_split", "min_samples_leaf", "not_significant", "no_predictor", UNKNOWN)
+_LARGEST_LOG = math.log(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class PredictorTest:
+    """Test of the target in the merged groups of one feature.
+
+    Attributes
+    ----------
+    feature : int
+        Column of the table.
+    n_categories, n_groups : int
+        Categories that occur in the node, and groups that are left after merging; missing values count as a category.
+    statistic : float
+        Chi-square, or F; infinite if there is no variance within the groups.
+    df : tuple of float
+        Degrees of freedom; for F those between and within the groups.
+    log_p_value : float
+        Natural logarithm of the p-value, which also serves where the p-value itself underflows to 0.
+    log_multiplier : float
+        Natural logarithm of the Bonferroni multiplier.
+
+    Examples
+    --------
+    >>> from fasttree import CHAIDClassifier
+    >>> X, y = [["a"]] * 10 + [["b"]] * 10 + [["c"]] * 10, [0] * 9 + [1] + [0] * 8 + [1] * 12
+    >>> test = CHAIDClassifier().fit(X, y).node_test(0)
+    >>> best = test.predictors[0]
+    >>> best.n_categories, best.n_groups, round(best.statistic, 3), best.df, best.multiplier
+    (3, 2, 19.615, (1.0,), 3.0)
+    """
+
+    feature: int
+    n_categories: int
+    n_groups: int
+    statistic: float
+    df: tuple[float, ...]
+    log_p_value: float
+    log_multiplier: float
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a statistic at least as large if the target does not depend on the groups."""
+        return math.exp(self.log_p_value)
+
+    @property
+    def multiplier(self) -> float:
+        """Bonferroni multiplier: the number of ways to merge the categories, at most the largest float."""
+        number = math.exp(min(self.log_multiplier, _LARGEST_LOG))
+        return float(round(number)) if number < 1e6 else number
+
+    @property
+    def log_adjusted_p_value(self) -> float:
+        """Natural logarithm of the adjusted p-value."""
+        return min(self.log_p_value + self.log_multiplier, 0.0)
+
+    @property
+    def adjusted_p_value(self) -> float:
+        """The p-value times the multiplier, at most 1."""
+        return math.exp(self.log_adjusted_p_value)
+
+
+@dataclass(frozen=True)
+class MergeStep:
+    """A merge of two groups of categories, in the order of the growth.
+
+    Attributes
+    ----------
+    one, other : tuple of int
+        Codes of the categories of both groups, from 1; 0 for missing values.  An interval of a continuous feature counts as a
+        category.
+    statistic, log_p_value : float
+        Test of the target in these two groups.
+    divides : bool
+        Whether the merged group was divided into these two again.
+
+    Examples
+    --------
+    >>> from fasttree import CHAIDClassifier
+    >>> X, y = [["a"]] * 10 + [["b"]] * 10 + [["c"]] * 10, [0] * 9 + [1] + [0] * 8 + [1] * 12
+    >>> test = CHAIDClassifier().fit(X, y).node_test(0)
+    >>> [(step.one, step.other, round(step.p_value, 3)) for step in test.merges]
+    [((1,), (2,), 0.531)]
+    """
+
+    one: tuple[int, ...]
+    other: tuple[int, ...]
+    statistic: float
+    log_p_value: float
+    divides: bool = False
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of the two groups."""
+        return math.exp(self.log_p_value)
+
+
+@dataclass(frozen=True)
+class NodeTest:
+    """Significance tests of one node.
+
+    Attributes
+    ----------
+    reason : str
+        "split", or why the node is a leaf: "pure", "max_depth", "min_samples_split", "min_samples_leaf" (all branches of the best
+        split joined, because they were too small), "not_significant", "no_predictor" (no feature has two categories), or "" for a
+        node that was changed after the growth.
+    split : PredictorTest or None
+        Test of the final branches; None at a leaf.  Branches that join because they are too small do so after the best feature
+        is found, so that this p-value may be larger than that of the feature in `predictors`.
+    predictors : tuple of PredictorTest
+        Test of each feature, the best first.
+    merges : tuple of MergeStep
+        How the categories of the best feature came into their groups.
+
+    Examples
+    --------
+    >>> from fasttree import CHAIDClassifier
+    >>> X, y = [["a"]] * 10 + [["b"]] * 10 + [["c"]] * 10, [0] * 9 + [1] + [0] * 8 + [1] * 12
+    >>> test = CHAIDClassifier().fit(X, y).node_test(0)
+    >>> test.reason, test.split.n_groups, len(test.predictors), len(test.merges)
+    ('split', 2, 1, 1)
+    """
+
+    reason: str = UNKNOWN
+    split: PredictorTest | None = None
+    predictors: tuple[PredictorTest, ...] = ()
+    merges: tuple[MergeStep, ...] = ()
+
+    def without_split(self) -> NodeTest:
+        """Return the tests of the node after its branches are removed."""
+        return self if self.split is None else NodeTest(predictors=self.predictors)
+
+
+class TestedTree(Tree):
+    """A tree with the significance tests of its nodes.
+
+    Parameters
+    ----------
+    tests : sequence of NodeTest, one per node
+    **arrays
+        As for `Tree`.
+    """
+
+    __test__ = False  # no test of pytest
+    tests: tuple[NodeTest, ...]
+
+    def __init__(self, *, tests: Sequence[NodeTest], **arrays: Any) -> None:
+        super().__init__(**arrays)
+        self.tests = tuple(tests)
+        if len(self.tests) != self.node_count:
+            raise ValueError(f"tests: must be {self.node_count}, one per node; got {len(self.tests)}")
+
+    @classmethod
+    def of(cls, tree: Tree, tests: Sequence[NodeTest]) -> TestedTree:
+        """Return a tree with tests."""
+        return cls(tests=tests, **Tree.__getstate__(tree))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"tests": self.tests}
+
+    def replace(self, **changes: Any) -> Tree:
+        """Return the tree with some arrays replaced, not checked."""
+        return TestedTree(**self.__getstate__() | changes)
+
+    def prune_at(self, nodes: npt.NDArray[np.bool_]) -> Tree:
+        """Return the tree in which the marked nodes are leaves, without their descendants."""
+        tree = super().prune_at(nodes)
+        kept = np.flatnonzero(~counts_below(np.asarray(nodes), self.parent)).tolist()
+        leaf = (tree.n_branches == 0).tolist()
+        tests = [self.tests[old].without_split() if leaf[new] else self.tests[old] for new, old in enumerate(kept)]
+        return TestedTree.of(tree, tests)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether trees and tests are equal."""
+        return isinstance(other, TestedTree) and bool(super().__eq__(other)) and self.tests == other.tests
+
+    __hash__ = None
+
+    def _shares(self, value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return class weights over their sum; an empty leaf has the row of its parent, and predicts as that does."""
+        shares: npt.NDArray[np.float64] = value / value.sum(axis=1, keepdims=True)
+        return shares

@@ -1,0 +1,71 @@
+"""Pieces of work that several threads take in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
+
+from fasttree import _core
+
+T = TypeVar("T")
+
+
+def in_threads(
+    work: Callable[[int], T],
+    n_items: int,
+    n_jobs: int,
+    *,
+    found: list[T | None] | None = None,
+    after: Callable[[int], None] | None = None,
+) -> list[T | None]:
+    """Return ``[work(0), ..., work(n_items - 1)]``; threads, among them this one, take the items in this order.
+
+    An exception in any thread, or an interrupt, ends the work: no thread takes another item, and when all have stopped the
+    exception is raised.
+
+    Parameters
+    ----------
+    work : callable
+        Function of the number of an item.
+    n_items, n_jobs : int
+        Numbers of items and of threads.
+    found : list or None, default None
+        Takes the results, None for items that are not done; after an exception, it has those of the finished items.
+    after : callable or None, default None
+        Called in this thread with the number of items done, whenever there are more.
+    """
+    results: list[T | None] = [] if found is None else found
+    results.extend([None] * n_items)
+    waiting, failures, done = count(), list[BaseException](), [0] * max(n_jobs, 1)
+
+    def take(thread: int) -> None:
+        try:
+            while not failures and (item := next(waiting)) < n_items:
+                results[item] = work(item)
+                done[thread] += 1
+                if thread == 0 and after is not None:
+                    after(sum(done))
+        except BaseException as failure:  # including an interrupt: the other threads must stop
+            failures.append(failure)
+
+    try:
+        threads = _core.started_threads(take, min(n_jobs, n_items) - 1)
+    except BaseException as failure:
+        failures.append(failure)
+        raise
+    take(0)
+    for thread in threads:
+        while thread.is_alive():
+            try:
+                thread.join()
+            except BaseException as failure:
+                failures.append(failure)
+    if failures:
+        try:
+            raise failures[0]
+        finally:
+            failures.clear()  # the traceback refers to the list: this cycle would keep the arrays of the work
+    if after is not None:
+        after(sum(done))
+    return results

@@ -1,0 +1,92 @@
+"""Leaves, predictions and decision paths of the samples of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree import _core
+from fasttree._data.cells import Floats
+from fasttree._data.table import Table
+from fasttree._model.tree import Tree, best_classes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+ROWS_AT_ONCE = 16_384  # of a table with categories, which is converted to floats
+CELLS_AT_ONCE = 2**24
+ROWS_OF_MATRIX = 2**20  # of a table that is a matrix of floats: they take a fraction of a second, after which interrupts are seen
+
+
+def blocks(table: Table) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+    """Yield the table in blocks of rows, as floats."""
+    step = ROWS_AT_ONCE if table.n_features <= CELLS_AT_ONCE // ROWS_AT_ONCE else max(CELLS_AT_ONCE // table.n_features, 1)
+    if table.matrix is not None:
+        step = ROWS_OF_MATRIX
+    for start in range(0, table.n_samples, step):
+        stop = min(start + step, table.n_samples)
+        yield slice(start, stop), table.block(start, stop)
+
+
+class _Divided(NamedTuple):
+    """Samples that reach several leaves, and their predictions."""
+
+    samples: npt.NDArray[np.intp]
+    values: Floats  # (n, k)
+
+
+def _walk(tree: Tree, table: Table) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
+    """Return the node where each sample ends (its leaf of largest part if it reaches several), and the divided samples."""
+    ends = np.empty(table.n_samples, dtype=np.int32)
+    divided = []
+    for rows, block in blocks(table):
+        if _core.walk(tree, block, ends[rows]):
+            marked = np.flatnonzero(ends[rows] == _core.DIVIDED)
+            found, leaves = np.empty((marked.size, tree.value.shape[1])), np.empty(marked.size, dtype=np.int32)
+            _core.walk_shares(tree, block[marked], tree.contribution, found, leaves)
+            marked += rows.start
+            ends[marked] = leaves
+            divided.append(_Divided(marked, found))
+    return ends, divided
+
+
+def walk(tree: Tree, table: Table) -> npt.NDArray[np.int32]:
+    """Return the node where each sample ends, int32 (n_samples,); of several leaves the one with the largest part."""
+    return _walk(tree, table)[0]
+
+
+def predict_value(tree: Tree, table: Table) -> Floats:
+    """Return class shares (rows sum to 1) or means, float64 (n_samples, k)."""
+    ends, divided = _walk(tree, table)
+    values = tree.predict_nodes(ends)
+    for some in divided:
+        values[some.samples] = some.values
+    return values
+
+
+def predict_class(tree: Tree, table: Table) -> npt.NDArray[np.intp]:
+    """Return the index of the predicted class of each sample for a single target, shape (n_samples,)."""
+    ends, divided = _walk(tree, table)
+    answers: npt.NDArray[np.intp] = tree.predicted_class.take(ends)
+    for some in divided:
+        answers[some.samples] = best_classes(some.values, tree.loss)
+    return answers
+
+
+def decision_path(tree: Tree, table: Table) -> csr_matrix:
+    """Return the node indicator of the samples, a bool CSR matrix (n_samples, node_count)."""
+    from scipy.sparse import csr_matrix
+
+    starts = np.zeros(table.n_samples + 1, dtype=np.int64)
+    for rows, block in blocks(table):
+        _core.paths(tree, block, starts[rows.start : rows.stop + 1], None)
+    np.cumsum(starts, out=starts)
+    nodes = np.empty(starts[-1], dtype=np.int32)
+    for rows, block in blocks(table):
+        _core.paths(tree, block, starts[rows.start : rows.stop + 1], nodes)
+    indicator = csr_matrix((np.ones(len(nodes), dtype=np.bool_), nodes, starts), shape=(table.n_samples, tree.node_count))
+    indicator.sort_indices()
+    return indicator

@@ -1,0 +1,1 @@
+"""Task of trees from tables that are larger than memory."""

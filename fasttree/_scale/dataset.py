@@ -1,0 +1,588 @@
+"""`Dataset`: a table on disk that trees are grown from without loading it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from fasttree._data import errors
+from fasttree._data.schema import Category, Feature, Schema
+from fasttree._data.weights import check_sample_weight
+from fasttree._engine.rounds import Setting, tile_bytes
+from fasttree._learn.progress import steps
+from fasttree._scale.frontier import Features
+from fasttree._scale.kept import KeptTable, described, schema_of
+from fasttree._scale.memory import memory_of
+from fasttree._scale.messages import Keys
+from fasttree._scale.out_of_core import OutOfCore
+from fasttree._scale.preparation import Array, Floats, Portion, Portions, Weighing, bins_of, edges_of, sample_of, tiles_of
+from fasttree._scale.remote.dask_table import TARGET, WEIGHT, DaskShards, DaskTable, chosen
+from fasttree._scale.source import (
+    ArrowBatches,
+    FeatureColumn,
+    ParquetFiles,
+    RowBatch,
+    Source,
+    TargetColumn,
+    columns_of,
+    release_memory,
+)
+from fasttree._scale.store import ArrayFile, ScratchFolder
+
+__all__ = ["Dataset"]
+
+MOST_SHARD_ROWS = 2**22
+LEAST_SHARD_ROWS = 2**16
+SAMPLE_OF_SHARD = 2**12  # rows whose values say where bins end
+SHARE_OF_SHARD = 1 / 5  # of the memory, of which preparation takes two
+PARTS = 100  # of a step that is reported
+BYTES_OF_FIT = 14  # that a fit adds to a row: class and weight, or target in fixed point, and its place in the order of rows
+
+
+class Dataset:
+    """A table on disk, from which trees are grown without loading it.
+
+    It is made by `from_parquet` or `from_batches`, prepared once, and fitted as often as needed.  `CARTClassifier`,
+    `CARTRegressor` and forests grow the same trees from it as from the table in memory, bit for bit.
+
+    A Dataset owns temporary files, which `close` removes: use it in a ``with`` block.  They are gone when the process ends,
+    however it ends.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of rows.
+    n_features : int
+        Number of features.
+    schema : Schema
+        Names, kinds and categories of the features.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from fasttree import CARTClassifier, Dataset
+    >>> def batches():
+    ...     yield pyarrow.table({"x": [1.0, 2.0, 3.0], "label": ["no", "no", "yes"]})
+    ...     yield pyarrow.table({"x": [4.0, 5.0, 6.0], "label": ["yes", "yes", "no"]})
+    >>> with Dataset.from_batches(batches, target="label") as data:
+    ...     model = CARTClassifier().fit(data)
+    >>> print(model.export_text(ascii=True), end="")
+    |-- x <= 2.5: no (2)
+    `-- x > 2.5
+        |-- x <= 5.5: yes (3)
+        `-- x > 5.5: no (1)
+    """
+
+    def __init__(
+        self,
+        source: Source | DaskTable,
+        target: str,
+        *,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        categorical_features: Iterable[Any] | None = None,
+        ordinal_features: Mapping[Any, Sequence[Category]] | None = None,
+        memory: int | str = "auto",
+        scratch: str | os.PathLike[str] | None = None,
+        keep: bool = False,
+    ) -> None:
+        self._source = source
+        for parameter, name in (("target", target), ("weight", weight)):
+            if name is not None and name not in source.names:
+                raise ValueError(f"{parameter}={name!r}: there is no such column; the columns are {errors.listing(source.names)}")
+        others = [name for name in source.names if name not in (target, weight)]
+        names = others if features is None else list(features)
+        if strangers := [name for name in names if name not in others]:
+            raise ValueError(f"features names {errors.listing(strangers)}; the columns besides target and weight are "
+                             f"{errors.listing(others)}")  # fmt: skip
+        if not names:
+            raise ValueError("there is no feature: name at least one column besides the target")
+        self._columns: list[FeatureColumn] = columns_of(names, categorical_features, ordinal_features)
+        self.target = TargetColumn(target)
+        self._weight = weight
+        self.memory = memory_of(memory)
+        self._scratch_folder = scratch
+        self._kept: KeptTable | None = None
+        if keep:
+            if scratch is None or not isinstance(source, ParquetFiles):
+                raise ValueError("keep=True keeps the table in the folder scratch: name one")
+            asked = {"paths": [os.path.abspath(path) for path in source.paths], "target": target, "weight": weight,
+                     "features": names, "categorical": categorical_features, "ordinal": ordinal_features}  # fmt: skip
+            self._kept = KeptTable(scratch, asked, source.seen)
+        self._prepared: _Prepared | DaskShards | None = None
+
+    @classmethod
+    def from_parquet(
+        cls,
+        paths: Any,
+        target: str,
+        *,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        categorical_features: Iterable[Any] | None = None,
+        ordinal_features: Mapping[Any, Sequence[Category]] | None = None,
+        memory: int | str = "auto",
+        scratch: str | os.PathLike[str] | None = None,
+        keep: bool = False,
+    ) -> Self:
+        """Make a Dataset of Parquet files.
+
+        Parameters
+        ----------
+        paths : path, pattern, folder or list of them
+            The files, such as ``"trips/*.parquet"``.  All must have the same columns.
+        target : str
+            Column to predict.
+        weight : str, default=None
+            Column of sample weights, finite and not negative; for classification.  None: all are 1.
+        features : list of str, default=None
+            Columns to learn from.  None: all besides target and weight.
+        categorical_features : list of column names, default=None
+            Nominal columns, as in the estimators.
+        ordinal_features : dict of column name to list of values, default=None
+            Ordinal columns with their values from low to high, as in the estimators.
+        memory : int or str, default="auto"
+            Memory to use, in bytes or as ``"6GiB"``.  "auto": half of what is free.
+        scratch : path, default=None
+            Folder for temporary files, on a fast local disk.  None: the system's folder for temporary files.
+        keep : bool, default=False
+            Keep the prepared table in a subfolder ``fasttree-kept-...`` of `scratch`, which `close` does not remove.  A Dataset
+            with the same columns of the same unchanged files then starts from it, and does not read the files.  A fit that was
+            interrupted starts again from it.
+
+        Returns
+        -------
+        Dataset
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is not installed: it comes with the extra `parquet`.
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If a column does not exist, or files have different columns.
+        """
+        return cls(
+            ParquetFiles(paths),
+            target,
+            weight=weight,
+            features=features,
+            categorical_features=categorical_features,
+            ordinal_features=ordinal_features,
+            memory=memory,
+            scratch=scratch,
+            keep=keep,
+        )
+
+    @classmethod
+    def from_batches(
+        cls,
+        make_batches: Callable[[], Iterable[Any]],
+        target: str,
+        *,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        categorical_features: Iterable[Any] | None = None,
+        ordinal_features: Mapping[Any, Sequence[Category]] | None = None,
+        memory: int | str = "auto",
+        scratch: str | os.PathLike[str] | None = None,
+        n_rows: int | None = None,
+    ) -> Self:
+        """Make a Dataset of batches of rows.
+
+        Parameters
+        ----------
+        make_batches : callable
+            Returns an iterator of Arrow tables or record batches with the same columns.
+        target : str
+            Column to predict.
+        weight : str, default=None
+            Column of sample weights, finite and not negative; for classification.  None: all are 1.
+        features : list of str, default=None
+            Columns to learn from.  None: all besides target and weight.
+        categorical_features : list of column names, default=None
+            Nominal columns, as in the estimators.
+        ordinal_features : dict of column name to list of values, default=None
+            Ordinal columns with their values from low to high, as in the estimators.
+        memory : int or str, default="auto"
+            Memory to use, in bytes or as ``"6GiB"``.  "auto": half of what is free.
+        scratch : path, default=None
+            Folder for temporary files, on a fast local disk.  None: the system's folder for temporary files.
+        n_rows : int, default=None
+            Rows of all batches, if their number is known: then the room on the disk is checked first, and `progress` has a share.
+
+        Returns
+        -------
+        Dataset
+        """
+        return cls(
+            ArrowBatches(make_batches, n_rows),
+            target,
+            weight=weight,
+            features=features,
+            categorical_features=categorical_features,
+            ordinal_features=ordinal_features,
+            memory=memory,
+            scratch=scratch,
+        )
+
+    @classmethod
+    def from_dask(
+        cls,
+        X: Any,
+        target: Any,
+        weight: Any = None,
+        *,
+        client: Any = None,
+        features: Sequence[str] | None = None,
+        categorical_features: Iterable[Any] | None = None,
+        ordinal_features: Mapping[Any, Sequence[Category]] | None = None,
+        n_shards: int | None = None,
+    ) -> Self:
+        """Make a Dataset of Dask collections, whose rows stay in the memory of the workers.
+
+        `fit` takes the collections themselves; a Dataset reads them once for several fits.
+
+        Parameters
+        ----------
+        X : dask.dataframe.DataFrame or dask.array.Array
+            The table.
+        target : str, dask.dataframe.Series or dask.array.Array
+            Column to predict: its name in `X`, or a collection of the same rows.
+        weight : str, dask.dataframe.Series or dask.array.Array, default=None
+            Column of sample weights, finite and not negative; for classification.  None: all are 1.
+        client : dask.distributed.Client, default=None
+            Client of the cluster.  None: the default one.
+        features : list of str, default=None
+            Columns to learn from.  None: all besides target and weight.
+        categorical_features : list of column names, default=None
+            Nominal columns, as in the estimators.
+        ordinal_features : dict of column name to list of values, default=None
+            Ordinal columns with their values from low to high, as in the estimators.
+        n_shards : int, default=None
+            Into how many shards the partitions are joined.  None: as many as the workers have threads.  The tree does not depend
+            on it; smaller shards need less memory at once, and more tasks.
+
+        Returns
+        -------
+        Dataset
+
+        Raises
+        ------
+        ImportError
+            If Dask is not installed: it comes with the extra `dask`.
+        ValueError
+            If there is no client, a column does not exist, or rows may not belong together.
+        """
+        table = DaskTable(*chosen(X, target, weight, features), client, n_shards)
+        data = cls(
+            table,
+            TARGET,
+            weight=WEIGHT if table.weighted else None,
+            categorical_features=categorical_features,
+            ordinal_features=ordinal_features,
+        )
+        data.target.name = table.target
+        return data
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __array__(self, *_dtype: Any, **_copy: Any) -> Array:
+        raise TypeError(
+            "a Dataset is not loaded into memory: fit CARTClassifier or CARTRegressor to it, and predict tables or blocks of rows"
+        )
+
+    def __repr__(self) -> str:
+        size = "not prepared" if self._prepared is None else f"{self.n_samples:,} rows, {self.n_features} features"
+        return f"Dataset(target={self.target.name!r}, {size})"
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rows have weights."""
+        return self._weight is not None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the rows are on the workers of a cluster."""
+        return isinstance(self._source, DaskTable)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self._columns)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return self.prepared.n_samples
+
+    @property
+    def schema(self) -> Schema:
+        """Names, kinds and categories of the features."""
+        return self.prepared.schema
+
+    @property
+    def prepared(self) -> _Prepared | DaskShards:
+        """The table on disk or on workers; it is prepared where it is not yet."""
+        if self._prepared is None:
+            self.prepare()
+        assert self._prepared is not None
+        return self._prepared
+
+    def prepare(self) -> Self:
+        """Read the table and write it to temporary files, if that is not done yet; a fit does so.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        OSError
+            If the disk has no room, or a file has changed.
+        ValueError
+            If values are infinite, targets are missing, or there are no rows.
+        """
+        if self._prepared is None:
+            self._prepared = self._held(self._source) if isinstance(self._source, DaskTable) else self._written()
+        return self
+
+    def _held(self, table: DaskTable) -> DaskShards:
+        shards = table.prepared(self._columns, self.target)
+        self._columns, self.target, self.memory = shards.columns, shards.target, shards.memory
+        return shards
+
+    def _written(self) -> _Prepared:
+        scratch = ScratchFolder(self._scratch_folder)
+        try:
+            return self._found(scratch) or _Preparation(self, scratch).run()
+        except BaseException:
+            scratch.close()
+            raise
+
+    def _found(self, scratch: ScratchFolder) -> _Prepared | None:
+        """Return the table that was kept, if there is one."""
+        manifest = None if self._kept is None else self._kept.find()
+        if manifest is None:
+            return None
+        assert self._kept is not None
+        schema, features = schema_of(manifest)
+        self.target.restore(manifest["target"])
+        for column, row in zip(self._columns, manifest["first_missing"], strict=True):
+            column.first_missing = row
+        weighted = self._weight is not None
+        return _Prepared(scratch, schema, features, self._kept.open(manifest), manifest["n_samples"], weighted=weighted)
+
+    def missing_cell(self) -> tuple[Feature, int] | None:
+        """Return a feature with missing values, and the first row that has one; None if there is none."""
+        for column, feature in zip(self._columns, self.schema.features, strict=True):
+            if column.first_missing >= 0:
+                return feature, column.first_missing
+        return None
+
+    def close(self) -> None:
+        """Remove the temporary files.  Models that were fitted do not need them."""
+        if self._prepared is not None:
+            self._prepared.close()
+            self._prepared = None
+
+
+class _Prepared:
+    """A table on disk.
+
+    Parameters
+    ----------
+    scratch : ScratchFolder
+    schema : Schema
+    features : Features
+        Bins and codes.
+    shards : list of (ArrayFile, ArrayFile)
+        Values and codes.
+    n_samples : int
+    n_weights : int
+        1 if there are sample weights, else 0.
+    """
+
+    def __init__(
+        self,
+        scratch: ScratchFolder,
+        schema: Schema,
+        features: Features,
+        shards: list[tuple[ArrayFile, ArrayFile]],
+        n_samples: int,
+        *,
+        weighted: bool,
+    ) -> None:
+        self.scratch, self.schema, self.features, self.n_samples = scratch, schema, features, n_samples
+        self.weighted = weighted
+        self._shards = shards
+
+    def portions(self, target: Callable[[Floats], Array]) -> Portions:
+        """Return the parts of the table; `target` makes targets of what the column holds."""
+        return Portions([partial(self._open, values, codes, target) for values, codes in self._shards])
+
+    def cluster(self, terms: tuple[Any, ...], columns: Portions, portions: Portions, weigh: Weighing | None) -> OutOfCore:
+        """Return the shards for a fit; `terms` are the parameters of its `Setting`, and `portions` have its targets."""
+        scale, weighted = terms[2], terms[6]
+        return OutOfCore(Setting(*terms), portions, columns, self.scratch, scale, weigh=weigh, weighted=weighted)
+
+    def largest_subtree(self, rows: int) -> int:
+        """Return the rows of the largest node that is grown in memory, where `rows` fit."""
+        return rows
+
+    def close(self) -> None:
+        """Close all files, and remove those that are temporary."""
+        self.scratch.close()
+        for file in (file for shard in self._shards for file in shard):
+            file.close()
+
+    def _open(self, values: ArrayFile, codes: ArrayFile, target: Callable[[Floats], Array]) -> Portion:
+        arrays = values.read()
+        weight = arrays.pop() if self.weighted else None
+        column = arrays.pop()
+        return Portion(arrays, codes.read()[0], target(column), weight)
+
+
+class _Preparation:
+    """One pass over the source, and one over the shards that it makes."""
+
+    def __init__(self, data: Dataset, scratch: ScratchFolder) -> None:
+        self._data, self._scratch = data, scratch
+        self._kept = None if data._kept is None else ScratchFolder(data._scratch_folder)
+        self._n_kept = 0
+        self._columns, self._target, self._weight = data._columns, data.target, data._weight
+        assert not isinstance(data._source, DaskTable)
+        self._source = data._source
+        row_bytes = 8 * (len(self._columns) + 2)
+        rows = int(data.memory * SHARE_OF_SHARD) // row_bytes
+        self._shard_rows = min(max(rows, LEAST_SHARD_ROWS), MOST_SHARD_ROWS)
+        self._values: list[ArrayFile] = []
+        self._samples: list[list[Array]] = [[] for _ in self._columns]
+        self._extremes = [np.empty(0) for _ in self._columns]
+        self._n_samples = 0
+
+    def run(self) -> _Prepared:
+        try:
+            return self._run()
+        finally:
+            if self._kept is not None:
+                self._kept.close()  # it is empty, or has another name, unless there was an error
+
+    def _run(self) -> _Prepared:
+        if self._source.n_rows is not None:
+            self._scratch.require(self._source.n_rows * self._row_bytes())
+        self._read()
+        if self._n_samples == 0:
+            raise ValueError("the table has no rows: give at least one")
+        learned = [column.learned() for column in self._columns]
+        schema = Schema(tuple(feature for feature, _ in learned), has_names=True)
+        types = [column.dtype if codes is None else None for column, (_, codes) in zip(self._columns, learned, strict=True)]
+        edges = [
+            None if dtype is None else edges_of(sample_of(sample).astype(dtype, copy=False))
+            for sample, dtype in zip(self._samples, types, strict=True)
+        ]
+        shards = []
+        for values in self._values:
+            shards.append(self._encoded(values, [codes for _, codes in learned], types, edges))
+        single = [dtype == np.float32 for dtype in types]
+        n_codes = [len(bins) if bins is not None else len(feature.categories or ()) + 1
+                   for bins, (feature, _) in zip(edges, learned, strict=True)]  # fmt: skip
+        tight = [None if bins is None else bins_of(bins, extremes, is_single)
+                 for bins, extremes, is_single in zip(edges, self._extremes, single, strict=True)]  # fmt: skip
+        features = Features(tight, n_codes, single)
+        if self._kept is not None:
+            missing = [column.first_missing for column in self._columns]
+            known = {"n_samples": self._n_samples, "target": self._target.state(), "first_missing": missing}
+            assert self._data._kept is not None
+            self._data._kept.save(self._kept, shards, described(schema, features) | known)
+        return _Prepared(self._scratch, schema, features, shards, self._n_samples, weighted=self._weight is not None)
+
+    def _row_bytes(self) -> int:
+        """Return the bytes of a row on the disk: values, codes, target and weight, and what a fit adds."""
+        values = sum(self._source.value_bytes[column.name] for column in self._columns)
+        return values + tile_bytes(len(self._columns)) + BYTES_OF_FIT + 8 * (1 + (self._weight is not None))
+
+    def _read(self) -> None:
+        """Write the rows of the source to shards."""
+        names = [column.name for column in self._columns] + [self._target.name] + ([self._weight] if self._weight else [])
+        waiting: list[list[Array]] = []
+        n_waiting = 0
+        n_rows = self._source.n_rows
+        report = steps("reading", PARTS) if n_rows else None
+        if report is not None:
+            report(0)
+        for batch in self._source.batches(names):
+            waiting.append(self._arrays(batch))
+            n_waiting += batch.n_rows
+            self._n_samples += batch.n_rows
+            if n_waiting >= self._shard_rows:
+                self._write(waiting)
+                waiting, n_waiting = [], 0
+            if report is not None and n_rows:
+                report(min(self._n_samples * PARTS // n_rows, PARTS))
+        if n_waiting:
+            self._write(waiting)
+        waiting.clear()
+        release_memory()
+
+    def _arrays(self, batch: RowBatch) -> list[Array]:
+        first_row = self._n_samples
+        arrays = [column.read(batch, first_row) for column in self._columns]
+        arrays.append(self._target.read(batch, first_row))
+        if self._weight is not None:
+            arrays.append(check_sample_weight(np.asarray(batch.columns[self._weight]), batch.n_rows))
+        return arrays
+
+    def _write(self, waiting: Sequence[list[Array]]) -> None:
+        arrays = [np.concatenate(several) for several in zip(*waiting, strict=True)]
+        step = max(len(arrays[0]) // SAMPLE_OF_SHARD, 1)
+        for j in range(len(self._columns)):
+            self._samples[j].append(arrays[j][::step].copy())
+            if arrays[j].dtype.kind == "f":
+                known = arrays[j][~np.isnan(arrays[j])]
+                ends = [known.min(), known.max()] if known.size else []
+                self._extremes[j] = np.append(self._extremes[j], ends)
+        self._values.append(self._scratch.write(arrays))
+
+    def _encoded(
+        self,
+        values: ArrayFile,
+        code_of: Sequence[Array | None],
+        types: Sequence[np.dtype[Any] | None],
+        edges: Sequence[Keys | None],
+    ) -> tuple[ArrayFile, ArrayFile]:
+        """Write the codes of a shard, its categories by their final codes, and its numbers in their final type."""
+        arrays = values.read()
+        n = len(self._columns)
+        columns = [
+            array.astype(dtype, copy=False) if codes is None else codes[_as_integers(array)]
+            for array, codes, dtype in zip(arrays[:n], code_of, types, strict=True)
+        ]
+        if self._kept is not None or any(column is not array for column, array in zip(columns, arrays, strict=False)):
+            renumbered = self._write_last([*columns, *arrays[n:]])
+            del arrays
+            self._scratch.drop([values])
+            values = renumbered
+        return values, self._write_last([tiles_of(columns, edges)])
+
+    def _write_last(self, arrays: Sequence[Array]) -> ArrayFile:
+        """Write a file of the prepared table."""
+        if self._kept is None:
+            return self._scratch.write(arrays)
+        self._n_kept += 1
+        return self._kept.write(arrays, f"{self._n_kept - 1:06}")
+
+
+def _as_integers(numbers: Array) -> Array:
+    """Return the numbers of categories; rows before the first category are missing numbers."""
+    return np.nan_to_num(numbers).astype(np.uint32) if numbers.dtype.kind == "f" else numbers

@@ -1,0 +1,124 @@
+"""Shards on disk: each thread has one of them at a time in hand, and nothing of it stays in memory afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._engine.records import Scale
+from fasttree._engine.rounds import Setting
+from fasttree._model.threads import in_threads
+from fasttree._scale.cluster import Local, joined, some_rows
+from fasttree._scale.messages import Reply, Requests, Route, combine
+from fasttree._scale.preparation import Portion, Portions, arrays_of
+from fasttree._scale.shards import Arrays, Order, serve
+from fasttree._scale.store import ArrayFile, ScratchFolder
+
+Floats = npt.NDArray[np.float64]
+
+NO_ROWS = np.empty(0, dtype=np.uint32)
+
+
+class OutOfCore(Local):
+    """Shards on disk, for one fit.
+
+    Parameters
+    ----------
+    setting : Setting
+    portions : Portions
+        With the targets of the fit.
+    columns : Portions
+        The same with the target column as it is, which takes no time.
+    scratch : ScratchFolder
+        For what the fit adds to each part: targets and weights in fixed point, and the order of the rows.
+    scale : Scale
+    weigh : callable or None
+        Returns the weights of a part; None for numbers.
+    weighted : bool
+
+    Attributes
+    ----------
+    n_jobs : int
+        Threads that answer requests; each adds up a reply of its own.
+    """
+
+    n_jobs = 1
+
+    def __init__(
+        self,
+        setting: Setting,
+        portions: Portions,
+        columns: Portions,
+        scratch: ScratchFolder,
+        scale: Scale,
+        *,
+        weigh: Callable[[Portion], Floats | None] | None,
+        weighted: bool,
+    ) -> None:
+        self._setting, self._scratch = setting, scratch
+        self._columns = columns
+        self._of_fit: list[ArrayFile] = []
+        self._rows: list[ArrayFile] = []
+        self._orders: list[Order] = []
+        self._weighted = weighted
+        for portion in portions:
+            arrays = arrays_of(portion, scale, weigh, weighted)
+            added = [array for array in (arrays.label, arrays.weight, arrays.sums) if array is not None]
+            self._of_fit.append(scratch.write(added))
+            self._rows.append(scratch.write([arrays.first_rows()]))
+            n_rows = len(self._rows[-1].read()[0])
+            self._orders.append(Order(NO_ROWS, n_rows))
+
+    def _open(self, i: int) -> tuple[Arrays, Order]:
+        """Map a shard, with the order of its rows."""
+        portion = self._columns[i]
+        added = self._of_fit[i].read()
+        order = self._orders[i]
+        order.rows = self._rows[i].read(writable=True)[0]
+        if portion.target.dtype == np.float64 and not self._is_classes(added):
+            return Arrays(portion.columns, portion.tiles, None, None, portion.target, added[0], None), order
+        weight = added[1] if self._weighted else None
+        return Arrays(portion.columns, portion.tiles, added[0], weight, None, None, None), order
+
+    @staticmethod
+    def _is_classes(added: Sequence[npt.NDArray[np.int64]]) -> bool:
+        return added[0].dtype == np.uint16
+
+    def _each(self) -> Iterator[tuple[Arrays, Order]]:
+        """Yield every shard, mapped until the next one."""
+        for i in range(len(self._columns)):
+            arrays, order = self._open(i)
+            yield arrays, order
+            order.rows = NO_ROWS
+
+    def ask(self, log: Sequence[Route], requests: Requests) -> Reply:
+        """Let all shards answer the requests of one round, and combine their replies."""
+        n_threads = min(self.n_jobs, len(self._columns))
+
+        def ask_some(first: int) -> Reply | None:
+            reply: Reply | None = None
+            for i in range(first, len(self._columns), n_threads):
+                arrays, order = self._open(i)
+                reply = serve(arrays.engine(self._setting), self._setting, order, log, requests, reply)
+                order.rows = NO_ROWS
+            return reply
+
+        total, *others = [reply for reply in in_threads(ask_some, n_threads, n_threads) if reply is not None]
+        return reduce(combine, others, total)
+
+    def collect(self, log: Sequence[Route], nodes: Sequence[int]) -> list[Arrays]:
+        """Bring the rows of each node from all shards together, in memory."""
+        parts: list[list[Arrays]] = [[] for _ in nodes]
+        for arrays, order in self._each():
+            order.follow(arrays.engine(self._setting), log)
+            for part, node in zip(parts, nodes, strict=True):
+                part.append(some_rows(arrays, order.rows_of(node)))
+        return [joined(part) for part in parts]
+
+    def close(self) -> None:
+        """Remove what the fit added."""
+        self._scratch.drop([*self._of_fit, *self._rows])
+        self._of_fit, self._rows = [], []

@@ -1,0 +1,120 @@
+"""Task in memory below a node whose rows fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree import _core
+from fasttree._data.schema import Kind, Schema
+from fasttree._engine.encoding import Encoding
+from fasttree._engine.records import EngineLimits, PathLimits, Policy, Root, Scale, Sums
+from fasttree._learn.grow.decode import decode_thresholds
+from fasttree._learn.grow.encode import MOST_CODES, Bins, encode_columns
+from fasttree._learn.grow.growth import BLOCK_ROWS
+from fasttree._learn.limits import Limits
+from fasttree._learn.recipe import Recipe
+from fasttree._model.arrays import THRESHOLD
+from fasttree._scale.nodes import TreeNode
+from fasttree._scale.shards import Arrays
+
+
+@dataclass
+class RowsOfNode:
+    """The rows of a node as a table."""
+
+    schema: Schema
+    columns: list[npt.NDArray[Any]]
+    n_samples: int
+    n_features: int
+
+    @property
+    def matrix(self) -> None:
+        """There is no matrix, because columns differ in type."""
+        return
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        """Return a column."""
+        return self.columns[j]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all nodes of a growth have in common."""
+
+    schema: Schema
+    recipe: Recipe
+    limits: Limits
+    policy: Policy
+    numbers: EngineLimits
+    scale: Scale
+    n_classes: int
+    n_jobs: int = 1
+    bins: Mapping[int, Bins] = field(default_factory=dict)  # of features whose columns are codes of bins
+
+    @property
+    def has_many_codes(self) -> bool:
+        """Whether a feature has more categories than the bounded search takes."""
+        return any(feature.categories is not None and len(feature.categories) > MOST_CODES for feature in self.schema.features)
+
+
+def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the tree below a node as fields of a tree, whose node 0 is the node itself."""
+    scale = growth.scale
+    table = RowsOfNode(growth.schema, rows.columns, rows.n_rows, len(rows.columns))
+    if growth.bins:
+        encoding = _encoded_bins(growth, rows)
+        table.columns = [_values(column, growth.bins.get(j)) for j, column in enumerate(rows.columns)]
+    else:
+        most_codes = 0 if growth.has_many_codes else MOST_CODES
+        encoding, _, _ = encode_columns(table, table, growth.recipe, growth.limits, BLOCK_ROWS, most_codes, growth.n_jobs)
+    depth = growth.numbers.max_depth
+    numbers = growth.numbers._replace(max_depth=depth if depth < 0 else depth - node.depth)
+    grown = _core.grow(
+        encoding,
+        _targets(growth, rows),
+        _core.Spec(growth.policy, numbers, PathLimits()),
+        weight=rows.weight,
+        n_jobs=growth.n_jobs,
+        workspace=_core.Workspace(consume=True),
+        root=Root(scale.n_samples, scale.total_weight, node.reach),
+    )
+    by_threshold = np.flatnonzero(grown["kind"] == THRESHOLD)
+    grown["threshold"] = decode_thresholds(grown, by_threshold, table, table, growth.recipe, growth.bins)
+    for name in ("row_low", "row_high", "cut_node", "cut_low", "cut_high"):
+        del grown[name]
+    return grown
+
+
+def _encoded_bins(growth: Task, rows: Arrays) -> Encoding:
+    """Return columns for the engine, of which some are codes of bins."""
+    encoding = Encoding(rows.n_rows, len(rows.columns), BLOCK_ROWS, not growth.has_many_codes, MOST_CODES)
+    for j, (column, described) in enumerate(zip(rows.columns, growth.schema.features, strict=True)):
+        if j in growth.bins:
+            encoding.add_bins(j, column, len(growth.bins[j].least))
+        else:
+            encoding.add_codes(j, column, len(described.categories or ()), described.kind == Kind.ORDINAL)
+    encoding.finish()
+    return encoding
+
+
+def _values(column: npt.NDArray[Any], bins: Bins | None) -> npt.NDArray[Any]:
+    """Return the smallest value of each bin for its code."""
+    return column if bins is None else np.append(np.nan, bins.least)[column]
+
+
+def _targets(growth: Task, rows: Arrays) -> _core.Targets:
+    """Return labels or values for the engine, in the units of the whole table."""
+    scale = growth.scale
+    if growth.n_classes:
+        assert rows.label is not None
+        first_class = np.array([0, growth.n_classes], dtype=np.int32)
+        return _core.Targets(scale.unit, labels=rows.label.reshape(-1, 1), first_class=first_class)
+    assert rows.y is not None
+    assert rows.sums is not None
+    constants = (np.array([number]) for number in (scale.y_unit, scale.y_centre, scale.y_bound, scale.deviation_bound))
+    return _core.Targets(scale.unit, values=rows.y.reshape(-1, 1), sums=Sums(rows.sums.reshape(-1, 1), *constants))

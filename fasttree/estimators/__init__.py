@@ -1,0 +1,1 @@
+"""The estimators: scikit-learn's interface, one file for each algorithm."""

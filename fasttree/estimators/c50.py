@@ -1,0 +1,234 @@
+"""`C50Classifier`: single and boosted trees of Quinlan's C5.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from fasttree._data.schema import Feature
+from fasttree._learn.boosting import Boosting
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, parameter, parameters, share_such_as
+from fasttree._learn.prune.c50 import C50Pruning
+from fasttree._learn.prune.soften_c50 import soften_c50
+from fasttree._learn.recipe import C50, Recipe
+from fasttree._learn.samples import Samples
+from fasttree._learn.winnowing import winnow, without_features
+from fasttree._model.tree import Tree
+from fasttree.estimators.boosted import BoostedTrees
+from fasttree.estimators.common.growing import MOST_GROUPED
+from fasttree.estimators.common.growth_parameters import LeastGain
+from fasttree.estimators.common.pruning_parameters import ANY_PRUNING, check_one_confidence
+from fasttree.pruning import ErrorBased, PruningMethod
+
+OWN_PRUNING = "c50"
+
+
+@parameters
+class C50Classifier(BoostedTrees, LeastGain):
+    """Classification tree by C5.0, or boosted trees: C4.5's successor, with a bound of message length and smaller trees.
+
+    The tree is that of the program C5.0, release 2.07, for its options `-c`, `-m`, `-g`, `-s` and `-w`.  Three things differ from
+    `C45Classifier`.  In growth, a threshold pays for naming it, and in large tables a split competes by gain ratio if its gain
+    pays for naming its feature; in small tables the gain must be at least average.  In pruning, a branch that takes the place of
+    its node is grown anew with all samples of the node.  Global pruning then removes the subtrees that reduce the training errors
+    least, as long as the errors rise by at most one standard error.  Leaves of one class below the same test become one branch.
+
+    Notes
+    -----
+    Nominal and ordinal features get a branch per declared category.  Each has one more value, "not applicable", in the program;
+    here it is a category like others.  A sample whose value is missing goes down every branch with a share of its weight, in
+    training and in prediction.  Sample weights count samples; the program divides them by their mean.  Probabilities are the
+    shares of the classes in the leaf; the program's saved models add the shares of the root with the weight of one sample.  With
+    `max_depth`, `max_leaf_nodes` or `max_features`, branches that are raised are not grown anew.
+
+    With `trials`, each trial grows a tree on other weights than the last one: the samples that the last tree predicts wrong
+    become heavier, by an equal addition for each, and the others lighter by an equal factor.  Later trees are bounded in their
+    leaves, their branches are not grown anew, and only their empty branches become one.  In the second half of the trials,
+    samples whose class can no longer win are dropped.  With more than 4,001 samples, those that every trial predicts right are
+    left out of the growth once they are light.  Boosting ends after a trial without errors, and before one whose tree is a leaf
+    or is wrong on 49 % of the weight.  If fewer than three trials remain, the model is the first tree.  In prediction, each tree
+    gives its class the share of this class in the leaf as a vote.  The class with the most votes is predicted, on ties that of
+    the first tree's root.  Text, pictures and exports are those of the trees in `estimators_`.
+
+    A sample of weight 2 counts as two, in boosting too, where the program adds the same to each sample whatever its weight.
+
+    With `subset`, the greedy search for groups of categories is that of C4.5 but for its end: the groups are merged down to two,
+    each division pays for the bits that name it, and the best of all is taken.
+
+    With `winnow`, a tree is grown on every second sample of each class, and judged on the others.  A feature is removed if the
+    tree predicts better where the feature is taken for missing, unless a tree without all such features predicts worse.  Features
+    that the tree does not test before it is pruned are removed too.  This is the one option whose result depends on the order of
+    the samples.
+
+    The options of the program for rules and costs are not part of this class.
+
+    References
+    ----------
+    RuleQuest Research (2013). C5.0, GPL edition, release 2.07.
+
+    Quinlan, J. R. (1996). Improved Use of Continuous Attributes in C4.5. Journal of Artificial Intelligence Research, 4, 77-90.
+
+    Examples
+    --------
+    >>> from fasttree import C50Classifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = C50Classifier().fit(X, y)
+    >>> model.predict(X[[0, 60, 149]])
+    array([0, 1, 2])
+    >>> print(model.export_text(ascii=True), end="")
+    |-- x2 <= 1.9: 0 (50)
+    `-- x2 > 1.9
+        |-- x3 <= 1.7
+        |   |-- x2 <= 4.9: 1 (47 of 48)
+        |   `-- x2 > 4.9: 2 (4 of 6)
+        `-- x3 > 1.7: 2 (45 of 46)
+    """
+
+    trials: int = parameter(
+        1,
+        COUNT,
+        """Number of trials of boosting (option `-t`; option `-b` of the original is 10).  1: a single tree.  With more trials,
+        `pruning` must be "c50" or None.""",
+    )
+    pruning: Any = parameter(
+        OWN_PRUNING,
+        ParameterRule(
+            lambda value: (isinstance(value, str) and value == OWN_PRUNING) or ANY_PRUNING.is_allowed(value),
+            f"'{OWN_PRUNING}', {ANY_PRUNING.allowed}",
+            f'"{OWN_PRUNING}", {ANY_PRUNING.type}',
+        ),
+        """Method of pruning.  "c50" prunes by the rules of C5.0, with the parameters `confidence` and `global_pruning`.  Other
+        words and values of `fasttree.pruning` prune as they do in `CARTClassifier`.  None: the tree as grown.""",
+    )
+    confidence: float = parameter(
+        0.25,
+        share_such_as(0.25),
+        """Level, in (0, 1), of the upper confidence limit that is the predicted error of a leaf, in ``pruning="c50"`` and in
+        ``pruning="error_based"``.  Smaller values prune more.  The original takes it in percent (option `-c`).""",
+    )
+    global_pruning: bool = parameter(
+        True,
+        FLAG,
+        """With ``pruning="c50"``: whether subtrees are removed while the training errors rise by at most one standard error.
+        False is option `-g` of the original.""",
+    )
+    soft_thresholds: bool = parameter(
+        False,
+        FLAG,
+        """Whether values near a threshold go to both branches in part, in prediction (option `-p`), where the other
+        branch makes hardly more errors.""",
+    )
+    min_samples_branch: float = parameter(
+        2,
+        POSITIVE,
+        """Weight that at least two branches of a split have (option `-m`), in the unit of the sample weights, which count
+        samples.""",
+    )
+
+    subset: bool = parameter(
+        False,
+        FLAG,
+        """Whether the categories of a feature are divided into groups, each with a branch (option `-s`), if there are more than
+        two.""",
+    )
+
+    winnow: bool = parameter(
+        False,
+        FLAG,
+        """Whether features that do not help to predict one half of the samples from the other are removed before the growth
+        (option `-w`).""",
+    )
+
+    _attributes = {"winnowed_": ("tuple of str", "Names of the features that winnowing removed.")}
+
+    def _recipe(self) -> Recipe:
+        form = "groups" if self.subset else "declared"
+        return C50.variant(nominal=form, ordinal=form)
+
+    def _refuses_many_categories(self, feature: Feature, n_categories: int) -> ValueError:
+        return ValueError(
+            f"column {feature.name!r} has {n_categories} categories: subset=True groups at most {MOST_GROUPED}; use subset=False"
+        )
+
+    def _min_branch_weight(self) -> float:
+        return float(self.min_samples_branch)
+
+    def _pruning_method(self) -> PruningMethod | None:
+        check_one_confidence(self.confidence, self.pruning)
+        return super()._pruning_method()
+
+    def _method_of(self, pruning: Any) -> PruningMethod | None:
+        if isinstance(pruning, str) and pruning in (OWN_PRUNING, ErrorBased.word):
+            return None if pruning == OWN_PRUNING else ErrorBased(confidence=self.confidence)
+        return super()._method_of(pruning)
+
+    def _pruned_by(self, is_smaller: bool) -> str:
+        return "C5.0" if is_smaller and self._prunes_by_own_rules() else super()._pruned_by(is_smaller)
+
+    def _prunes_by_own_rules(self) -> bool:
+        return isinstance(self.pruning, str) and self.pruning == OWN_PRUNING
+
+    def _method_to_prune_by(self, pruning: Any) -> PruningMethod:
+        if isinstance(pruning, str) and pruning == OWN_PRUNING:
+            raise ValueError(f"pruning={pruning!r} grows branches anew, which prune does not: use it in the fit")
+        return super()._method_to_prune_by(pruning)
+
+    def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
+        self.winnowed_: tuple[str, ...] = ()
+        if self.winnow:
+            grower = self._winnowed(grower)
+        if self.trials > 1:
+            return self._boost(Boosting(grower, int(self.trials), self._pruned_in_trial))
+        tree = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
+        return self._softened(tree, grower.samples) if self.soft_thresholds else tree
+
+    def _softened(self, tree: Tree, samples: Samples) -> Tree:
+        return soften_c50(tree, samples)
+
+    def _pruned_in_trial(self, grower: Grower, tree: Tree, trial: int) -> Tree:
+        """Return the tree that C5.0's rules leave of that of a trial; the tree itself if it is pruned otherwise."""
+        if not self._prunes_by_own_rules():
+            return tree
+        return self._own_pruning(grower, trial)(tree)
+
+    def _own_pruning(self, grower: Grower, trial: int) -> C50Pruning:
+        is_limited = self.max_depth is not None or self.max_leaf_nodes is not None or self.max_features is not None
+        return C50Pruning(
+            grower,
+            float(self.confidence),
+            bool(self.global_pruning),
+            grows_anew=not is_limited and not trial,
+            merges_leaves=not trial,
+        )
+
+    def _winnowed(self, grower: Grower) -> Grower:
+        """Return the growth without the features that winnowing removes."""
+
+        def prune(half: Grower, tree: Tree) -> Tree:
+            return replace(self._own_pruning(half, 0), global_pruning=False, whole=grower)(tree)
+
+        hidden = winnow(grower, prune)
+        features = grower.samples.table.schema.features
+        self.winnowed_ = tuple(features[feature].name for feature in hidden)
+        return without_features(grower, hidden)
+
+    def _checked_recipe(self) -> Recipe:
+        recipe = super()._checked_recipe()
+        if self.winnow and not self._prunes_by_own_rules():
+            raise ValueError(
+                f"winnow=True and pruning={self.pruning!r} exclude each other, because winnowing judges trees that are pruned by "
+                f"the rules of C5.0: use pruning='{OWN_PRUNING}', or winnow=False"
+            )
+        if self.trials > 1 and self.soft_thresholds:
+            raise ValueError(
+                f"trials={self.trials} and soft_thresholds=True exclude each other: use trials=1, or hard thresholds"
+            )
+        if self.trials > 1 and (method := self._pruning_method()) is not None:
+            raise ValueError(
+                f"trials={self.trials} and {method!r} exclude each other, because each trial prunes on its own weights: use "
+                f"pruning='{OWN_PRUNING}' or None, or trials=1"
+            )
+        return recipe

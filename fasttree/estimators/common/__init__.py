@@ -1,0 +1,1 @@
+"""What estimators share: parameters, fitting, pruning, reading, exporting."""

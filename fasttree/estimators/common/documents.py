@@ -1,0 +1,83 @@
+"""Estimators from documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fasttree._export.document import file, forests, read, rules, values, write
+from fasttree._model.labels import labels_from_plain
+from fasttree.estimators.common.registry import ESTIMATORS, Entry
+
+
+def from_document(document: dict[str, Any]) -> Any:
+    """Return the estimator that a document describes.
+
+    Raises
+    ------
+    DocumentError
+        If the document describes no model, or an algorithm that this version does not know.
+    """
+    if makes_rules(document):
+        (entry,) = (entry for entry in ESTIMATORS if entry.makes_rules)
+        return entry.load()._from_document(document)
+    if document["format"] == forests.FORMAT:
+        return forest_entry(document).load()._from_document(document)
+    saved = read.from_document(document)
+    estimator = entry_of(saved).load()
+    with file.errors_of_settings():
+        model = estimator._from_settings(saved.settings)
+        model._set_fitted(saved.tree, model._checked_recipe(), saved.schema)
+    if saved.classes is not None:
+        model._keep_classes(saved.classes)
+    model.target_names_ = saved.target_names
+    if "labels" in document:
+        with file.errors_of_settings():
+            model.labels_ = labels_from_plain(document["labels"], saved.schema, saved.classes, saved.target_names)
+    return model
+
+
+def makes_rules(document: dict[str, Any]) -> bool:
+    """Whether a document describes rules, not a tree or a forest.
+
+    Raises
+    ------
+    DocumentError
+        If it describes none of them.
+    """
+    formats = {values.FORMAT: values.VERSION, rules.FORMAT: rules.VERSION, forests.FORMAT: forests.VERSION}
+    return read.check_format(document, formats) == rules.FORMAT
+
+
+def entry_of(saved: write.Model) -> Entry:
+    """Return the entry of the estimator that grew a saved tree.
+
+    Raises
+    ------
+    DocumentError
+        If this version does not know the algorithm.
+    """
+    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if not entry.makes_rules and not entry.makes_forest}
+    key = saved.algorithm, saved.tree.task
+    if key not in known:
+        listed = ", ".join(f"{algorithm} ({task})" for algorithm, task in known)
+        given = f"{values.short(saved.algorithm)} ({saved.tree.task})"
+        raise values.DocumentError(f"algorithm: this version knows trees by {listed}; got {given}")
+    return known[key]
+
+
+def forest_entry(document: dict[str, Any]) -> Entry:
+    """Return the entry of the estimator that grew a saved forest.
+
+    Raises
+    ------
+    DocumentError
+        If this version does not know the algorithm.
+    """
+    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if entry.makes_forest or entry.may_boost}
+    key = values.entry_of(document, "algorithm", str), values.entry_of(document, "task", str)
+    if key not in known:
+        listed = ", ".join(f"{algorithm} ({task})" for algorithm, task in known)
+        raise values.DocumentError(
+            f"algorithm: this version knows forests by {listed}; got {values.short(key[0])} ({values.short(key[1])})"
+        )
+    return known[key]

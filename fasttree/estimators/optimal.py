@@ -1,0 +1,170 @@
+"""`OptimalTreeClassifier`: trees that no other tree of their depth beats."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
+
+from fasttree._data.checks import is_integer, is_number
+from fasttree._learn.grow.competing import CompetingSplit
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.grow.optimal import MOST_LANES, OptimalGrower, SearchLimits
+from fasttree._learn.parameters import AMOUNT, POSITIVE, ParameterRule, parameter, parameters
+from fasttree._learn.recipe import Recipe
+from fasttree._model.tree import Tree
+from fasttree.estimators.common.base import BaseTree
+from fasttree.estimators.common.growth_parameters import CostChoices
+from fasttree.estimators.common.tasks import BaseClassifier
+
+_ENDS = {"time_limit": "its time limit", "interrupted": "an interrupt"}
+
+
+class _Proven(BaseTree):
+    """What a search leaves besides the tree."""
+
+    objective_: float
+    lower_bound_: float
+    gap_: float
+    status_: str
+
+
+@parameters
+class OptimalTreeClassifier(_Proven, BaseClassifier, CostChoices):
+    """Classification tree that no other tree of its depth beats, with a proof.
+
+    No tree of at most `max_depth` tests on a path has a smaller weight of wrong predictions on the training samples, or a smaller
+    cost with a loss matrix, plus `leaf_penalty` for each leaf.  The search is branch and bound: if it
+    ends by its time limit or by Ctrl-C, the best tree so far is kept, with a bound of what the best one costs.
+
+    Notes
+    -----
+    The search compares all of these tests.  A continuous or ordinal feature is cut between any two values.  A nominal one is
+    split into one category and the rest.  Missing values go to either side, or are on one side alone.
+
+    Many trees may be optimal.  A node is split only if this lowers the objective.  Among equal trees the search keeps the one
+    that it finds first.  It begins with trees of two levels, in the order of the columns, and of the cuts from coarse to fine.
+    Then it takes the roots by the objectives of these trees, equal ones in the order of the columns.  The order of the rows has
+    no effect.  If `memory_limit` is too small to keep all results, another tree of the same objective may be found.
+
+    References
+    ----------
+    Brita, C. E., van der Linden, J. G. M. and Demirovic, E. (2025). Optimal Classification Trees for Continuous Feature Data
+    Using Dynamic Programming with Branch-and-Bound. AAAI-25.
+
+    Examples
+    --------
+    >>> from fasttree import OptimalTreeClassifier
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> model = OptimalTreeClassifier(max_depth=2).fit(X, ["same", "other", "other", "same"])
+    >>> model.objective_, model.status_
+    (0.0, 'optimal')
+    """
+
+    max_depth: int = parameter(
+        3,
+        ParameterRule(lambda value: is_integer(value) and 1 <= value <= 4, "an integer from 1 to 4", "int"),
+        "Largest number of tests on a path, 1 to 4.  Each level multiplies the time by the number of possible tests.",
+    )
+    leaf_penalty: float = parameter(
+        0.0,
+        AMOUNT,
+        """Cost of a leaf, in the unit of the sample weights: a split must avoid wrong predictions of more than this weight for
+        each leaf that it adds.""",
+    )
+    time_limit: float | None = parameter(
+        None,
+        ParameterRule(
+            lambda value: value is None or (is_number(value) and value > 0), "a number > 0, or None for no limit", "float or None"
+        ),
+        "Seconds of a search, after which the best tree so far is kept.  None: no limit.",
+    )
+    memory_limit: float = parameter(
+        256, POSITIVE, "Megabytes for results of parts of the search that may be needed again.  Less memory may take more time."
+    )
+
+    _attributes = {
+        "objective_": ("float", "Weight, or cost, of the wrong training predictions of the tree as grown, plus its penalties."),
+        "lower_bound_": ("float", "No tree of `max_depth` has a smaller objective."),
+        "gap_": ("float", "`objective_` less `lower_bound_`: 0 if the tree is proven to be optimal."),
+        "status_": ("str", '"optimal", "time_limit" or "interrupted": how the search ended.'),
+        "recipe_": ("Recipe", "The impurity of the nodes, and the form of their tests."),
+    }
+    _descriptions = {
+        "min_samples_leaf": """Smallest number of samples in a leaf.  A float is a share of all samples.  More than 1 makes the
+        bounds of the search weaker, and the search longer.""",
+        "min_weight_fraction_leaf": """Smallest weight of a leaf, as a share of the weight of all samples.  More than 0 makes the
+        bounds weaker, too.""",
+        "random_state": "Seed of the draws of pruning: folds, and samples held out.  The search draws nothing.",
+    }
+
+    _grows_by_recipe: ClassVar[bool] = False
+    min_samples_split: ClassVar[int] = 2  # type: ignore[misc]
+    max_leaf_nodes: ClassVar[None] = None  # type: ignore[misc]
+    min_impurity_decrease: ClassVar[float] = 0.0  # type: ignore[misc]
+    min_impurity: ClassVar[float] = 0.0  # type: ignore[misc]
+    max_bins: ClassVar[None] = None  # type: ignore[misc]
+    max_features: ClassVar[None] = None  # type: ignore[misc]
+    split_p_value: ClassVar[None] = None  # type: ignore[misc]
+    n_jobs: ClassVar[None] = None  # type: ignore[misc]
+
+    def _recipe(self) -> Recipe:
+        return Recipe("optimal", "misclassification", nominal="one_vs_rest")
+
+    def _min_gain(self) -> float:
+        return 0.0
+
+    def _fits_several(self) -> bool:
+        return False
+
+    def _by_its_growth(self, grower: Grower) -> Grower:
+        if grower.n_classes > MOST_LANES:
+            raise ValueError(
+                f"y has {grower.n_classes} classes: OptimalTreeClassifier takes at most {MOST_LANES}; use CARTClassifier"
+            )
+        time_limit = None if self.time_limit is None else float(self.time_limit)
+        search = SearchLimits(float(self.leaf_penalty), time_limit, float(self.memory_limit))
+        limits = replace(grower.limits, max_depth=int(self.max_depth))
+        return OptimalGrower(**vars(grower) | {"limits": limits}, search=search)
+
+    def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
+        assert isinstance(grower, OptimalGrower)
+        grower.proofs.clear()
+        grown: list[Tree] = []
+
+        def keep(tree: Tree) -> Tree:
+            grown.append(tree)
+            proof = grower.proofs[0]
+            self.objective_, self.lower_bound_, self.status_ = proof
+            self.gap_ = self.objective_ - self.lower_bound_
+            if proof.status in _ENDS:
+                warnings.warn(
+                    f"the search ended by {_ENDS[proof.status]}: the tree has an objective of {proof.objective:g}, and no tree "
+                    f"has one below {proof.lower_bound:g}",
+                    stacklevel=2,
+                )
+            return prune(tree)
+
+        return super()._make_tree(grower, keep)
+
+    def competing_splits(self, node: int, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> list[CompetingSplit]:
+        """Raise a ValueError, because splits do not compete one by one in a search for the best tree.
+
+        Parameters
+        ----------
+        node : int
+            Id of a node of `tree_`.
+        X : table of shape (n_samples, n_features)
+            The samples of the fit.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        """
+        raise ValueError(
+            "competing_splits compares splits by gain, and OptimalTreeClassifier searches for the best tree as a whole: use "
+            "CARTClassifier to compare splits"
+        )
