@@ -8,8 +8,9 @@ from hypothesis import settings
 
 # No deadline: how long an example takes says something about the machine, nothing about the code.  The same examples in every
 # run, so that a failure points at the last change; `pytest --hypothesis-profile=search` looks for new ones.
-settings.register_profile("fasttree", deadline=None, derandomize=True)
+settings.register_profile("fasttree", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("few", deadline=None, derandomize=True, max_examples=15)  # for the slow build with bounds checks
+settings.register_profile("nightly", deadline=None, max_examples=200, print_blob=True)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fasttree")
 
@@ -26,7 +27,7 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def data() -> Path:
     """Folder with the small tables that ship with the tests."""
-    return Path(__file__).parent / "data"
+    return Path(__file__).parent / "tables"
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,176 @@
+"""Growth of a forest's trees against every cut in exact fractions, with the same draws."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
+from tests.twins.drawn import RandomTwin, Twin
+
+
+class Limits(NamedTuple):
+    max_features: int
+    random: bool = False
+    max_depth: int = 2**31
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 1.0
+    min_gain: float = -1.0
+    most_ranked: int = 32
+    most_cells: int = 1024
+    block_rows: int | None = None
+
+
+def columns_of(X, nominal=(), most_narrow=65_536, random=False):
+    columns = DrawnColumns(*X.shape, most_narrow, random)
+    for j in range(X.shape[1]):
+        if j in nominal:
+            codes = np.nan_to_num(X[:, j]).astype(np.uint8)
+            columns.add_codes(j, codes, int(codes.max()), False)
+        elif columns.add_continuous(j, X[:, j]):
+            columns.keep_values(j, X[:, j])
+    columns.finish()
+    return columns
+
+
+def grower_of(X, y, n_classes, limits, nominal=(), most_narrow=65_536):
+    columns = columns_of(X, nominal, most_narrow, limits.random)
+    if n_classes:
+        return DrawnGrower(columns, limits, labels=y.astype(np.uint16), n_classes=n_classes)
+    return DrawnGrower(columns, limits, target=y.astype(float), y=y.astype(float))
+
+
+def check(node, at, nodes, bits, nominal, path="root"):
+    """Compare a twin's node with node `at`, and those below it."""
+    packed = nodes[at]
+    if "children" not in node:
+        assert packed["kind"] == 0, path
+        assert packed["child"] == at
+        assert packed["operand"].view(np.uint32)[1] == node["weight"] if packed["operand"].shape else True
+        assert int(np.frombuffer(packed["operand"].tobytes(), np.uint32)[1]) == node["weight"]
+        return
+    what, with_missing, has_missing = node["cut"]
+    assert packed["feature"] == node["feature"], path
+    if what == "known":
+        assert packed["kind"] == 3
+    elif isinstance(what, frozenset):
+        place, words = np.frombuffer(packed["operand"].tobytes(), np.uint32)
+        assert packed["kind"] == 2
+        left = {32 * w + b for w in range(words) for b in range(32) if bits[place + words + w] >> b & 1}
+        assert left == {int(code) for code in what}, path
+    else:
+        assert packed["kind"] == 1
+        assert packed["operand"] == pytest.approx((what[0] + what[1]) / 2), path
+    if has_missing:
+        assert packed["missing"] == (0 if with_missing else 1), path
+    for b, child in enumerate(node["children"]):
+        check(child, int(packed["child"]) + b, nodes, bits, nominal, f"{path}{b}")
+
+
+def compare(X, y, n_classes, counts, seed, nominal=(), **limits):
+    max_features, most_narrow = limits.pop("max_features"), limits.pop("most_narrow", 65_536)
+    chance = limits.get("random", False)
+    knobs = {name: limits.pop(name) for name in ("most_ranked", "most_cells") if name in limits}
+    twin = (RandomTwin if limits.pop("random", False) else Twin)(
+        X, y, n_classes, counts, seed, max_features=max_features, nominal=nominal, **limits
+    )
+    found = []
+    for block_rows in (None, 40):
+        chosen = Limits(max_features, chance, block_rows=block_rows, **limits, **knobs)
+        found.append(grow_packed(grower_of(X, y, n_classes, chosen, nominal, most_narrow), counts, seed))
+    check(twin.root, 0, found[0][0], found[0][2], nominal)
+    for whole, in_blocks in zip(*found, strict=True):
+        np.testing.assert_array_equal(in_blocks, whole)
+
+
+@pytest.mark.parametrize(("most_ranked", "most_cells"), [(32, 1024), (1, 4), (1, 32), (6, 2)])
+@pytest.mark.parametrize("n_classes", [0, 2, 3, 5])
+@pytest.mark.parametrize("turn", range(6))
+def test_every_node_has_the_best_cut_of_its_draws(n_classes, most_ranked, most_cells, turn):
+    rng = np.random.default_rng(turn)
+    n, d = int(rng.integers(8, 90)), int(rng.integers(1, 7))
+    X = rng.integers(0, [3, 10, 1000][turn % 3], (n, d)).astype(float)
+    y = rng.integers(0, n_classes or 9, n)
+    if turn >= 3:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.uint16)
+    for seed in range(3):
+        compare(
+            X, y, n_classes, counts, seed, max_features=max(1, d // 2), most_ranked=most_ranked, most_cells=most_cells,
+            min_samples_leaf=1 + 2 * (seed == 2), most_narrow=[65_536, 8, 300][seed],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("n_classes", [0, 2])
+@pytest.mark.parametrize("turn", range(6))
+def test_categories_fall_into_the_two_best_groups(n_classes, turn):
+    rng = np.random.default_rng(turn)
+    n, d = 60, 4
+    X = rng.integers(1, 12, (n, d)).astype(float)
+    y = rng.integers(0, n_classes or 9, n)
+    if turn >= 3:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.uint16)
+    for seed in range(3):
+        compare(X, y, n_classes, counts, seed, nominal=(0, 2), max_features=2, min_samples_leaf=1 + (seed == 2))
+
+
+def test_a_room_serves_one_tree_after_the_other():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 5)), rng.integers(0, 3, 300)
+    grower, room = grower_of(X, y, 3, Limits(2)), DrawnRoom()
+    for seed in range(5):
+        counts = np.bincount(rng.integers(0, 300, 300 - 50 * seed), minlength=300).astype(np.uint16)
+        for own, shared in zip(grow_packed(grower, counts, seed), grow_packed(grower, counts, seed, room), strict=True):
+            np.testing.assert_array_equal(own, shared)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 4])
+@pytest.mark.parametrize("turn", range(6))
+def test_random_cuts_are_those_of_the_draws(n_classes, turn):
+    rng = np.random.default_rng(turn)
+    n, d = int(rng.integers(10, 120)), 4
+    X = rng.integers(1, [4, 12, 1000][turn % 3], (n, d)).astype(float)
+    y = rng.integers(0, n_classes or 9, n)
+    if turn >= 3:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.uint16)
+    nominal = (0, 2) if turn % 3 < 2 else ()
+    for seed in range(4):
+        compare(
+            X, y, n_classes, counts, seed, nominal, max_features=2, random=True, min_samples_leaf=1 + (seed == 2),
+            most_narrow=[65_536, 8][seed == 1],
+        )  # fmt: skip
+
+
+def indicators(rng, n):
+    """Columns of two values that exclude each other, one of them with its rare value below, between two other columns."""
+    level = rng.integers(0, 6, n)
+    X = (level[:, None] == np.arange(1, 6)).astype(float)
+    X[:, 2] = 7 - 3 * X[:, 2]
+    return np.column_stack([rng.integers(0, 50, n), X, rng.normal(size=n)])
+
+
+@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize("n_classes", [0, 2, 4])
+def test_members_of_a_bundle_are_searched_as_columns(n_classes, random):
+    rng = np.random.default_rng(n_classes)
+    X = indicators(rng, 150)
+    assert columns_of(X).n_bundles == 1
+    y = rng.integers(0, n_classes or 9, 150) if n_classes else rng.integers(0, 9, 150) + 5 * X[:, 1]
+    counts = np.bincount(rng.integers(0, 150, 150), minlength=150).astype(np.uint16)
+    for seed in range(3):
+        compare(X, y, n_classes, counts, seed, max_features=3, random=random, min_samples_leaf=1 + 2 * (seed == 2))
+
+
+def test_columns_that_share_a_rare_value_make_no_bundle():
+    rng = np.random.default_rng(0)
+    assert columns_of((rng.random((100, 5)) < 0.4).astype(float)).n_bundles == 0
+
+
+def test_indicators_make_a_bundle_beside_columns_that_do_not_fit():
+    X = np.random.default_rng(0).integers(0, 2, (40, 400)).astype(float)
+    indicators = np.eye(40)
+    assert columns_of(X).n_bundles == 0
+    assert columns_of(np.column_stack([X[:, :3], indicators])).n_bundles > 0

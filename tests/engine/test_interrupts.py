@@ -1,0 +1,296 @@
+"""What a signal handler raises ends compiled work soon, leaves the estimator as it was, and leaves no memory behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, Recipe, TreeClassifier, _core
+from fasttree._engine import rulesets
+
+SOON = 3.0  # seconds: a part of one, and what a busy machine adds
+
+
+class Stopped(Exception):
+    """Raised by a handler of the tests."""
+
+
+@contextmanager
+def handled(number: int, error: type[BaseException]) -> Iterator[None]:
+    def handle(*_: object) -> None:
+        raise error
+
+    before = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@contextmanager
+def alarm(after: float) -> Iterator[None]:
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class Interrupted:
+    """A door of the engine: some time after it is entered a signal comes, and what leaves it is noted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, after: float = 0.05, number: int = signal.SIGINT) -> None:
+        home = _core if hasattr(_core, name) else rulesets
+        self.door = getattr(home, name)
+        self.after, self.number = after, number
+        self.sent = self.left = 0.0
+        self.error: BaseException | None = None
+        monkeypatch.setattr(home, name, self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        timer = threading.Timer(self.after, self.send)
+        timer.start()
+        try:
+            return self.door(*args, **kwargs)
+        except BaseException as error:
+            self.error = error
+            raise
+        finally:
+            self.left = time.perf_counter()
+            timer.cancel()
+
+    def send(self) -> None:
+        self.sent = time.perf_counter()
+        signal.raise_signal(self.number)
+
+
+def noise(n_samples: int, n_features: int, n_classes: int, *, n_values: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that say nothing about a target (`n_classes` 0: a number), so that trees are large."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, n_values, (n_samples, n_features)) if n_values else rng.normal(size=(n_samples, n_features))
+    return X.astype(float), rng.integers(0, n_classes, n_samples) if n_classes else rng.normal(size=n_samples)
+
+
+def several(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    X, y = noise(n_samples, n_features, 0)
+    return X, np.column_stack([y, y[::-1]])
+
+
+def counts(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    X, y = noise(n_samples, n_features, 0)
+    return X, np.abs(y)
+
+
+def with_gaps(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    X, y = noise(n_samples, n_features, 3)
+    X[::10, ::2] = np.nan
+    return X, y
+
+
+def rule_table() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, size=(60_000, 12)).astype(float)
+    return X, ((X[:, 0] > 2) & (X[:, 1] > 1) | (X[:, 2] > 3)) ^ (rng.random(len(X)) < 0.25)
+
+
+CASES: dict[str, tuple[Callable[[], Any], Callable[[], tuple[np.ndarray, np.ndarray]], str]] = {
+    "lists": (CARTClassifier, lambda: noise(32_000, 120, 2), "grow"),
+    "lists of many samples": (lambda: CARTRegressor(criterion="poisson"), lambda: counts(60_000, 20), "grow"),
+    "bounds": (CARTClassifier, lambda: noise(150_000, 20, 2), "grow"),
+    "bounds of numbers": (CARTRegressor, lambda: noise(150_000, 20, 0), "grow"),
+    "threads": (lambda: CARTClassifier(n_jobs=2), lambda: noise(150_000, 20, 2), "grow"),
+    "medians": (lambda: CARTRegressor(criterion="absolute_error"), lambda: noise(20_000, 20, 0), "grow"),
+    "medians of one node": (
+        lambda: CARTRegressor(criterion="absolute_error", max_depth=1),
+        lambda: noise(1_000_000, 1, 0),
+        "grow",
+    ),
+    "several targets": (CARTRegressor, lambda: several(40_000, 20), "grow"),
+    "surrogates": (lambda: CARTClassifier(missing="surrogate"), lambda: with_gaps(30_000, 60), "grow"),
+    "C4.5": (C45Classifier, lambda: noise(60_000, 20, 9), "grow"),
+    "C4.5 with groups": (
+        lambda: C45Classifier(subset=True, categorical_features=[0, 1]),
+        lambda: noise(20_000, 2, 5, n_values=1000),
+        "grow",
+    ),
+    "intervals": (
+        lambda: TreeClassifier(recipe=Recipe(continuous="intervals", missing="error")),
+        lambda: noise(200_000, 4, 3),
+        "grow",
+    ),
+    "rules": (C45Rules, rule_table, "select_rules"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_interrupt_ends_a_fit_and_the_model_stays_as_it_was(name, monkeypatch):
+    make, table, door = CASES[name]
+    X, y = table()
+    model = make().fit(X[:200], y[:200])
+    before, answers = dict(model.__dict__), model.predict(X[:200])
+    interrupted = Interrupted(monkeypatch, door)
+    with handled(signal.SIGINT, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert isinstance(interrupted.error, KeyboardInterrupt)  # the compiled work itself ended, not what came after it
+    assert interrupted.left - interrupted.sent < SOON
+    assert model.__dict__.keys() == before.keys()
+    assert all(value is before[key] for key, value in model.__dict__.items())
+    assert np.array_equal(model.predict(X[:200]), answers)
+    monkeypatch.undo()
+    assert np.array_equal(model.fit(X[:200], y[:200]).predict(X[:200]), answers)
+
+
+def test_a_model_that_was_not_fitted_is_not_after_an_interrupt(monkeypatch):
+    X, y = noise(150_000, 20, 2)
+    model = CARTClassifier()
+    Interrupted(monkeypatch, "grow")
+    with handled(signal.SIGINT, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert vars(model) == vars(CARTClassifier())
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    X, y = noise(100, 3, 2)
+    model = CARTClassifier().fit(X, y)
+    before = dict(model.__dict__)
+    with pytest.raises(ValueError, match="at least"):
+        model.fit(X[:, :2], y, sample_weight=np.zeros(100))
+    assert model.__dict__ == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of Unix")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_a_handler_of_another_signal_raises_comes_out_of_a_fit(n_jobs):
+    X, y = noise(150_000, 20, 2)
+    with handled(signal.SIGALRM, Stopped), alarm(0.2), pytest.raises(Stopped):
+        CARTClassifier(n_jobs=n_jobs).fit(X, y)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of Unix")
+def test_a_handler_that_raises_nothing_changes_nothing():
+    X, y = noise(60_000, 10, 2)
+    calls = []
+    before = signal.signal(signal.SIGALRM, lambda *_: calls.append(threading.current_thread()))
+    signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
+    try:
+        interrupted = [CARTClassifier(n_jobs=n_jobs).fit(X, y).tree_ for n_jobs in (1, 2)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(calls) == {threading.main_thread()}
+    assert interrupted == [CARTClassifier().fit(X, y).tree_] * 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_fit_in_another_thread_goes_on_while_signals_are_handled(n_jobs):
+    X, y = noise(60_000, 20, 2)
+    trees = []
+    thread = threading.Thread(target=lambda: trees.append(CARTClassifier(n_jobs=n_jobs).fit(X, y).tree_))
+    with handled(signal.SIGINT, Stopped):
+        thread.start()
+        with pytest.raises(Stopped):
+            signal.raise_signal(signal.SIGINT)
+        thread.join()
+    assert trees == [CARTClassifier().fit(X, y).tree_]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_a_program_that_fits_ends_by_ctrl_c():
+    code = """
+import signal
+import numpy as np
+from fasttree import CARTClassifier, _core
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background is started to ignore it
+grow, rng = _core.grow, np.random.default_rng(0)
+X, y = rng.normal(size=(150_000, 20)), rng.integers(0, 2, 150_000)
+def fit_for_long(*args, **kwargs):
+    print("here", flush=True)
+    return grow(*args, **kwargs)
+_core.grow = fit_for_long
+while True:
+    CARTClassifier().fit(X, y)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            assert process.stdout.readline() == b"here\n"
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=60)
+            assert error.rstrip().endswith(b"KeyboardInterrupt")
+            assert process.returncode == -signal.SIGINT
+        finally:
+            process.kill()
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process, as Linux says it")
+@pytest.mark.parametrize("name", ["lists of many samples", "several targets", "bounds", "threads"])
+def test_growth_that_is_interrupted_leaves_no_memory_behind(name):
+    make, table, _ = CASES[name]
+    X, y = table()
+    sizes = []
+    before = threading.active_count()  # another test's library may have left a thread that watches
+    with handled(signal.SIGALRM, Stopped):
+        for turn in range(24):
+            with alarm(0.03 + turn % 6 * 0.05), pytest.raises(Stopped):
+                make().fit(X, y)
+            sizes.append(resident())
+    # a list of all samples takes 8 bytes each, a node's histogram 2 KB a feature: what each turn left would add up; what the
+    # allocator keeps for a thread once does not
+    assert min(sizes[-6:]) - max(sizes[:12]) < X.nbytes / 4
+    assert threading.active_count() <= before
+
+
+class NoRoom(threading.Thread):
+    """The system has room for so many threads."""
+
+    left = 0
+
+    def start(self) -> None:
+        if NoRoom.left == 0:
+            raise RuntimeError("can't start new thread")
+        NoRoom.left -= 1
+        super().start()
+
+
+@pytest.mark.parametrize("n_threads", range(5))
+def test_threads_that_cannot_be_started_are_done_without(n_threads, monkeypatch):
+    X, y = noise(40_000, 40, 2)
+    one = CARTClassifier(max_depth=8).fit(X, y).tree_
+    monkeypatch.setattr(threading, "Thread", NoRoom)
+    monkeypatch.setattr(NoRoom, "left", n_threads)
+    assert CARTClassifier(max_depth=8, n_jobs=4).fit(X, y).tree_ == one
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+@pytest.mark.parametrize("megabytes", [2, 8, 20, 60])
+def test_with_little_room_for_threads_a_fit_gives_the_tree_or_is_out_of_memory(megabytes):
+    code = f"""
+import resource, numpy as np
+from fasttree import CARTClassifier
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(40_000, 4)), rng.integers(0, 2, 40_000)
+tree = CARTClassifier().fit(X, y).tree_
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {megabytes} * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+try:
+    assert CARTClassifier(n_jobs=2).fit(X, y).tree_ == tree
+except MemoryError:
+    pass
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -1,0 +1,98 @@
+"""Nominal features of very many categories: exact divisions, and nothing that grows with the square of their number."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fasttree
+from fasttree import CARTClassifier, CARTRegressor
+
+MANY = 50_000
+TARGETS = ["numbers", "two classes", "five classes"]
+
+
+def make_table(n_categories: int, target: str, *, samples_each: int = 2) -> tuple[pd.DataFrame, np.ndarray]:
+    """Every category occurs; what its samples have in common is hidden under noise of the same size."""
+    rng = np.random.default_rng(n_categories)
+    n_more = (samples_each - 1) * n_categories
+    codes = np.concatenate([np.arange(n_categories), rng.integers(0, n_categories, n_more)])
+    effect = rng.normal(size=n_categories)[codes] + rng.normal(size=codes.size)
+    y = effect if target == "numbers" else np.digitize(effect, [0.0] if target == "two classes" else [-1.5, -0.5, 0.5, 1.5])
+    dictionary = [f"category {i:05}" for i in range(n_categories)]
+    return pd.DataFrame({"nominal": pd.Categorical.from_codes(codes, dictionary)}), y
+
+
+def make_tree(target: str, **parameters: Any) -> CARTClassifier | CARTRegressor:
+    return (CARTRegressor if target == "numbers" else CARTClassifier)(**parameters)
+
+
+def best_cut_of_order(codes: np.ndarray, y: np.ndarray, n_categories: int) -> float:
+    """Largest decrease of the sum of squares among the cuts of the categories ordered by their means."""
+    count = np.bincount(codes, minlength=n_categories)
+    total = np.bincount(codes, weights=y, minlength=n_categories)
+    order = np.argsort(total / count, kind="stable")
+    n_left, left = np.cumsum(count[order])[:-1], np.cumsum(total[order])[:-1]
+    right = total.sum() - left
+    return float((left**2 / n_left + right**2 / (len(y) - n_left)).max() - y.sum() ** 2 / len(y))
+
+
+@pytest.mark.parametrize("target", ["numbers", "two classes"])
+def test_the_division_of_many_categories_is_the_best_cut_of_their_order(target):
+    X, y = make_table(MANY, target)
+    tree = make_tree(target, max_depth=1).fit(X, y).tree_
+    tree.check()
+    best = best_cut_of_order(X["nominal"].cat.codes.to_numpy(), y.astype(float), MANY)
+    # the Gini index of two classes is twice the variance of the class code
+    assert tree.gain[0] * tree.weight[0] == pytest.approx(best if target == "numbers" else 2 * best, rel=1e-9)
+    assert tree.categories_code.size == MANY
+
+
+@pytest.mark.parametrize("nominal", ["subset", "one_vs_rest"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_tree_of_many_categories_is_saved_and_answers_as_before(target, nominal, tmp_path: Path):
+    X, y = make_table(MANY, target)
+    model = make_tree(target, nominal=nominal, max_depth=5).fit(X, y)
+    model.tree_.check()
+    assert model.tree_.categories_code.size <= MANY * model.get_depth()  # a node lists the categories that it saw, and no others
+    model.save(tmp_path / "model.json")
+    loaded = fasttree.load(tmp_path / "model.json")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+
+
+def seconds(n_categories: int, target: str, **parameters: Any) -> float:
+    """Of growing and predicting, the least of some runs."""
+    X, y = make_table(n_categories, target)
+    model = make_tree(target, **parameters)
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        model.fit(X, y).predict(X)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"max_depth": 4, "nominal": "one_vs_rest"}, {"max_depth": 4}], ids=["whole", "one_vs_rest", "top"]
+)
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_time_does_not_grow_with_the_square_of_the_categories(target, parameters):
+    few, many = seconds(MANY // 5, target, **parameters), seconds(MANY, target, **parameters)
+    assert many < 12 * few + 0.05  # 5 in proportion, 25 by the square
+
+
+def test_categories_that_all_do_alike_are_told_apart_without_looking_at_every_pair():
+    """Half of the categories tie with each other as the one against the rest."""
+    X, _ = make_table(MANY, "numbers", samples_each=1)
+    y = np.random.default_rng(0).integers(0, 2, MANY)
+    model = CARTClassifier(nominal="one_vs_rest", max_depth=2)
+    start = time.process_time()
+    model.fit(X, y)
+    assert time.process_time() - start < 2.0  # with a look at every pair it took 8
+    split = model.tree_.categories_branch[: model.tree_.categories_start[1]]
+    assert np.count_nonzero(split == 0) in (1, MANY - 1)

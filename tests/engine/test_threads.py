@@ -1,0 +1,141 @@
+"""Several threads grow the same tree as one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fasttree import CARTClassifier, CARTRegressor, Recipe
+from fasttree._data.learn import learn_table
+from fasttree._learn.grow import growth
+from fasttree._learn.limits import Limits
+
+
+def signal(n_samples: int, n_features: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of numbers, of ties, with missing values and of categories, and a target that depends on some of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    X[:, ::3] = np.round(X[:, ::3] * 4)
+    X[rng.random(n_samples) < 0.1, -1] = np.nan
+    known = np.nan_to_num(X)
+    target = known[:, 0] + known[:, -1] ** 2 + rng.normal(size=n_samples)
+    if n_classes:
+        return X, (np.argsort(np.argsort(target)) * n_classes // n_samples).astype(np.intp)
+    return X, target
+
+
+@given(
+    n_samples=st.integers(30, 400),
+    n_features=st.integers(1, 20),
+    n_classes=st.sampled_from([0, 2, 3, 7]),
+    seed=st.integers(0, 2**32 - 1),
+    n_jobs=st.integers(2, 5),
+    block_rows=st.integers(2, 60),
+)
+def test_the_tree_does_not_depend_on_the_number_of_threads(n_samples, n_features, n_classes, seed, n_jobs, block_rows):
+    X, y = signal(n_samples, n_features, n_classes, seed)
+    recipe = Recipe(impurity="gini" if n_classes else "squared_error")
+    table = learn_table(X)
+    one = growth.grow(table, y, None, recipe, Limits(), n_classes=n_classes)
+    several = growth.grow(
+        table, y, None, recipe, Limits(), n_classes=n_classes, n_jobs=n_jobs, block_rows=block_rows, most_codes=9, bounded_from=12
+    )
+    assert several == one
+
+
+@given(seed=st.integers(0, 2**32 - 1), n_jobs=st.integers(2, 4))
+def test_groups_of_categories_at_the_root_of_a_subtree_stay_with_their_node(seed, n_jobs):
+    rng = np.random.default_rng(seed)
+    categories = rng.integers(0, 9, size=(300, 4))
+    y = (categories.sum(axis=1) + rng.integers(0, 4, 300)) % 2
+    table = learn_table(categories.astype(float), categorical_features=[0, 1, 2, 3])
+    one = growth.grow(table, y, None, Recipe(), Limits(), n_classes=2)
+    several = growth.grow(table, y, None, Recipe(), Limits(), n_classes=2, n_jobs=n_jobs, block_rows=40, bounded_from=10)
+    several.check()
+    assert several == one
+
+
+@pytest.mark.parametrize(("model", "n_classes"), [(CARTClassifier, 2), (CARTClassifier, 5), (CARTRegressor, 0)])
+def test_an_estimator_takes_n_jobs(model, n_classes):
+    X, y = signal(40_000, 10, n_classes, seed=0)
+    one = model(max_depth=12).fit(X, y)
+    for n_jobs in (2, -1):
+        assert model(max_depth=12, n_jobs=n_jobs).fit(X, y).tree_ == one.tree_
+
+
+@pytest.mark.parametrize("impurity", ["gini", "entropy"])
+def test_many_classes_of_a_large_table_grow_the_same_tree_by_lists_and_by_threads(impurity):
+    n_classes = growth.MOST_CLASSES + 8  # one thread goes by lists, two by bounds
+    X, y = signal(35_000, 4, n_classes, seed=2)
+    one, two = (CARTClassifier(criterion=impurity, max_depth=9, n_jobs=n_jobs).fit(X, y).tree_ for n_jobs in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
+def test_a_wrong_number_of_threads_is_refused(n_jobs):
+    with pytest.raises(ValueError, match=r"n_jobs=.*-1 for all cores"):
+        CARTClassifier(n_jobs=n_jobs).fit([[0.0], [1.0]], [0, 1])
+
+
+class Interrupted(threading.Condition):
+    """The third time that something is handed to the other threads it is interrupted, as by Ctrl-C."""
+
+    told = 0
+
+    def notify(self, *n: int) -> None:
+        if not n and threading.current_thread() is threading.main_thread():
+            Interrupted.told += 1
+            if Interrupted.told == 3:
+                raise KeyboardInterrupt
+        super().notify(*n)
+
+
+class OutOfMemory(threading.Condition):
+    """No thread but the first can wait."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError
+        return super().wait(timeout)
+
+
+class HaltedAtStart(threading.Thread):
+    """Starts to grow subtrees, but whoever started it is interrupted before that is known."""
+
+    def __init__(self, *args: Any, target: Callable[..., object], **kwargs: Any) -> None:
+        super().__init__(*args, target=target, **kwargs)
+        self.grows = target.__name__ == "work"
+
+    def start(self) -> None:
+        super().start()
+        if self.grows:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "error"),
+    [
+        ("Condition", Interrupted, KeyboardInterrupt),
+        ("Condition", OutOfMemory, MemoryError),
+        ("Thread", HaltedAtStart, KeyboardInterrupt),
+    ],
+)
+def test_what_interrupts_a_thread_ends_the_growth_and_all_threads(monkeypatch, name, broken, error):
+    X, y = signal(3000, 4, 2, seed=1)
+    table = learn_table(X)
+    before = threading.active_count()
+    Interrupted.told = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, name, broken)
+        with pytest.raises(error):
+            growth.grow(table, y, None, Recipe(), Limits(), n_classes=2, n_jobs=3, block_rows=50, bounded_from=12)
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join(10)
+    assert threading.active_count() == before

@@ -1,0 +1,260 @@
+"""Trees that no other tree of their depth beats, against a search of all trees and proven optima."""
+
+import json
+import math
+import signal
+import threading
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fasttree import OptimalTreeClassifier, from_json
+from fasttree._learn.grow import optimal
+from tests.twins.best_tree import least_objective
+
+PLAIN = {
+    "n_classes": 2,
+    "missing": False,
+    "nominal": False,
+    "weighted": False,
+    "costs": False,
+    "penalty": 0.0,
+    "min_leaf": 1,
+    "share": 0.0,
+}
+KINDS = {
+    "two classes": {},
+    "classes": {"n_classes": 4},
+    "missing": {"missing": True},
+    "nominal": {"nominal": True, "missing": True},
+    "weights": {"weighted": True, "n_classes": 3},
+    "costs": {"costs": True, "n_classes": 3, "missing": True},
+    "costs of two classes": {"costs": True, "weighted": True},
+    "penalty": {"penalty": 1.5, "nominal": True, "n_classes": 3},
+    "small leaves": {"min_leaf": 3, "nominal": True, "missing": True, "n_classes": 3, "penalty": 0.5},
+    "light leaves": {"share": 0.2, "nominal": True, "missing": True, "weighted": True},
+}
+
+
+def table_of(random, depth, *, missing, nominal):
+    """Return a small table with ties and constants, and its columns as the twin takes them."""
+    n = int(random.integers(2, 10 if depth == 4 else 16))
+    frame, columns = {}, []
+    for j in range(int(random.integers(1, 3 if depth == 4 else 4))):
+        codes = random.integers(1, 2 + int(random.integers(0, 4 if depth > 2 else 9)), n)
+        if missing and random.random() < 0.6:
+            codes[random.random(n) < 0.3] = 0
+        if not codes.any():
+            codes[0] = 1
+        is_nominal = nominal and random.random() < 0.6
+        words = [None if code == 0 else f"c{code}" for code in codes]
+        frame[f"x{j}"] = words if is_nominal else np.where(codes == 0, np.nan, codes**2 / 7)
+        columns.append((codes.tolist(), is_nominal))
+    return pd.DataFrame(frame), columns
+
+
+def weigh(random, n, weighted):
+    return random.integers(1, 6, n) / 4 if weighted else np.ones(n)
+
+
+def may_be_leaf(weight, min_rows, min_weight, rows):
+    return len(rows) >= min_rows and weight[rows].sum() >= min_weight
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_tables", [60, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_no_tree_is_better(kind, n_tables):
+    choices = PLAIN | KINDS[kind]
+    random = np.random.default_rng(len(kind))
+    for turn in range(n_tables):
+        depth = (1, 2, 3, 2, 3, 4)[turn % 6]
+        X, columns = table_of(random, depth, missing=choices["missing"], nominal=choices["nominal"])
+        n, k = len(X), choices["n_classes"]
+        y = random.integers(0, k, n)
+        y[: min(k, n)] = np.arange(min(k, n))
+        k = int(y.max()) + 1
+        weight = weigh(random, n, choices["weighted"])
+        loss = random.integers(1, 5, (k, k)) * (1 - np.eye(k)) if choices["costs"] and k > 1 else 1 - np.eye(k)
+        model = OptimalTreeClassifier(
+            max_depth=depth,
+            leaf_penalty=choices["penalty"],
+            min_samples_leaf=choices["min_leaf"],
+            min_weight_fraction_leaf=choices["share"],
+            loss_matrix=loss if choices["costs"] and k > 1 else None,
+            memory_limit=(256, 1e-9)[turn % 2],
+        ).fit(X, y, sample_weight=weight)
+        costs = weight[:, None] * loss[y]
+        large = partial(may_be_leaf, weight, choices["min_leaf"], choices["share"] * weight.sum())
+        least = least_objective(columns, costs.tolist(), depth, choices["penalty"], large)
+        assert model.objective_ == model.lower_bound_ == float(least), turn
+        assert (model.status_, model.gap_) == ("optimal", 0)
+        model.tree_.check()
+        assert model.get_depth() <= depth
+        assert (model.tree_.n_samples[model.tree_.leaves()] >= min(choices["min_leaf"], n)).all()
+        paid = costs[np.arange(n), model.predict(X)].sum() + choices["penalty"] * model.get_n_leaves()
+        assert paid == float(least), turn
+
+
+def test_wide_cells_find_the_same():
+    """Sums of 16 bits, of 32 bits and of doubles."""
+    random = np.random.default_rng(5)
+    X, y = random.integers(0, 9, (60, 4)).astype(float), random.integers(0, 3, 60)
+    for classes in (2, 3):
+        labels = y % classes
+        trees = [OptimalTreeClassifier().fit(X, labels, np.full(60, weight)).tree_ for weight in (1, 1024, 2.0**26, 1 / 3)]
+        for tree in trees[1:]:
+            assert np.array_equal(tree.threshold, trees[0].threshold, equal_nan=True)
+            assert tree.feature.tolist() == trees[0].feature.tolist()
+
+
+def test_row_order_has_no_effect():
+    random = np.random.default_rng(6)
+    X, y = random.integers(0, 6, (80, 4)).astype(float), random.integers(0, 2, 80)
+    X[random.random(X.shape) < 0.1] = np.nan
+    order = random.permutation(80)
+    first, second = OptimalTreeClassifier().fit(X, y), OptimalTreeClassifier().fit(X[order], y[order])
+    assert first.tree_ == second.tree_
+
+
+def test_weight_zero_is_absence_and_weight_two_a_second_row():
+    random = np.random.default_rng(7)
+    X, y = random.integers(0, 5, (40, 3)).astype(float), random.integers(0, 3, 40)
+    times = random.integers(0, 3, 40)
+    weighted = OptimalTreeClassifier().fit(X, y, times)
+    repeated = OptimalTreeClassifier().fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == repeated.objective_
+    assert np.array_equal(weighted.predict(X), repeated.predict(X))
+
+
+def coded(path, declared):
+    """Return the columns as numbers and the classes of a table, as the oracle codes them."""
+    table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=str)
+    columns = []
+    for name in table.columns[:-1]:
+        cells = table[name]
+        if declared[name]:
+            values = cells.map({value: i for i, value in enumerate(map(str, declared[name]))}).fillna(-1)
+        else:
+            values = pd.to_numeric(cells)
+            values = values.fillna(values.min() - 1)
+        columns.append(values.to_numpy(float))
+    return np.column_stack(columns), table[table.columns[-1]].to_numpy(str)
+
+
+PROVEN = json.loads((Path(__file__).parents[1] / "oracles" / "optimal.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("entry", PROVEN["entries"], ids=lambda entry: f"{entry['set']}-{entry['depth']}")
+def test_proven_optima(entry, data):
+    X, y = coded(data / entry["file"], PROVEN["declared"][entry["file"]])
+    rows = np.arange(len(X)) % 5 != 4
+    check_optimum(X[rows], y[rows], entry)
+
+
+def check_optimum(X, y, entry):
+    model = OptimalTreeClassifier(max_depth=entry["depth"]).fit(X, y)
+    assert model.objective_ == model.lower_bound_ == entry["optimum"]
+    assert np.count_nonzero(model.predict(X) != y) == entry["optimum"]
+
+
+SLOW = {"satimage": 3, "covtype:10000": 3, "diabetes": 4, "german": 4, "adult": 3}  # take more than some seconds
+
+
+@pytest.mark.nightly
+def test_proven_optima_of_larger_tables(shared):
+    described = {each["file"]: each for each in json.loads((shared / "data" / "datasets.json").read_text())}
+    for entry in json.loads((shared / "reference" / "optimal.json").read_text())["entries"]:
+        if entry["objective"] != "training errors" or entry["depth"] >= SLOW.get(entry["set"], 5):
+            continue
+        declared = {each["name"]: each.get("values") for each in described[entry["file"]]["columns"]}
+        X, y = coded(shared / "data" / entry["file"], declared)
+        rows = np.arange(len(X)) % 5 != 4 if "index" in entry["split"] else np.ones(len(X), bool)
+        if "median" in entry["coding"]:
+            y = (y.astype(float) > 180200.0).astype(int)
+        check_optimum(X[rows][: entry["rows"]], y[rows][: entry["rows"]], entry)
+
+
+def hard_table(n=400):
+    random = np.random.default_rng(1)
+    return random.normal(size=(n, 12)), random.integers(0, 2, n)
+
+
+def test_time_limit_keeps_the_best_tree_so_far():
+    X, y = hard_table()
+    with pytest.warns(UserWarning, match="ended by its time limit"):
+        model = OptimalTreeClassifier(max_depth=4, time_limit=0.2).fit(X, y)
+    assert model.status_ == "time_limit"
+    assert model.lower_bound_ <= 90 < model.objective_ + 60
+    assert model.gap_ == model.objective_ - model.lower_bound_ > 0
+    assert np.count_nonzero(model.predict(X) != y) == model.objective_ < np.bincount(y).min()
+
+
+def test_bounds_hold_wherever_the_search_ends(monkeypatch):
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(70, 3)), random.integers(0, 3, 70)
+    best = OptimalTreeClassifier().fit(X, y).objective_
+    for calls in range(0, 40, 3):
+        left = iter(range(calls))
+        monkeypatch.setattr(optimal, "_clock", lambda _, left=left: lambda __: next(left, None) is None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = OptimalTreeClassifier(time_limit=1).fit(X, y)
+        assert model.lower_bound_ <= best <= model.objective_
+        assert np.count_nonzero(model.predict(X) != y) == model.objective_
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals after a time are of Unix")
+def test_interrupt_keeps_the_best_tree_so_far():
+    X, y = hard_table()
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background is started to ignore it
+    timer = threading.Timer(0.2, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.warns(UserWarning, match="ended by an interrupt"):
+            model = OptimalTreeClassifier(max_depth=4).fit(X, y)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert model.status_ == "interrupted"
+    assert np.count_nonzero(model.predict(X) != y) == model.objective_
+
+
+def test_is_an_ordinary_tree(tmp_path):
+    X = pd.DataFrame({"size": [1.0, 2, 3, 4, np.nan, 6], "colour": ["red", "red", "blue", "green", "green", None]})
+    y = ["a", "b", "a", "c", "c", "b"]
+    model = OptimalTreeClassifier(max_depth=2).fit(X, y)
+    again = from_json(model.to_json())
+    assert again.tree_ == model.tree_
+    assert again.get_params() == model.get_params()
+    assert model.export_text().count("\n") >= 3
+    assert len(model.to_rules()) == model.get_n_leaves()
+    assert np.isfinite(model.shap_values(X).values).all()
+    pruned = OptimalTreeClassifier(max_depth=2, pruning="cost_complexity", ccp_alpha="cv", random_state=0)
+    assert pruned.fit(*hard_table(60)).get_n_leaves() >= 1
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"max_depth": 5}, "max_depth=5: must be an integer from 1 to 4"),
+        ({"max_depth": None}, "max_depth=None: must be an integer from 1 to 4"),
+        ({"leaf_penalty": -1}, "leaf_penalty=-1: must be"),
+        ({"time_limit": 0}, "time_limit=0: must be a number > 0, or None"),
+        ({"memory_limit": math.inf}, "memory_limit=inf: must be"),
+    ],
+)
+def test_wrong_choices_raise(choices, message):
+    with pytest.raises(ValueError, match=message):
+        OptimalTreeClassifier(**choices).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_what_it_cannot_do_raises():
+    X, y = [[1.0], [2.0]], [0, 1]
+    with pytest.raises(ValueError, match="takes 1 target"):
+        OptimalTreeClassifier().fit(X, [[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="searches for the best tree as a whole"):
+        OptimalTreeClassifier().fit(X, y).competing_splits(0, X, y)

@@ -1,0 +1,217 @@
+"""Pruning: by predicted errors with raising of branches, and by C_alpha; numbers from the books, and slow twins."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fasttree import C45Classifier, ID3Classifier
+from fasttree._learn.prune.error_based import normal_quantile
+from fasttree._learn.prune.methods import c_alpha
+from fasttree._model.arrays import SHARES
+from fasttree._model.tree import Tree
+from fasttree.pruning import CAlpha
+
+DATA = Path(__file__).parents[1] / "tables"
+
+
+def categories_of(name: str) -> tuple[pd.DataFrame, pd.Series]:
+    table = pd.read_csv(DATA / name, dtype=str)
+    return table.iloc[:, :-1], table.iloc[:, -1]
+
+
+def one_leaf(n: int, wrong: int, **parameters) -> float:
+    """Predicted errors of a tree that is one leaf of n samples."""
+    y = [0] * (n - wrong) + [1] * wrong
+    return float(C45Classifier(**parameters).fit(pd.DataFrame({"x": [1.0] * n}), y).tree_.estimated_errors[0])
+
+
+# Error-based pruning
+
+
+@pytest.mark.parametrize(("level", "quantile"), [(0.25, 0.6925), (0.10, 1.28), (0.001, 3.09), (0.4, 0.25), (0.7, 0.125)])
+def test_quantiles_are_those_of_the_table_and_straight_lines_between(level, quantile):
+    assert normal_quantile(level) == pytest.approx(quantile, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "wrong", "extra"),
+    [(1, 0, 0.75), (2, 0, 1.0), (6, 0, 1.237797), (9, 0, 1.284804), (16, 1, 1.506894), (168, 1, 1.610055), (14, 5, 1.794993)],
+)
+def test_a_leaf_is_predicted_the_errors_of_the_book(n, wrong, extra):
+    # Quinlan 1993, chapter 4: U(0, 6), U(0, 9), U(1, 16), U(1, 168) at 25 %
+    assert one_leaf(n, wrong) == pytest.approx(wrong + extra, abs=2e-6)
+
+
+def test_errors_of_a_part_of_a_sample_lie_between():
+    # 3 samples of class 0, and one of weight 0.5 of class 1: 3.5 cases with 0.5 errors
+    model = C45Classifier().fit(pd.DataFrame({"x": [1.0] * 4}), [0, 0, 0, 1], sample_weight=[1, 1, 1, 0.5])
+    none = 3.5 * (1 - 0.25 ** (1 / 3.5))
+    q = 0.6925**2
+    one = 3.5 * (1.5 + q / 2 + math.sqrt(q * (1.5 * (1 - 1.5 / 3.5) + q / 4))) / (3.5 + q) - 1
+    assert model.tree_.estimated_errors[0] == pytest.approx(0.5 + none + 0.5 * (one - none), abs=1e-5)
+
+
+@pytest.mark.parametrize(("smaller", "larger"), [(0.001, 0.05), (0.05, 0.25), (0.25, 0.6), (0.6, 0.95)])
+def test_less_confidence_predicts_more_errors_and_prunes_more(smaller, larger):
+    assert one_leaf(30, 4, confidence=smaller) > one_leaf(30, 4, confidence=larger)
+    X, y = categories_of("prune48_train.csv")
+    sizes = [C45Classifier(min_samples_branch=1, confidence=level).fit(X, y).tree_.node_count for level in (smaller, larger)]
+    assert sizes[0] <= sizes[1]
+
+
+def raised(grown: Tree, pruned: Tree) -> list[tuple[int, int]]:
+    """Nodes of both trees at the same place, where another test stands after pruning."""
+    found, pairs = [], [(0, 0)]
+    for old, new in pairs:
+        if pruned.n_branches[new] == 0:
+            continue
+        if (grown.feature[old], grown.threshold[old]) == pytest.approx((pruned.feature[new], pruned.threshold[new]), nan_ok=True):
+            pairs += [(grown.first_child[old] + b, pruned.first_child[new] + b) for b in range(grown.n_branches[old])]
+        else:
+            found.append((old, new))
+    return found
+
+
+@pytest.mark.parametrize("name", ["german.csv.gz", "credit-a.csv.gz"])
+def test_where_the_heaviest_branch_takes_its_parents_place_it_knows_all_samples_of_the_parent(name):
+    table = pd.read_csv(DATA / name)
+    model = C45Classifier(min_samples_branch=1).fit(table.iloc[:, :-1], table.iloc[:, -1])
+    grown, pruned = model.tree_unpruned_, model.tree_
+    pruned.check()
+    places = raised(grown, pruned)
+    assert places
+    for old, new in places:
+        assert pruned.value[new] == pytest.approx(grown.value[old])
+        below = [old]
+        while below and pruned.feature[new] not in grown.feature[below]:
+            children = [grown.first_child[i] + np.arange(grown.n_branches[i]) for i in below if grown.n_branches[i]]
+            below = [int(c[np.argmax(grown.weight[c])]) for c in children]
+        assert below
+
+
+def test_estimated_errors_of_a_node_are_those_of_its_leaves():
+    X, y = categories_of("prune48_train.csv")
+    tree = C45Classifier(min_samples_branch=1, confidence=0.6).fit(X, y).tree_
+    sums = np.bincount(tree.parent[1:], weights=tree.estimated_errors[1:], minlength=tree.node_count)
+    inner = tree.n_branches > 0
+    assert inner.sum() > 3
+    assert sums[inner] == pytest.approx(tree.estimated_errors[inner], rel=1e-5)
+
+
+def test_a_loaded_model_predicts_as_the_pruned_tree(tmp_path):
+    X, y = categories_of("prune48_train.csv")
+    model = C45Classifier(min_samples_branch=1, confidence=0.6).fit(X, y)
+    model.save(tmp_path / "model.json")
+    again = C45Classifier.load(tmp_path / "model.json")
+    assert again.tree_ == model.tree_
+    assert not hasattr(again, "tree_unpruned_")
+
+
+def test_rows_of_weight_zero_take_no_part_in_pruning():
+    X, y = categories_of("prune48_train.csv")
+    weight = np.array([1.0, 1.0, 0.0] * 16)
+    kept = weight > 0
+    model = C45Classifier(min_samples_branch=1, confidence=0.6)
+    assert model.fit(X, y, sample_weight=weight).tree_ == model.fit(X[kept], y[kept]).tree_
+
+
+@st.composite
+def tables(draw):
+    n = draw(st.integers(4, 60))
+    column = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=n, max_size=n)
+    numbers = st.lists(st.one_of(st.integers(0, 9).map(float), st.just(math.nan)), min_size=n, max_size=n)
+    X = pd.DataFrame({"u": draw(column), "v": draw(column), "w": draw(numbers)}, dtype=object)
+    X["w"] = X["w"].astype(float)
+    for name in "uv":
+        X[name] = pd.Categorical(X[name], ["a", "b", "c"])
+    return X, draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), draw(st.sampled_from([0.05, 0.25, 0.9]))
+
+
+@given(tables(), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_the_order_of_the_rows_changes_no_bit_of_a_pruned_tree(example, random):
+    X, y, confidence = example
+    order = list(range(len(y)))
+    random.shuffle(order)
+    model = C45Classifier(min_samples_branch=1, confidence=confidence)
+    classes = pd.Categorical(y, [0, 1, 2])
+    tree = model.fit(X, classes).tree_
+    tree.check()
+    assert tree == model.fit(X.iloc[order], classes[order]).tree_
+
+
+@given(tables())
+@settings(deadline=None)
+def test_pruning_never_predicts_much_more_errors_than_before(example):
+    # a simplification may cost 0.1 errors at each node where it is made
+    X, y, confidence = example
+    model = C45Classifier(min_samples_branch=1, confidence=confidence).fit(X, y)
+    before = sum(one_leaf_errors(model.tree_unpruned_, leaf, confidence) for leaf in model.tree_unpruned_.leaves())
+    assert model.tree_.estimated_errors[0] <= before + 0.1 * model.tree_unpruned_.node_count + 1e-3
+
+
+def one_leaf_errors(tree: Tree, leaf: int, confidence: float) -> float:
+    """Errors that Quinlan's formula predicts for a leaf, in double precision."""
+    n, wrong, q = tree.weight[leaf], tree.weight[leaf] - tree.value[leaf].max(), float(normal_quantile(confidence)) ** 2
+    return 0.0 if n == 0 else wrong + extra_errors(n, max(wrong, 0.0), confidence, q)
+
+
+def extra_errors(n: float, wrong: float, confidence: float, q: float) -> float:
+    if wrong < 1e-6:
+        return n * (1 - confidence ** (1 / n))
+    if wrong < 0.9999:
+        none = extra_errors(n, 0, confidence, q)
+        return none + wrong * (extra_errors(n, 1, confidence, q) - none)
+    if wrong + 0.5 >= n:
+        return 0.67 * (n - wrong)
+    above = wrong + 0.5
+    return n * (above + q / 2 + math.sqrt(q * (above * (1 - above / n) + q / 4))) / (n + q) - wrong
+
+
+# Light parts of samples
+
+
+def test_light_parts_are_not_divided_but_keep_their_weight():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1000, 6)).round(1)
+    y = (X.sum(axis=1) > 0).astype(int)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    whole = C45Classifier(min_samples_branch=1).fit(X, y)
+    coarse = C45Classifier(min_samples_branch=1, min_part_weight=0.3).fit(X, y)
+    for tree in (coarse.tree_, coarse.tree_unpruned_):
+        tree.check()
+        assert tree.weight[tree.leaves()].sum() == pytest.approx(1000)
+        assert (tree.missing[tree.feature >= 0] == SHARES).all()
+    n_parts = [model.tree_unpruned_.n_samples[model.tree_unpruned_.leaves()].sum() for model in (coarse, whole)]
+    assert n_parts[0] < 0.95 * n_parts[1]
+
+
+# C_alpha
+
+
+@pytest.mark.parametrize(
+    ("alpha", "n_leaves"),
+    [(0, 12), (1.14, 12), (1.15, 11), (1.96, 9), (2.11, 8), (3.0, 8), (3.11, 6), (3.32, 4), (5.58, 4), (5.60, 1), (6, 1)],
+)
+def test_c_alpha_finds_the_subtree_of_least_cost(alpha, n_leaves):
+    X, y = categories_of("prune48_train.csv")
+    tree = ID3Classifier(min_samples_split=4).fit(X, y).tree_
+    assert tree.n_leaves == 12
+    assert c_alpha(tree, alpha).n_leaves == n_leaves
+
+
+@pytest.mark.parametrize(("alpha", "n_leaves"), [(7.28, 3), (7.29, 1)])
+def test_c_alpha_looks_above_parents_whose_children_are_not_all_leaves(alpha, n_leaves):
+    # Li Hang's loan table: the loop of the book keeps 3 leaves up to alpha = 8.26
+    table = pd.read_csv(DATA / "loan15.csv", dtype=str)
+    X, y = table[["age", "has_job", "owns_house", "credit"]], table["approved"]
+    model = C45Classifier(variant="textbook", pruning=CAlpha(alpha=alpha)).fit(X, y)
+    assert model.tree_.n_leaves == n_leaves
+    assert model.tree_unpruned_.n_leaves == 3

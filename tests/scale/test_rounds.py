@@ -1,0 +1,218 @@
+"""A tree that grows in rounds over shards is the tree that grows in memory, array by array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import CONTINUOUS, NOMINAL, SmallTable
+from test_bounded import IMPURITIES, grown, medium_tables
+from test_engine_twin import EncodedTable
+
+from fasttree._engine.records import Scale
+from fasttree._engine.rounds import Judge, Setting
+from fasttree._learn.grow.growth import Size, engine_limits, policy_of
+from fasttree._learn.limits import Limits
+from fasttree._learn.recipe import Recipe
+from fasttree._model.tree import Tree
+from fasttree._scale.cluster import InProcess
+from fasttree._scale.frontier import Budget, Features
+from fasttree._scale.growing import grow
+from fasttree._scale.messages import Reply, Requests, Route, combine
+from fasttree._scale.preparation import (
+    Portion,
+    Weighing,
+    arrays_of,
+    edges_of,
+    scale_of_extent,
+    scale_of_targets,
+    scale_of_weights,
+    tiles_of,
+)
+from fasttree._scale.shards import Arrays, Order, serve
+from fasttree._scale.subtree import Task
+
+Array = Any
+BUDGETS = (
+    Budget(50),
+    Budget(0),
+    Budget(0, reply_bytes=1000),
+    Budget(0, most_parts=2),
+    Budget(7, reply_bytes=1, most_parts=3),
+    Budget(10**6),
+)
+
+
+def parts_of(small: SmallTable, ends: list[int], order: Array, sample: int) -> tuple[list[Portion], Features]:
+    """The rows of a table in some order, divided at `ends`; edges come from the first `sample` rows."""
+    columns = [column[order] for column in small.columns]
+    edges = [edges_of(column[:sample]) if kind == CONTINUOUS else None for column, kind in zip(columns, small.kinds, strict=True)]
+    n_codes = [count + 1 if bins is None else len(bins) for bins, count in zip(edges, small.n_categories, strict=True)]
+    parts = []
+    for start, stop in zip([0, *ends], [*ends, len(order)], strict=True):
+        own = [column[start:stop] for column in columns]
+        weight = None if small.sample_weight is None else small.sample_weight[order][start:stop]
+        parts.append(Portion(own, tiles_of(own, edges), small.y[order][start:stop], weight))
+    return parts, Features(edges, n_codes, [column.dtype == np.float32 for column in columns])
+
+
+def grown_over_shards(
+    small: SmallTable,
+    parts: list[Portion],
+    columns: Features,
+    recipe: Recipe,
+    limits: Limits,
+    budget: Budget,
+    cluster: Any = InProcess,
+) -> Tree:
+    numbers_of = recipe.impurity == "squared_error"
+    n_classes = 0 if numbers_of else max(int(small.y.max()) + 1, 2)
+    table = EncodedTable(small)
+    weigh = None if numbers_of else Weighing([])
+    if weigh is None:
+        scale, weighted, cases = scale_of_targets(parts), False, float(len(small.y))
+    else:
+        scale, weighted, cases = scale_of_weights(parts, weigh)
+    numbers = engine_limits(Size(scale.n_samples, len(small.columns), 1.0, cases), recipe, limits, n_classes)
+    policy = policy_of(recipe, limits)
+    kinds = np.array([int(feature.kind) for feature in table.schema.features], dtype=np.uint8)
+    setting = Setting(policy, numbers, scale, kinds, np.array(columns.n_codes, dtype=np.uint32), n_classes, weighted)
+    shards = [arrays_of(part, scale, weigh, weighted) for part in parts]
+    growth = Task(table.schema, recipe, limits, policy, numbers, scale, n_classes)
+    return grow(growth, setting, columns, cluster(setting, shards), budget)
+
+
+class Unreliable(InProcess):
+    """Shards that forget the order of their rows, are asked twice, have seen later splits, and answer in any order."""
+
+    def __init__(self, setting: Setting, shards: list[Arrays]) -> None:
+        super().__init__(setting, shards)
+        self._rng = np.random.default_rng(len(shards))
+
+    def _forget(self) -> None:
+        order = self._rng.permutation(len(self._shards))
+        kept = [self._orders[i] if self._rng.random() < 0.5 else Order(self._shards[i].first_rows()) for i in order]
+        self._shards, self._orders = [self._shards[i] for i in order], kept
+
+    def ask(self, log: list[Route], requests: Requests) -> Reply:
+        self._forget()
+        first = super().ask(log, requests)
+        self._forget()
+        setting = self._setting
+        replies = [
+            serve(arrays.engine(setting), setting, order, log, requests)
+            for arrays, order in zip(self._shards, self._orders, strict=True)
+        ]
+        while len(replies) > 1:  # in any order, two by two
+            replies.append(combine(*(replies.pop(int(self._rng.integers(len(replies)))) for _ in range(2))))
+        second = replies[0]
+        assert all(np.array_equal(getattr(first, name), getattr(second, name)) for name in vars(first))
+        return second
+
+    def collect(self, log: list[Route], nodes: list[int]) -> list[Arrays]:
+        self._forget()
+        return super().collect(log, nodes)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 5])
+def test_shards_that_forget_and_repeat_grow_the_same_tree(n_classes):
+    rng = np.random.default_rng(n_classes)
+    columns = [rng.normal(size=700), np.round(rng.normal(size=700) * 5), rng.integers(0, 6, 700).astype(np.uint8)]
+    signal = columns[0] * (columns[2] > 2) + columns[1] / 5 + rng.normal(size=700)
+    y = np.digitize(signal, np.linspace(-1, 1, n_classes - 1)) if n_classes else signal
+    small = SmallTable(tuple(columns), (CONTINUOUS, CONTINUOUS, NOMINAL), (0, 0, 5), y, n_classes, None)
+    recipe, limits = Recipe(impurity="gini" if n_classes else "squared_error"), Limits(min_samples_leaf=2)
+    parts, columns_of = parts_of(small, [0, 100, 101, 460], rng.permutation(700), 200)
+    expected = grown(EncodedTable(small), small.y, recipe, limits)
+    assert grown_over_shards(small, parts, columns_of, recipe, limits, Budget(60), Unreliable) == expected
+
+
+@pytest.mark.parametrize("impurity", IMPURITIES)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_any_shards_grow_the_tree_of_all_rows(impurity, data):
+    small = data.draw(medium_tables(impurity))
+    limits = data.draw(
+        st.builds(
+            Limits,
+            max_depth=st.sampled_from([None, None, 1, 3, 6]),
+            min_samples_split=st.sampled_from([2, 2, 9]),
+            min_samples_leaf=st.sampled_from([1, 1, 2, 5, 20]),
+            min_weight_leaf=st.sampled_from([0.0, 0.0, 2.5]),
+            min_impurity_decrease=st.sampled_from([0.0, 0.0, 0.01]),
+            max_leaf_nodes=st.sampled_from([None, None, 5]),
+        )
+    )
+    choices = {"nominal": st.sampled_from(["subset", "one_vs_rest"]), "midpoint": st.sampled_from(["low", "high"])}
+    recipe = Recipe(impurity=impurity, **{name: data.draw(choice, label=name) for name, choice in choices.items()})
+    expected = grown(EncodedTable(small), small.y, recipe, limits, sample_weight=small.sample_weight)
+    n = len(small.y)
+    ends = sorted(data.draw(st.lists(st.integers(0, n), max_size=6), label="shards"))
+    order = np.random.default_rng(data.draw(st.integers(0, 99), label="order")).permutation(n)
+    parts, columns = parts_of(small, ends, order, data.draw(st.sampled_from([1, 5, n]), label="sample"))
+    for budget in data.draw(st.lists(st.sampled_from(BUDGETS), min_size=1, max_size=2, unique=True), label="budgets"):
+        found = grown_over_shards(small, parts, columns, recipe, limits, budget)
+        found.check()
+        assert found == expected, budget
+
+
+@pytest.mark.parametrize(("impurity", "n_classes"), [("gini", 2), ("gini", 4), ("entropy", 3), ("misclassification", 3)])
+def test_counts_may_need_more_than_32_bits(impurity, n_classes):
+    """Gains of a thousand samples, each of which is there 2^24 times."""
+    rng = np.random.default_rng(0)
+    recipe, limits = Recipe(impurity=impurity), Limits()
+    statistics = rng.integers(0, 9, (40, n_classes))
+    groups = np.column_stack([statistics.sum(axis=1), statistics.sum(axis=1), statistics])
+    none = np.zeros(n_classes + 2, dtype=np.int64)
+    found = []
+    for times in (1, 2**24):
+        many = groups * times
+        n = int(many[:, 0].sum())
+        assert times == 1 or n > 2**32 + 5
+        scale = Scale(n, float(n))
+        numbers = engine_limits(Size(n, 1, 1.0, float(n)), recipe, limits, n_classes)
+        codes = np.array([41], dtype=np.uint32)
+        setting = Setting(policy_of(recipe, limits), numbers, scale, np.zeros(1, np.uint8), codes, n_classes, False)
+        judge = Judge(setting)
+        node = many.sum(axis=0)
+        judge.open(node, judge.class_node(node)[2])
+        best, bounds = judge.bounds(many, np.ones(40, np.uint8), none, np.inf)
+        first = judge.first_threshold(many, none, best * (1 - 1e-9))
+        assert first is not None
+        found.append((best / times, first[1], judge.class_node(node)[1]))
+        assert (bounds == -np.inf).all()
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
+
+
+def test_sums_of_squares_may_need_more_than_64_bits():
+    """Gains and bounds of a thousand numbers, each of which is there 2^24 times, are those of the definition."""
+    rng = np.random.default_rng(1)
+    y = np.round(np.sort(rng.normal(size=(40, 25)), axis=0) * 1e4 + 1e4 * np.sin(np.arange(40) / 6)[:, None])
+    times, none = 2**24, np.zeros(5, dtype=np.int64)
+    centre = 0.5 * y.min() + 0.5 * y.max()
+    scale = scale_of_extent(y.size * times, y.min(), y.max(), float(np.abs(y - centre).sum()) * times)
+    units = np.rint((y - centre) / scale.y_unit).astype(np.int64)
+    coarse = units >> scale.coarse_shift
+    n = np.full(40, 25)
+    groups = np.column_stack([n, n, units.sum(axis=1), (coarse**2).sum(axis=1), coarse.sum(axis=1)]) * times
+    assert y.size * times > 2**32 + 5
+    assert sum(int(unit) ** 2 for unit in units.flat) * times > 2**64  # without the bits that are left out
+    recipe, limits = Recipe(impurity="squared_error"), Limits()
+    numbers = engine_limits(Size(scale.n_samples, 1, 1.0, float(scale.n_samples)), recipe, limits, 0)
+    setting = Setting(policy_of(recipe, limits), numbers, scale, np.zeros(1, np.uint8), np.array([41], dtype=np.uint32), 0, False)
+    judge = Judge(setting)
+    judge.open(groups.sum(axis=0), float(((y - y.mean()) ** 2).sum()) * times)
+    best, bounds = judge.bounds(groups, np.zeros(40, np.uint8), none, -np.inf)
+
+    cuts = np.arange(1, y.size)
+    below = y.ravel().cumsum()[:-1] - cuts * y.mean()
+    gains = times * below**2 * (1 / cuts + 1 / (y.size - cuts))
+    np.testing.assert_allclose(best, gains[24::25].max(), rtol=1e-6)
+    found = judge.first_threshold(groups, none, best * (1 - 1e-9))
+    assert found is not None
+    assert found[1] == gains[24::25].argmax()
+    inside = np.append(gains, 0.0).reshape(40, 25)[:, :-1].max(axis=1)
+    assert (bounds >= inside * (1 - 1e-9)).all()

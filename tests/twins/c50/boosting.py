@@ -1,0 +1,102 @@
+"""Boosting: trials on weights that grow by additions, and their vote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .classifying import classify
+from .growing import Growth, grow, single
+from .problem import NULL, Node, Options, Rows, Table
+from .pruning import prune
+
+LEAVES_MORE = 1.1  # leaves per case of later trials, relative to the first tree
+WORST = 0.49  # share of wrong weight from which a trial is not used
+ENOUGH = 0.1  # wrong weight below which boosting is finished
+FEWEST_TRIALS = 3
+LEAST_WEIGHT = 0.001
+MANY_CASES = 4001
+LIGHT = 0.2
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """The trees of the trials."""
+
+    trees: list[Node]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [tree.size for tree in self.trees]
+
+    def predict(self, table: Table) -> Rows:
+        """Return the classes of the vote; a class other than the first tree's first must have more."""
+        votes = np.zeros((len(table), table.n_classes))
+        every = np.arange(len(table))
+        for tree in self.trees:
+            predicted, confidence = classify(tree, table)
+            votes[every, predicted] += confidence
+        return with_default(votes / len(self.trees), self.trees[0].label)
+
+
+def with_default(votes: NDArray[Any], default: int) -> Rows:
+    best = votes.argmax(axis=1)
+    return np.where(votes[:, default] >= votes.max(axis=1), default, best)
+
+
+def n_compressed_leaves(node: Node, n_values: tuple[int, ...]) -> int:
+    """Return the number of leaves, where a leaf of several values counts for each of them."""
+    if node.test is None:
+        return int(node.cases >= NULL)
+    total = 0
+    for b, child in enumerate(node.children):
+        n = n_compressed_leaves(child, n_values)
+        total += n * len(node.test.sets[b]) if node.test.kind == "subset" and child.test is None else n
+    return total
+
+
+def boost(table: Table, options: Options, n_trials: int) -> Boosted:
+    n = len(table)
+    every = np.arange(n)
+    weight = np.ones(n, np.float32)
+    votes = np.zeros((n, table.n_classes))
+    trees: list[Node] = []
+    ratio, right_always = np.inf, 1.0
+    kept = np.ones(n, bool)
+    for trial in range(n_trials):
+        settings: dict[str, Any] = {} if trial == 0 else {"leaf_ratio": ratio, "compresses_leaves": False}
+        growth = Growth.of(table, options, weight, **settings)
+        rows = every[kept]
+        grown_on = rows
+        if n > MANY_CASES and trial and right_always <= LIGHT:
+            grown_on = rows[weight[rows] > right_always + LEAST_WEIGHT]
+        tree = prune(grow(growth, grown_on), growth, rows, regrows=trial == 0)
+        if trial == 0:
+            first = tree.size if options.subset else n_compressed_leaves(tree, table.n_values)
+            ratio = LEAVES_MORE * first / n
+        predicted, confidence = classify(tree, table)
+        votes[every, predicted] += confidence
+        if trial + 1 > n_trials / 2:
+            ahead = votes.max(axis=1) - votes[every, table.classes]
+            lost = kept & (ahead > n_trials - 1 - trial)
+            kept &= ~lost
+            weight[lost] = 0
+        wrong = kept & (predicted != table.classes)
+        right = kept & ~wrong
+        e, o = (float(weight[part].astype(np.float64).sum()) for part in (wrong, right))
+        k, remaining = int(wrong.sum()), int(kept.sum())
+        is_last = trial == n_trials - 1
+        if trial and not is_last and (tree.test is None or e / remaining >= WORST):
+            break
+        trees.append(tree)
+        if is_last or e < ENOUGH or (not trial and e / remaining >= WORST):
+            break
+        x = (o - e) / 4
+        f = remaining / (o + e)
+        weight[wrong] = (f * (weight[wrong].astype(np.float64) + x / k)).astype(np.float32)
+        weight[right] = np.maximum(f * weight[right].astype(np.float64) * (o - x) / o, LEAST_WEIGHT).astype(np.float32)
+        right_always = float(single(max(f * right_always * (o - x) / o, LEAST_WEIGHT)))
+    return Boosted(trees if len(trees) >= FEWEST_TRIALS else trees[:1])

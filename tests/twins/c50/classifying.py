@@ -1,0 +1,45 @@
+"""Classifying cases with a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problem import STAYS, UNKNOWN, Node, Rows, Table
+
+NOTHING = 0.0001  # case weight below which a leaf predicts as its parent does
+
+
+def class_sums(tree: Node, table: Table) -> NDArray[np.float64]:
+    """Return the weight of each class over the leaves that each case reaches; (n_cases, n_classes)."""
+    sums = np.zeros((len(table), table.n_classes))
+    send(tree, tree, table, np.arange(len(table)), np.ones(len(table)), sums)
+    return sums
+
+
+def classify(tree: Node, table: Table) -> tuple[Rows, NDArray[np.float64]]:
+    """Return the class of largest sum, the first one on ties, and that sum as its confidence."""
+    sums = class_sums(tree, table)
+    return sums.argmax(axis=1), sums.max(axis=1)
+
+
+def n_errors(tree: Node, table: Table) -> int:
+    return int((classify(tree, table)[0] != table.classes).sum())
+
+
+def send(node: Node, parent: Node, table: Table, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
+    if node.test is None:
+        found = node if node.cases >= NOTHING else parent
+        sums[rows] += weight[:, None] * found.weights / found.cases
+        return
+    branch = node.test.branches(table)[rows]
+    stays = branch == STAYS
+    sums[rows[stays]] += weight[stays, None] * node.weights / node.cases
+    unknown = branch == UNKNOWN
+    for b, child in enumerate(node.children):
+        here = (branch == b) | (unknown & (child.cases > NOTHING))
+        if here.any():
+            part = np.where(unknown, weight * child.cases / node.cases, weight)[here]
+            send(child, node, table, rows[here], part, sums)

@@ -1,0 +1,253 @@
+"""Pruning: local, by predicted errors; global, by training errors within one standard error; and compressing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from release8.pruning import CONFIDENCES, DEVIATIONS
+
+from .classifying import classify
+from .growing import Growth, divide, grow, single
+from .problem import NULL, Node, Rows, Table, Test
+
+FAVOUR = 0.1  # errors by which a simpler tree may be worse
+RAISED_SHARE = 0.1  # of the cases: a lighter branch is never raised
+REGROWN_SHARE = 0.95  # of the cases: a heavier branch is not regrown when it is raised
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The upper limit of a number of errors, with a confidence; `extra` is its distance from the observed errors."""
+
+    confidence: float
+
+    @property
+    def square(self) -> float:
+        i = next(i for i in range(1, len(CONFIDENCES)) if self.confidence <= CONFIDENCES[i])
+        (low, high), (z, z_high) = CONFIDENCES[i - 1 : i + 1].astype(float), DEVIATIONS[i - 1 : i + 1].astype(float)
+        return float((z + (z_high - z) * (self.confidence - low) / (high - low)) ** 2)
+
+    def extra(self, n: float, e: float) -> float:
+        if n <= 0:
+            return 0.0
+        if e < 1e-6:
+            return n * (1 - math.exp(math.log(self.confidence) / n))
+        if e < 0.9999 and n > 1:
+            none = self.extra(n, 0.0)
+            return none + e * (self.extra(n, 1.0) - none)
+        if e + 0.5 >= n:
+            return 0.67 * (n - e)
+        q, more = self.square, e + 0.5
+        rate = (more + q / 2 + math.sqrt(q * (more * (1 - more / n) + q / 4))) / (n + q)
+        return n * rate - e
+
+
+def prune(tree: Node, growth: Growth, rows: Rows, regrows: bool = True, prunes_globally: bool = True) -> Node:
+    """Return a pruned copy of the tree."""
+    pruned = tree.copy()
+    limit = Limit(growth.options.confidence)
+    estimate(pruned, growth, limit, rows, regrows)
+    if prunes_globally and growth.options.global_pruning:
+        prune_globally(pruned, growth, rows)
+    if growth.options.subset:
+        drop_impossible(pruned, {})
+        for node in pruned.walk():
+            merge_leaf_sets(node)
+    else:
+        for node in pruned.walk():
+            compress(node, growth)
+    move_thresholds(pruned, growth.table)
+    return pruned
+
+
+# Local pruning
+
+
+def estimate(node: Node, growth: Growth, limit: Limit, rows: Rows, regrows: bool, update: bool = True) -> float:
+    """Return the predicted errors of the node for the cases `rows`.
+
+    With `update`, the node's counts become those of the cases, and the node is replaced by a leaf or by its heaviest branch where
+    no more errors are predicted.
+    """
+    cases, weights = growth.cases(rows), growth.by_class(rows)
+    label = int(weights.argmax())
+    leaf_errors = cases - weights[label]
+    as_leaf = float(single(leaf_errors + limit.extra(cases, leaf_errors)))
+    if update:
+        node.label, node.cases, node.weights = label, cases, weights
+    if node.test is None:
+        if update:
+            node.errors = as_leaf
+        return as_leaf
+    as_tree, pool, heaviest, most = 0.0, np.zeros_like(weights), None, 0.0
+    for child, here in zip(node.children, divide(growth, node.test, rows), strict=True):
+        if here is None:
+            if update:
+                child.label, child.cases, child.weights, child.errors = label, 0.0, np.zeros_like(weights), 0.0
+                child.test, child.children = None, []
+            continue
+        weight = growth.cases(here)
+        errors = estimate(child, growth, limit, here, regrows, update)
+        if weight < growth.minimum:
+            pool += growth.by_class(here)
+        else:
+            as_tree += errors
+        if weight > most:
+            heaviest, most = child, weight
+    if pool.sum() > 0:
+        wrong = pool.sum() - pool.max()
+        as_tree += wrong + limit.extra(pool.sum(), wrong)
+    as_tree = float(single(as_tree))
+    if not update:
+        return as_tree
+    heaviest, most = raisable(node, cases)
+    raised = math.inf if heaviest is None else estimate(heaviest, growth, limit, rows, regrows, update=False)
+    node.errors = as_tree
+    if as_leaf <= raised + FAVOUR and as_leaf <= as_tree + FAVOUR:
+        node.test, node.children, node.errors = None, [], as_leaf
+    elif heaviest is not None and raised <= as_tree + FAVOUR:
+        if regrows and most < REGROWN_SHARE * cases:
+            assert heaviest.test is not None
+            heaviest = grow(growth, rows, keep=heaviest.test)
+            estimate(heaviest, growth, limit, rows, regrows=False)
+        else:
+            estimate(heaviest, growth, limit, rows, regrows)
+        node.become(heaviest)
+    return node.errors
+
+
+def raisable(node: Node, cases: float) -> tuple[Node | None, float]:
+    """Return the heaviest branch that may take the node's place, the first one on ties, and its weight."""
+    assert node.test is not None
+    best, most = None, 0.0
+    for child in node.children:
+        if child.test is None or child.cases < RAISED_SHARE * cases or child.cases <= most:
+            continue
+        if node.test.kind == "threshold" and child.test.kind == "threshold" and child.test.attribute == node.test.attribute:
+            continue
+        best, most = child, child.cases
+    return best, most
+
+
+# Global pruning
+
+
+def prune_globally(tree: Node, growth: Growth, rows: Rows) -> None:
+    total = growth.cases(rows)
+    for node in tree.walk():  # the original keeps both in single precision
+        node.cases, node.weights = float(single(node.cases)), node.weights.astype(single).astype(float)
+    set_training_errors(tree)
+    errors = tree.errors
+    if any(node.test is not None and growth.table.has_missing[node.test.attribute] for node in tree.walk()):
+        predicted, _ = classify(tree, growth.table)
+        errors = growth.cases(rows[predicted[rows] != growth.table.classes[rows]])
+    budget = math.sqrt(errors * (1 - errors / total))
+    while found := cheapest(tree, budget):
+        budget -= sum(leaf_errors(node) - node.errors for node in found)
+        if budget < 0:
+            return
+        for node in found:
+            node.test, node.children = None, []
+        set_training_errors(tree)
+
+
+def leaf_errors(node: Node) -> float:
+    return float(node.cases - node.weights[node.label])
+
+
+def set_training_errors(node: Node) -> None:
+    for child in node.children:
+        set_training_errors(child)
+    node.errors = sum(child.errors for child in node.children) if node.test is not None else leaf_errors(node)
+
+
+def cheapest(tree: Node, budget: float) -> list[Node]:
+    """Return the outermost subtrees of least cost per leaf, of those within the budget.
+
+    The original keeps the least cost in single precision and compares it with costs in double precision.  Costs that single
+    precision cannot hold never tie: the last of equal costs in preorder wins where they are rounded up, else the first.
+    """
+    tied: list[Node] = []
+    least = single(np.inf)
+    for node in tree.walk():
+        extra = leaf_errors(node) - node.errors
+        if node.test is None or extra > budget:
+            continue
+        cost = extra / (node.size - 1) if node.size > 1 else 0.0
+        if cost < float(least):
+            tied, least = [node], single(cost)
+        elif cost == float(least) and not any(node is inner for outer in tied for inner in outer.walk()):
+            tied.append(node)
+    return tied
+
+
+# What follows
+
+
+def compress(node: Node, growth: Growth) -> None:
+    """Merge leaf branches that are both empty, or of the same class."""
+    if node.test is None or node.test.kind != "values" or len(node.children) < 4:
+        return
+    sets = [frozenset([value]) for value in range(1, len(node.children) + 1)]
+    node.test = Test("subset", node.test.attribute, sets=sets)
+    merge_branches(node, empty_only=not growth.compresses_leaves)
+    if len(node.children) == len(sets):
+        node.test = Test("values", node.test.attribute)
+
+
+def merge_branches(node: Node, empty_only: bool = False) -> None:
+    """Join leaf branches, but never the one of "not applicable"."""
+    assert node.test is not None
+    children, sets = node.children[:1], node.test.sets[:1]
+    if 1 not in sets[0]:
+        children, sets = [], []
+    start = len(children)
+    for child, values in zip(node.children[start:], node.test.sets[start:], strict=True):
+        for b in range(start, len(children)):
+            other = children[b]
+            if child.test is not None or other.test is not None:
+                continue
+            null, other_null = child.cases < NULL, other.cases < NULL
+            if null == other_null and (null or (child.label == other.label and not empty_only)):
+                other.cases += child.cases
+                other.weights = other.weights + child.weights
+                other.errors += child.errors
+                sets[b] |= values
+                break
+        else:
+            children.append(child)
+            sets.append(values)
+    node.children, node.test.sets = children, sets
+
+
+def drop_impossible(node: Node, possible: dict[int, frozenset[int]]) -> None:
+    """Remove values that a test above has sent elsewhere from the last sets, which hold what was left over."""
+    if node.test is None:
+        return
+    attribute, sets = node.test.attribute, node.test.sets
+    if node.test.kind != "subset":
+        for child in node.children:
+            drop_impossible(child, possible)
+        return
+    if attribute in possible:
+        sets[-1] &= possible[attribute]
+        if not sets[-1]:
+            sets.pop()
+            node.children.pop()
+    for values, child in zip(sets, node.children, strict=True):
+        drop_impossible(child, possible | {attribute: values})
+
+
+def merge_leaf_sets(node: Node) -> None:
+    if node.test is not None and node.test.kind == "subset":
+        merge_branches(node)
+
+
+def move_thresholds(tree: Node, table: Table) -> None:
+    """Move each cut to the largest training value that is not above it."""
+    for node in tree.walk():
+        if node.test is not None and node.test.kind == "threshold":
+            values = table.sorted_values[node.test.attribute]
+            node.test.cut = float(values[np.searchsorted(values, node.test.cut, "right") - 1])

@@ -1,0 +1,137 @@
+"""`C50Classifier` against the twin of C5.0: the same leaves and the same predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from c50.classifying import class_sums
+from c50.growing import Growth, grow
+from c50.problem import Node, Options
+from c50.pruning import prune
+from c50.recorded import as_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_release8_engine import frames
+
+from fasttree import C50Classifier, from_json
+from fasttree._learn.prune.c50 import cheapest
+from fasttree._model.tree import Tree
+
+OPTIONS = st.builds(
+    Options,
+    minimum=st.sampled_from([1, 2, 3]),
+    confidence=st.sampled_from([0.05, 0.25, 0.6]),
+    global_pruning=st.booleans(),
+    subset=st.booleans(),
+)
+
+
+def leaves(tree: Tree) -> list[tuple[float, ...]]:
+    """Class weights of the leaves that are not null."""
+    found = (tree.n_branches == 0) & (tree.weight >= 0.05)
+    return sorted(tuple(row) for row in tree.value[found].round(6).tolist())
+
+
+def leaves_of_twin(tree: Node) -> list[tuple[float, ...]]:
+    found = [node.weights for node in tree.walk() if node.test is None and node.cases >= 0.05]
+    return sorted(tuple(np.round(row, 6).tolist()) for row in found)
+
+
+@settings(max_examples=60)
+@given(frame=frames(), options=OPTIONS)
+def test_the_tree_of_a_small_mixed_table_is_the_twins(frame: pd.DataFrame, options: Options) -> None:
+    table = as_table(frame)
+    growth, rows = Growth.of(table, options), np.arange(len(table))
+    expected = prune(grow(growth, rows), growth, rows)
+    model = C50Classifier(
+        min_samples_branch=options.minimum,
+        confidence=options.confidence,
+        global_pruning=options.global_pruning,
+        subset=options.subset,
+    ).fit(frame.iloc[:, :-1], frame.iloc[:, -1])
+    model.tree_.check()
+    ours, twins = np.array(leaves(model.tree_)), np.array(leaves_of_twin(expected))
+    assert ours.shape == twins.shape
+    assert ours == pytest.approx(twins, abs=1e-4)
+    assert model.predict_proba(frame.iloc[:, :-1]) == pytest.approx(class_sums(expected, table), abs=1e-4)
+
+
+def mixed_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+    draw = np.random.default_rng(seed)
+    X = pd.DataFrame(draw.normal(size=(n, 4)).round(1), columns=list("abcd"))
+    X["e"] = pd.Categorical(draw.choice(list("uvwxyz"), n))
+    y = np.where((X["a"] > 0) ^ X["e"].isin(["u", "w"]), "yes", "no")
+    noise = draw.random(n) < 0.15
+    return X.mask(draw.random(X.shape) < 0.05), np.where(noise, "other", y)
+
+
+def test_weights_count_samples() -> None:
+    X, y = mixed_table(120, 0)
+    times = np.random.default_rng(1).integers(0, 4, len(X))
+    weighted = C50Classifier().fit(X, y, sample_weight=times)
+    repeated = C50Classifier().fit(X.loc[X.index.repeat(times)], np.repeat(y, times))
+    assert weighted.tree_.node_count > 3
+    assert weighted.predict_proba(X) == pytest.approx(repeated.predict_proba(X))
+    assert leaves(weighted.tree_) == leaves(repeated.tree_)
+
+
+def test_the_order_of_the_rows_changes_nothing() -> None:
+    X, y = mixed_table(300, 2)
+    order = np.random.default_rng(3).permutation(len(X))
+    tree, other = C50Classifier().fit(X, y).tree_, C50Classifier().fit(X.iloc[order], y[order]).tree_
+    assert tree.node_count > 3
+    assert tree == other
+
+
+@pytest.mark.parametrize("limit", [{"max_depth": 2}, {"max_leaf_nodes": 3}])
+def test_limits_hold_after_pruning(limit: dict[str, int]) -> None:
+    X, y = mixed_table(300, 4)
+    model = C50Classifier(confidence=0.9, global_pruning=False, **limit).fit(X, y)
+    assert model.get_depth() <= limit.get("max_depth", 99)
+    assert model.get_n_leaves() <= limit.get("max_leaf_nodes", 99)
+
+
+def test_words_of_pruning() -> None:
+    X, y = mixed_table(300, 5)
+    grown = C50Classifier(pruning=None).fit(X, y)
+    pruned = C50Classifier(pruning="error_based", confidence=0.1).fit(X, y)
+    assert grown.tree_ == grown.tree_unpruned_
+    assert pruned.get_n_leaves() < grown.get_n_leaves()
+    assert "Pruned by C5.0 from" in C50Classifier().fit(X, y).summary()
+    with pytest.raises(ValueError, match="use it in the fit"):
+        grown.prune("c50")
+    with pytest.raises(ValueError, match="must be 'c50', "):
+        C50Classifier(pruning="never").fit(X, y)
+
+
+def test_a_saved_model_is_the_same() -> None:
+    X, y = mixed_table(300, 6)
+    model = C50Classifier(confidence=0.1, global_pruning=False).fit(X, y)
+    read = from_json(model.to_json())
+    assert isinstance(read, C50Classifier)
+    assert read.get_params() == model.get_params()
+    assert read.tree_ == model.tree_
+    assert (model.to_predictor().predict_proba(X) == model.predict_proba(X)).all()
+
+
+def test_too_many_categories_to_group() -> None:
+    X = pd.DataFrame({"who": pd.Categorical([f"c{i}" for i in range(1001)])})
+    with pytest.raises(ValueError, match="'who' has 1001 categories: subset=True groups at most 1000; use subset=False"):
+        C50Classifier(subset=True).fit(X, np.arange(1001) % 2)
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        ([1.0, 1.0, 1.0], [0, 2]),  # the second is below the first
+        ([4 / 3, 9.0, 4 / 3], [2]),  # single precision rounds up
+        ([1.2000000000000002 - 0.1, 9.0, 1.1], [2]),
+        ([1.4, 9.0, 1.4], [0]),  # and down
+        ([np.inf, np.inf, np.inf], []),
+    ],
+)
+def test_costs_tie_only_if_single_precision_holds_them(cost: list[float], expected: list[int]) -> None:
+    assert cheapest(np.array(cost), np.array([2, 2, 3])).tolist() == expected

@@ -1,0 +1,113 @@
+"""`C45Classifier` and `C45Rules` against the twin of Release 8 in the engine's arithmetic: node for node, without exception."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from parity import Ours, as_node, rules_as_lines
+from release8 import Engine, Options, RuleSet, Twin
+from release8.classifying import class_weights
+from release8.comparing import first_difference, rule_lines, same_rules
+from release8.recorded import DataSet, as_table, sets_in, shipped_sets
+from test_release8 import LARGEST, NOT_SHIPPED, sets_of_the_night
+
+from fasttree import C45Classifier
+from fasttree.estimators.c45_rules import C45Rules
+
+SHIPPED = shipped_sets()
+
+
+def assert_engine_equals_twin(dataset: DataSet) -> None:
+    ours: dict[str, Ours] = {}
+    twins: dict[str, Twin] = {}
+    for run in dataset.runs:
+        train, _ = dataset.split(run.split).tables
+        model = ours.setdefault(run.split, Ours(dataset, run.split))
+        twin = twins.setdefault(run.split, Twin(train, Engine))
+        if run.of_rules:
+            assert_same_rules(model.rules(), twin.rules(run.options), dataset.names, dataset.values, dataset.classes)
+            continue
+        assert first_difference(model.unpruned(run.name), twin.unpruned(run.options)) is None, (run.split, run.name)
+        expected = twin.softened(run.options) if run.name == "soft" else twin.pruned(run.options)
+        assert first_difference(model.pruned(run.name), expected) is None, (run.split, run.name)
+
+
+def assert_same_rules(ours: C45Rules, found: RuleSet, names: list[str], values: list[Any], classes: list[str]) -> None:
+    assert same_rules(rules_as_lines(ours), rule_lines(found.rules, names, values, classes))
+    assert ours.default_class_ == classes[found.default]
+    assert ours.n_dropped_ == found.n_dropped
+
+
+@pytest.mark.parametrize("name", sets_of_the_night(name for name in SHIPPED if SHIPPED[name].n_rows <= LARGEST))
+def test_every_tree_and_rule_is_the_twins(name):
+    assert_engine_equals_twin(SHIPPED[name])
+
+
+@pytest.mark.parametrize("name", sets_of_the_night(NOT_SHIPPED))
+def test_every_tree_and_rule_is_the_twins_on_all_other_tables_of_up_to_5000_rows(shared, name):
+    assert_engine_equals_twin(sets_in(shared)[name])
+
+
+@pytest.mark.parametrize("minimum", [26, 40])
+def test_a_least_weight_above_25_leaves_lighter_thresholds_tried_but_not_chosen(minimum):
+    train = SHIPPED["german"].split("full").train
+    model = C45Classifier(min_samples_branch=minimum).fit(train.iloc[:, :-1], train.iloc[:, -1])
+    expected = Twin(as_table(train), Engine).unpruned(Options(minimum=minimum))
+    assert model.tree_unpruned_.node_count > 10
+    assert first_difference(as_node(model.tree_unpruned_), expected) is None
+
+
+@st.composite
+def frames(draw: Any) -> pd.DataFrame:
+    """Small mixed tables with missing values; the last column is the class.  Few values, so that many splits tie."""
+    n = draw(st.integers(2, 40))
+    columns: dict[str, Any] = {}
+    for j in range(draw(st.integers(1, 4))):
+        if draw(st.booleans()):
+            values = st.sampled_from([-1.0, 0.0, 0.1, 0.25, 1 / 3, 2.0, 2.5, 7.0])
+            missing: Any = np.nan
+        else:
+            declared = list("abcdef")[: draw(st.integers(2, 6))]
+            values, missing = st.sampled_from(declared), None
+        if draw(st.booleans()):
+            values = values | st.just(missing)
+        cells = draw(st.lists(values, min_size=n, max_size=n))
+        columns[f"x{j}"] = np.array(cells, dtype=float) if missing is not None else pd.Categorical(cells, categories=declared)
+    classes = list("pqrs")[: draw(st.integers(2, 4))]
+    y = draw(st.lists(st.sampled_from(classes), min_size=n, max_size=n))
+    return pd.DataFrame({**columns, "class": pd.Categorical(y, categories=classes)})
+
+
+OPTIONS = st.builds(
+    Options,
+    gain=st.booleans(),
+    subset=st.booleans(),
+    minimum=st.sampled_from([0.5, 1, 2, 3, 5]),
+    confidence=st.sampled_from([0.01, 0.25, 0.6]),
+)
+
+
+@given(frame=frames(), options=OPTIONS)
+def test_every_tree_and_rule_of_a_small_mixed_table_is_the_twins(frame, options):
+    table = as_table(frame)
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    twin = Twin(table, Engine)
+    model = C45Classifier(
+        criterion="gain" if options.gain else "gain_ratio",
+        subset=options.subset,
+        min_samples_branch=options.minimum,
+        confidence=options.confidence,
+        soft_thresholds=True,
+    ).fit(X, y)
+    assert first_difference(as_node(model.tree_unpruned_), twin.unpruned(options)) is None
+    assert first_difference(as_node(model.tree_), twin.softened(options)) is None
+    hard = model.set_params(soft_thresholds=False).fit(X, y)
+    assert hard.predict_proba(X) == pytest.approx(class_weights(twin.pruned(options), table, Engine(table)), abs=1e-12)
+    rules = C45Rules.from_tree(model, X, y, confidence=options.confidence)
+    values = [list(X[name].cat.categories) if n else None for name, n in zip(X, table.n_values, strict=True)]
+    assert_same_rules(rules, twin.rules(options), list(X), values, list(y.cat.categories))
