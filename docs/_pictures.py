@@ -1,4 +1,4 @@
-"""The pictures of trees on the pages, made anew whenever the pages are built: docs/_made/*.svg, in light and in dark."""
+"""Pictures of trees for the pages, drawn at every build of the pages: docs/_made/*.svg, light and dark."""
 
 from pathlib import Path
 
@@ -8,19 +8,24 @@ import fasttree
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor
 
 MADE = Path(__file__).parent / "_made"
-PAGES = MADE / "pages"  # go as they are beside those of the documentation
+PAGES = MADE / "pages"  # copied unchanged into the documentation
 DARK = "@media (prefers-color-scheme: dark)"
 
 
 def make_pictures():
-    """Draw all of them, from the folder of the sources."""
+    """Draw all pictures; the current folder must be that of the sources."""
     adult, test = (pd.read_csv(f"examples/{name}.csv.gz") for name in ("adult", "adult.test"))
     X, y = adult.drop(columns=["income", "education", "fnlwgt"]), adult["income"]
-    in_both("adult", CARTClassifier(max_leaf_nodes=7).fit(X, y).export_svg())
+    model = CARTClassifier(max_leaf_nodes=7).fit(X, y)
+    in_both("adult", model.export_svg())
+    in_both("same", model.export_svg(X=X, y=y, same_axes=True, weights=True))
+    in_both("icicle", CARTClassifier(max_leaf_nodes=100).fit(X, y).export_svg(kind="icicle"))
+    title, caption = "Who earned more than $50,000 in 1994?", "Census of the United States."
+    in_both("risk", model.export_svg(color_by="probability", show="percent", title=title, caption=caption))
     in_both("large", C45Classifier().fit(X, y).export_svg(max_nodes=25))
 
     title = "Who earned more than 50,000 dollars in 1994?"
-    model = CARTClassifier(max_leaf_nodes=60).fit(X, y)
+    model = CARTClassifier(max_leaf_nodes=12).fit(X, y)
     page = model.export_html(title=title, X=test[X.columns], y=test["income"], max_rows=50)
     (PAGES / "adult-tree.html").write_text(page, encoding="utf-8")
 
@@ -36,9 +41,9 @@ def make_pictures():
     in_both("golf", C45Classifier().fit(X, y).export_svg())
 
 
-def in_both(name, svg):
-    """Write a picture that follows the reader's screen as two, so that it can follow the page's own switch."""
+def in_both(name, svg, folder=MADE):
+    """Write a light and a dark version of a picture, so that it follows the switch of the page instead of the screen."""
     if DARK not in svg:
-        raise ValueError(f"{name}: the picture has no colours for the dark")
-    (MADE / f"{name}-light.svg").write_text(svg.replace(DARK, "@media not all"), encoding="utf-8")
-    (MADE / f"{name}-dark.svg").write_text(svg.replace(DARK, "@media all"), encoding="utf-8")
+        raise ValueError(f"{name}: the picture has no dark colours")
+    (folder / f"{name}-light.svg").write_text(svg.replace(DARK, "@media not all"), encoding="utf-8")
+    (folder / f"{name}-dark.svg").write_text(svg.replace(DARK, "@media all"), encoding="utf-8")

@@ -1,9 +1,9 @@
-"""How pictures look: set before every example of the gallery, and for the pictures of the pages."""
+"""Style of the pictures: set before every example of the gallery, and for the pictures of the pages."""
 
 from cycler import cycler
 from matplotlib import pyplot
 
-from fasttree._pictures.colours import CLASSES
+from fasttree._explain.pictures.colours import CLASSES
 
 ORDER = [  # of the gallery
     "sine",
@@ -11,6 +11,7 @@ ORDER = [  # of the gallery
     "surfaces",
     "pruning",
     "tree",
+    "forest",
     "rules",
     "missing",
     "monotone",
@@ -19,27 +20,28 @@ ORDER = [  # of the gallery
 ]
 
 
-# What the pictures show, for those who cannot see them; in the order of each example.
+# Descriptions of the pictures for screen readers, in the order of each example.
 SEEN = {
-    "sine": ["Steps of trees of depth 1, 2 and 4 and of a whole tree along a noisy sine curve: first too rough, then too wild"],
+    "sine": ["Predictions of trees of depth 1, 2 and 4 and of a full tree for a noisy sine: underfitting, then overfitting"],
     "impurities": [
         "Left: entropy, Gini and error against the share of a class; entropy and Gini are arches, the error a triangle. Right: "
         "gains of two splits as bars; by error they are equal"
     ],
     "surfaces": [
-        "The plane coloured by what trees answer, for iris and two moons: many small rectangles as grown, few when pruned"
+        "The plane coloured by the predictions of trees, for iris and two moons: many small rectangles unpruned, few pruned"
     ],
     "pruning": [
-        "Errors against the number of leaves: on the samples of the growth they fall to 0, on others they fall and then rise",
-        "Relative error in cross-validation against ccp_alpha, with standard errors; a ring marks the subtree that was chosen",
+        "Errors against the number of leaves: the training error decreases to 0, the test error decreases and then increases",
+        "Relative error in cross-validation against ccp_alpha, with standard errors; a ring marks the selected subtree",
     ],
     "tree": [
         "A tree of the iris flowers: a histogram of the tested feature in each test, leaves in the colours of the species",
         "The 21 heaviest nodes of a pruned tree of the census, with bars of the two classes",
     ],
-    "rules": ["Rules as dots by support and precision; those for high incomes take few people and are sure"],
-    "missing": ["Errors by the share of missing cells for five ways, at random and not: they part where it says something"],
-    "monotone": ["Miles per gallon against weight: the free tree goes up and down, the constrained one only down"],
+    "forest": ["The out-of-bag error falls with the number of trees; bars of the importances of the features of cars"],
+    "rules": ["Rules as dots by support and precision; those for high incomes cover few people with high precision"],
+    "missing": ["Test errors by the share of missing cells for five methods: they differ if missing values are informative"],
+    "monotone": ["Miles per gallon against weight: the free tree increases and decreases, the constrained one only decreases"],
     "importances": ["Bars of three importances of nine features of the census; surrogates give credit to marital status"],
     "shap": [
         "A dot per car and feature at its SHAP value, coloured by the value of the feature",
@@ -49,7 +51,7 @@ SEEN = {
 
 
 class GalleryOrder:
-    """Key by which Sphinx-Gallery sorts the examples of a folder."""
+    """Sort key of the examples of a folder, for Sphinx-Gallery."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -59,7 +61,7 @@ class GalleryOrder:
 
 
 def set_style(*_):
-    """Colours that all eyes tell apart, quiet axes; called by Sphinx-Gallery with its configuration."""
+    """Set accessible colours and quiet axes; Sphinx-Gallery calls this with its configuration."""
     pyplot.rcdefaults()
     pyplot.rcParams.update(
         {

@@ -1,4 +1,4 @@
-"""The times and the picture of choosing.md: python docs/choosing.py, from the folder of the sources; needs the extra `test`."""
+"""Times and picture of choosing.md: python docs/choosing.py, from the folder of the sources; needs the extra `test`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib import pyplot, ticker
 
 from fasttree import RECIPES, Recipe, TreeClassifier, TreeRegressor
-from fasttree._recipe import CHOICES
+from fasttree._learn.recipe import CHOICES
+from fasttree.pruning import CAlpha, CostComplexity
 
 REPEATS = 5
 PICTURE = "docs/choosing.svg"
@@ -27,7 +28,7 @@ CRITERIA = {
 FORMS = {
     "one category against the rest": Recipe(nominal="one_vs_rest"),
     "a branch per category that occurs": Recipe(nominal="present", missing="fractional"),
-    "a branch per declared category": Recipe(nominal="category", missing="fractional"),
+    "a branch per declared category": Recipe(nominal="declared", missing="fractional"),
     "groups": replace(RECIPES["c45"], nominal="groups", ordinal="groups"),
 }
 MISSING = {word: Recipe(missing=word) for word in CHOICES["missing"] if word not in ("error", "direction")}
@@ -35,9 +36,9 @@ ALGORITHMS = {f'"{word}"': RECIPES[word] for word in ("c45", "c45_textbook")}
 NUMBERS = {f'"{word}"': Recipe(impurity=word) for word in ("squared_error", "poisson", "absolute_error")}
 PRUNINGS: dict[str, dict[str, Any]] = {
     "cost-complexity": {"ccp_alpha": "cv"},
-    "cost-complexity, 1-SE": {"ccp_alpha": "cv", "rule": "1se"},
-    "cost-complexity by error": {"ccp_alpha": "cv", "pruning_risk": "error"},
-    "C_alpha, 6 bits": {"pruning": "c_alpha", "alpha": 6},
+    "cost-complexity, 1-SE": {"pruning": CostComplexity(alpha="cv", selection="1se")},
+    "cost-complexity by error": {"pruning": CostComplexity(alpha="cv", risk="error")},
+    "C_alpha, 6 bits": {"pruning": CAlpha(alpha=6)},
     "reduced-error": {"pruning": "reduced_error"},
     "error-based": {"pruning": "error_based"},
     "pessimistic": {"pruning": "pessimistic"},
@@ -46,20 +47,20 @@ PRUNINGS: dict[str, dict[str, Any]] = {
     "minimum-error": {"pruning": "minimum_error"},
 }
 STOPS: dict[str, dict[str, Any]] = {
-    "max_split_p_value=0.001": {"max_split_p_value": 0.001},
+    "split_p_value=0.001": {"split_p_value": 0.001},
     "max_leaf_nodes=100": {"max_leaf_nodes": 100},
     "min_samples_leaf=20": {"min_samples_leaf": 20},
 }
 
 
 def adult() -> tuple[pd.DataFrame, pd.Series, pd.DataFrame, pd.Series]:
-    """Learn and test tables and classes: 32,561 and 16,281 samples, 14 features of two kinds, some values missing."""
+    """Return training and test samples: 32,561 and 16,281, with 14 features of two kinds and some missing values."""
     learn, test = (pd.read_csv(f"examples/{name}.csv.gz") for name in ("adult", "adult.test"))
     return learn.drop(columns="income"), learn["income"], test.drop(columns="income"), test["income"]
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """Of one processor: the best of a few runs."""
+    """Return the least processor time of a few runs."""
     took = []
     for _ in range(REPEATS):
         start = time.process_time()
@@ -69,7 +70,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 def print_times() -> None:
-    """Time of a fit beside the plain one, leaves and test errors, a line of Markdown each."""
+    """Print relative time of a fit, leaves and test errors of each choice, as lines of Markdown."""
     X, y, X_test, y_test = adult()
     hours = X["hours-per-week"]
     plain = seconds(lambda: TreeClassifier().fit(X, y))
@@ -82,7 +83,7 @@ def print_times() -> None:
         except ValueError as error:
             print(f"| {name} | refused: {error}")
             continue
-        pruned = TreeClassifier(recipe=recipe, ccp_alpha="cv", rule="1se", random_state=0).fit(X, y)
+        pruned = TreeClassifier(recipe=recipe, pruning=CostComplexity(alpha="cv", selection="1se"), random_state=0).fit(X, y)
         errors = " | ".join(f"{1 - one.score(X_test, y_test):.1%}" for one in (model, pruned))
         print(f"| {name} | {took / plain:.1f} | {model.get_n_leaves():,} | {pruned.get_n_leaves():,} | {errors} |")
     for name, recipe in NUMBERS.items():
@@ -95,19 +96,19 @@ def print_times() -> None:
 
 
 def draw() -> None:
-    """Leaves against test errors of a CART and a C4.5 tree, pruned by every method."""
+    """Draw leaves against test errors of a CART and a C4.5 tree, pruned by every method."""
     X, y, X_test, y_test = adult()
     figure, axes = pyplot.subplots(1, 2, figsize=(10, 4.6), sharey=True, layout="constrained")
     for ax, (word, title) in zip(axes, {"cart": "CART (Gini)", "c45": "C4.5 (gain ratio)"}.items(), strict=True):
         grown = TreeClassifier(recipe=word).fit(X, y)
         path = grown.cost_complexity_pruning_path(X, y)
         chosen = np.unique(np.geomspace(1, len(path.ccp_alphas), 60).astype(int) - 1)
-        nested = [grown.prune("cost_complexity", ccp_alpha=alpha) for alpha in path.ccp_alphas[::-1][chosen]]
+        nested = [grown.prune(CostComplexity(alpha=alpha)) for alpha in path.ccp_alphas[::-1][chosen]]
         leaves, errors = zip(*((one.get_n_leaves(), 1 - one.score(X_test, y_test)) for one in nested), strict=True)
         ax.plot(leaves, 100 * np.array(errors), color="0.75", zorder=1, label="nested subtrees of cost-complexity")
         models = {
             "as grown": grown,
-            **{name: TreeClassifier(recipe=word, random_state=0, **told) for name, told in PRUNINGS.items()},
+            **{name: TreeClassifier(recipe=word, random_state=0, **parameters) for name, parameters in PRUNINGS.items()},
         }
         for number, (name, model) in enumerate(models.items()):
             fitted = model if model is grown else model.fit(X, y)

@@ -1,6 +1,6 @@
-"""How Sphinx builds these pages: sphinx-build -W --keep-going -b html docs docs/_build, from the folder of the sources.
+"""Configuration of Sphinx: sphinx-build -W --keep-going -b html docs docs/_build, from the folder of the sources.
 
-Nothing is fetched, neither now nor when a page is read: formulas are MathML, fonts are those of the reader.
+Neither the build nor the pages fetch anything: formulas are MathML, and fonts are those of the reader.
 """
 
 import os
@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent
 SOURCES = FOLDER.parent
 sys.path.insert(0, str(FOLDER))  # _style.py, _pictures.py
 import _pictures  # noqa: E402
+import _reference  # noqa: E402
 import _style  # noqa: E402
 
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
@@ -37,14 +38,16 @@ extensions = [
 exclude_patterns = ["_build", "_made", "gallery/*", "**.ipynb", "sg_execution_times.rst"]
 default_role = "code"  # docstrings write `names` with single backquotes
 maximum_signature_line_length = 90
+python_trailing_comma_in_multi_line_signatures = False
 smartquotes = False
-nitpicky = False  # types in docstrings are words for people, not links
+nitpicky = False  # types in docstrings are words, not links
 
 html_theme = "furo"
-html_title = "fasttree"
+html_title = f"fasttree {release}"
 html_static_path = ["_static"]
 html_css_files = ["fasttree.css"]
 _pictures.PAGES.mkdir(parents=True, exist_ok=True)
+_reference.write_overviews(_pictures.MADE)
 html_extra_path = [str(_pictures.PAGES)]
 html_favicon = "_static/mark.svg"
 html_show_sphinx = False
@@ -86,7 +89,7 @@ sphinx_gallery_conf = {
 
 
 def _formula(self, node, as_block):
-    """A formula in MathML, which browsers draw themselves and screen readers read aloud."""
+    """Return a formula as MathML, which browsers draw and screen readers read."""
     return tex2mathml(node.astext(), as_block=as_block)
 
 
@@ -104,33 +107,26 @@ def _visit_block(self, node):
     raise nodes.SkipNode
 
 
-def _short_signature(app, what, name, obj, options, signature, return_annotation):
-    """The parameters of an estimator are a table of forty rows below its name, not forty lines in it."""
-    if what == "class" and signature and signature.count(",") > 12:
-        return "(**parameters)", return_annotation
-    return None
-
-
 def _escape_types(app, what, name, obj, options, lines):
-    """A type such as "ndarray of shape (n_features_in_,)" is no link, though it ends like one."""
+    """Escape types such as "ndarray of shape (n_features_in_,)", which end like a link."""
     for i, line in enumerate(lines):
         if re.match(r"\s*\w+ : ", line):
             lines[i] = re.sub(r"(?<=\w)_(?=\W)", r"\\_", line)
 
 
 def _describe_pictures(app, name, source):
-    """Give the gallery's pictures the words that stand in `_style.SEEN`; each must have some."""
+    """Set the descriptions of the gallery's pictures from `_style.SEEN`; each picture must have one."""
     if name.startswith("auto_gallery/plot_"):
         words = iter(_style.SEEN[name.removeprefix("auto_gallery/plot_")])
         source[0] = re.sub(r"(image-sg::.*\n +:alt: ).*", lambda found: found[1] + next(words), source[0])
 
 
 def setup(app):
+    _reference.setup(app)
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
-    app.connect("autodoc-process-signature", _short_signature)
     app.connect("autodoc-process-docstring", _escape_types, priority=400)  # before numpydoc
     app.connect("source-read", _describe_pictures)
-    os.chdir(SOURCES)  # what is drawn reads examples/
+    os.chdir(SOURCES)  # pictures read examples/
     app.connect("builder-inited", lambda app: _pictures.make_pictures())
 
 

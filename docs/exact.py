@@ -1,4 +1,4 @@
-"""The picture of exact.md: python docs/exact.py, from the folder of the sources; needs the extra `test`."""
+"""Picture of exact.md: python docs/exact.py, from the folder of the sources; needs the extra `test`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Bounds = Callable[[Floats, Counts], Floats]
 
 
 def gains(n_left: Counts, sum_left: Floats, n: int, total: float) -> Floats:
-    """Reduction of the squared error, 0 where a side is empty; of classes 0 and 1 half of Gini's."""
+    """Return the reduction of the squared error, 0 if a side is empty; for classes 0 and 1, it is half of Gini's."""
     off: Floats = sum_left - n_left * total / n
     gain: Floats = off**2 * n / np.maximum(n_left * (n - n_left), 1)
     return gain
 
 
 def class_bounds(y: Floats, ends: Counts) -> Floats:
-    """Of each bin: the larger gain of putting all its ones, or all its zeros, on the left."""
+    """Bound the gain in each bin by the larger gain of all its ones, or all its zeros, on the left."""
     sums = np.r_[0, np.cumsum(y)]
     before, ones = sums[ends[:-1]], np.diff(sums[ends]).astype(np.intp)
     zeros = np.diff(ends) - ones
@@ -34,7 +34,7 @@ def class_bounds(y: Floats, ends: Counts) -> Floats:
 
 
 def moment_bounds(y: Floats, ends: Counts) -> Floats:
-    """Of each bin: the larger gain of its ends, and what targets may stray from the line between them."""
+    """Bound the gain in each bin by the larger gain of its ends and the spread of targets around the line between them."""
     n, total = len(y), float(y.sum())
     at_ends = gains(ends, np.r_[0, np.cumsum(y)][ends], n, total)
     first, last = ends[:-1], ends[1:]
@@ -47,7 +47,7 @@ def moment_bounds(y: Floats, ends: Counts) -> Floats:
 
 
 def draw_search(ax: Axes, y: Floats, bounds_of: Bounds, factor: float) -> None:
-    """Gains of all cuts of a feature, those at the ends of bins, bounds, and the bins that are looked into."""
+    """Draw the gains of all cuts of a feature, those at the ends of bins, the bounds, and the bins that are searched."""
     n = len(y)
     ends = np.linspace(0, n, N_BINS + 1).astype(np.intp)
     every = factor * gains(np.arange(1, n), np.cumsum(y)[:-1], n, y.sum())
@@ -56,7 +56,7 @@ def draw_search(ax: Axes, y: Floats, bounds_of: Bounds, factor: float) -> None:
     looked_into = bounds >= known
     for first, last in zip(ends[:-1][looked_into], ends[1:][looked_into], strict=True):
         ax.axvspan(first, last, color="#f6d08a", linewidth=0)
-    ax.axvspan(0, 0, color="#f6d08a", linewidth=0, label="bins that are looked into")
+    ax.axvspan(0, 0, color="#f6d08a", linewidth=0, label="bins that are searched")
     ax.stairs(bounds, ends, color="#c44e00", linewidth=1.2, label="bound of each bin")
     ax.plot(np.arange(1, n), every, color="#1f5fa8", linewidth=0.9, label="gain of every cut")
     ax.plot(ends[1:-1], every[ends[1:-1] - 1], "o", color="#1f5fa8", markersize=3.2, label="gain at the end of a bin")
@@ -70,7 +70,7 @@ def draw_search(ax: Axes, y: Floats, bounds_of: Bounds, factor: float) -> None:
 
 
 def draw() -> None:
-    """The search of one feature in one node, for two classes and for numbers."""
+    """Draw the search of one feature in one node, for two classes and for numbers."""
     rng = np.random.default_rng(0)
     x = np.sort(rng.normal(size=N_SAMPLES))
     figure, axes = pyplot.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
@@ -79,7 +79,7 @@ def draw() -> None:
     draw_search(axes[0], classes, class_bounds, 2.0)
     draw_search(axes[1], numbers, moment_bounds, 1.0)
     axes[0].set_title("two classes (Gini)")
-    axes[1].set_title("numbers (squared error)")
+    axes[1].set_title("regression (squared error)")
     axes[0].set_ylabel("gain × samples of the node")
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, frameon=False, fontsize="small", loc="outside lower center")
     figure.savefig(PICTURE, metadata={"Date": None})

@@ -1,10 +1,9 @@
 """
-Which features matter, three answers
-====================================
+Feature importances: impurity, surrogates, permutation
+======================================================
 
-*Impurity*: what the tests of a feature gained, on the samples that grew the tree. *With surrogates*: a feature also
-gets credit where it could have stood in for the test. *Permutation*: how much worse the answers on other samples become
-if the feature's column is shuffled.
+*Impurity*: the gains of a feature's tests on the training data. *With surrogates*: a feature also gets credit for tests
+that it could replace. *Permutation*: the decrease of the accuracy on test data if the column of the feature is shuffled.
 """
 
 import numpy as np
@@ -43,5 +42,5 @@ axes[0].set_xlim(0, 1.15 * answers.to_numpy().max())
 pyplot.show()
 
 # %%
-# Marital status and relationship say nearly the same. The tree tests one of them, and impurity and permutation see only
-# that one. The surrogates know better. None of the three says what *causes* an income.
+# Marital status and relationship contain nearly the same information. The tree tests one of them, and impurity and
+# permutation importance see only that one. Surrogates show both. None of the three shows what *causes* an income.

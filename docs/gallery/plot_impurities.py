@@ -1,10 +1,10 @@
 """
-Gini, entropy and error
-=======================
+Gini, entropy and misclassification error
+=========================================
 
-Three measures of how mixed two classes are. All are 0 for a pure node and largest where both are equally frequent. Gini
-and entropy are curved: they reward a split that makes one side purer even if the majority answers stay the same. The
-error is not.
+Three measures of the impurity of a node with two classes. All are 0 for a pure node and largest if both classes are
+equally frequent. Gini and entropy are curved: they reward a split that makes one side purer even if the predictions do
+not change. The misclassification error does not.
 """
 
 import numpy as np
@@ -46,5 +46,5 @@ parts.set(ylabel="gain", title="Gain of two splits", ylim=(0, 0.36))
 pyplot.show()
 
 # %%
-# What that means for a split is on the right: of 400 and 400 samples, A makes sides of (300, 100) and (100, 300), B of (200,
-# 400) and (200, 0). Both leave 200 errors. By Gini and entropy B is better, because one of its sides is pure.
+# The right panel shows the consequence for a split: of 400 and 400 samples, A makes sides of (300, 100) and (100, 300), B of
+# (200, 400) and (200, 0). Both leave 200 errors. By Gini and entropy B is better, because one of its sides is pure.

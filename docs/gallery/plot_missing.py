@@ -1,9 +1,9 @@
 """
-Missing values, five ways
-=========================
+Missing values: five methods without imputation
+===============================================
 
-Nothing needs to be filled in. What a test does with a sample whose value is missing is a choice. Here values are taken
-away at random, and then those that say something by being missing, and each way is judged on samples that lack as many.
+No imputation is needed: each method decides where a sample goes if its tested value is missing. Here values are removed at
+random, and then in a way that depends on the class; every method is tested on samples with as many missing values.
 """
 
 import numpy as np
@@ -17,16 +17,16 @@ adult = adult.sample(8000, random_state=0)
 numbers = ["age", "education-num", "capital-gain", "hours-per-week"]
 columns = [*numbers, "marital-status", "occupation"]
 ways = {
-    "direction": "to the side that gained most",
-    "surrogate": "as other features say",
-    "fractional": "to both, in parts",
-    "majority": "to the heavier side",
-    "branch": "to a branch of its own",
+    "direction": "the side with the larger gain",
+    "surrogate": "by tests of other features",
+    "fractional": "both sides, by shares",
+    "majority": "the heavier side",
+    "branch": "a separate branch",
 }
 
 
 def without(table, share, secret, seed):
-    """A share of the cells taken away: at random, or twice as often from those who earn more."""
+    """Remove a share of the cells: at random, or more often for people who earn more."""
     random = np.random.default_rng(seed)
     rich = (table["income"] == ">50K").to_numpy()[:, None]
     chance = np.where(rich, 2 * share, share * 0.68) if secret else share
@@ -43,12 +43,12 @@ for ax, secret in zip(axes, (False, True), strict=True):
             model.fit(without(adult, share, secret, seed=1), adult["income"])
             errors.append(100 * (1 - model.score(without(test, share, secret, seed=2), test["income"])))
         ax.plot(shares, errors, marker="os^Dv"[number], markersize=5, label=f'"{way}": {ways[way]}')
-    ax.set(xlabel="share of cells without a value", title="missing says something" if secret else "missing at random")
+    ax.set(xlabel="share of cells without a value", title="informative" if secret else "missing at random")
     ax.set_xticks(shares, [f"{share:.0%}" for share in shares])
-axes[0].set_ylabel("errors on 16,281 others, %")
+axes[0].set_ylabel("test error, %")
 axes[0].legend(loc="upper left", fontsize="small")
 pyplot.show()
 
 # %%
-# At random: parts of samples are the most careful way, as nothing is guessed. Where a missing value tells about the
-# class, a direction that is learned, or a branch of its own, uses that; the others cannot.
+# At random, fractional weights are the most accurate method, because they do not guess. If a missing value says something about
+# the class, a learned direction or a separate branch can use this; the other methods cannot.

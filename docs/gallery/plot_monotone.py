@@ -1,10 +1,9 @@
 """
-Only up, or only down
-=====================
+Monotone constraints
+====================
 
-A tree that is fitted to few samples may say that a heavier car goes further on a gallon. A monotone constraint forbids
-what everybody knows to be wrong: splits that break the order are not asked, and the answers stay in order on every
-path.
+A tree that is fitted to few samples may predict that a heavier car uses less fuel. A monotone constraint excludes splits
+that violate a known order, so the predictions are monotone along the feature.
 """
 
 import numpy as np
@@ -33,7 +32,7 @@ ax.legend()
 pyplot.show()
 
 # %%
-# The constraint costs little on these cars, and on others it helps: the bumps were chance.
+# The constraint increases the training error only slightly, and improves predictions for other cars: the bumps were noise.
 
 errors = {"free": [], "falling": []}
 for seed in range(20):

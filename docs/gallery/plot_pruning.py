@@ -1,9 +1,9 @@
 """
-The pruning path and its cross-validation
-=========================================
+Overfitting: the pruning path and its cross-validation
+======================================================
 
-Cost-complexity pruning makes a sequence of nested subtrees, one for every price of a leaf. On the samples that grew the
-tree the error only rises as leaves go. On others it first falls, then rises: the tree had learned chance.
+Cost-complexity pruning gives a sequence of nested subtrees, one for every price per leaf. The training error only increases
+when leaves are removed. The test error first decreases, then increases: the full tree is overfitted.
 """
 
 import numpy as np
@@ -11,20 +11,21 @@ import pandas as pd
 from matplotlib import pyplot
 
 from fasttree import CARTClassifier
+from fasttree.pruning import CostComplexity
 
 adult, test = (pd.read_csv(f"../../examples/{name}.csv.gz") for name in ("adult", "adult.test"))
 adult = adult.sample(6000, random_state=0)
 X, y = adult.drop(columns="income"), adult["income"]
 
-model = CARTClassifier(ccp_alpha="cv", rule="1se", random_state=0).fit(X, y)
+model = CARTClassifier(pruning=CostComplexity(alpha="cv", selection="1se"), random_state=0).fit(X, y)
 whole = CARTClassifier().fit(X, y)
 
 # %%
-# The sequence, judged on three sets: the samples themselves, those of the ten folds, and 16,281 others.
+# The sequence on three sets: the training samples, the ten folds, and 16,281 test samples.
 
 table = model.pruning_table_
 shown = np.unique(np.geomspace(1, table.n_leaves.size, 45).astype(int)) - 1
-subtrees = [whole.prune("cost_complexity", ccp_alpha=alpha) for alpha in np.sort(table.ccp_alphas)[::-1][shown]]
+subtrees = [whole.prune(CostComplexity(alpha=alpha)) for alpha in np.sort(table.ccp_alphas)[::-1][shown]]
 leaves = [subtree.get_n_leaves() for subtree in subtrees]
 errors = {
     "6,000 samples that grew it": [100 * (1 - subtree.score(X, y)) for subtree in subtrees],
@@ -41,8 +42,8 @@ ax.set_xticks([1, 3, 10, 30, 100, 300, 1000], [1, 3, 10, 30, 100, 300, "1,000"])
 ax.legend(loc="upper right")
 
 # %%
-# What the folds saw. A dot is a subtree with the standard error of its estimate; the smallest one below the dashed
-# line, one standard error above the best, is chosen by ``rule="1se"``.
+# The cross-validation results. A dot is a subtree with the standard error of its estimate. ``selection="1se"`` selects the
+# smallest subtree below the dashed line, which is one standard error above the best.
 
 model.plot_pruning_table()
 pyplot.show()

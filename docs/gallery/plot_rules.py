@@ -1,9 +1,9 @@
 """
-Rules, and what a database makes of them
-========================================
+Decision rules, and rules as SQL
+================================
 
-The paths of a tree are rules. Here they are drawn by how much of the table they take and how sure they are, then written
-as SQL, and run in a database that knows nothing of Python.
+The paths of a tree are rules. This example plots their support and precision, writes them as SQL, and runs them in a
+database without Python.
 """
 
 import sqlite3
@@ -30,16 +30,16 @@ for rule in rules.filter(label=">50K", min_precision=0.9).sort("support")[:1]:
     ax.annotate(text, place, (0.02, 0.8), textcoords="axes fraction", fontsize=8.5, va="top", color="0.25", arrowprops=line)
 ax.set(xscale="log", xlabel="support, % of the people", ylabel="precision, %", ylim=(48, 102))
 ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
-ax.legend(title="the rule says", loc="lower right")
+ax.legend(title="prediction", loc="lower right")
 pyplot.show()
 
 # %%
-# The surest ones for the rich:
+# The most precise rules for high incomes:
 
 print(rules.filter(label=">50K").sort("precision")[:4].to_text(max_categories=3))
 
 # %%
-# The same rules as an expression of SQL, run on the table of the test. Python and the database agree on every row.
+# The same rules as an SQL expression, run on the test table. Python and the database agree on every row.
 
 sql = rules.to_sql(name="answer")
 print(*sql.splitlines()[:3], "  ...", *sql.splitlines()[-1:], sep="\n")

@@ -1,9 +1,9 @@
 """
-What each feature adds to a prediction
-======================================
+SHAP values: beeswarm and waterfall plots
+=========================================
 
-SHAP values share a prediction out among the features: they start at the mean prediction and sum to the answer. For
-trees they are exact here, also where tests have many branches, groups of categories and missing values.
+SHAP values divide a prediction among the features: the base value plus all SHAP values is the prediction. They are exact for
+all trees, including multiway splits, groups of categories and missing values.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ model = CARTRegressor(ccp_alpha="cv", random_state=0).fit(X, cars["mpg"])
 found = model.shap_values(X)
 
 # %%
-# All cars: a dot is a car, its place what the feature adds to the miles per gallon that are predicted for it, its
-# colour the value of the feature. Large engines and weight cost miles, later model years bring some.
+# All cars: a dot is a car, its position the contribution of the feature to the predicted miles per gallon, its colour the
+# value of the feature. Large engines and weight decrease the prediction, later model years increase it.
 
 order = np.argsort(np.abs(found.values).mean(axis=0))[::-1]
 order = [j for j in order if np.abs(found.values[:, j]).max() > 0][:5]
@@ -33,14 +33,14 @@ ax.axvline(0, color="0.5", linewidth=0.8, zorder=0)
 ax.set_yticks(range(len(order)), [found.feature_names[j] for j in order])
 ax.invert_yaxis()
 ax.tick_params(axis="y", length=0)
-ax.set_xlabel("what the feature adds, miles per gallon")
+ax.set_xlabel("SHAP value, miles per gallon")
 bar = figure.colorbar(dots, ax=ax, ticks=[0, 1], pad=0.02, aspect=35)
 bar.ax.set_yticklabels(["low", "high"])
 bar.set_label("value of the feature", labelpad=-18)
 bar.outline.set_visible(False)
 
 # %%
-# One car: from the mean of all to its own prediction.
+# One car: from the mean prediction to its own.
 
 car = 334  # a Mazda with a rotary engine
 steps = [step for step in zip(found.values[car], X.columns, X.iloc[car], strict=True) if abs(step[0]) >= 0.05]

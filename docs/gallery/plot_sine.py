@@ -1,9 +1,9 @@
 """
-A sine curve by trees of growing depth
-======================================
+Underfitting and overfitting: a sine curve by depth
+===================================================
 
-A regression tree answers by steps: the mean of the samples in each leaf. Every level of tests may double the steps. Few
-are too rough for the curve; many follow the noise.
+A regression tree predicts a step function: the mean of the samples in each leaf. Every level may double the number of steps.
+Few steps underfit the curve; many overfit the noise.
 """
 
 import numpy as np
@@ -29,9 +29,8 @@ figure.supxlabel("x")
 figure.supylabel("y")
 
 # %%
-# The dashed curve is the truth, the error its root mean square distance to the steps. Depth 4 is near the best here.
-# Pruning finds it without knowing the truth: the whole tree is cut back to the size that predicts best in cross-
-# validation.
+# The dashed curve is the truth, the error is the root mean square distance to the steps. Depth 4 is near the best here.
+# Pruning finds it without knowing the truth: it reduces the full tree to the size that predicts best in cross-validation.
 
 pruned = CARTRegressor(ccp_alpha="cv", random_state=0).fit(x[:, None], y)
 error = np.sqrt(np.mean((pruned.predict(line[:, None]) - np.sin(line)) ** 2))

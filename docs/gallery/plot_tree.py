@@ -1,27 +1,28 @@
 """
-A drawn tree, with the samples in its nodes
-===========================================
+Plot a decision tree with the data in its nodes
+===============================================
 
-``plot`` draws with Matplotlib alone, no Graphviz. Tests are white, answers have the colour of their class; branches are
-as wide as the weight that takes them. With a table every node shows its samples along the feature that it tests.
+``plot`` uses only Matplotlib, not Graphviz. Tests are white, leaves have the colour of their class, and the width of a branch
+shows its weight. With a table, every test shows its samples along the tested feature.
 """
 
 import pandas as pd
 from matplotlib import pyplot
 
 from fasttree import CARTClassifier
+from fasttree.pruning import CostComplexity
 
 iris = pd.read_csv("../../examples/iris.csv")
 X, y = iris.drop(columns="class"), iris["class"].str.removeprefix("Iris-")
 CARTClassifier(max_depth=3).fit(X, y).plot(X=X, y=y)
 
 # %%
-# A larger one: the census, pruned by cross-validation. In given axes the text is scaled with the room there is; here
-# the 21 heaviest nodes are drawn, and the rest is counted.
+# A larger tree: the census, pruned by cross-validation. The text is scaled with the available space. Here the 21 heaviest
+# nodes are drawn; the others are counted.
 
 adult = pd.read_csv("../../examples/adult.csv.gz")
 columns = ["age", "marital-status", "occupation", "education-num", "capital-gain", "hours-per-week"]
-model = CARTClassifier(ccp_alpha="cv", rule="1se", random_state=0).fit(adult[columns], adult["income"])
+model = CARTClassifier(pruning=CostComplexity(alpha="cv", selection="1se"), random_state=0).fit(adult[columns], adult["income"])
 figure, ax = pyplot.subplots(figsize=(9.5, 8), layout="constrained")
 model.plot(ax, max_nodes=21)
 pyplot.show()
