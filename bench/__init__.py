@@ -1,7 +1,7 @@
-"""Benchmarks: growth and prediction beside other libraries, in one process, every answer checked before its time counts."""
+"""Benchmarks of growth and prediction beside other libraries, in one process; results are checked before times count."""
 
 import os
 
-# One thread for everybody; the variables are read when the libraries are loaded, so this stands before any import.
+# One thread for all libraries, which read these variables on import.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"

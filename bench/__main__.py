@@ -1,4 +1,4 @@
-"""``python -m bench``: every case, ours and the others' in turn, as tables of ratios and as JSON lines."""
+"""``python -m bench``: run every case, ours and the others' in turn, and write tables of ratios and JSON lines."""
 
 import argparse
 import fnmatch
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import growth, more, peers, plots, recipes, report, serving, targets
+from . import forest_peers, forests, growth, more, peers, plots, recipes, report, serving, targets
 from .cases import YARDSTICK, Case, Skipped
 from .clock import race, recorded_seconds
 from .growth import MemoryCase
@@ -30,13 +30,15 @@ SUITE: Suite = {
     "recipes": recipes.CASES,
     "scale": growth.CASES,
     "memory": growth.MEMORY_CASES,
+    "forests": forests.CASES,
+    "forest-peers": forest_peers.CASES,
     "serving": serving.CASES,
     "more": more.CASES,
 }
 
 
 def chosen(patterns: Sequence[str], with_more: bool) -> Iterator[tuple[str, Case | MemoryCase]]:
-    """Groups and cases of which "group/id" contains one of the patterns; all but `more` without one."""
+    """Yield groups and cases whose "group/id" contains one of the patterns; without patterns, all but `more`."""
     for group, cases in SUITE.items():
         for case in cases:
             if patterns:
@@ -48,14 +50,14 @@ def chosen(patterns: Sequence[str], with_more: bool) -> Iterator[tuple[str, Case
 
 
 def measure(case: Case | MemoryCase, most_rows: int, repeat: int) -> dict[str, Any]:
-    """What a case shows: checked answers, least times; or why there is nothing to show."""
+    """Return checked figures and least times of a case, or the reason why there are none."""
     try:
         return measure_memory(case, most_rows) if isinstance(case, MemoryCase) else measure_time(case, most_rows, repeat)
     except Skipped as reason:
         return {"skipped": str(reason)}
     except AssertionError as reason:
         return {"wrong": str(reason)}
-    except Exception as error:  # the other cases are still worth their time; messages may name paths, which files shall not
+    except Exception as error:  # the other cases still run; the message stays out of the file, as it may name paths
         traceback.print_exc()
         return {"wrong": type(error).__name__}
 
@@ -85,7 +87,7 @@ def measure_memory(case: MemoryCase, most_rows: int) -> dict[str, Any]:
 
 
 def run(cases: Sequence[tuple[str, Case | MemoryCase]], quick: bool, repeat: int, output: Path | None) -> list[report.Line]:
-    """Measure, print and append to the file, case by case: what was measured stays when the run is interrupted."""
+    """Measure, print and append to the file, case by case, so that an interrupted run keeps its lines."""
     facts, lines, group = about(), [], None
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +115,7 @@ def draw(lines: Sequence[report.Line], folder: Path) -> None:
 
 
 def publish(path: Path) -> None:
-    """Put the tables of a file into the README, and its pictures beside it."""
+    """Write the tables of a file into the README, and draw its pictures."""
     lines = report.read(path)
     before, _, rest = README.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -131,7 +133,7 @@ def options() -> argparse.Namespace:
         "--only", metavar="PATTERN", action="append", default=[], help="only cases whose 'group/id' contains this"
     )
     parser.add_argument("--more", action="store_true", help="also the group 'more'")
-    parser.add_argument("--quick", action="store_true", help=f"at most {QUICK_ROWS:,} rows: minutes, says little")
+    parser.add_argument("--quick", action="store_true", help=f"at most {QUICK_ROWS:,} rows: takes minutes, no basis for claims")
     parser.add_argument("--repeat", type=int, default=5, help="turns of each call, of which the fastest counts (default 5)")
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="append to this file; full runs: results/<date>-<commit>.jsonl"
@@ -141,7 +143,7 @@ def options() -> argparse.Namespace:
     other.add_argument("--report", type=Path, metavar="FILE", help="print the tables of a file as Markdown")
     other.add_argument("--publish", type=Path, metavar="FILE", help="put them into bench/README.md, and draw the pictures")
     other.add_argument(
-        "--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="what became slower; exit status 1 if any did"
+        "--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="compare two runs; exit status 1 if a case became slower"
     )
     given = parser.parse_args()
     if given.repeat < 1:
@@ -150,6 +152,14 @@ def options() -> argparse.Namespace:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["scale-out"]:
+        from . import scale_out  # which needs pyarrow
+
+        return scale_out.main(sys.argv[2:])
+    if sys.argv[1:2] == ["dask"]:
+        from . import dask_rounds  # which needs Dask and pyarrow
+
+        return dask_rounds.main(sys.argv[2:])
     given = options()
     if given.report:
         print(report.markdown(report.read(given.report)), end="")

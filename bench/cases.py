@@ -1,4 +1,4 @@
-"""What a case of the benchmark is.  Knows nothing of tables, libraries or clocks."""
+"""Types of benchmark cases, independent of tables, libraries and clocks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,30 +12,30 @@ Answers = Mapping[str, Any]
 
 
 class Skipped(Exception):
-    """The case needs something that is not here; the message says what."""
+    """Raised if something that a case needs is absent; the message names it."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Calls that should give the same answer, ours by the name `OURS`, on one table.
+    """Calls on one table that should give the same result; ours has the name `OURS`.
 
-    `check` gets the answers by the names of the calls; it raises AssertionError if they are wrong, and returns figures of them.
+    `check` gets the results by the names of the calls, raises AssertionError if they are wrong, and returns figures of them.
     """
 
     calls: Mapping[str, Callable[[], Any]]
     check: Callable[[Answers], Figures]
     table: tuple[int, int]  # rows, columns
-    wall: bool = False  # time on the wall instead of processor time
+    wall: bool = False  # wall time instead of processor time
     absent: tuple[str, ...] = ()  # peers that are not installed
-    recorded: Mapping[str, float] | None = None  # seconds of programs that are not run here: beside the call `YARDSTICK`
-    yardstick_seconds: float | None = None  # what that call took on the machine of the record
+    recorded: Mapping[str, float] | None = None  # seconds of programs on another machine; needs the call `YARDSTICK`
+    yardstick_seconds: float | None = None  # seconds of that call on the other machine
 
 
 @dataclass(frozen=True)
 class Case:
-    """A line of the benchmark; `make(most_rows)` builds a table of at most so many rows, and nothing of that is timed.
+    """A line of the benchmark; `make(most_rows)` builds a table of at most that many rows, which is not timed.
 
-    `at_least` and `aim` say how many times faster than the best of the others the full table shall be done.
+    `at_least` and `aim` are targets for the speed on the full table, relative to the fastest of the others.
     """
 
     id: str

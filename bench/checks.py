@@ -1,8 +1,8 @@
-"""Are the answers right?  Every check raises AssertionError if not, and returns figures of the answers.
+"""Checks of results, which raise AssertionError or return figures.
 
-Exact trees of two libraries are the same up to ties, which scikit-learn decides by a random order of features and we by a rule.
-So we go down both trees together: in every node that they share, the two splits must gain the same.  What ties cannot change must
-agree, too: the accuracy of whole trees on the training table; and node counts, within 1 %.
+Exact trees of two libraries are equal up to ties, which scikit-learn breaks by a random order of features and fasttree by a rule.
+The checks walk down both trees together: in every shared node, the two splits must have the same gain.  The accuracy of whole
+trees on the training table must be equal, because ties do not change it, and node counts must agree within 1 %.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,27 +15,25 @@ from numpy.typing import NDArray
 from .cases import OURS, Answers, Figures
 
 SKLEARN = "scikit-learn"
-SAME = 1e-9  # relative difference of impurities, gains and scores that rounding explains
-ROUNDING = 1e-12  # per sample and of the root's impurity: variances are differences of large numbers in scikit-learn
-NODES_APART = 0.01  # relative difference of node counts that ties explain
-FEW_NODES = (
-    2  # and where weights are fractions, that difference: scikit-learn may split a pure node whose impurity rounds to 1e-16
-)
+SAME = 1e-9  # tolerated relative difference of impurities, gains and scores, for rounding
+ROUNDING = 1e-12  # per sample, relative to the root's impurity: scikit-learn's variances are differences of large numbers
+NODES_APART = 0.01  # tolerated relative difference of node counts, for ties
+FEW_NODES = 2  # and absolute difference: with fractional weights, scikit-learn may split a pure node of impurity 1e-16
 
 Check = Callable[[Answers], Figures]
 
 
 def risks(tree: Any) -> NDArray[np.float64]:
-    """Weight times impurity of each node, of a tree of either library."""
+    """Return weight times impurity of each node of a tree of either library."""
     weight = tree.weight if hasattr(tree, "weight") else tree.weighted_n_node_samples
     return np.asarray(weight * tree.impurity)
 
 
 def compare_trees(ours: Any, peer: Any) -> Figures:
-    """Assert that the node counts are close and that splits of shared nodes gain the same; count those, and the ties among them.
+    """Assert that node counts are close and splits of shared nodes have the same gain; count shared nodes and ties.
 
-    Below a tie, where the two libraries chose different splits of the same gain, nothing is shared and nothing compared: the
-    impurity left in the leaves of a tree of limited depth may differ there, as it does between seeds of scikit-learn.
+    A tie is a node where the two libraries chose different splits of the same gain.  Nodes below it are not compared: the
+    impurity of the leaves of a tree of limited depth may differ there, as it does between seeds of scikit-learn.
     """
     tree, other = ours.tree_, peer.tree_
     tree.check()
@@ -47,14 +45,14 @@ def compare_trees(ours: Any, peer: Any) -> Figures:
     feature, other_feature = tree.feature.tolist(), other.feature.tolist()
     n_samples, other_n_samples = tree.n_samples.tolist(), other.n_node_samples.tolist()
     shared, ties = [(0, 0)], 0
-    for a, b in shared:  # grows while it is read
+    for a, b in shared:  # the list grows during the loop
         gain = 0.0 if left[a] < 0 else risk[a] - risk[left[a]] - risk[left[a] + 1]
         other_gain = 0.0 if other_left[b] < 0 else other_risk[b] - other_risk[other_left[b]] - other_risk[other_right[b]]
         rounding = SAME * risk[a] + ROUNDING * weight[a] * root_impurity
         assert abs(gain - other_gain) <= rounding, f"gain at our node {a}: {gain!r}; scikit-learn at its node {b}: {other_gain!r}"
         if left[a] < 0 and other_left[b] < 0:
             continue
-        # of the samples of one node, two thresholds on one feature that send as many to the left send the same ones
+        # in one node, two thresholds on one feature that send equally many samples to the left send the same ones
         if feature[a] == other_feature[b] and n_samples[left[a]] == other_n_samples[other_left[b]]:
             shared += [(left[a], other_left[b]), (left[a] + 1, other_right[b])]
         else:
@@ -73,7 +71,7 @@ def compare_trees(ours: Any, peer: Any) -> Figures:
 
 
 def compare_scores(ours: Any, peer: Any, X: Any, y: Any) -> Figures:
-    """Whole trees separate all samples that differ: accuracies or R² on the table of training must be equal."""
+    """Assert that accuracies or R² on the training table are equal: whole trees separate all samples that differ."""
     ours.tree_.check()
     score, peer_score = float(ours.score(X, y)), float(peer.score(X, y))
     assert abs(score - peer_score) <= SAME, f"score on the training table: {score!r}, scikit-learn {peer_score!r}"
@@ -81,7 +79,7 @@ def compare_scores(ours: Any, peer: Any, X: Any, y: Any) -> Figures:
 
 
 def same_trees(X: Any, y: Any, *, whole: bool) -> Check:
-    """Of our model and scikit-learn's, grown on (X, y) until nothing was left to split if `whole`."""
+    """Return a check of our model and scikit-learn's on (X, y); `whole` if growth had no limit."""
 
     def check(answers: Answers) -> Figures:
         ours, peer = answers[OURS], answers[SKLEARN]
@@ -91,12 +89,12 @@ def same_trees(X: Any, y: Any, *, whole: bool) -> Check:
 
 
 def same_scores(X: Any, y: Any) -> Check:
-    """Splits may differ (groups of categories, one against the rest), but only equal rows end together in either whole tree."""
+    """Return a check of scores alone, for whole trees with different splits, such as groups and single categories."""
     return lambda answers: compare_scores(answers[OURS], answers[SKLEARN], X, y)
 
 
 def same_predictions(y: Any, apart: float = 0.01) -> Check:
-    """Accuracies on samples not learnt from: ties may change a prediction, and hardly the accuracy."""
+    """Return a check of accuracies on test samples: ties may change predictions, but hardly the accuracy."""
 
     def check(answers: Answers) -> Figures:
         predicted, peer_predicted = answers[OURS], answers[SKLEARN]
@@ -108,16 +106,16 @@ def same_predictions(y: Any, apart: float = 0.01) -> Check:
 
 
 def same_tree(ours: Any, other: Any) -> None:
-    """Assert that two of our trees are the same, bit for bit."""
+    """Assert that two of our trees are equal bit for bit."""
     for name in ("feature", "threshold", "first_child", "n_samples", "weight", "value", "impurity", "gain"):
         equal = np.array_equal(getattr(ours.tree_, name), getattr(other.tree_, name), equal_nan=True)
         assert equal, f"{name} differs"
 
 
 def recount(model: Any, X: Any, targets: Sequence[NDArray[Any]], weight: NDArray[np.float64] | None, *, medians: bool) -> Figures:
-    """Assert that the samples that `apply` sends to a leaf are those that it was grown from: their weight, and what they say.
+    """Assert that weight and value of each leaf are those of the samples that `apply` sends there.
 
-    `targets` are codes of classes or numbers, one array a target; none: the answers are left alone.
+    `targets` are class codes or numbers, one array per target; without targets, values are not checked.
     """
     tree = model.tree_
     tree.check()

@@ -1,4 +1,4 @@
-"""The clock: calls take turns, the first answers are checked before any time counts.  Knows nothing of trees."""
+"""Measurement of times: calls take turns, and first results are checked before times count.  Knows no trees."""
 
 import hashlib
 import threading
@@ -9,9 +9,9 @@ from typing import Any
 
 from .cases import Contest, Figures
 
-BATCH = 0.02  # seconds that one measurement lasts at least: far above the resolution of the clocks
-TURN = 0.3  # seconds of measurements a call takes before the next has its turn
-ENOUGH = 10.0  # seconds after which a call gets no more turns
+BATCH = 0.02  # minimum seconds of a measurement: far above the resolution of the clocks
+TURN = 0.3  # seconds of measurements per turn of a call
+ENOUGH = 10.0  # seconds after which a call has no more turns
 
 Clock = Callable[[], float]
 
@@ -24,10 +24,10 @@ class Runner:
     clock: Clock
     best: float = float("inf")
     spent: float = 0.0
-    batch: int = 1  # calls a measurement
+    batch: int = 1  # calls per measurement
 
     def first(self) -> Any:
-        """Call once, which counts if it is long enough to be measured; the answer."""
+        """Return the result of a first call, whose time counts if it is long enough."""
         start = self.clock()
         answer = self.call()
         seconds = self.clock() - start
@@ -54,10 +54,10 @@ class Runner:
 
 
 def race(contest: Contest, repeat: int) -> tuple[dict[str, float], Figures]:
-    """Least seconds of one call each, and the figures of the check.
+    """Return the least seconds of each call, and the figures of the check.
 
-    The calls take `repeat` turns one after the other, so that a clock rate that changes hits all of them.  Long ones get fewer:
-    what took `ENOUGH` once is not called again.
+    The calls take `repeat` turns one after another, so that a changing clock rate affects all of them.  Long calls have fewer
+    turns: a call that took `ENOUGH` seconds is not repeated.
     """
     clock = time.perf_counter if contest.wall else time.process_time
     runners = {name: Runner(call, clock) for name, call in contest.calls.items()}
@@ -71,11 +71,11 @@ def race(contest: Contest, repeat: int) -> tuple[dict[str, float], Figures]:
 
 
 def speed_up_of_hashing(megabytes: int = 100) -> float:
-    """How many times faster two threads hash than one: what two threads can gain on this machine at this moment."""
+    """Return how many times faster two threads hash than one: the possible gain on this machine at this moment."""
     block = bytes(megabytes << 20)
 
     def hash_it(_: Any = None) -> None:
-        hashlib.sha256(block)  # without the interpreter's lock
+        hashlib.sha256(block)  # releases the GIL
 
     def two() -> None:
         threads = [threading.Thread(target=hash_it) for _ in range(2)]
@@ -97,5 +97,5 @@ def least_wall_seconds(call: Callable[[], Any], times: int = 3) -> float:
 
 
 def recorded_seconds(recorded: Mapping[str, float], yardstick: float, yardstick_there: float) -> dict[str, float]:
-    """Seconds recorded on another machine, scaled by what one call takes here and took there."""
+    """Scale seconds recorded on another machine by the time of the yardstick here and there."""
     return {name: seconds * yardstick / yardstick_there for name, seconds in recorded.items()}

@@ -1,4 +1,4 @@
-"""Real tables: those that ship with the sources, and those in the folder that FASTTREE_SHARED names."""
+"""Real tables: those in the sources, and those in the folder FASTTREE_SHARED."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def shared_folder() -> Path:
 
 
 def read_shared(name: str, most_rows: int | None = None) -> tuple[pd.DataFrame, pd.Series]:
-    """A data set without its last column, and that column."""
+    """Return a data set without its last column, and that column."""
     return read(shared_folder() / "data" / f"{name}.csv.gz", most_rows)
 
 
@@ -36,13 +36,13 @@ def read_example(name: str, most_rows: int | None = None) -> tuple[pd.DataFrame,
 
 @lru_cache(maxsize=4)
 def read(path: Path, most_rows: int | None) -> tuple[pd.DataFrame, pd.Series]:
-    # Only the empty cell is missing in these files.
+    # only empty cells are missing in these files
     frame = pd.read_csv(path, keep_default_na=False, na_values=[""], nrows=most_rows)
     return frame.iloc[:, :-1], frame.iloc[:, -1]
 
 
 def as_codes(column: pd.Series) -> NDArray[Any]:
-    """Numbers as they are, strings as codes, missing as -1."""
+    """Return numbers unchanged, strings as codes, missing strings as -1."""
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy()
     return column.astype("category").cat.codes.to_numpy()
@@ -53,7 +53,7 @@ def matrix(frame: pd.DataFrame, dtype: type = np.float32) -> NDArray[Any]:
 
 
 def one_hot(frame: pd.DataFrame, estimator: Any) -> Any:
-    """What scikit-learn needs for a table with strings; a dense float32 table, which its trees take as it is."""
+    """Return a pipeline for scikit-learn's trees: strings become a dense float32 table, which they take without a copy."""
     strings = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32)
     return make_pipeline(make_column_transformer((encoder, strings), remainder="passthrough"), estimator)
@@ -61,12 +61,18 @@ def one_hot(frame: pd.DataFrame, estimator: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def c45_results() -> dict[str, Any]:
-    """What Quinlan's program answered and how long it took, where it was run."""
+    """Return recorded results and times of Quinlan's program."""
     return dict(json.loads((shared_folder() / "reference" / "c45_results.json").read_text()))
 
 
+@lru_cache(maxsize=1)
+def c50_results() -> dict[str, Any]:
+    """Return recorded results and times of C5.0."""
+    return dict(json.loads((shared_folder() / "reference" / "c50_results.json").read_text()))
+
+
 def declare(frame: pd.DataFrame, attributes: list[dict[str, Any]]) -> pd.DataFrame:
-    """Categories as the reference declares them, numbers as floats."""
+    """Return the table with categories as the reference declares them, and numbers as floats."""
 
     def column(name: str, attribute: dict[str, Any]) -> Any:
         if attribute["type"] == "continuous":

@@ -14,7 +14,7 @@ from .cases import OURS, Answers, Case, Contest, Figures, Skipped
 from .memory import can_measure_memory, forget_peak, resident_bytes
 
 SIZES = (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000)
-WITHIN = 2.0  # times as much per row, column and log2 of rows at most, between the ends
+WITHIN = 2.0  # maximum ratio of the times per row, column and log2 of rows, between smallest and largest table
 LOOKED_AT = 100_000
 
 
@@ -48,7 +48,7 @@ CASES = [Case(f"rows-{n}", f"signal, {n:,} rows", of_size(n)) for n in SIZES]
 
 @dataclass(frozen=True)
 class MemoryCase:
-    """Peak memory of training beyond the table and the model; `estimator` is module:class, for a process of its own."""
+    """Peak memory of training beyond table and model; `estimator` is "module:class", for a separate process."""
 
     id: str
     what: str
@@ -70,4 +70,5 @@ def values(most_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
 MEMORY_CASES = [
     MemoryCase("classes", "signal, classes, float32", classes, 100),
     MemoryCase("regression", "signal, regression, float32", values, 150, "fasttree:CARTRegressor"),
+    MemoryCase("forest", "signal, a forest of two trees, float32", classes, 193, "bench.forests:two_trees"),
 ]

@@ -1,4 +1,4 @@
-"""What figures depend on besides the table: versions, processor, cores, commit.  No name of a machine, no path."""
+"""Facts about a run: versions, processor, cores and commit, but no machine name and no path."""
 
 import datetime
 import importlib
@@ -22,7 +22,7 @@ def about() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """Short name of the commit, with a + where the library was changed since; None outside a clone."""
+    """Return the short hash of the commit, with a + if the library has changed since; None outside a clone."""
     root = Path(__file__).parent.parent
 
     def git(*words: str) -> str:
@@ -35,7 +35,7 @@ def commit() -> str | None:
 
 
 def cpu_model() -> str:
-    """Name of the processor as the system tells it."""
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

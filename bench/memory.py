@@ -1,4 +1,4 @@
-"""Peak memory of training.  Linux only: /proc."""
+"""Peak memory of training, on Linux only (/proc)."""
 
 import os
 import pickle
@@ -19,9 +19,9 @@ def can_measure_memory() -> bool:
 
 
 def training_bytes(estimator: str, X: NDArray[Any], y: NDArray[Any]) -> int:
-    """Peak of resident memory while `estimator` ("module:class") is fitted, above that with X and y loaded, without the model.
+    """Return the peak of resident memory while `estimator` ("module:class") is fitted, without table and model.
 
-    A process of its own, which reads the arrays from files: memory freed by whatever made the table would hide some.
+    A separate process reads the arrays from files, because memory freed after making the table would hide a part.
     """
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder, "X.npy"), X)
@@ -33,12 +33,12 @@ def training_bytes(estimator: str, X: NDArray[Any], y: NDArray[Any]) -> int:
 
 
 def forget_peak() -> None:
-    """Make the peak of resident memory the present one."""
+    """Reset the peak of resident memory to its current value."""
     CLEAR_REFS.write_text("5")
 
 
 def resident_bytes(*, peak: bool = False) -> int:
-    """Resident memory of this process: now, or the most since the last `forget_peak`."""
+    """Return the resident memory of this process: now, or its peak since the last `forget_peak`."""
     field = "VmHWM:" if peak else "VmRSS:"
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
@@ -48,13 +48,11 @@ def _fit_and_report(estimator: str, folder: str) -> None:
     module, _, name = estimator.partition(":")
     make = getattr(__import__(module, fromlist=[name]), name)
     X, y = np.load(Path(folder, "X.npy")), np.load(Path(folder, "y.npy"))
-    make().fit(X[:100], y[:100])  # modules loaded on first use are no memory of training
+    make().fit(X[:100], y[:100])  # loads modules, which do not count
     forget_peak()
     before = resident_bytes()
     model = make().fit(X, y)
-    print(
-        resident_bytes(peak=True) - before - len(pickle.dumps(model))
-    )  # a pickled model is its arrays, and next to nothing besides
+    print(resident_bytes(peak=True) - before - len(pickle.dumps(model)))  # a pickled model is hardly more than its arrays
 
 
 if __name__ == "__main__":

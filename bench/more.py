@@ -1,4 +1,4 @@
-"""Cases without a target of their own, run on demand: smaller tables, C4.5's rules, C4.5 on tables of different sizes."""
+"""Cases without a target, run on demand: smaller tables, C4.5's rules, boosted C5.0, C4.5 on tables of different sizes."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,15 @@ import pandas as pd
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from fasttree import C45Classifier, C45Rules, CARTClassifier, ID3Classifier
+from fasttree import C45Classifier, C45Rules, C50Classifier, CARTClassifier, ID3Classifier
 
 from .cases import OURS, YARDSTICK, Answers, Case, Contest, Figures
-from .checks import SKLEARN, same_predictions
-from .datasets import as_codes, c45_results, declare, matrix, one_hot, read_example, read_shared
+from .checks import SKLEARN, same_predictions, same_scores
+from .datasets import as_codes, c45_results, c50_results, declare, matrix, one_hot, read_example, read_shared
 from .targets import YARDSTICK_SECONDS, against_one_hot, against_sklearn, of_signal, one_hot_adult
 
 RULE_ERRORS_APART = 0.02
+TRIAL_ERRORS_APART = 0.001  # of the rows
 
 
 def of_adult_codes(most_rows: int) -> Contest:
@@ -24,8 +25,23 @@ def of_adult_codes(most_rows: int) -> Contest:
 
 def of_mushroom(most_rows: int) -> Contest:
     frame, target = read_example("mushroom", most_rows)
-    frame = frame.dropna(axis="columns")  # ID3 refuses missing values
+    frame = frame.dropna(axis="columns")  # ID3 allows no missing values
     return against_one_hot(frame, target, ID3Classifier(), DecisionTreeClassifier(criterion="entropy", random_state=0))
+
+
+def of_nominal_codes(read: Callable[[str], tuple[pd.DataFrame, pd.Series]], name: str) -> Callable[[int], Contest]:
+    """Return a case of a small table of codes, as categories for us and as numbers for scikit-learn."""
+
+    def make(most_rows: int) -> Contest:
+        frame, target = read(name)
+        X, y = matrix(frame), as_codes(target)
+        calls = {
+            OURS: lambda: CARTClassifier(categorical_features=range(X.shape[1])).fit(X, y),
+            SKLEARN: lambda: DecisionTreeClassifier(random_state=0).fit(X, y),
+        }
+        return Contest(calls=calls, check=same_scores(X, y), table=X.shape)
+
+    return make
 
 
 def predicting_iris(most_rows: int) -> Contest:
@@ -45,7 +61,7 @@ def predicting_adult(most_rows: int) -> Contest:
 
 
 def rules_of_c45(name: str) -> Callable[[int], Contest]:
-    """Rule sets of a grown tree.  Of a table with missing values our tree differs at a few ties, so its rules may differ, too."""
+    """Return a case of rules from a grown tree; with missing values, a few ties and thus rules may differ from C4.5's."""
 
     def make(most_rows: int) -> Contest:
         reference = c45_results()["datasets"][name]
@@ -74,8 +90,41 @@ def rules_of_c45(name: str) -> Callable[[int], Contest]:
     return make
 
 
+def boosted_of_c50(name: str) -> Callable[[int], Contest]:
+    """Return a case of ten trials of C5.0; ties, and leaves without samples, make a few errors differ."""
+
+    def make(most_rows: int) -> Contest:
+        reference = c45_results()["datasets"][name]  # has the declarations
+        frame, target = read_shared(name)
+        X = declare(frame, reference["attributes"])
+        y = pd.Categorical(target.astype(str), categories=reference["classes"])
+        runs = c50_results()["datasets"][name]["runs"]
+        recorded = next(run for run in runs if run["run"] == "boost" and run["n_train"] == len(X))
+
+        def check(answers: Answers) -> Figures:
+            ours = answers[OURS]
+            errors, its_errors = int((ours.predict(X) != np.asarray(y)).sum()), recorded["train_errors"]
+            assert ours.n_trials_ == recorded["trials"]
+            assert abs(errors - its_errors) <= TRIAL_ERRORS_APART * len(X), f"training errors: {errors}, C5.0 {its_errors}"
+            return {
+                "leaves": sum(tree.get_n_leaves() for tree in ours.estimators_),
+                "errors": errors,
+                "recorded errors": its_errors,
+            }
+
+        return Contest(
+            calls={OURS: lambda: C50Classifier(trials=10).fit(X, y), YARDSTICK: one_hot_adult()},
+            check=check,
+            table=X.shape,
+            recorded={"C5.0, recorded": recorded["cpu_seconds"]},
+            yardstick_seconds=YARDSTICK_SECONDS,
+        )
+
+    return make
+
+
 def c45_of_hflights(n: int, missing: float) -> Callable[[int], Contest]:
-    """Flights drawn with replacement: will one arrive more than 15 minutes late?  A share of the cells is left out."""
+    """Return a case of flights drawn with replacement: delay above 15 minutes, with a share of the cells missing."""
 
     def make(most_rows: int) -> Contest:
         frame, delay = read_shared("hflights")
@@ -106,9 +155,13 @@ CASES = [
     Case("signal-100000-regression", "signal, regression, 100,000 rows", of_signal(100_000, regression=True)),
     Case("adult-codes", "adult as numbers", of_adult_codes),
     Case("mushroom-id3", "mushroom by ID3; one-hot there", of_mushroom),
+    Case("soybean-nominal", "soybean's codes as categories; as numbers there", of_nominal_codes(read_shared, "soybean")),
+    Case("mushroom-nominal", "mushroom's codes as categories; as numbers there", of_nominal_codes(read_example, "mushroom")),
     Case("predict-iris", "predict, iris", predicting_iris),
     Case("predict-adult", "predict, adult from strings; one-hot there", predicting_adult),
     Case("rules-letter", "C4.5's rules of letter", rules_of_c45("letter")),
+    Case("c50-boosted-adult", "C5.0, 10 trials, adult", boosted_of_c50("adult")),
+    Case("c50-boosted-letter", "C5.0, 10 trials, letter", boosted_of_c50("letter")),
     Case("rules-adult", "C4.5's rules of adult", rules_of_c45("adult")),
     *(
         Case(f"c45-hflights-{n}{'-missing' if missing else ''}", f"C4.5, hflights, {n:,} rows{note}", c45_of_hflights(n, missing))

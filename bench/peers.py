@@ -1,9 +1,8 @@
-"""One tree of 255 leaves and 255 bins by the libraries that boost binned trees, as one round of boosting.
+"""One tree of 255 leaves and 255 bins by boosting libraries, as one round of boosting.
 
-All fit squared error to the classes 0 and 1 with rate 1: then a leaf answers the share of its samples that are of class 1, and
-the gain of a split is that of Gini's impurity.  So they look for the tree that we look for, on coarser values; and a constant
-hessian is what their kernels are fastest at.  One thread (see `__init__`); binning is part of the time, as there is no tree
-without.
+All minimise the squared error of the classes 0 and 1 with learning rate 1: a leaf then predicts the share of class 1, and gains
+are those of the Gini impurity.  So they search the same tree as we do, on coarser values, and a constant hessian is the fastest
+case of their kernels.  They use one thread (see `__init__`), and the time includes binning.
 """
 
 import importlib.util
@@ -38,7 +37,7 @@ def fit_lightgbm(X: NDArray[Any], y: NDArray[Any]) -> Predict:
         "max_bin": BINS,
         "min_data_in_leaf": 1,
         "num_threads": 1,
-        "force_col_wise": True,  # else it tries both layouts first
+        "force_col_wise": True,  # otherwise it tries both layouts first
         "verbosity": -1,
     }
     model = lightgbm.train(parameters, lightgbm.Dataset(X, y, params=parameters), num_boost_round=1)

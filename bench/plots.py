@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its JSON lines: ratios beside their targets, and growth with size.  Needs matplotlib."""
+"""Pictures of a run from its JSON lines: ratios beside their targets, and growth with size.  Needs matplotlib."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ BAR, LEAST, AIM = "#4c72b0", "black", "#c44e52"
 
 
 def draw(lines: Sequence[Line], folder: Path) -> list[Path]:
-    """Write ratios.svg and growth.svg, as far as the lines have what they show."""
+    """Write ratios.svg and growth.svg, if there are lines for them."""
     import matplotlib
 
     matplotlib.use("svg")

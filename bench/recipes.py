@@ -1,8 +1,8 @@
-"""A line for every recipe, beside plain Gini: none shall fall off a cliff.
+"""A line for every recipe beside plain Gini, to find recipes that are far too slow.
 
-All trees are of depth 10 at most on `signal` (100,000 x 28), where need be with other targets, with a quarter of the columns as
-categories, or with one cell in twenty missing.  Trees differ in size and shape all the same: read the multiples for cliffs, not
-for per cents.  In each line plain Gini on the plain table takes turns with the recipe.
+All trees have depth 10 at most and are grown on `signal` (100,000 x 28), if needed with other targets, with a quarter of the
+columns as categories, or with one cell in twenty missing.  Trees still differ in size and shape, so only large ratios matter.
+In each line, plain Gini on the plain table takes turns with the recipe.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ from .checks import compare_trees, recount
 
 ROWS = 100_000
 DEPTH = 10
-FEW, FEW_LEVELS = 2_000, 5  # rows and depth of the tree that scikit-learn grows too, where it has the recipe
+FEW, FEW_LEVELS = 2_000, 5  # rows and depth of trees to compare with scikit-learn's, if it has the recipe
 CATEGORICAL = 7  # columns
 CATEGORIES = 32
 MISSING = 0.05
 PLAIN = "plain Gini"
-LIMIT = 4.0  # times the plain line
+LIMIT = 4.0  # maximum ratio to the plain line
 
 Targets = tuple[NDArray[Any], ...]
 
@@ -54,7 +54,7 @@ class Data:
 def data(n_samples: int) -> Data:
     X, two, values = tables.signal(n_samples)
     rng = np.random.default_rng(11)
-    edges = np.quantile(X[:, 0], np.arange(1, CATEGORIES) / CATEGORIES)  # of every column: they hold the same values
+    edges = np.quantile(X[:, 0], np.arange(1, CATEGORIES) / CATEGORIES)  # all columns hold the same values
     names = np.array([f"c{code:02}" for code in rng.permutation(CATEGORIES)])
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     for name in frame.columns[:CATEGORICAL]:
@@ -76,15 +76,15 @@ def data(n_samples: int) -> Data:
 
 @dataclass(frozen=True)
 class Line:
-    """A recipe and what it is grown on; fields of `Data` by name."""
+    """A recipe and its data, by names of the fields of `Data`."""
 
     recipe: dict[str, Any] | str = field(default_factory=dict)
     targets: Sequence[str] = ("two",)
     table: str = "X"
     weight: str | None = None
     limits: dict[str, Any] = field(default_factory=dict)
-    peer: dict[str, Any] | None = None  # parameters of scikit-learn's tree that grows the same one
-    divides: bool = False  # samples are divided, so no leaf can be counted again
+    peer: dict[str, Any] | None = None  # parameters of the same tree in scikit-learn
+    divides: bool = False  # whether samples are divided, so that leaves cannot be recounted
 
     def is_regression(self) -> bool:
         return self.targets[0] in ("values", "counts")
@@ -121,7 +121,7 @@ def contest(line: Line) -> Callable[[int], Contest]:
                 score, guess = model.score(of.with_missing, of.two), max(of.two.mean(), 1 - of.two.mean())
                 assert score > guess, f"accuracy {score}, of a constant {guess}"
                 return {"nodes": model.tree_.node_count, "score": float(score)}
-            # answers of a monotone tree are moved into bounds
+            # values of a monotone tree are moved into bounds
             targets = [] if "monotonic_cst" in line.limits else [getattr(of, name) for name in line.targets]
             weight = None if line.weight is None else getattr(of, line.weight)
             return recount(model, getattr(of, line.table), targets, weight, medians=line.medians())

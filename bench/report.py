@@ -1,4 +1,4 @@
-"""From JSON lines to Markdown: the tables of a run, and what changed between two."""
+"""Markdown tables from JSON lines: of one run, or of the changes between two."""
 
 import json
 import math
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .cases import OURS
+from .forest_peers import PEERS
 from .growth import WITHIN
 from .recipes import LIMIT, PLAIN
 
@@ -17,29 +18,31 @@ GROUPS = {
     "recipes": "Recipes beside plain Gini, depth 10",
     "scale": "Growth with size",
     "memory": "Peak memory of fit beyond table and model",
-    "serving": "Prediction for servers: `for_prediction()`, rows one by one and whole tables",
+    "forests": "Forests beside scikit-learn's, one thread",
+    "forest-peers": "Random forests beside other libraries, one thread",
+    "serving": "Prediction for servers: `to_predictor()`, rows one by one and whole tables",
     "more": "More",
 }
-SLOWER = 1.15  # times as long: more than the noise of a quiet machine
+SLOWER = 1.15  # ratio of times above the noise of a quiet machine
 
 
-# --- figures that follow from a line
+# --- figures of a line
 
 
 def best_other(line: Line) -> str | None:
-    """The quickest of the others."""
+    """Return the name of the fastest of the others."""
     others = [name for name in line["seconds"] if name not in (OURS, PLAIN)]
     return min(others, key=line["seconds"].__getitem__, default=None)
 
 
 def ratio(line: Line) -> float | None:
-    """How many times faster we are than the best of the others."""
+    """Return how many times faster we are than the fastest of the others."""
     other = best_other(line)
     return None if other is None else float(line["seconds"][other] / line["seconds"][OURS])
 
 
 def per_value(line: Line) -> float:
-    """Seconds per row and column."""
+    """Return seconds per row and column."""
     rows, columns = line["table"]
     return float(line["seconds"][OURS] / (rows * columns))
 
@@ -49,12 +52,12 @@ def times_plain(line: Line) -> float:
 
 
 def per_step(line: Line) -> float:
-    """Seconds per row, column and log2 of rows."""
+    """Return seconds per row, column and log2 of rows."""
     return per_value(line) / math.log2(line["table"][0])
 
 
 def derived(line: Line) -> Line:
-    """The figures that people look for, to stand in the file."""
+    """Return derived figures for the file."""
     if "seconds" not in line:
         return {}
     if line["group"] == "recipes":
@@ -73,6 +76,8 @@ def rounded(figure: float) -> float:
 
 HEADINGS = {
     "targets": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
+    "forests": ("case", "table", "fasttree", "scikit-learn", "times faster", "at least", "aim"),
+    "forest-peers": ("case", "table", "fasttree", "oneDAL", "Yggdrasil", "LightGBM, 1,023 leaves"),
     "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
     "scale": ("table", "fasttree", "ns per row, column and log2 of rows", "peak GiB, table included"),
     "memory": ("case", "table", "MB", "at most"),
@@ -99,14 +104,18 @@ def shape(line: Line) -> str:
 
 
 def row(line: Line) -> str:
-    """A line as a row of its group's table; what misses its target at full size is marked."""
+    """Write a line as a row of its group's table; mark a full-size figure that misses its target."""
     if reason := line.get("skipped"):
         return f"| {line['what']} | skipped: {reason} |"
     if reason := line.get("wrong"):
         return f"| {line['what']} | **wrong answer**: {reason} |"
-    cells = {"recipes": recipe_cells, "scale": scale_cells, "memory": memory_cells, "serving": serving_cells}.get(
-        line["group"], ratio_cells
-    )(line)
+    cells = {
+        "recipes": recipe_cells,
+        "scale": scale_cells,
+        "memory": memory_cells,
+        "serving": serving_cells,
+        "forest-peers": peer_cells,
+    }.get(line["group"], ratio_cells)(line)
     return f"| {' | '.join(cells)} |"
 
 
@@ -121,6 +130,16 @@ def ratio_cells(line: Line) -> list[str]:
         return [*cells, f"{found:.3g}"]
     missed = line["size"] == "full" and found < line["at_least"]
     return [*cells, f"**{found:.3g}, missed**" if missed else f"{found:.3g}", f"{line['at_least']:g}", f"{line['aim']:g}"]
+
+
+def peer_cells(line: Line) -> list[str]:
+    """Seconds of all, and of the others how many times ours they are."""
+    seconds = line["seconds"]
+    others = [
+        f"{duration(seconds[name])}, {seconds[name] / seconds[OURS]:.3g} times" if name in seconds else "not installed"
+        for name in PEERS
+    ]
+    return [line["what"], shape(line), duration(seconds[OURS]), *others]
 
 
 def recipe_cells(line: Line) -> list[str]:
@@ -147,11 +166,8 @@ def serving_cells(line: Line) -> list[str]:
     return [what, table, seconds, duration(line["seconds"][OURS] / line["table"][0]), other, found, *figures]
 
 
-CELLS = {"recipes": recipe_cells, "scale": scale_cells, "memory": memory_cells, "serving": serving_cells}
-
-
 def ends(lines: Iterable[Line]) -> str | None:
-    """How the largest table compares with the smallest."""
+    """Compare the largest table with the smallest."""
     measured = sorted((line for line in lines if line["group"] == "scale" and "seconds" in line), key=lambda line: line["table"])
     if len(measured) < 2:
         return None
@@ -165,7 +181,7 @@ def ends(lines: Iterable[Line]) -> str | None:
 
 
 def read(path: Path) -> list[Line]:
-    """The lines of a file; of several of one case the last counts, in the place of the first."""
+    """Return the lines of a file; of several lines of a case, the last replaces the first."""
     latest: dict[tuple[str, str], Line] = {}
     for text in path.read_text().splitlines():
         line = json.loads(text)
@@ -179,7 +195,7 @@ def machine(line: Line) -> str:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """All groups of a run as Markdown tables."""
+    """Write all groups of a run as Markdown tables."""
     parts = list(dict.fromkeys(machine(line) for line in lines))
     if any(line["size"] != "full" for line in lines):
         parts.append("Small tables: no basis for claims.")
@@ -194,9 +210,9 @@ def markdown(lines: Sequence[Line]) -> str:
 
 
 def amounts(old: Line, new: Line) -> tuple[float, float, str]:
-    """What two lines of one case are compared by, the less the better, and what that is.
+    """Return the figures to compare two lines of one case, less is better, and their unit.
 
-    Beside a peer that both runs have, a faster machine changes nothing.
+    Times are relative to a peer that both runs have, so that a faster machine changes nothing.
     """
     if "megabytes" in old:
         return old["megabytes"], new["megabytes"], "MB"
@@ -208,7 +224,7 @@ def amounts(old: Line, new: Line) -> tuple[float, float, str]:
 
 
 def compare(old: Sequence[Line], new: Sequence[Line]) -> tuple[str, bool]:
-    """A Markdown table of the cases that both runs have on tables of one size, and whether any became slower, or wrong."""
+    """Write a Markdown table of the cases on equal tables in both runs; return it, and whether any became slower or wrong."""
     before = {(line["group"], line["id"]): line for line in old}
     rows, worse = [], False
     for line in new:

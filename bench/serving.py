@@ -1,4 +1,4 @@
-"""Prediction for servers: rows one by one and whole tables, beside the model that the predictor was made of, and scikit-learn."""
+"""Prediction for servers: single rows and whole tables, beside the model of the predictor and scikit-learn."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +14,7 @@ from .checks import SKLEARN
 from .datasets import matrix, read_example, read_shared
 
 MODEL = "the model"
-N_ROWS = 500  # one by one, in a call
+N_ROWS = 500  # predicted one by one in a call
 
 Make = Callable[[int], Contest]
 
@@ -34,7 +34,7 @@ def adult(most_rows: int) -> tuple[Any, Any]:
 
 
 def as_model(predictor: Any) -> Callable[[Answers], Figures]:
-    """Answers are the model's, all of them; the figures say what they cost in memory."""
+    """Return a check that predictions equal the model's, with figures of the predictor's memory."""
 
     def check(answers: Answers) -> Figures:
         assert list(answers[OURS]) == list(answers[MODEL]), "the predictor answers otherwise than the model"
@@ -50,7 +50,7 @@ def whole_table(data: Callable[[int], tuple[Any, Any]], estimator: Any) -> Make:
     def make(most_rows: int) -> Contest:
         X, y = data(most_rows)
         model = estimator.fit(X, y)
-        predictor = model.for_prediction()
+        predictor = model.to_predictor()
         calls = {OURS: lambda: predictor.predict(X), MODEL: lambda: model.predict(X)}
         if isinstance(X, np.ndarray):
             peer = DecisionTreeClassifier(random_state=0).fit(X, y)
@@ -61,12 +61,12 @@ def whole_table(data: Callable[[int], tuple[Any, Any]], estimator: Any) -> Make:
 
 
 def one_by_one(data: Callable[[int], tuple[Any, Any]], estimator: Any, form: str) -> Make:
-    """Rows as lists, dicts or arrays."""
+    """Return a case of single rows as lists, dicts or arrays."""
 
     def make(most_rows: int) -> Contest:
         X, y = data(most_rows)
         model = estimator.fit(X, y)
-        predictor = model.for_prediction()
+        predictor = model.to_predictor()
         if isinstance(X, np.ndarray):
             tables: list[Any] = [X[[row]] for row in range(min(N_ROWS, len(X)))]
             lists = X[:N_ROWS].tolist()

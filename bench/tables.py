@@ -1,8 +1,7 @@
 """Deterministic tables of any size.
 
-Two extremes and one look-alike: `signal` has all values distinct and something to learn, `noise` nothing to learn, and
-`covtype_like` has few values per column, most of them 0 or 1.  The order of the random draws is part of the tables: changing it
-makes figures of different dates incomparable.
+`signal` has distinct values and something to learn, `noise` has nothing to learn, and `covtype_like` has few values per column,
+most of them 0 or 1.  The order of the random draws must not change, because figures of different dates are compared.
 """
 
 from typing import Any
@@ -17,13 +16,13 @@ Classes = NDArray[np.int64]
 
 
 def signal(n_samples: int, n_features: int = 28, seed: int = 0, dtype: str = "float32") -> tuple[NDArray[Any], Classes, Floats]:
-    """X in C order, each column a permutation of distinct normal quantiles; y of two classes; a regression target.
+    """Return X in C order, each column a permutation of distinct normal quantiles; y of two classes; a regression target.
 
-    Eleven features matter, with products, a step and a sine among them; the Bayes error is far from 0.  In float64 the quantiles
+    Eleven features matter, by products, a step and a sine among others; the Bayes error is far from 0.  In float64 the quantiles
     are not rounded; the targets are those of float32.
     """
     if n_features < 11:
-        raise ValueError(f"n_features={n_features}: must be at least 11, so many make the target")
+        raise ValueError(f"n_features={n_features}: must be at least 11, the number of features in the target")
     rng = np.random.default_rng(seed)
     quantiles = ndtri((np.arange(n_samples) + 0.5) / n_samples)
     X = np.empty((n_samples, n_features), dtype)
@@ -45,13 +44,13 @@ def signal(n_samples: int, n_features: int = 28, seed: int = 0, dtype: str = "fl
 
 
 def noise(n_samples: int, n_features: int = 28, seed: int = 0) -> tuple[Floats32, Classes]:
-    """The X of `signal` with classes that do not depend on it."""
+    """Return the X of `signal`, and classes that do not depend on it."""
     X, _, _ = signal(n_samples, n_features, seed)
     return X, np.random.default_rng(5).integers(0, 2, n_samples)
 
 
 def covtype_like(n_samples: int, seed: int = 7) -> tuple[Floats32, Classes]:
-    """X of 10 columns of small integers and 4 + 40 exclusive 0/1 columns, as the forest cover table; y of 7 unequal classes."""
+    """Return X of 10 columns of small integers and 4 + 40 one-hot columns, as in forest cover; y of 7 unequal classes."""
     rng = np.random.default_rng(seed)
 
     def bounded(values: NDArray[Any], low: int, high: int) -> Floats:

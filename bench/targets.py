@@ -1,6 +1,6 @@
-"""The cases with a target: how many times faster than the best of the others the same answer shall be there.
+"""Cases with a target for the speed relative to the fastest of the others.
 
-The order is that of importance, as an interrupted run keeps what it has.
+The most important cases are first, because an interrupted run keeps its lines.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,9 @@ Make = Callable[[int], Contest]
 
 MILLION = 1_000_000
 COVTYPE_LEARN = 74_000
-YARDSTICK_SECONDS = 0.357  # what `one_hot_adult` took where Quinlan's program was run
-AS_GOOD = 0.02  # relative difference of losses between trees of as many leaves, which greedy growth and bins explain
-SMALL = 20_000  # below so many rows a leaf has few samples, and bins cost more
+YARDSTICK_SECONDS = 0.357  # time of `one_hot_adult` on the machine of Quinlan's program
+AS_GOOD = 0.02  # tolerated relative difference of losses between trees of equally many leaves, for greedy growth and bins
+SMALL = 20_000  # rows below which leaves have few samples, so that bins lose more
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +105,7 @@ def of_hflights(most_rows: int) -> Contest:
 
 
 def as_good_as_boosting(X: NDArray[Any], y: NDArray[Any]) -> Callable[[Answers], Figures]:
-    """Squared error of the answered probabilities on the table of training: ours is no worse, theirs not far."""
+    """Return a check that the squared errors of probabilities on the training table are close."""
 
     def check(answers: Answers) -> Figures:
         answers[OURS].tree_.check()
@@ -185,7 +185,7 @@ def other_covtype_like(n_samples: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def predicting(max_depth: int | None, rows: int | None = None) -> Make:
-    """Rows not learnt from, through a tree of half a million rows; without a limit it has 30,000 leaves."""
+    """Return a case of test rows and a tree of half a million rows, which has 30,000 leaves without a limit."""
 
     def make(most_rows: int) -> Contest:
         ours, peer = covtype_like_models(min(500_000, most_rows), max_depth)
@@ -200,7 +200,7 @@ def predicting(max_depth: int | None, rows: int | None = None) -> Make:
     return make
 
 
-# --- C4.5, beside what Quinlan's program took where it was run
+# --- C4.5, beside recorded times of Quinlan's program
 
 
 @lru_cache(maxsize=1)
@@ -210,7 +210,7 @@ def one_hot_adult() -> Callable[[], Any]:
 
 
 def of_c45(name: str) -> Make:
-    """Always the whole table: the program's figures are of it."""
+    """Return a case of the whole table, as the figures of the program are."""
 
     def make(most_rows: int) -> Contest:
         document = c45_results()

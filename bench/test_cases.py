@@ -1,4 +1,4 @@
-"""Every case on small tables: the answers are checked, then each call is a benchmark of the case's group."""
+"""Every case on small tables: results are checked, then each call is a benchmark of its group."""
 
 import re
 import time
@@ -12,7 +12,7 @@ from .cases import OURS, Case, Contest, Skipped
 from .growth import MEMORY_CASES, MemoryCase
 from .memory import can_measure_memory, training_bytes
 
-SAME_WHEN_SMALL = re.compile(r"rows-(?!10000$)|c45-hflights-10{5,}")  # the smallest of them stands for all sizes
+SAME_WHEN_SMALL = re.compile(r"rows-(?!10000$)|c45-hflights-10{5,}")  # only the smallest size is tested
 CASES = [
     pytest.param(case, side, id=f"{case.id}-{side}", marks=pytest.mark.benchmark(group=group))
     for group, cases in SUITE.items()
@@ -33,7 +33,7 @@ def make(case: Case, most_rows: int) -> Contest:
 @pytest.mark.parametrize(("case", "side"), CASES)
 def test_answers_then_times(benchmark: Any, case: Case, side: str, most_rows: int) -> None:
     contest = make(case, most_rows)
-    if side == "ours":  # one check a case is enough
+    if side == "ours":  # one check per case is enough
         benchmark.extra_info.update(contest.check({name: call() for name, call in contest.calls.items()}))
     [other, *_] = [name for name in contest.calls if name != OURS] or [OURS]
     benchmark._timer = time.perf_counter if contest.wall else time.process_time

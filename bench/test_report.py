@@ -1,4 +1,4 @@
-"""Reports: what they say of lines, and that the README says what its file says."""
+"""Tests of the reports, and of the figures in the README."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ FACTS: dict[str, Any] = {"date": "2026-01-01", "commit": "0", "cpu": "a processo
 
 
 def line(ours: float, **changes: Any) -> report.Line:
-    """Of a case that shall be 10 times faster than what takes 10 seconds."""
+    """Return a line whose target is to be 10 times faster than a peer that takes 10 seconds."""
     seconds = {OURS: ours, SKLEARN: 10.0, "slow": 99.0}
     shown = {
         "group": "targets",

@@ -1,4 +1,4 @@
-"""How a run goes: answers before times, turns, what is chosen, what stays of an interrupted run."""
+"""Tests of a run: checks before times, turns, selection of cases, interrupted runs."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from . import clock
+from . import clock, scale_out
 from .__main__ import SUITE, chosen, measure, run
 from .cases import OURS, YARDSTICK, Answers, Case, Contest, Figures, Skipped
 
@@ -23,7 +23,7 @@ def case(name: str = "one", check: Callable[[Answers], Figures] = lambda answers
     return Case(name, name, lambda most_rows: contest)
 
 
-def test_a_wrong_answer_is_told_instead_of_a_time() -> None:
+def test_a_wrong_answer_is_reported_instead_of_a_time() -> None:
     def check(answers: Answers) -> Figures:
         assert answers[OURS] == answers["other"], "they differ"
         return {}
@@ -82,7 +82,7 @@ def test_recorded_times_are_scaled_by_the_yardstick() -> None:
     )
     seconds = measure(Case("one", "one", lambda most_rows: contest), FEW, 1)["seconds"]
     assert seconds.keys() == {OURS, "recorded"}
-    assert seconds["recorded"] < 3e-3  # the yardstick takes next to nothing here
+    assert seconds["recorded"] < 3e-3  # the yardstick takes hardly any time here
 
 
 def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
@@ -110,3 +110,11 @@ def test_without_a_pattern_all_run_but_more() -> None:
 def test_every_case_has_a_name_of_its_own() -> None:
     names = [(group, case.id) for group, cases in SUITE.items() for case in cases]
     assert len(set(names)) == len(names)
+
+
+def test_trees_from_the_disk_are_those_in_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--rows", "2000", "--memory", "64MiB", "--folder", str(tmp_path), "--repeat", "1", "--output", str(tmp_path / "f")]
+    assert scale_out.main(given) == 0
+    assert capsys.readouterr().out.count("the trees are equal") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+    assert len(json.loads((tmp_path / "f").read_text())["lines"]) == 7

@@ -1,4 +1,4 @@
-"""The tables are the same on every machine and at every date; else figures could not be compared."""
+"""Tests that tables are the same on every machine and at every date, so that figures can be compared."""
 
 from collections.abc import Callable
 from typing import Any
