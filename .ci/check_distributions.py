@@ -1,8 +1,9 @@
-"""What is to be published, as it lies in a folder: small, complete, with nothing that is not meant.
+"""Check of the distributions in a folder before publishing: small, complete, and without unintended files.
 
 python .ci/check_distributions.py folder [git archive of the sources]
 """
 
+import re
 import sys
 import tarfile
 import tomllib
@@ -12,11 +13,13 @@ from pathlib import Path
 LARGEST = 2_000_000  # bytes
 INSTALLED = (".py", ".typed", ".json", ".html", ".css", ".js")
 ROOT = Path(__file__).parents[1]
+REGISTRY = (ROOT / "fasttree" / "estimators" / "common" / "registry.py").read_text(encoding="utf-8")
+STUBS = {f"fasttree/estimators/{module}.pyi" for module in re.findall(r'Entry\("\w+", "(\w+)"', REGISTRY)}
 CHECKED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["check-manifest"]["ignore"]
 
 
 def members(path: Path) -> set[str]:
-    """The files of a distribution, as they stand below its top."""
+    """Return the files of a distribution, relative to its top folder."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as file:
             return set(file.namelist())
@@ -26,39 +29,40 @@ def members(path: Path) -> set[str]:
 
 
 def mistakes_of_wheel(path: Path) -> list[str]:
-    """What is wrong with a wheel."""
+    """Return the mistakes of a wheel."""
     names = members(path)
     found = [
         f"holds {name}"
         for name in names
         if not name.startswith(("fasttree/", "fasttree-")) or name.endswith((".c", ".pyx", ".pxd"))
     ]
-    modules = {Path(source).stem for source in ROOT.glob("fasttree/*.pyx")}
+    modules = {path.relative_to(ROOT / "fasttree").with_suffix("").as_posix() for path in ROOT.glob("fasttree/**/*.pyx")}
     for module in modules:
         if f"fasttree/{module}.pyi" not in names:
             found.append(f"lacks the stub of {module}")
         if not any(name.startswith(f"fasttree/{module}.") and name.endswith((".so", ".pyd")) for name in names):
             found.append(f"lacks the compiled {module}")
+    found += [f"lacks {name}, of .ci/write_stubs.py" for name in sorted(STUBS - names)]
     sources = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fasttree/**/*") if path.suffix in INSTALLED}
     found += [f"lacks {name}" for name in sorted(sources - names)]
     if not any(name.endswith("licenses/LICENSE") for name in names):
         found.append("lacks the licence")
     if path.stat().st_size >= LARGEST:
-        found.append(f"is of {path.stat().st_size:,} bytes, and must be below {LARGEST:,}")
+        found.append(f"has {path.stat().st_size:,} bytes, but must be below {LARGEST:,}")
     return found
 
 
 def mistakes_of_sources(path: Path, archive: Path) -> list[str]:
-    """What a source distribution lacks of an archive of the repository, or has beyond."""
+    """Return the differences between a source distribution and an archive of the repository."""
     ignored = [pattern.removesuffix("**") for pattern in CHECKED]
     expected = {name for name in members(archive) if not any(name.startswith(start) for start in ignored)}
-    made = {"PKG-INFO", "setup.cfg"}
+    made = {"PKG-INFO", "setup.cfg", *STUBS}
     names = {name for name in members(path) if name not in made and ".egg-info/" not in name}
     return [f"lacks {name}" for name in sorted(expected - names)] + [f"holds {name}" for name in sorted(names - expected)]
 
 
 def main(folder: str, archive: str | None = None) -> None:
-    """Print what each distribution of a folder weighs, and end with what is wrong."""
+    """Print the size of each distribution in a folder, and exit with all mistakes."""
     mistakes = []
     distributions = sorted(path for path in Path(folder).iterdir() if path.name.endswith((".whl", ".tar.gz")))
     if not distributions:

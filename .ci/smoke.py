@@ -1,6 +1,6 @@
-"""The shortest way through an installed fasttree: fit the loan table, read the tree in every way, predict.
+"""Smoke test of an installed fasttree: fit the loan table, export the tree in every way, predict.
 
-Needs nothing that fasttree does not need itself, and so runs wherever it can be installed.
+It needs only fasttree's own requirements, so it runs wherever fasttree can be installed.
 """
 
 import csv
@@ -25,7 +25,7 @@ for algorithm in (ID3Classifier, C45Classifier, CARTClassifier):
     assert abs(found.base_values + found.values.sum(axis=1) - tree.predict_proba(X)).max() < 1e-12, algorithm
     assert tree.export_svg().startswith("<svg"), algorithm
     assert tree.export_html().startswith("<!doctype html>"), algorithm
-    assert (fasttree.loads(tree.export_json()).predict(X) == y).all(), algorithm
+    assert (fasttree.from_json(tree.to_json()).predict(X) == y).all(), algorithm
     assert "double" in tree.export_c(), algorithm
     compile(tree.export_python(), "tree.py", "exec")
 print(f"fasttree {fasttree.__version__} works: {Path(fasttree.__file__).parent}")

@@ -1,6 +1,6 @@
-"""A stranger's program under `mypy --strict`: the installed package tells its types.
+"""A user's program for `mypy --strict`, to check the types of the installed package.
 
-Every `type: ignore` is a mistake that must be found; mypy calls those that are not needed an error.
+Every `type: ignore` marks a mistake that mypy must find; it reports needless ones as errors.
 """
 
 from typing import Any, assert_type
@@ -24,6 +24,7 @@ from fasttree import (
     TreeClassifier,
     measures,
 )
+from fasttree.pruning import CostComplexity
 
 X = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0], [4.0, 8.0]])
 y = ["a", "a", "b", "b"]
@@ -44,7 +45,7 @@ assert_type(model.explain(X[0]), Explanation)
 assert_type(model.to_rules(), RuleList)
 assert_type(model.to_rules()[0], PathRule)
 assert_type(model.shap_values(X), ShapValues | list[ShapValues])
-assert_type(model.prune("cost_complexity", alpha=0.01), CARTClassifier)
+assert_type(model.prune(CostComplexity(alpha=0.01)), CARTClassifier)
 assert_type(model.score(X, y), float)
 assert_type(measures.entropy([9, 5]), float)
 assert_type(CARTRegressor(criterion="poisson").fit(X, [1.0, 2.0, 3.0, 4.0]), CARTRegressor)
@@ -57,4 +58,7 @@ for other in (ID3Classifier(), C45Classifier(subset=True), TreeClassifier(recipe
 
 CARTClassifier(max_depth="3")  # type: ignore[arg-type]
 model.export_text(max_dept=3)  # type: ignore[call-arg]
+svg: str = model.export_svg(show="percent", color_by="error", palette={"a": "#0072b2"}, theme="print", kind="icicle")
+model.export_svg(show="gini")  # type: ignore[arg-type]
+C45Rules(confidence="low")  # type: ignore[arg-type]
 print(model.tree_.thresholds)  # type: ignore[attr-defined]
