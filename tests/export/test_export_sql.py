@@ -508,7 +508,9 @@ def test_numbers_are_read_as_the_same_doubles():
     draw = random.Random(0)
     values = [0.770524299282281, 5e-324, 1.7976931348623157e308, 0.1, 1e22, 2.0**-20, -0.0]
     for farthest in (9, 30, 60, 307):
-        values += [float(f"{draw.random() * 10.0 ** draw.randint(-farthest, farthest):.{draw.randint(1, 17)}g}") for _ in range(10_000)]
+        values += [
+            float(f"{draw.random() * 10.0 ** draw.randint(-farthest, farthest):.{draw.randint(1, 17)}g}") for _ in range(10_000)
+        ]
     connection = sqlite3.connect(":memory:")
     for start in range(0, len(values), 1_000):
         part = values[start : start + 1_000]
