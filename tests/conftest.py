@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -13,6 +14,12 @@ settings.register_profile("few", deadline=None, derandomize=True, max_examples=1
 settings.register_profile("nightly", deadline=None, max_examples=200, print_blob=True)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("fasttree")
+
+
+@pytest.fixture(autouse=True)
+def _same_draws() -> None:
+    """Make `random_state=None` draw the same numbers in each run, whatever ran before."""
+    np.random.seed(0)  # noqa: NPY002  # the generator that scikit-learn uses then
 
 
 @pytest.fixture(scope="session")
