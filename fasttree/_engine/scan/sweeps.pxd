@@ -7,7 +7,7 @@ gains of a chunk of candidates are computed together, in a loop that the compile
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
-from fasttree._engine.risk.impurity cimport ENTROPY, deviance_gain, risk_of, xlogx
+from fasttree._engine.risk.impurity cimport ENTROPY, class_risk, deviance_gain, xlogx
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
 from fasttree._engine.scan.counts cimport add_outputs
 from fasttree._engine.scan.cut cimport Bounds, bounds_of
@@ -245,7 +245,7 @@ cdef inline int64_t sweep_table(
 
 
 cdef inline double entropy_risks(const Problem* p, Scratch* s, Left* at) noexcept nogil:
-    """risk_of(left) + risk_of(right), bit for bit, with logarithms of those classes only that have moved since the last time."""
+    """The risks of both sides as from `class_risk`, bit for bit; logarithms only of classes that have moved since."""
     cdef int32_t width = p.n_classes
     cdef double* c = s.terms
     cdef int32_t i, k
@@ -302,7 +302,9 @@ cdef inline double statistic(const Problem* p, Scratch* s, Left* at, int32_t kin
         return gain_of_sides(p)
     if kind == OUTPUTS:
         return group_gain(p, at.total, at.weight, 0, s.left, s.right)
-    return entropy_risks(p, s, at) if p.impurity == ENTROPY else risk_of(p, s.left) + risk_of(p, s.right)
+    if p.impurity == ENTROPY:
+        return entropy_risks(p, s, at)
+    return class_risk(p.impurity, s.left, p.n_classes, p.unit) + class_risk(p.impurity, s.right, p.n_classes, p.unit)
 
 
 cdef inline int64_t sweep_samples(
