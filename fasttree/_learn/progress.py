@@ -142,12 +142,16 @@ def verbosely(verbose: int) -> AbstractContextManager[None]:
     return progress() if verbose else nullcontext()
 
 
-@contextmanager
-def in_percent(step: str) -> Iterator[None]:
+def in_percent(step: str) -> AbstractContextManager[None]:
     """Report the ``with`` block as a step with a part for each percent of what `share` in it is called with."""
+    return nullcontext() if _listener.get() is None else _in_percent(step)
+
+
+@contextmanager
+def _in_percent(step: str) -> Iterator[None]:
     report = steps(step, PERCENT)
     report(0)
-    token = _share.set(None if _listener.get() is None else lambda share: report(min(int(share * PERCENT), PERCENT - 1)))
+    token = _share.set(lambda share: report(min(int(share * PERCENT), PERCENT - 1)))
     try:
         yield
     finally:

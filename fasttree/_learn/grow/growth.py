@@ -243,7 +243,7 @@ def _limits_of(
     """Return the limits for these samples, in the weights that growth adds up."""
     size = Size(samples.source.n_samples, samples.source.n_features, samples.case, samples.n_cases)
     least = least_of_parts(samples.weight, samples.case) if has_missing and not recipe.release8 else 0.0
-    return engine_limits(size, recipe, limits, n_classes)._replace(min_node_weight=least, bounded_from=bounded_from)
+    return engine_limits(size, recipe, limits, n_classes, least, bounded_from)
 
 
 class Size(NamedTuple):
@@ -255,8 +255,15 @@ class Size(NamedTuple):
     n_cases: float
 
 
-def engine_limits(size: Size, recipe: Recipe, limits: Limits, n_classes: int) -> EngineLimits:
-    """Return the limits for a table where no sample is divided."""
+def engine_limits(
+    size: Size,
+    recipe: Recipe,
+    limits: Limits,
+    n_classes: int,
+    min_node_weight: float = 0.0,
+    bounded_from: int = BOUNDED_FROM,
+) -> EngineLimits:
+    """Return the limits for a table; without `min_node_weight` for one where no sample is divided."""
     n_samples, n_features, case, n_cases = size
     cuts_intervals = "intervals" in (recipe.continuous, recipe.ordinal)
     return EngineLimits(
@@ -265,7 +272,7 @@ def engine_limits(size: Size, recipe: Recipe, limits: Limits, n_classes: int) ->
         min_samples_leaf=min(limits.min_samples_leaf, n_samples + 1),
         min_weight_leaf=limits.min_weight_leaf * case,
         min_branch_weight=limits.min_branch_weight * case if recipe.release8 else 0.0,
-        min_node_weight=0.0,
+        min_node_weight=min_node_weight,
         leaves_per_weight=limits.leaves_per_weight / case,
         bound_share=limits.bound_share,
         min_part_weight=limits.min_part_weight * case,
@@ -280,7 +287,7 @@ def engine_limits(size: Size, recipe: Recipe, limits: Limits, n_classes: int) ->
         critical_value=critical_value(limits.merge_p_value, n_classes) if cuts_intervals else 0.0,
         max_intervals=n_samples if limits.max_intervals is None else limits.max_intervals,
         most_splits=most_splits(limits, recipe, n_samples),
-        bounded_from=BOUNDED_FROM,
+        bounded_from=bounded_from,
     )
 
 

@@ -48,7 +48,10 @@ def with_bars(fit: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Res
 
     @functools.wraps(fit)
     def fit_verbosely(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        with verbosely(cast(Any, args[0]).verbose):
+        verbose = cast(Any, args[0]).verbose
+        if isinstance(verbose, int) and not verbose:  # small tables are fitted in less time than blocks of nothing cost
+            return fit(*args, **kwargs)
+        with verbosely(verbose):
             return fit(*args, **kwargs)
 
     return fit_verbosely
