@@ -18,6 +18,16 @@ def simplify_rules(
     coefficient: float,
     significance: float,
 ) -> dict[str, npt.NDArray[Any]]: ...
+def shorten_rules(
+    edges: dict[str, npt.NDArray[Any]],
+    codes: npt.NDArray[np.uint32],
+    padding: npt.NDArray[np.uint64],
+    class_start: npt.NDArray[np.int64],
+    class_count: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.int32],
+    bits: npt.NDArray[np.float64],
+) -> dict[str, npt.NDArray[Any]]: ...
 def seed_random() -> npt.NDArray[np.uint32]: ...
 def select_rules(
     cover_start: npt.NDArray[np.int64],
@@ -47,4 +57,18 @@ def first_rules(
     code_start: npt.NDArray[np.int64],
     code: npt.NDArray[np.uint32],
     out: npt.NDArray[np.int32],
+) -> None: ...
+def count_votes(
+    X: npt.NDArray[Any],
+    start: npt.NDArray[np.int64],
+    feature: npt.NDArray[np.int32],
+    operator: npt.NDArray[np.uint8],
+    threshold: npt.NDArray[np.float64],
+    code_start: npt.NDArray[np.int64],
+    code: npt.NDArray[np.uint32],
+    label: npt.NDArray[np.int32],
+    vote: npt.NDArray[np.int32],
+    rank: npt.NDArray[np.int32],
+    votes: npt.NDArray[np.int32],
+    lowest: npt.NDArray[np.int32],
 ) -> None: ...

@@ -1,4 +1,4 @@
-"""Rules of a tree: simplified, selected and dropped (Quinlan 1993, chapter 5), and the first that fires on a sample.
+"""Rules of a tree: simplified, selected and dropped (Quinlan 1993, chapter 5), and the first, or all, that fire on a sample.
 
 Kernels trust their caller: every check is at the edge, in Python.
 """
@@ -14,8 +14,8 @@ from fasttree._engine.prune.select cimport (
     connect, divide, draw, holds, judge, lg, try_all,
 )
 from fasttree._engine.prune.simplify cimport (
-    BATCH, Confidence, Draft, Edges, Failures, RuleClass, SampleSet, Verdict, Without, count_failing, digits_of, fill_failing,
-    list_samples, put_in_order, simplify,
+    BATCH, Confidence, Draft, Edges, Failures, Message, RuleClass, SampleSet, Verdict, Without, count_failing, digits_of,
+    fill_failing, list_samples, put_in_order, shorten, simplify,
 )
 from fasttree._engine.types cimport Arena, real_t
 from fasttree._engine.watch cimport Watch, handles_signals, interrupted, raise_pending, start_watch
@@ -191,6 +191,46 @@ def simplify_rules(
             depth = x.follow_path(leaves[i], depth)
             verdict = simplify(&x.rule, &x.failures, depth, &x.samples, &its, &level)
             if x.rule.n_kept and verdict.n and verdict.estimate < its.default_error:
+                status = x.keep(labels[i], &verdict, depth)
+                if status:
+                    break
+    raise_pending()
+    if status:
+        raise MemoryError
+    return x.found()
+
+
+def shorten_rules(
+    dict edges, const uint32_t[:, ::1] codes, const uint64_t[::1] padding, const int64_t[::1] class_start,
+    const int64_t[::1] class_count, const int32_t[::1] nodes, const int32_t[::1] labels, const double[::1] bits,
+):
+    """Return the rules of nodes without the conditions that do not pay, and leave out rules that have no use (C5.0).
+
+    The arguments are those of `simplify_rules`, with the number of samples of each class, and the bits of each condition.
+    Result and order of the conditions are those of `simplify_rules`; the estimates are zero.
+    """
+    cdef Simplification x = Simplification(edges, codes, padding, nodes)
+    cdef RuleClass its
+    cdef Message message
+    cdef Verdict verdict
+    cdef Watch watch
+    cdef int32_t depth = 0
+    cdef Py_ssize_t i
+    cdef int status = 0
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, x.longest + 1)))])
+    message.bits, message.log_factorial = &bits[0], doubles_of(log_factorial)
+    for i in range(class_count.shape[0]):
+        x.samples.n_samples += class_count[i]
+    its.default_error = 0
+    start_watch(&watch, handles_signals(), NULL)
+    with nogil:
+        for i in range(nodes.shape[0]):
+            if interrupted(&watch, x.samples.n_words * (depth + 1)):
+                break
+            its.start, its.stop = class_start[labels[i]], class_start[labels[i] + 1]
+            message.n_class = class_count[labels[i]]
+            depth = x.follow_path(nodes[i], depth)
+            if shorten(&x.rule, &x.failures, x.path, depth, &x.samples, &its, &message, &verdict):
                 status = x.keep(labels[i], &verdict, depth)
                 if status:
                     break
@@ -394,4 +434,38 @@ def first_rules(
                 if i == start[rule + 1]:
                     out[row] = <int32_t> rule
                     break
+    raise_pending()
+
+
+def count_votes(
+    const real_t[:, :] X, const int64_t[::1] start, const int32_t[::1] feature, const uint8_t[::1] operator,
+    const double[::1] threshold, const int64_t[::1] code_start, const uint32_t[::1] code, const int32_t[::1] label,
+    const int32_t[::1] vote, const int32_t[::1] rank, int32_t[:, ::1] votes, int32_t[:, ::1] lowest,
+):
+    """Add the votes of all rules that fire to votes[row, class], and lower lowest[row, class] to the least of their ranks.
+
+    The rules are those of `first_rules`.
+    """
+    cdef RuleTests c
+    cdef Watch watch
+    cdef Py_ssize_t row, rule
+    cdef Py_ssize_t n_rules = start.shape[0] - 1
+    cdef int64_t i
+    if n_rules == 0:
+        return
+    c.start, c.feature, c.operator, c.threshold = &start[0], &feature[0], &operator[0], &threshold[0]
+    c.code_start = &code_start[0]
+    c.code = &code[0] if code.shape[0] else NULL
+    start_watch(&watch, handles_signals(), NULL)
+    with nogil:
+        for row in range(X.shape[0]):
+            if interrupted(&watch, n_rules):
+                break
+            for rule in range(n_rules):
+                i = start[rule]
+                while i < start[rule + 1] and holds(&c, i, X[row, feature[i]]):
+                    i += 1
+                if i == start[rule + 1]:
+                    votes[row, label[rule]] += vote[rule]
+                    lowest[row, label[rule]] = min(lowest[row, label[rule]], rank[rule])
     raise_pending()

@@ -1,11 +1,11 @@
-"""Removal of conditions that a rule of a tree does not need (Quinlan 1993, section 5.2).  Header only.
+"""Removal of conditions that a rule of a tree does not need (Quinlan 1993, section 5.2; C5.0).  Header only.
 
 Samples are class by class, each class padded to whole words of 64, so that a set of samples is a row of bits and the part of it
 in one class a range of words.  All counts are of whole samples.  Numbers that decide are rounded to single precision where
 Release 8 stores them, so that its choices among near equals are repeated.
 """
 
-from libc.math cimport exp
+from libc.math cimport exp, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -459,12 +459,92 @@ cdef inline Verdict simplify(
         if not superfluous:
             break
         drop_condition(rule, best, &v, samples, its.start, its.stop)
+    list_kept(rule)
+    return v
+
+
+cdef inline void list_kept(Draft* rule) noexcept nogil:
+    cdef int32_t number
     rule.n_kept = 0
-    for number in range(depth):
+    for number in range(rule.depth):
         if not rule.without[number].dropped:
             rule.kept[rule.n_kept] = number
             rule.n_kept += 1
-    return v
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conditions that do not pay (C5.0)
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Message:           # what a rule costs and gains, in bits
+    const double* bits         # per condition
+    const double* log_factorial  # base 2
+    int64_t n_class            # samples of the rule's class
+
+
+cdef inline double joint_bits(int64_t a, int64_t b) noexcept nogil:
+    """Bits that name the side of each of a + b samples."""
+    cdef double total = 0
+    if a > 0:
+        total -= a * log2(<double> a)
+    if b > 0:
+        total -= b * log2(<double> b)
+    return total + (a + b) * log2(<double> (a + b)) if a + b > 0 else 0
+
+
+cdef inline bint pays(const Verdict* v, double bits, int32_t n_kept, const Message* m, int64_t n_samples) noexcept nogil:
+    """Whether the bits that a rule saves in naming its class reach the share of those that name its conditions."""
+    cdef int64_t others = n_samples - m.n_class
+    cdef int64_t right = v.n - v.errors
+    cdef double gain = (
+        joint_bits(m.n_class, others) - joint_bits(right, v.errors) - joint_bits(m.n_class - right, others - v.errors)
+    )
+    return 0.23 * (bits - m.log_factorial[n_kept]) <= gain
+
+
+cdef inline double laplace_error(int64_t n, int64_t errors) noexcept nogil:
+    return (errors + 1.0) / (n + 2.0)
+
+
+cdef inline bint shorten(
+    Draft* rule, const Failures* path, const int32_t* nodes, int32_t depth, const SampleSet* samples, const RuleClass* its,
+    const Message* m, Verdict* v,
+) noexcept nogil:
+    """Drop conditions of a rule while the error does not grow, or the rule does not pay; returns whether it is of use.
+
+    The condition that is dropped is the one without which the Laplace error is least, the last one on ties.
+    """
+    cdef Without* without
+    cdef double bits = 0, error, least, found
+    cdef int32_t i, number, best
+    cdef int32_t idle = depth - 1  # the last condition that no sample fails alone: without it nothing changes
+    cdef bint is_worth = False
+    v[0] = take_path(rule, path, depth, samples, its.start, its.stop)
+    for i in range(depth):
+        bits += m.bits[nodes[i]]
+    while True:
+        is_worth = pays(v, bits, rule.n_kept, m, samples.n_samples)
+        if rule.n_kept == 1:
+            break
+        error = laplace_error(v.n, v.errors)
+        while idle >= 0 and (rule.without[idle].dropped or rule.without[idle].right or rule.without[idle].wrong):
+            idle -= 1
+        best = idle
+        least = error
+        for i in range(rule.n_alone):
+            number = rule.alone[i]
+            without = &rule.without[number]
+            found = laplace_error(v.n + without.wrong + without.right, v.errors + without.wrong)
+            if best < 0 or found < least or (found == least and number > best):
+                best = number
+                least = found
+        if is_worth and least > error:
+            break
+        bits -= m.bits[nodes[best]]
+        drop_condition(rule, best, v, samples, its.start, its.stop)
+    list_kept(rule)
+    # of use is a rule that raises the share of its class to 0.95 of that of all samples at least
+    return is_worth and v.n > 0 and (v.n - v.errors + 1.0) * samples.n_samples >= 0.95 * m.n_class * (v.n + 2.0)
 
 
 cdef inline int64_t list_samples(Draft* rule, const SampleSet* samples, uint32_t* out) noexcept nogil:
