@@ -192,11 +192,11 @@ def without_repeats(rules: Drafts, look: npt.NDArray[np.int64]) -> Drafts:
 
 
 def rule_bits(rules: Drafts, of_condition: Floats) -> Floats:
-    """Return the bits of each rule, whose conditions have no order."""
+    """Return the bits of each rule: of the number of its conditions, and of the conditions, which have no order."""
     length = rules.stop - rules.start
     orders = log_factorials(int(length.max(initial=0)))
     found = [float(of_condition[rules.node[start:stop]].sum()) for start, stop in zip(rules.start, rules.stop, strict=True)]
-    return np.array(found, dtype=np.float64) - orders[length]
+    return np.array(found, dtype=np.float64) + np.log2(length) - orders[length]
 
 
 def log_factorials(most: int) -> Floats:
