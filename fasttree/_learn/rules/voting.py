@@ -362,22 +362,23 @@ def climb(selection: Selection, message: Message) -> None:
     A rule that was toggled last stays, and rules are only added while there are errors.  A removal that leaves the message as
     long as it was is made.  Of equal changes, the last removal is made, or else the first addition.
     """
-    last, n_rules = -1, len(selection.vote)
-    while n_rules:
+    last, now = -1, np.inf
+    while len(selection.vote):
         selected = selection.selected
         size, errors, bits = int(np.count_nonzero(selected)), selection.errors, float(message.bits[selected].sum())
-        now = message.length(np.array([bits]), np.array([size]), np.array([errors]))[0]
+        if now == np.inf:  # else that of the last step: another order of additions must not lead in circles
+            now = float(message.length(np.array([bits]), np.array([size]), np.array([errors]))[0])
         step = np.where(selected, -1, 1)
         then = message.length(bits + step * message.bits, size + step, errors + selection.change)
         may = selected | (errors > 0)
         if last >= 0:
             may[last] = False
-        least = then[may].min(initial=np.inf)
+        least = float(then[may].min(initial=np.inf))
         found = np.flatnonzero(may & (then == least))
         removals = found[selected[found]]
         if least > now or (least == now and not removals.size) or not found.size:
             return
-        last = int(removals[-1] if removals.size else found[0])
+        last, now = int(removals[-1] if removals.size else found[0]), least
         selection.toggle(last)
 
 
