@@ -35,8 +35,8 @@ OWN_PRUNING = "c50"
 class C50Classifier(VotingRuleModel, LeastGain):
     """Classification tree by C5.0, boosted trees or rules: C4.5's successor, with a bound of message length and smaller trees.
 
-    The tree is that of the program C5.0, release 2.07, for its options `-c`, `-m`, `-g`, `-s`, `-w` and `-r`.  Three things differ from
-    `C45Classifier`.  In growth, a threshold pays for naming it, and in large tables a split competes by gain ratio if its gain
+    The tree is that of the program C5.0, release 2.07, for its options `-c`, `-m`, `-g`, `-s`, `-w` and `-r`.  Three things differ
+    from `C45Classifier`.  In growth, a threshold pays for naming it, and in large tables a split competes by gain ratio if its gain
     pays for naming its feature; in small tables the gain must be at least average.  In pruning, a branch that takes the place of
     its node is grown anew with all samples of the node.  Global pruning then removes the subtrees that reduce the training errors
     least, as long as the errors rise by at most one standard error.  Leaves of one class below the same test become one branch.
@@ -68,8 +68,8 @@ class C50Classifier(VotingRuleModel, LeastGain):
     that the tree does not test before it is pruned are removed too.  This is the one option whose result depends on the order of
     the samples.
 
-    With `rules`, the model is a set of rules, which are learned from the pruned tree.  Each of its nodes but the root is a rule.  A
-    rule drops conditions while its Laplace error, (errors + 1) / (cover + 2), does not grow, or while it does not pay: 0.23 of
+    With `rules`, the model is a set of rules, which are learned from the pruned tree.  Each of its nodes but the root is a rule.
+    A rule drops conditions while its Laplace error, (errors + 1) / (cover + 2), does not grow, or while it does not pay: 0.23 of
     the bits that name its conditions exceed those that it saves in naming the classes.  Of all rules, the set is chosen whose
     bits, together with those of its errors, are fewest.  In prediction, each rule whose conditions all hold votes for its class
     with its confidence, 1 - `estimate`; the class with the most votes is predicted, on ties the default class.  `rules_` has the

@@ -16,7 +16,6 @@ from fasttree._explain.ordered_rules import RuleExplanation
 from fasttree._explain.voting_rules import VotingRules
 from fasttree._export.document import file, rules, write
 from fasttree._learn.recipe import Recipe
-from fasttree._learn.rules.induction import PlacedSamples
 from fasttree._learn.rules.voting import VotingInduction
 from fasttree._model import walks
 from fasttree._model.labels import labels_from_plain, plain_labels
@@ -214,6 +213,11 @@ class VotingRuleModel(BoostedTrees):
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> print(C50Classifier(rules=True).fit(X, y).to_rules().to_text(), end="")
+        if x2 <= 1.9 then 0  (cover 50, errors 0, estimate 1.9 %)
+        if x2 > 1.9 and x2 <= 4.9 and x3 <= 1.7 then 1  (cover 48, errors 1, estimate 4.0 %)
+        if x3 > 1.7 then 2  (cover 46, errors 1, estimate 4.2 %)
+        if x2 > 4.9 then 2  (cover 46, errors 2, estimate 6.2 %)
+        else 0
         """
         if not self._has_rules():
             return super().to_rules(simplify=simplify, labels=labels, verbose=verbose)

@@ -85,7 +85,9 @@ def test_the_order_by_utility_has_the_same_rules_and_ends_with_the_least_useful(
         votes = np.zeros((len(X), 3), dtype=np.int64)
         for other, samples in zip(model.rules_, model.to_rules().matches(X).T.toarray(), strict=True):
             if other != rule:
-                votes[samples > 0, list(model.classes_).index(other.label)] += int(votes_of(np.int64(other.cover), np.int64(other.errors)))
+                votes[samples > 0, list(model.classes_).index(other.label)] += int(
+                    votes_of(np.int64(other.cover), np.int64(other.errors))
+                )
         truth = np.searchsorted(model.classes_, y)
         return int(((votes.argmax(axis=1) != truth) | (votes.max(axis=1) == 0)).sum())
 

@@ -196,7 +196,8 @@ def rule_bits(rules: Drafts, of_condition: Floats) -> Floats:
     length = rules.stop - rules.start
     orders = log_factorials(int(length.max(initial=0)))
     found = [float(of_condition[rules.node[start:stop]].sum()) for start, stop in zip(rules.start, rules.stop, strict=True)]
-    return np.array(found, dtype=np.float64) + np.log2(length) - orders[length]
+    bits: Floats = np.array(found, dtype=np.float64) + np.log2(length) - orders[length]
+    return bits
 
 
 def log_factorials(most: int) -> Floats:
@@ -208,9 +209,7 @@ def votes_of_drafts(rules: Drafts) -> npt.NDArray[np.int32]:
     return votes_of(rules.cover_stop - rules.cover_start, rules.errors)
 
 
-def first_choice(
-    rules: Drafts, vote: npt.NDArray[np.int32], samples: PlacedSamples, least: float
-) -> npt.NDArray[np.bool_]:
+def first_choice(rules: Drafts, vote: npt.NDArray[np.int32], samples: PlacedSamples, least: float) -> npt.NDArray[np.bool_]:
     """Return the rules to start from: by class, those of largest votes that cover more new samples right than wrong.
 
     A class takes rules until as many of its samples are uncovered as samples of others are covered.
@@ -277,9 +276,7 @@ class Selection:
     errors : int
     """
 
-    def __init__(
-        self, rules: Drafts, vote: npt.NDArray[np.int32], truth: npt.NDArray[np.int32], n_classes: int
-    ) -> None:
+    def __init__(self, rules: Drafts, vote: npt.NDArray[np.int32], truth: npt.NDArray[np.int32], n_classes: int) -> None:
         n_rules = len(vote)
         self.rules, self.vote, self.label = rules, vote, rules.label
         self.truth = np.maximum(truth, 0)  # padding is covered by no rule
@@ -349,11 +346,10 @@ class Selection:
         self.change += np.bincount(rule, weights=difference, minlength=len(self.change)).astype(np.int64)
 
 
-def leads(
-    votes: npt.NDArray[np.int32], own: npt.NDArray[np.int32], is_earlier: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def leads(votes: npt.NDArray[np.int32], own: npt.NDArray[np.int32], is_earlier: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Whether another class with these votes is predicted instead of the true one."""
-    return (votes > own) | (is_earlier & (votes == own))
+    is_ahead: npt.NDArray[np.bool_] = (votes > own) | (is_earlier & (votes == own))
+    return is_ahead
 
 
 def climb(selection: Selection, message: Message) -> None:
@@ -383,7 +379,7 @@ def climb(selection: Selection, message: Message) -> None:
 
 
 def by_utility(selection: Selection, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return rules so that the one whose removal adds the fewest errors comes last, and so on; of equal ones the last in `order`."""
+    """Return the rules, last the one whose removal adds the fewest errors, and so on; of equal ones the last in `order`."""
     left, found = order.tolist(), []
     while left:
         change = selection.change[left]
