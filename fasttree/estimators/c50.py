@@ -35,11 +35,12 @@ OWN_PRUNING = "c50"
 class C50Classifier(VotingRuleModel, LeastGain):
     """Classification tree by C5.0, boosted trees or rules: C4.5's successor, with a bound of message length and smaller trees.
 
-    The tree is that of the program C5.0, release 2.07, for its options `-c`, `-m`, `-g`, `-s`, `-w` and `-r`.  Three things differ
-    from `C45Classifier`.  In growth, a threshold pays for naming it, and in large tables a split competes by gain ratio if its gain
-    pays for naming its feature; in small tables the gain must be at least average.  In pruning, a branch that takes the place of
-    its node is grown anew with all samples of the node.  Global pruning then removes the subtrees that reduce the training errors
-    least, as long as the errors rise by at most one standard error.  Leaves of one class below the same test become one branch.
+    The tree is that of the program C5.0, release 2.07, for its options `-c`, `-m`, `-g`, `-s`, `-w` and `-r`.  Three things
+    differ from `C45Classifier`.  In growth, a threshold pays for naming it, and in large tables a split competes by gain ratio if
+    its gain pays for naming its feature; in small tables the gain must be at least average.  In pruning, a branch that takes the
+    place of its node is grown anew with all samples of the node.  Global pruning then removes the subtrees that reduce the
+    training errors least, as long as the errors rise by at most one standard error.  Leaves of one class below the same test
+    become one branch.
 
     Notes
     -----

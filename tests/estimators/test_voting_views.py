@@ -131,7 +131,7 @@ def test_views_are_those_of_rules(golf):
 
 @pytest.mark.parametrize("name", ["export_c", "export_python", "export_svg", "to_predictor", "get_n_leaves", "prune"])
 def test_methods_of_trees_say_that_there_is_none(golf, name):
-    X, _, model = golf
+    *_, model = golf
     arguments = ("reduced_error",) if name == "prune" else ()
     with pytest.raises(AttributeError, match=r"has rules and no tree_\w*, which this method needs: use rules_ or to_rules"):
         getattr(model, name)(*arguments)
@@ -141,11 +141,8 @@ def test_methods_of_trees_say_that_there_is_none(golf, name):
 def test_a_saved_model_predicts_the_same(mixed, tmp_path):
     X = rows_for(mixed, 300)
     mixed.save(tmp_path / "rules.json")
-    for read in (
-        fasttree.load(tmp_path / "rules.json"),
-        C50Classifier.load(tmp_path / "rules.json"),
-        pickle.loads(pickle.dumps(mixed)),
-    ):
+    saved = fasttree.load(tmp_path / "rules.json"), C50Classifier.load(tmp_path / "rules.json")
+    for read in (*saved, pickle.loads(pickle.dumps(mixed))):
         assert isinstance(read, C50Classifier)
         assert read.rules_ == mixed.rules_
         assert read.get_params() == mixed.get_params()

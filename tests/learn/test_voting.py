@@ -81,14 +81,14 @@ def test_the_order_by_utility_has_the_same_rules_and_ends_with_the_least_useful(
     assert ordered.rules_ != model.rules_
     assert (ordered.predict_proba(X) == model.predict_proba(X)).all()
 
+    fires = model.to_rules().matches(X).T.toarray() > 0
+    truth = np.searchsorted(model.classes_, y)
+
     def errors_without(rule) -> int:
         votes = np.zeros((len(X), 3), dtype=np.int64)
-        for other, samples in zip(model.rules_, model.to_rules().matches(X).T.toarray(), strict=True):
+        for other, samples in zip(model.rules_, fires, strict=True):
             if other != rule:
-                votes[samples > 0, list(model.classes_).index(other.label)] += int(
-                    votes_of(np.int64(other.cover), np.int64(other.errors))
-                )
-        truth = np.searchsorted(model.classes_, y)
+                votes[samples, list(model.classes_).index(other.label)] += math.floor(1000 * other.confidence + 0.5)
         return int(((votes.argmax(axis=1) != truth) | (votes.max(axis=1) == 0)).sum())
 
     assert errors_without(ordered.rules_[-1]) == min(map(errors_without, model.rules_))
