@@ -282,10 +282,14 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         """
         check_is_fitted(self)
         table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
-        first = np.empty(table.n_samples, dtype=np.int32)
+        n_rules = len(self.rules_)
+        first = np.full((table.n_samples, 1), n_rules, dtype=np.int32)
+        zeros = np.zeros(n_rules, dtype=np.int32)
+        ballots = np.column_stack([zeros, zeros, np.arange(n_rules, dtype=np.int32)])
+        none = np.empty((0, 1), dtype=np.int32)
         for rows, block in walks.blocks(table):
-            rulesets.first_rules(block, *self._compiled, first[rows])
-        return first
+            rulesets.fire_rules(block, self._compiled, ballots, none, first[rows])
+        return np.where(first[:, 0] < n_rules, first[:, 0], np.int32(-1))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of the first rule that fires, or the default class.

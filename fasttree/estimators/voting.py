@@ -109,11 +109,10 @@ class VotingRuleModel(BoostedTrees):
             self.__dict__.pop(name, None)
         label_of = {label: code for code, label in enumerate(self.classes_.tolist())}
         cover, errors = np.array([[rule.cover, rule.errors] for rule in made], dtype=np.int64).reshape(-1, 2).T
+        labels = np.array([label_of[rule.label] for rule in made], dtype=np.int32)
         self._compiled = (
             compile_rules(made, self.schema_),
-            np.array([label_of[rule.label] for rule in made], dtype=np.int32),
-            votes_of(cover, errors),
-            ranks_of(made),
+            np.column_stack([labels, votes_of(cover, errors), ranks_of(made)]),  # class, vote and rank of each rule
             default,
         )
 
@@ -122,11 +121,11 @@ class VotingRuleModel(BoostedTrees):
     def _ballots(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes for each class, and the least rank of its rules that fire (none: their number)."""
         table = self._encode_table(X)
-        tests, labels, votes, ranks, _ = self._compiled
+        tests, ballots, _ = self._compiled
         shape = (table.n_samples, self.n_classes_)
-        given, lowest = np.zeros(shape, dtype=np.int32), np.full(shape, len(votes), dtype=np.int32)
+        given, lowest = np.zeros(shape, dtype=np.int32), np.full(shape, len(ballots), dtype=np.int32)
         for rows, block in walks.blocks(table):
-            rulesets.count_votes(block, *tests, labels, votes, ranks, given[rows], lowest[rows])
+            rulesets.fire_rules(block, tests, ballots, given[rows], lowest[rows])
         return given, lowest
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
@@ -189,9 +188,9 @@ class VotingRuleModel(BoostedTrees):
         if not self._has_rules():
             return super().apply(X)
         votes, lowest = self._ballots(X)
-        *_, ranks, default = self._compiled
+        _, ballots, default = self._compiled
         chosen = lowest[np.arange(len(votes)), voted_classes(votes, default)]
-        return np.append(np.argsort(ranks), -1).astype(np.int32)[chosen]
+        return np.append(np.argsort(ballots[:, 2]), -1).astype(np.int32)[chosen]
 
     # Views
 
@@ -314,7 +313,7 @@ class VotingRuleModel(BoostedTrees):
         write.check_names(self.schema_)
         labels = self.__dict__.get("labels_")
         target = {"name": self._target_names()[0]} | write.written_classes(self.classes_, self.n_classes_)
-        _, classes, _, _, default = self._compiled
+        _, ballots, default = self._compiled
         return {
             "format": rules.VOTING,
             "version": rules.VERSIONS[rules.VOTING],
@@ -324,7 +323,7 @@ class VotingRuleModel(BoostedTrees):
             "default": default,
             "default_count": self.default_count_.tolist(),
             "n_dropped": 0,
-            "rules": rules.written_rules(self.rules_, classes.tolist(), self.schema_),
+            "rules": rules.written_rules(self.rules_, ballots[:, 0].tolist(), self.schema_),
             **({"labels": plain_labels(labels, self.schema_, self.classes_, self._target_names())} if labels else {}),
         }
 

@@ -12,7 +12,7 @@ from c50.recorded import as_table
 from c50.rules import learn
 
 from fasttree import C50Classifier
-from fasttree._learn.rules.voting import Message, group_bits, threshold_bits, value_bits
+from fasttree._learn.rules.voting import MessageLength, group_bits, threshold_bits, value_bits
 from fasttree._model.ruleset import vote_shares, voted_classes, votes_of
 
 
@@ -104,7 +104,7 @@ def test_bits_of_conditions() -> None:
 
 
 def test_the_message_of_a_set() -> None:
-    message = Message(np.array([10.0, 20.0]), 100, 3, 0.2)
+    message = MessageLength(np.array([10.0, 20.0]), 100, 3, 0.2)
     found = message.length(np.array([30.0, 0.5]), np.array([2, 2]), np.array([4, 4]))
     of_errors = 4 * (-math.log2(0.2) + 1) - 96 * math.log2(0.8)
     assert found == pytest.approx([0.23 * 29 + of_errors, of_errors], abs=0.005)  # bits of rules are not negative

@@ -4,8 +4,8 @@
     python tests/oracles/parity_c50.py --data FOLDER      those of a folder with data/ and reference/
 
 prints every recorded figure of single and boosted trees, and of rules, as `original|ours`, those that differ with a star;
-figures of a trial have its number.  With --twin, it also prints the figures of the twin (`c50`), which grows and prunes in the original's
-arithmetic: where the twin agrees with us, a tie is the reason.
+figures of a trial have its number.  With --twin, it also prints the figures of the twin (`c50`), which grows and prunes in the
+original's arithmetic: where the twin agrees with us, a tie is the reason.
 """
 
 from __future__ import annotations

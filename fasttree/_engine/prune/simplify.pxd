@@ -188,12 +188,15 @@ cdef struct Confidence:
     double coefficient         # squared normal quantile that his table gives for it
     double significance        # of Fisher's exact test; < 0: there is none
     const double* log_factorial
+    const double* bits         # C5.0: of each condition; NULL: the rules are Release 8's
+    const double* bits_of_order  # C5.0: logarithms of factorials to base 2
 
 
 cdef struct RuleClass:         # the class of a rule
     int64_t start              # its samples are in words start, ..., stop - 1
     int64_t stop
     float default_error
+    int64_t n_samples
 
 
 cdef inline float pessimistic_error(const Confidence* c, int64_t n, int64_t e, float of_none) noexcept nogil:
@@ -201,6 +204,20 @@ cdef inline float pessimistic_error(const Confidence* c, int64_t n, int64_t e, f
     if n == 0:
         return of_none
     return (<float> e + extra_errors(c.level, <float> c.coefficient, <float> n, <float> e)) / <float> n
+
+
+cdef inline double estimated_error(const Confidence* c, int64_t n, int64_t e, float of_none) noexcept nogil:
+    return (e + 1.0) / (n + 2.0) if c.bits != NULL else pessimistic_error(c, n, e, of_none)
+
+
+cdef inline double side_bits(int64_t a, int64_t b) noexcept nogil:
+    """Bits that name the side of each of a + b samples."""
+    cdef double total = 0
+    if a > 0:
+        total += a * log2((a + b) / <double> a)
+    if b > 0:
+        total += b * log2((a + b) / <double> b)
+    return total
 
 
 cdef inline float actual_error(int64_t n, int64_t e) noexcept nogil:
@@ -267,7 +284,7 @@ cdef struct Without:           # a rule without one of its conditions
     int64_t wrong              # and those of other classes
     int64_t n                  # samples that satisfy the others, when the estimate was made; -1 = never
     int64_t errors
-    float estimate
+    double estimate
     bint dropped
 
 
@@ -287,7 +304,8 @@ cdef struct Draft:             # a rule at work; the caller owns the room
 cdef struct Verdict:
     int64_t n                  # samples that satisfy the rule
     int64_t errors             # those of another class
-    float estimate             # pessimistic error rate
+    double estimate            # pessimistic error rate; C5.0: Laplace's
+    bint is_of_use
 
 
 cdef inline void split_failures(Draft* rule, const SampleSet* samples, int64_t first, int64_t size) noexcept nogil:
@@ -413,28 +431,43 @@ cdef inline void drop_condition(
 
 
 cdef inline Verdict simplify(
-    Draft* rule, const Failures* path, int32_t depth, const SampleSet* samples, const RuleClass* its,
+    Draft* rule, const Failures* path, const int32_t* nodes, int32_t depth, const SampleSet* samples, const RuleClass* its,
     const Confidence* confidence,
 ) noexcept nogil:
-    """Drop conditions of a rule while one is not needed.
+    """Drop conditions of a rule while one is not needed, or in C5.0 while the rule does not pay for the bits that name them.
 
     A condition is not needed if without it the pessimistic or the actual error is no larger, or (where significance >= 0) if
     the difference is not significant.  The condition that is then dropped is the one without which the pessimistic error is
-    least, the last one on ties, even if this is not the one that was not needed.
+    least, the last one on ties, even if this is not the one that was not needed.  In C5.0 one condition stays.
     """
+    cdef bint by_bits = confidence.bits != NULL
+    cdef bint pays = False
+    cdef double bits = 0
+    cdef int64_t others = samples.n_samples - its.n_samples
     cdef Verdict v = take_path(rule, path, depth, samples, its.start, its.stop)
     cdef Without* without
-    cdef float least, actual
+    cdef double least
+    cdef float actual
     cdef int64_t n, errors
     cdef int32_t i, number, best
     cdef int32_t idle = depth - 1  # the last condition that no sample fails alone: without it nothing changes
     cdef bint superfluous
+    if by_bits:
+        for i in range(depth):
+            bits += confidence.bits[nodes[i]]
     while True:
-        v.estimate = pessimistic_error(confidence, v.n, v.errors, its.default_error)
+        v.estimate = estimated_error(confidence, v.n, v.errors, its.default_error)
+        if by_bits:
+            n = v.n - v.errors
+            pays = 0.23 * (bits - confidence.bits_of_order[rule.n_kept]) <= (
+                side_bits(its.n_samples, others) - side_bits(n, v.errors) - side_bits(its.n_samples - n, others - v.errors)
+            )
+            if rule.n_kept == 1:
+                break
         actual = actual_error(v.n, v.errors)
         while idle >= 0 and (rule.without[idle].dropped or rule.without[idle].right or rule.without[idle].wrong):
             idle -= 1
-        superfluous = idle >= 0
+        superfluous = idle >= 0 or (by_bits and not pays)
         best = idle
         least = v.estimate
         for i in range(rule.n_alone):
@@ -445,12 +478,12 @@ cdef inline Verdict simplify(
             if n != without.n or errors != without.errors:
                 without.n = n
                 without.errors = errors
-                without.estimate = pessimistic_error(confidence, n, errors, its.default_error)
+                without.estimate = estimated_error(confidence, n, errors, its.default_error)
             if best < 0 or without.estimate < least or (without.estimate == least and number > best):
                 best = number
                 least = without.estimate
             if not superfluous:
-                superfluous = without.estimate <= v.estimate or actual_error(n, errors) <= actual or (
+                superfluous = without.estimate <= v.estimate or (not by_bits and actual_error(n, errors) <= actual) or (
                     confidence.significance >= 0
                     and fisher_tail(
                         confidence.log_factorial, v.errors, v.n - v.errors, errors - v.errors, (n - v.n) - (errors - v.errors)
@@ -458,93 +491,19 @@ cdef inline Verdict simplify(
                 )
         if not superfluous:
             break
+        if by_bits:
+            bits -= confidence.bits[nodes[best]]
         drop_condition(rule, best, &v, samples, its.start, its.stop)
-    list_kept(rule)
-    return v
-
-
-cdef inline void list_kept(Draft* rule) noexcept nogil:
-    cdef int32_t number
     rule.n_kept = 0
-    for number in range(rule.depth):
+    for number in range(depth):
         if not rule.without[number].dropped:
             rule.kept[rule.n_kept] = number
             rule.n_kept += 1
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Conditions that do not pay (C5.0)
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef struct Message:           # what a rule costs and gains, in bits
-    const double* bits         # per condition
-    const double* log_factorial  # base 2
-    int64_t n_class            # samples of the rule's class
-
-
-cdef inline double joint_bits(int64_t a, int64_t b) noexcept nogil:
-    """Bits that name the side of each of a + b samples."""
-    cdef double total = 0
-    if a > 0:
-        total -= a * log2(<double> a)
-    if b > 0:
-        total -= b * log2(<double> b)
-    return total + (a + b) * log2(<double> (a + b)) if a + b > 0 else 0
-
-
-cdef inline bint pays(const Verdict* v, double bits, int32_t n_kept, const Message* m, int64_t n_samples) noexcept nogil:
-    """Whether the bits that a rule saves in naming its class reach the share of those that name its conditions."""
-    cdef int64_t others = n_samples - m.n_class
-    cdef int64_t right = v.n - v.errors
-    cdef double gain = (
-        joint_bits(m.n_class, others) - joint_bits(right, v.errors) - joint_bits(m.n_class - right, others - v.errors)
-    )
-    return 0.23 * (bits - m.log_factorial[n_kept]) <= gain
-
-
-cdef inline double laplace_error(int64_t n, int64_t errors) noexcept nogil:
-    return (errors + 1.0) / (n + 2.0)
-
-
-cdef inline bint shorten(
-    Draft* rule, const Failures* path, const int32_t* nodes, int32_t depth, const SampleSet* samples, const RuleClass* its,
-    const Message* m, Verdict* v,
-) noexcept nogil:
-    """Drop conditions of a rule while the error does not grow, or the rule does not pay; returns whether it is of use.
-
-    The condition that is dropped is the one without which the Laplace error is least, the last one on ties.
-    """
-    cdef Without* without
-    cdef double bits = 0, error, least, found
-    cdef int32_t i, number, best
-    cdef int32_t idle = depth - 1  # the last condition that no sample fails alone: without it nothing changes
-    cdef bint is_worth = False
-    v[0] = take_path(rule, path, depth, samples, its.start, its.stop)
-    for i in range(depth):
-        bits += m.bits[nodes[i]]
-    while True:
-        is_worth = pays(v, bits, rule.n_kept, m, samples.n_samples)
-        if rule.n_kept == 1:
-            break
-        error = laplace_error(v.n, v.errors)
-        while idle >= 0 and (rule.without[idle].dropped or rule.without[idle].right or rule.without[idle].wrong):
-            idle -= 1
-        best = idle
-        least = error
-        for i in range(rule.n_alone):
-            number = rule.alone[i]
-            without = &rule.without[number]
-            found = laplace_error(v.n + without.wrong + without.right, v.errors + without.wrong)
-            if best < 0 or found < least or (found == least and number > best):
-                best = number
-                least = found
-        if is_worth and least > error:
-            break
-        bits -= m.bits[nodes[best]]
-        drop_condition(rule, best, v, samples, its.start, its.stop)
-    list_kept(rule)
-    # of use is a rule that raises the share of its class to 0.95 of that of all samples at least
-    return is_worth and v.n > 0 and (v.n - v.errors + 1.0) * samples.n_samples >= 0.95 * m.n_class * (v.n + 2.0)
+    if by_bits:  # the share of the class must be at least 0.95 of that of all samples
+        v.is_of_use = pays and v.n > 0 and (v.n - v.errors + 1.0) * samples.n_samples >= 0.95 * its.n_samples * (v.n + 2.0)
+    else:
+        v.is_of_use = rule.n_kept > 0 and v.n > 0 and v.estimate < its.default_error
+    return v
 
 
 cdef inline int64_t list_samples(Draft* rule, const SampleSet* samples, uint32_t* out) noexcept nogil:

@@ -74,7 +74,9 @@ class VotingInduction:
         rules = without_repeats(self._shortened(conditions, of_condition), looks(conditions))
         expected = (self.tree_errors + n_classes - 1) / (samples.n_samples + n_classes)
         most, instead = MOST_EXPECTED
-        message = Message(rule_bits(rules, of_condition), samples.n_samples, n_classes, instead if expected > most else expected)
+        message = MessageLength(
+            rule_bits(rules, of_condition), samples.n_samples, n_classes, instead if expected > most else expected
+        )
         selection = Selection(rules, votes_of_drafts(rules), samples.truth, n_classes)
         selection.select(first_choice(rules, selection.vote, samples, self.min_branch_weight))
         climb(selection, message)
@@ -92,15 +94,17 @@ class VotingInduction:
         samples = self.samples
         edges, codes = conditions.encode(samples)
         nodes = candidates(self.tree)
-        found = rulesets.shorten_rules(
+        found = rulesets.simplify_rules(
             edges,
             codes,
             samples.padding,
             samples.class_start,
-            samples.class_count,
+            samples.n_samples,
+            samples.default_error(),
             nodes,
             self.tree.predicted_class[nodes].astype(np.int32),
-            of_condition,
+            samples.class_count,
+            (0.0, 0.0, -1.0, of_condition),
         )
         start, cover_start = found["start"], found["cover_start"]
         estimate = (found["errors"] + 1) / (np.diff(cover_start) + 2)
@@ -234,7 +238,7 @@ def first_choice(rules: Drafts, vote: npt.NDArray[np.int32], samples: PlacedSamp
 
 
 @dataclass(frozen=True)
-class Message:
+class MessageLength:
     """Bits of a set of rules and of the samples that it predicts wrong.
 
     Parameters
@@ -352,7 +356,7 @@ def leads(votes: npt.NDArray[np.int32], own: npt.NDArray[np.int32], is_earlier: 
     return is_ahead
 
 
-def climb(selection: Selection, message: Message) -> None:
+def climb(selection: Selection, message: MessageLength) -> None:
     """Toggle the rule that makes the message shortest, until none does.
 
     A rule that was toggled last stays, and rules are only added while there are errors.  A removal that leaves the message as
