@@ -15,6 +15,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -53,6 +54,8 @@ if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split():
 # GCC 12 may treat a function that stores the result of llrint as pure, and drop its calls.
 GUARD_FLAGS = ["-fno-ipa-pure-const", "-fno-ipa-modref"]
 LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
+# The names of Cython's own code are of no use in a profile, and wheels have a size limit.
+STRIP_FLAGS = ["-s"] if sys.platform == "linux" and "-g0" in UNIX_FLAGS else []
 UNIX_FLAGS += LINK_FLAGS
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
 
@@ -76,7 +79,7 @@ class BuildCore(build_ext):
             )
         for extension in self.extensions:
             extension.extra_compile_args = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
-            extension.extra_link_args = [] if is_msvc else LINK_FLAGS
+            extension.extra_link_args = [] if is_msvc else LINK_FLAGS + STRIP_FLAGS * (extension.name == MEMORYVIEWS)
         super().build_extensions()
 
     def build_extension(self, extension: Extension) -> None:
