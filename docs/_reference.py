@@ -30,7 +30,7 @@ PARAMETERS = (
     ("Forest", "/guide/forests", "n_estimators bootstrap max_samples oob_score warm_start"),
     ("Missing values", "/choosing", "missing min_part_weight max_surrogates surrogate_agreement no_surrogate unseen"),
     ("Pruning", "/pruning", "pruning ccp_alpha confidence global_pruning"),
-    ("Rules", "/algorithms/c45rules", "redundancy significance annealing"),
+    ("Rules", "/algorithms/c45rules", "rules rule_order redundancy significance annealing"),
     ("Costs and class imbalance", "/costs", "class_weight priors loss_matrix"),
     (
         "Columns, seed, threads and progress",

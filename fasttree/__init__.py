@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from fasttree._explain.rule_list import RuleList
     from fasttree._explain.shap import ShapValues
     from fasttree._explain.shared_rules import SharedRule, SharedRules
+    from fasttree._explain.voting_rules import VotingRules
     from fasttree._export.predictor.predictor import Predictor
     from fasttree._learn.grow.competing import CompetingSplit
     from fasttree._learn.progress import progress
@@ -110,6 +111,7 @@ __all__ = [
     "TreeClassifier",
     "TreeDifference",
     "TreeRegressor",
+    "VotingRules",
     "__version__",
     "evaluation",
     "formats",
@@ -133,6 +135,7 @@ _HOMES = {
     "_explain.rule_list": ["RuleList"],
     "_explain.shap": ["ShapValues"],
     "_explain.shared_rules": ["SharedRule", "SharedRules"],
+    "_explain.voting_rules": ["VotingRules"],
     "_export.predictor.predictor": ["Predictor"],
     "_learn.grow.competing": ["CompetingSplit"],
     "_learn.progress": ["progress"],

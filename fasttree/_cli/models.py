@@ -20,6 +20,7 @@ from fasttree._export.document import forests, values
 from fasttree._export.document.file import errors_in, load
 from fasttree._model.ensemble import voted
 from fasttree._model.labels import labels_from_texts
+from fasttree._model.ruleset import voted_classes
 from fasttree._model.tree import best_classes
 from fasttree._model.words import counted
 from fasttree.estimators.common.documents import from_document, makes_rules
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fasttree._data.files.blocks import Block
     from fasttree._data.files.plain import CellKind
     from fasttree.estimators.c45_rules import C45Rules
+    from fasttree.estimators.c50 import C50Classifier
     from fasttree.estimators.common.saved import SavedRules, SavedTree
     from fasttree.estimators.common.tasks import BaseRegressor
     from fasttree.estimators.forests.base import BaseForest
@@ -127,7 +129,7 @@ def _check_one_target(model: Estimator | Shown, path: str) -> None:
         )
 
 
-def holds_rules(model: Estimator | Shown) -> TypeIs[C45Rules | SavedRules]:
+def holds_rules(model: Estimator | Shown) -> TypeIs[C45Rules | C50Classifier | SavedRules]:
     return hasattr(model, "rules_")
 
 
@@ -161,7 +163,10 @@ def best_answers(model: Estimator, probability: npt.NDArray[np.float64]) -> npt.
     if holds_forest(model):
         is_boosted = found.ensemble_.combine == "confidence"
         return voted(found.ensemble_, probability) if is_boosted else best_classes(probability, found.ensemble_.loss)
-    return best_classes(probability, None if holds_rules(model) else found.tree_.loss)
+    if holds_rules(model):
+        default = found.classes_.tolist().index(found.default_class_) if found._rules_vote else None
+        return best_classes(probability, None) if default is None else voted_classes(probability, default)
+    return best_classes(probability, found.tree_.loss)
 
 
 def answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any], Any]) -> Iterator[Any]:
@@ -292,7 +297,7 @@ def n_grown_on(model: Estimator | Shown | BaseForest) -> int:
 def describe(model: Estimator | Shown, target: str) -> dict[str, Any]:
     if holds_rules(model):
         return {
-            "algorithm": "c45rules",
+            "algorithm": next(entry.word for entry in ESTIMATORS if entry.name == model._name()),
             "task": task_of(model),
             "target": target,
             "n_rows": n_grown_on(model),

@@ -37,7 +37,7 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "unseen, variant, window_increment, window_size",
     "c45rules": "annealing, epsilon, min_impurity, min_part_weight, min_weight_fraction_leaf, n_trials, "
     "redundancy, significance, unseen, variant, window_increment, window_size",
-    "c50": "global_pruning, min_gain, min_impurity, min_weight_fraction_leaf, split_p_value, unseen, winnow",
+    "c50": "global_pruning, min_gain, min_impurity, min_weight_fraction_leaf, rule_order, split_p_value, unseen, winnow",
     "cart": "interaction_cst, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, split_p_value, surrogate_agreement, unseen",
     "chaid": "alpha_merge, alpha_resplit, alpha_split, bonferroni, exhaustive_multiplier, method, min_weight_fraction_leaf, "
@@ -79,6 +79,7 @@ PARAMETERS = {
     "pruning.",
 }
 FLAGS = {
+    "rules": "c50: learn rules that vote instead of a tree.",
     "subset": "c45, c50: group the categories of nominal columns.",
     "windowing": "c45: grow trees on a part of the rows and on what they get wrong, and keep the best; see --param n_trials.",
     "soft_thresholds": "c45, c50: values near a threshold go to both branches in part, in prediction.",

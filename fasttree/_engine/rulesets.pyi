@@ -14,9 +14,8 @@ def simplify_rules(
     default_error: npt.NDArray[np.float32],
     leaves: npt.NDArray[np.int32],
     labels: npt.NDArray[np.int32],
-    confidence: float,
-    coefficient: float,
-    significance: float,
+    class_count: npt.NDArray[np.int64],
+    rates: tuple[float, float, float, npt.NDArray[np.float64] | None],
 ) -> dict[str, npt.NDArray[Any]]: ...
 def seed_random() -> npt.NDArray[np.uint32]: ...
 def select_rules(
@@ -38,13 +37,10 @@ def drop_rules(
     truth: npt.NDArray[np.int32],
     default_label: int,
 ) -> npt.NDArray[np.uint8]: ...
-def first_rules(
+def fire_rules(
     X: npt.NDArray[Any],
-    start: npt.NDArray[np.int64],
-    feature: npt.NDArray[np.int32],
-    operator: npt.NDArray[np.uint8],
-    threshold: npt.NDArray[np.float64],
-    code_start: npt.NDArray[np.int64],
-    code: npt.NDArray[np.uint32],
-    out: npt.NDArray[np.int32],
+    tests: tuple[npt.NDArray[Any], ...],
+    ballots: npt.NDArray[np.int32],
+    votes: npt.NDArray[np.int32],
+    lowest: npt.NDArray[np.int32],
 ) -> None: ...

@@ -1,4 +1,4 @@
-"""Rules of a tree: simplified, selected and dropped (Quinlan 1993, chapter 5), and the first that fires on a sample.
+"""Rules of a tree: simplified, selected and dropped (Quinlan 1993, chapter 5), and those that fire on a sample.
 
 Kernels trust their caller: every check is at the edge, in Python.
 """
@@ -140,7 +140,7 @@ cdef class Simplification:
         self.n_nodes += rule.n_kept
         self.label[self.n_rules] = label
         self.errors[self.n_rules] = verdict.errors
-        self.estimate[self.n_rules] = verdict.estimate
+        self.estimate[self.n_rules] = <float> verdict.estimate
         self.n_rules += 1
         self.start[self.n_rules] = self.n_nodes
         self.cover_start[self.n_rules] = self.n_covered
@@ -162,25 +162,31 @@ cdef class Simplification:
 def simplify_rules(
     dict edges, const uint32_t[:, ::1] codes, const uint64_t[::1] padding, const int64_t[::1] class_start, int64_t n_samples,
     const float[::1] default_error, const int32_t[::1] leaves, const int32_t[::1] labels,
-    double confidence, double coefficient, double significance,
+    class_count, tuple rates,
 ):
-    """Return the rules of leaves without the conditions that they do not need, and leave out rules that have no use.
+    """Return the rules of nodes without the conditions that they do not need, and leave out rules that have no use.
 
     `edges` holds the arrays of Edges; the samples of class k are in words class_start[k], ..., class_start[k + 1] - 1 of a row of
-    bits; significance < 0 = no such test.  Of each rule that is left: its label, conditions (nodes, in the order of Release 8),
-    errors, estimate, and the places of the samples that satisfy it.
+    bits.  `rates` has the level and coefficient of Confidence and its significance (< 0 = no such test), and None, or the bits of
+    each condition for the rules of C5.0, which use none of the others.  Of each rule that is left: its label, conditions (nodes,
+    in the order of Release 8), errors, estimate, and the places of the samples that satisfy it.
     """
     cdef Simplification x = Simplification(edges, codes, padding, leaves)
     cdef RuleClass its
     cdef Confidence level
     cdef Verdict verdict
     cdef Watch watch
+    cdef const int64_t* sizes = int64s_of(class_count)
     cdef int32_t depth = 0
     cdef Py_ssize_t i
     cdef int status = 0
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n_samples + 1 if significance >= 0 else 1)))])
-    level.level, level.coefficient = confidence, coefficient
-    level.significance, level.log_factorial = significance, doubles_of(log_factorial)
+    level.level, level.coefficient, level.significance, bits = rates
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n_samples + 1 if level.significance >= 0 else 1)))])
+    orders = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, x.longest + 1)))])
+    level.bits = NULL if bits is None else doubles_of(bits)
+    level.bits_of_order = doubles_of(orders)
+    x.samples.n_samples = n_samples
+    level.log_factorial = doubles_of(log_factorial)
     start_watch(&watch, handles_signals(), NULL)
     with nogil:
         for i in range(leaves.shape[0]):
@@ -188,9 +194,10 @@ def simplify_rules(
                 break
             its.start, its.stop = class_start[labels[i]], class_start[labels[i] + 1]
             its.default_error = default_error[labels[i]]
+            its.n_samples = sizes[labels[i]]
             depth = x.follow_path(leaves[i], depth)
-            verdict = simplify(&x.rule, &x.failures, depth, &x.samples, &its, &level)
-            if x.rule.n_kept and verdict.n and verdict.estimate < its.default_error:
+            verdict = simplify(&x.rule, &x.failures, x.path, depth, &x.samples, &its, &level)
+            if verdict.is_of_use:
                 status = x.keep(labels[i], &verdict, depth)
                 if status:
                     break
@@ -362,36 +369,40 @@ def drop_rules(
     return marks
 
 
-def first_rules(
-    const real_t[:, :] X, const int64_t[::1] start, const int32_t[::1] feature, const uint8_t[::1] operator,
-    const double[::1] threshold, const int64_t[::1] code_start, const uint32_t[::1] code, int32_t[::1] out,
+def fire_rules(
+    const real_t[:, :] X, tuple tests, const int32_t[:, ::1] ballots, int32_t[:, ::1] votes, int32_t[:, ::1] lowest,
 ):
-    """out[i] = the first rule whose conditions row i of X (codes as floats, missing = NaN) satisfies, -1 = none.
+    """Apply rules to the rows of X (codes as floats, missing = NaN).
 
-    Rule r has the conditions start[r], ..., start[r + 1] - 1.
+    `tests` has the arrays of RuleTests; rule r has the conditions start[r], ..., start[r + 1] - 1.  `ballots` has the class,
+    vote and rank of each rule.  The votes of the rules whose conditions all hold are added to votes[row, class], and
+    lowest[row, class] becomes the least of their ranks.  Without `votes`, the first of them ends a row.
     """
     cdef RuleTests c
     cdef Watch watch
     cdef Py_ssize_t row, rule
-    cdef Py_ssize_t n_rules = start.shape[0] - 1
+    cdef Py_ssize_t n_rules = ballots.shape[0]
+    cdef bint adds = votes.shape[0] > 0
+    cdef int32_t label
     cdef int64_t i
-    if n_rules == 0 or feature.shape[0] == 0:
-        out[:] = -1
+    if n_rules == 0:
         return
-    c.start, c.feature, c.operator, c.threshold = &start[0], &feature[0], &operator[0], &threshold[0]
-    c.code_start = &code_start[0]
-    c.code = &code[0] if code.shape[0] else NULL
+    c.start, c.feature, c.operator = int64s_of(tests[0]), int32s_of(tests[1]), uint8s_of(tests[2])
+    c.threshold, c.code_start, c.code = doubles_of(tests[3]), int64s_of(tests[4]), uint32s_of(tests[5])
     start_watch(&watch, handles_signals(), NULL)
     with nogil:
         for row in range(X.shape[0]):
             if interrupted(&watch, n_rules):
                 break
-            out[row] = -1
             for rule in range(n_rules):
-                i = start[rule]
-                while i < start[rule + 1] and holds(&c, i, X[row, feature[i]]):
+                i = c.start[rule]
+                while i < c.start[rule + 1] and holds(&c, i, X[row, c.feature[i]]):
                     i += 1
-                if i == start[rule + 1]:
-                    out[row] = <int32_t> rule
+                if i < c.start[rule + 1]:
+                    continue
+                label = ballots[rule, 0]
+                lowest[row, label] = min(lowest[row, label], ballots[rule, 2])
+                if not adds:
                     break
+                votes[row, label] += ballots[rule, 1]
     raise_pending()

@@ -90,6 +90,8 @@ class OrderedRules(Sequence[Rule]):
     else unripe
     """
 
+    _how = "The first rule whose conditions all hold decides."
+
     def __init__(self, rules: Sequence[Rule], model: RuleModel) -> None:
         self._rules = tuple(rules)
         self._model = model
@@ -363,7 +365,7 @@ class OrderedRules(Sequence[Rule]):
         heading = escape(self._model.estimator_name if title is None else str(title))
         return (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{heading}</title><style>{STYLE}</style></head>'
-            f"<body><h1>{heading}</h1><p>The first rule whose conditions all hold decides.</p>{self._table(None)}</body></html>\n"
+            f"<body><h1>{heading}</h1><p>{self._how}</p>{self._table(None)}</body></html>\n"
         )
 
     def _table(self, shown: int | None) -> str:
@@ -373,7 +375,7 @@ class OrderedRules(Sequence[Rule]):
         lines = self.to_text().splitlines()
         more = [f"… {len(self) - SHOWN} more"] if len(self) > SHOWN else []
         shown = [*lines[:-1][:SHOWN], *more, lines[-1]]
-        return "\n".join([f"<OrderedRules: {len(self)} rule{'' if len(self) == 1 else 's'}>", *shown])
+        return "\n".join([f"<{type(self).__name__}: {len(self)} rule{'' if len(self) == 1 else 's'}>", *shown])
 
     def _repr_html_(self) -> str:
         more = f"<p>… {len(self) - SHOWN} more rules</p>" if len(self) > SHOWN else ""
@@ -382,7 +384,7 @@ class OrderedRules(Sequence[Rule]):
 
 @dataclass(frozen=True, repr=False)
 class RuleExplanation:
-    """Explanation of the prediction of ordered rules for one sample.
+    """Explanation of the prediction of rules for one sample.
 
     ``print(explanation)`` writes it as text; a notebook shows the same lines.
 
@@ -395,9 +397,10 @@ class RuleExplanation:
     probabilities : dict
         Probability of each class.
     rule : int or None
-        Index of the rule that fires, the first whose conditions all hold; None if none does.
+        Index of the rule that fires, the first whose conditions all hold; None if none does.  Of rules that vote, the rule of
+        the predicted class that covers the fewest samples of the fit.
     others : tuple of int
-        Indices of later rules whose conditions hold, too.
+        Indices of the other rules whose conditions hold, too.
 
     Examples
     --------

@@ -67,6 +67,12 @@ class Rule:
         return f"if {conditions} then {word(self.label)}  ({figures})"
 
 
+def votes_of(cover: NDArray[np.integer], errors: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Return the votes of rules of C5.0: 1 - their Laplace errors, in thousandths, rounded half up."""
+    votes: NDArray[np.int32] = ((2000 * (cover - errors + 1) + cover + 2) // (2 * (cover + 2))).astype(np.int32)
+    return votes
+
+
 def thresholds_of(rules: Sequence[Rule]) -> set[tuple[int, float]]:
     return {
         (condition.index, condition.threshold)
@@ -134,3 +140,28 @@ def probabilities(
     row = estimate * others / others.sum() if others.any() else np.zeros(len(others))
     row[label] = 1 - row.sum()
     return row
+
+
+def ranks_of(rules: Sequence[Rule]) -> NDArray[np.int32]:
+    """Return the rank of each rule that votes: the first covers the fewest samples of the fit, then has the most votes."""
+    cover = np.array([rule.cover for rule in rules], dtype=np.int64)
+    votes = votes_of(cover, np.array([rule.errors for rule in rules], dtype=np.int64))
+    ranks = np.empty(len(rules), dtype=np.int32)
+    ranks[np.lexsort((-votes, cover))] = np.arange(len(rules), dtype=np.int32)
+    return ranks
+
+
+def voted_classes(votes: NDArray[Any], default: int) -> NDArray[np.intp]:
+    """Return the class of each row of votes that has most; on ties the default class, or else the first."""
+    best: NDArray[np.intp] = votes.argmax(axis=1)
+    most = votes.max(axis=1, initial=0)
+    return np.where(votes[:, default] == most, default, best)
+
+
+def vote_shares(votes: NDArray[np.int32], default: int, class_count: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of each class in each row of votes; without any, one half for the default class."""
+    total = votes.sum(axis=1, dtype=np.int64)
+    shares = np.empty(votes.shape)
+    shares[:] = probabilities(default, 0.5, class_count, class_count)
+    np.divide(votes, total[:, None], out=shares, where=(total > 0)[:, None])
+    return shares

@@ -47,6 +47,11 @@ class BoostedTrees(BaseClassifier):
     if not TYPE_CHECKING:  # else every name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
+            if name in ("tree_", "tree_unpruned_") and "rules_" in self.__dict__:
+                raise AttributeError(
+                    f"this {type(self).__name__} has rules and no {name}, which this method needs: use rules_ or to_rules(), or "
+                    f"fit with rules=False"
+                )
             if name in ("tree_", "tree_unpruned_") and "ensemble_" in self.__dict__:
                 raise AttributeError(
                     f"this {type(self).__name__} has {self.n_trials_} trees and no {name}, which this method needs: use that of "

@@ -18,7 +18,7 @@ from fasttree._data.targets import encode_classes, target_names
 from fasttree._data.weights import check_same_length, check_sample_weight, check_total
 from fasttree._engine import rulesets
 from fasttree._export.document import file, write
-from fasttree._export.document.rules import FORMAT, VERSION, from_document, written_condition
+from fasttree._export.document.rules import FORMAT, VERSION, from_document, written_rules
 from fasttree._learn.parameters import FLAG, ParameterRule, parameter, parameters, share_such_as
 from fasttree._learn.progress import verbosely
 from fasttree._learn.rules.induction import Conditions, Drafts, Induction, PlacedSamples
@@ -162,7 +162,7 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         self._check_parameters()
         check_in_memory(self, X, y)
         if sample_weight is not None:  # fail before the growth, which takes long
-            _whole_weights(sample_weight, len(encode_classes(y)[1]))
+            whole_weights(sample_weight, len(encode_classes(y)[1]))
         mine = self.get_params(deep=False)
         grower = C45Classifier(pruning=None).set_params(
             **{name: value for name, value in mine.items() if name in C45Classifier._get_param_names()}
@@ -226,7 +226,7 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         classes, codes = encode_classes(y)
         check_same_length(table.n_samples, len(codes))
         codes = _as_codes_of(model.classes_, classes, codes)
-        weight = None if sample_weight is None else _whole_weights(sample_weight, table.n_samples)
+        weight = None if sample_weight is None else whole_weights(sample_weight, table.n_samples)
         samples = PlacedSamples(codes, len(model.classes_), weight)
         grouped = model.recipe_.nominal == "groups"
         induction = Induction(trees, table, samples, float(self.redundancy), bool(self.annealing), grouped)
@@ -234,7 +234,7 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         with verbosely(self.verbose):
             found = induction.run(float(self.confidence), significance)
         self._set_fitted(
-            tuple(_described(found.rules, induction.conditions, model.classes_)),
+            tuple(described(found.rules, induction.conditions, model.classes_)),
             model.schema_,
             model.classes_,
             samples.class_count,
@@ -282,10 +282,14 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         """
         check_is_fitted(self)
         table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
-        first = np.empty(table.n_samples, dtype=np.int32)
+        n_rules = len(self.rules_)
+        first = np.full((table.n_samples, 1), n_rules, dtype=np.int32)
+        zeros = np.zeros(n_rules, dtype=np.int32)
+        ballots = np.column_stack([zeros, zeros, np.arange(n_rules, dtype=np.int32)])
+        none = np.empty((0, 1), dtype=np.int32)
         for rows, block in walks.blocks(table):
-            rulesets.first_rules(block, *self._compiled, first[rows])
-        return first
+            rulesets.fire_rules(block, self._compiled, ballots, none, first[rows])
+        return np.where(first[:, 0] < n_rules, first[:, 0], np.int32(-1))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of the first rule that fires, or the default class.
@@ -329,11 +333,6 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         return rows[place]
 
     def _to_document(self) -> dict[str, Any]:
-        rules = []
-        for rule, label in zip(self.rules_, self._labels.tolist(), strict=False):
-            conditions = [written_condition(condition, self.schema_) for condition in rule.conditions]
-            figures = {"cover": rule.cover, "errors": rule.errors, "estimate": rule.estimate}
-            rules.append({"if": conditions, "then": label, **figures})
         write.check_names(self.schema_)
         classes = write.written_classes(self.classes_, self.n_classes_)
         (name,) = getattr(self, "target_names_", ["y"])  # pickles of earlier versions have none
@@ -347,7 +346,7 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
             "default": int(self._labels[-1]),
             "default_count": self.default_count_.tolist(),
             "n_dropped": self.n_dropped_,
-            "rules": rules,
+            "rules": written_rules(self.rules_, self._labels[:-1].tolist(), self.schema_),
             **({"labels": plain_labels(labels, self.schema_, self.classes_, [name])} if labels else {}),
         }
 
@@ -366,8 +365,8 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         return model
 
 
-def _whole_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.int64]:
-    """Check the weights and return them as integers."""
+def whole_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.int64]:
+    """Check the weights of samples that rules count, and return them as integers."""
     weight = check_sample_weight(sample_weight, n_samples)
     if not (weight == np.rint(weight)).all():
         first = int(np.argmax(weight != np.rint(weight)))
@@ -394,7 +393,8 @@ def _as_codes_of(known: NDArray[Any], classes: NDArray[Any], codes: NDArray[np.i
     return new[codes]
 
 
-def _described(rules: Drafts, conditions: Conditions, classes: NDArray[Any]) -> Iterator[Rule]:
+def described(rules: Drafts, conditions: Conditions, classes: NDArray[Any]) -> Iterator[Rule]:
+    """Yield the rules in the words of their table."""
     labels = classes.tolist()
     known: dict[int, Condition] = {}
     for i in range(len(rules.label)):

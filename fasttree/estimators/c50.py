@@ -1,4 +1,4 @@
-"""`C50Classifier`: single and boosted trees of Quinlan's C5.0."""
+"""`C50Classifier`: single and boosted trees, and rules, of Quinlan's C5.0."""
 
 from __future__ import annotations
 
@@ -6,34 +6,41 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fasttree._data.schema import Feature
 from fasttree._learn.boosting import Boosting
 from fasttree._learn.grow.grower import Grower
-from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, parameter, parameters, share_such_as
+from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
 from fasttree._learn.prune.c50 import C50Pruning
 from fasttree._learn.prune.soften_c50 import soften_c50
 from fasttree._learn.recipe import C50, Recipe
+from fasttree._learn.rules.induction import PlacedSamples
+from fasttree._learn.rules.voting import CLASS, UTILITY, VotingInduction
 from fasttree._learn.samples import Samples
 from fasttree._learn.winnowing import winnow, without_features
 from fasttree._model.tree import Tree
-from fasttree.estimators.boosted import BoostedTrees
+from fasttree.estimators.c45_rules import whole_weights
 from fasttree.estimators.common.growing import MOST_GROUPED
 from fasttree.estimators.common.growth_parameters import LeastGain
 from fasttree.estimators.common.pruning_parameters import ANY_PRUNING, check_one_confidence
+from fasttree.estimators.voting import VotingRuleModel
 from fasttree.pruning import ErrorBased, PruningMethod
 
 OWN_PRUNING = "c50"
 
 
 @parameters
-class C50Classifier(BoostedTrees, LeastGain):
-    """Classification tree by C5.0, or boosted trees: C4.5's successor, with a bound of message length and smaller trees.
+class C50Classifier(VotingRuleModel, LeastGain):
+    """Classification tree by C5.0, boosted trees or rules: C4.5's successor, with a bound of message length and smaller trees.
 
-    The tree is that of the program C5.0, release 2.07, for its options `-c`, `-m`, `-g`, `-s` and `-w`.  Three things differ from
-    `C45Classifier`.  In growth, a threshold pays for naming it, and in large tables a split competes by gain ratio if its gain
-    pays for naming its feature; in small tables the gain must be at least average.  In pruning, a branch that takes the place of
-    its node is grown anew with all samples of the node.  Global pruning then removes the subtrees that reduce the training errors
-    least, as long as the errors rise by at most one standard error.  Leaves of one class below the same test become one branch.
+    The tree is that of the program C5.0, release 2.07, for its options `-c`, `-m`, `-g`, `-s`, `-w` and `-r`.  Three things
+    differ from `C45Classifier`.  In growth, a threshold pays for naming it, and in large tables a split competes by gain ratio if
+    its gain pays for naming its feature; in small tables the gain must be at least average.  In pruning, a branch that takes the
+    place of its node is grown anew with all samples of the node.  Global pruning then removes the subtrees that reduce the
+    training errors least, as long as the errors rise by at most one standard error.  Leaves of one class below the same test
+    become one branch.
 
     Notes
     -----
@@ -62,7 +69,15 @@ class C50Classifier(BoostedTrees, LeastGain):
     that the tree does not test before it is pruned are removed too.  This is the one option whose result depends on the order of
     the samples.
 
-    The options of the program for rules and costs are not part of this class.
+    With `rules`, the model is a set of rules, which are learned from the pruned tree.  Each of its nodes but the root is a rule.
+    A rule drops conditions while its Laplace error, (errors + 1) / (cover + 2), does not grow, or while it does not pay: 0.23 of
+    the bits that name its conditions exceed those that it saves in naming the classes.  Of all rules, the set is chosen whose
+    bits, together with those of its errors, are fewest.  In prediction, each rule whose conditions all hold votes for its class
+    with its confidence, 1 - `estimate`; the class with the most votes is predicted, on ties the default class.  `rules_` has the
+    rules, and text, tables, SQL, explanations and files are those of rules.  Rules count whole samples: weights must be whole
+    numbers, and a sample of weight 2 takes the memory of two.  Rules of several trials are not part of this class.
+
+    The option of the program for costs is not part of this class.
 
     References
     ----------
@@ -142,6 +157,19 @@ class C50Classifier(BoostedTrees, LeastGain):
         (option `-w`).""",
     )
 
+    rules: bool = parameter(
+        False,
+        FLAG,
+        """Whether the model is a set of rules that vote, learned from the tree (option `-r`); `trials` must be 1.""",
+    )
+
+    rule_order: str = parameter(
+        CLASS,
+        one_of(CLASS, UTILITY),
+        """Order of the rules, which has no effect on predictions.  "class": by class, the largest votes first.  "utility": the
+        rule without which the fewest samples of the fit are predicted wrong comes last, and so on (option `-u`).""",
+    )
+
     _attributes = {"winnowed_": ("tuple of str", "Names of the features that winnowing removed.")}
 
     def _recipe(self) -> Recipe:
@@ -182,8 +210,29 @@ class C50Classifier(BoostedTrees, LeastGain):
             grower = self._winnowed(grower)
         if self.trials > 1:
             return self._boost(Boosting(grower, int(self.trials), self._pruned_in_trial))
+        weight = self._weights_of_rules(grower.samples) if self.rules else None
         tree = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
+        if self.rules:
+            self._find_rules(grower, tree, weight)
         return self._softened(tree, grower.samples) if self.soft_thresholds else tree
+
+    def _weights_of_rules(self, samples: Samples) -> NDArray[np.int64] | None:
+        counts = samples.counts
+        return None if counts is None else whole_weights(counts, samples.table.n_samples)
+
+    def _find_rules(self, grower: Grower, tree: Tree, weight: NDArray[np.int64] | None) -> None:
+        samples = grower.samples
+        self._learn_rules(
+            VotingInduction(
+                tree,
+                samples.table,
+                PlacedSamples(samples.target, grower.n_classes, weight),
+                samples.table.n_features - len(self.winnowed_),
+                self._own_pruning(grower, 0).training_errors(tree),
+                grower.limits.min_branch_weight,
+                self.rule_order,
+            )
+        )
 
     def _softened(self, tree: Tree, samples: Samples) -> Tree:
         return soften_c50(tree, samples)
@@ -201,7 +250,7 @@ class C50Classifier(BoostedTrees, LeastGain):
             float(self.confidence),
             bool(self.global_pruning),
             grows_anew=not is_limited and not trial,
-            merges_leaves=not trial,
+            merges_leaves=not trial and not self.rules,
         )
 
     def _winnowed(self, grower: Grower) -> Grower:
@@ -221,6 +270,13 @@ class C50Classifier(BoostedTrees, LeastGain):
             raise ValueError(
                 f"winnow=True and pruning={self.pruning!r} exclude each other, because winnowing judges trees that are pruned by "
                 f"the rules of C5.0: use pruning='{OWN_PRUNING}', or winnow=False"
+            )
+        if self.rules and self.trials > 1:
+            raise ValueError(f"trials={self.trials} and rules=True exclude each other: use trials=1, or rules=False")
+        if self.rules and self.soft_thresholds:
+            raise ValueError(
+                "soft_thresholds=True and rules=True exclude each other, because a condition of a rule has one threshold: use "
+                "soft_thresholds=False, or rules=False"
             )
         if self.trials > 1 and self.soft_thresholds:
             raise ValueError(

@@ -123,6 +123,7 @@ def test_the_attributes_are_those_of_a_fitted_model(estimator):
     fitted = vars(estimator(**chosen).fit(X, y)) | (vars(estimator(windowing=True).fit(X, y)) if windowing else {})
     if hasattr(estimator, "trial_errors"):
         fitted |= vars(estimator(trials=3).fit(*load_iris(return_X_y=True)))
+        fitted |= vars(estimator(rules=True).fit(*load_iris(return_X_y=True)))
     described = [name for name, *_ in attributes(estimator)]
     assert len(described) == len(set(described))
     assert set(described) == {name for name in fitted if name.endswith("_")}

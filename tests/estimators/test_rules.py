@@ -693,7 +693,7 @@ def spoil(document: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
     return document
 
 
-FORMATS = "must be 'fasttree.tree' or 'fasttree.rules' or 'fasttree.forest'"
+FORMATS = "must be 'fasttree.tree' or 'fasttree.rules' or 'fasttree.voting_rules' or 'fasttree.forest'"
 
 
 @pytest.mark.parametrize(

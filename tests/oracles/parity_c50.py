@@ -3,9 +3,9 @@
     python tests/oracles/parity_c50.py                    the tables of this repository
     python tests/oracles/parity_c50.py --data FOLDER      those of a folder with data/ and reference/
 
-prints every recorded figure of single and boosted trees as `original|ours`, those that differ with a star; figures of a trial
-have its number.  With --twin, it also prints the figures of the twin (`c50`), which grows and prunes in the original's
-arithmetic: where the twin agrees with us, a tie is the reason.
+prints every recorded figure of single and boosted trees, and of rules, as `original|ours`, those that differ with a star;
+figures of a trial have its number.  With --twin, it also prints the figures of the twin (`c50`), which grows and prunes in the
+original's arithmetic: where the twin agrees with us, a tie is the reason.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "winnow": {"winnow": True},
     "soft": {"soft_thresholds": True},
     "boost": {"trials": 10},
+    "rules": {"rules": True},
 }
 
 
@@ -47,7 +48,7 @@ def figures_of(dataset: DataSet, run: Run) -> dict[str, int]:
     """Return what the original printed for this run, by us."""
     train, test = dataset.frames(run.split)
     model = C50Classifier(**PARAMETERS[run.name]).fit(train.iloc[:, :-1], train.iloc[:, -1])
-    sizes = [size_of(found.tree_) for found in model.estimators_]
+    sizes = [len(model.rules_)] if run.name == "rules" else [size_of(found.tree_) for found in model.estimators_]
     figures = {"size": sizes[0]}
     if len(sizes) > 1:
         wrong = model.trial_errors(train.iloc[:, :-1], train.iloc[:, -1])[:, 0] * len(train)
@@ -62,9 +63,11 @@ def figures_of(dataset: DataSet, run: Run) -> dict[str, int]:
 
 
 def figures_of_twin(dataset: DataSet, run: Run) -> dict[str, int]:
-    from test_c50 import boosted_figures_of, figures_of
+    from test_c50 import boosted_figures_of, figures_of, rule_figures_of
 
     tables = dataset.tables(run.split)
+    if run.name == "rules":
+        return rule_figures_of(tables)
     return boosted_figures_of(tables) if run.name == "boost" else figures_of(tables, OPTIONS[run.name])
 
 

@@ -8,6 +8,7 @@ from parity_c50 import main, report
 
 SINGLE = ("default", "noglobal", "subset", "m5", "cf10")
 NOT_REPEATED = 6  # of 615: size and training errors of letter, default, -g and -s, where splits tie
+TIED_OF_RULES = 4  # sizes and training errors of adult and letter
 EQUAL_OF_TRIALS, TIED_OF_TRIALS = 309, 14  # the sizes and errors of glass from the fourth trial on, and test errors of german
 
 
@@ -39,12 +40,19 @@ def test_nearly_all_figures_of_winnowing_on_small_tables_are_those_of_the_origin
     assert count[False] <= 7  # one feature in loan, iris and credit-a
 
 
+def test_all_figures_of_rules_on_small_tables_are_those_of_the_original():
+    count = report(small(), runs=["rules"])
+    assert count[True] == 45
+    assert count[False] == 0
+
+
 @pytest.mark.nightly
 def test_nearly_all_figures_of_all_tables_of_up_to_50000_rows_are_those_of_the_original(shared):
     sets = [dataset for dataset in sets_in(shared).values() if dataset.declared.n_rows <= 50_000]
     assert report(sets, runs=SINGLE)[False] <= NOT_REPEATED
     boosted = report((dataset for dataset in sets if dataset.declared.n_rows <= 10_000), runs=["boost"])
     assert boosted[True] >= 0.9 * boosted.total()
+    assert report(sets, runs=["rules"])[False] <= TIED_OF_RULES
 
 
 def test_the_command_prints_original_and_ours(capsys):

@@ -12,6 +12,7 @@ from c50.growing import Growth, grow
 from c50.problem import Options, Table
 from c50.pruning import prune
 from c50.recorded import OPTIONS, DataSet, Run, sets_in, shipped_sets
+from c50.rules import learn
 from c50.softening import n_soft_errors, soften
 from c50.subsets import stirling
 
@@ -38,6 +39,13 @@ def boosted_figures_of(tables: tuple[Table, Table | None]) -> dict[str, int]:
     return figures if test is None else figures | {"test_errors": int((boosted.predict(test) != test.classes).sum())}
 
 
+def rule_figures_of(tables: tuple[Table, Table | None]) -> dict[str, int]:
+    train, test = tables
+    found = learn(train, Options())
+    figures = {"size": len(found.rules), "train_errors": int((found.predict(train) != train.classes).sum())}
+    return figures if test is None else figures | {"test_errors": int((found.predict(test) != test.classes).sum())}
+
+
 def differing(dataset: DataSet, runs: list[Run]) -> list[Any]:
     tables = {run.split: dataset.tables(run.split) for run in runs}
     ours = [figures_of(tables[run.split], OPTIONS[run.name]) for run in runs]
@@ -54,6 +62,14 @@ def test_repeats_every_figure_of_single_trees(name):
     runs = [run for run in SHIPPED[name].runs if run.name in OPTIONS and run.split in ("third", "file")]
     assert runs
     assert not differing(SHIPPED[name], runs)
+
+
+@pytest.mark.parametrize("name", ["loan", "iris", "vote", "labor", "zoo", "breast-cancer-wisconsin", "glass"])
+def test_repeats_every_figure_of_rules(name):
+    runs = [run for run in SHIPPED[name].runs if run.name == "rules" and run.split == "third"]
+    assert runs
+    for run in runs:
+        assert rule_figures_of(SHIPPED[name].tables(run.split)) == run.printed
 
 
 @pytest.mark.nightly

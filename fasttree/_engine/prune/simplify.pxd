@@ -1,11 +1,11 @@
-"""Removal of conditions that a rule of a tree does not need (Quinlan 1993, section 5.2).  Header only.
+"""Removal of conditions that a rule of a tree does not need (Quinlan 1993, section 5.2; C5.0).  Header only.
 
 Samples are class by class, each class padded to whole words of 64, so that a set of samples is a row of bits and the part of it
 in one class a range of words.  All counts are of whole samples.  Numbers that decide are rounded to single precision where
 Release 8 stores them, so that its choices among near equals are repeated.
 """
 
-from libc.math cimport exp
+from libc.math cimport exp, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -188,12 +188,15 @@ cdef struct Confidence:
     double coefficient         # squared normal quantile that his table gives for it
     double significance        # of Fisher's exact test; < 0: there is none
     const double* log_factorial
+    const double* bits         # C5.0: of each condition; NULL: the rules are Release 8's
+    const double* bits_of_order  # C5.0: logarithms of factorials to base 2
 
 
 cdef struct RuleClass:         # the class of a rule
     int64_t start              # its samples are in words start, ..., stop - 1
     int64_t stop
     float default_error
+    int64_t n_samples
 
 
 cdef inline float pessimistic_error(const Confidence* c, int64_t n, int64_t e, float of_none) noexcept nogil:
@@ -201,6 +204,20 @@ cdef inline float pessimistic_error(const Confidence* c, int64_t n, int64_t e, f
     if n == 0:
         return of_none
     return (<float> e + extra_errors(c.level, <float> c.coefficient, <float> n, <float> e)) / <float> n
+
+
+cdef inline double estimated_error(const Confidence* c, int64_t n, int64_t e, float of_none) noexcept nogil:
+    return (e + 1.0) / (n + 2.0) if c.bits != NULL else pessimistic_error(c, n, e, of_none)
+
+
+cdef inline double side_bits(int64_t a, int64_t b) noexcept nogil:
+    """Bits that name the side of each of a + b samples."""
+    cdef double total = 0
+    if a > 0:
+        total += a * log2((a + b) / <double> a)
+    if b > 0:
+        total += b * log2((a + b) / <double> b)
+    return total
 
 
 cdef inline float actual_error(int64_t n, int64_t e) noexcept nogil:
@@ -267,7 +284,7 @@ cdef struct Without:           # a rule without one of its conditions
     int64_t wrong              # and those of other classes
     int64_t n                  # samples that satisfy the others, when the estimate was made; -1 = never
     int64_t errors
-    float estimate
+    double estimate
     bint dropped
 
 
@@ -287,7 +304,8 @@ cdef struct Draft:             # a rule at work; the caller owns the room
 cdef struct Verdict:
     int64_t n                  # samples that satisfy the rule
     int64_t errors             # those of another class
-    float estimate             # pessimistic error rate
+    double estimate            # pessimistic error rate; C5.0: Laplace's
+    bint is_of_use
 
 
 cdef inline void split_failures(Draft* rule, const SampleSet* samples, int64_t first, int64_t size) noexcept nogil:
@@ -413,28 +431,43 @@ cdef inline void drop_condition(
 
 
 cdef inline Verdict simplify(
-    Draft* rule, const Failures* path, int32_t depth, const SampleSet* samples, const RuleClass* its,
+    Draft* rule, const Failures* path, const int32_t* nodes, int32_t depth, const SampleSet* samples, const RuleClass* its,
     const Confidence* confidence,
 ) noexcept nogil:
-    """Drop conditions of a rule while one is not needed.
+    """Drop conditions of a rule while one is not needed, or in C5.0 while the rule does not pay for the bits that name them.
 
     A condition is not needed if without it the pessimistic or the actual error is no larger, or (where significance >= 0) if
     the difference is not significant.  The condition that is then dropped is the one without which the pessimistic error is
-    least, the last one on ties, even if this is not the one that was not needed.
+    least, the last one on ties, even if this is not the one that was not needed.  In C5.0 one condition stays.
     """
+    cdef bint by_bits = confidence.bits != NULL
+    cdef bint pays = False
+    cdef double bits = 0
+    cdef int64_t others = samples.n_samples - its.n_samples
     cdef Verdict v = take_path(rule, path, depth, samples, its.start, its.stop)
     cdef Without* without
-    cdef float least, actual
+    cdef double least
+    cdef float actual
     cdef int64_t n, errors
     cdef int32_t i, number, best
     cdef int32_t idle = depth - 1  # the last condition that no sample fails alone: without it nothing changes
     cdef bint superfluous
+    if by_bits:
+        for i in range(depth):
+            bits += confidence.bits[nodes[i]]
     while True:
-        v.estimate = pessimistic_error(confidence, v.n, v.errors, its.default_error)
+        v.estimate = estimated_error(confidence, v.n, v.errors, its.default_error)
+        if by_bits:
+            n = v.n - v.errors
+            pays = 0.23 * (bits - confidence.bits_of_order[rule.n_kept]) <= (
+                side_bits(its.n_samples, others) - side_bits(n, v.errors) - side_bits(its.n_samples - n, others - v.errors)
+            )
+            if rule.n_kept == 1:
+                break
         actual = actual_error(v.n, v.errors)
         while idle >= 0 and (rule.without[idle].dropped or rule.without[idle].right or rule.without[idle].wrong):
             idle -= 1
-        superfluous = idle >= 0
+        superfluous = idle >= 0 or (by_bits and not pays)
         best = idle
         least = v.estimate
         for i in range(rule.n_alone):
@@ -445,12 +478,12 @@ cdef inline Verdict simplify(
             if n != without.n or errors != without.errors:
                 without.n = n
                 without.errors = errors
-                without.estimate = pessimistic_error(confidence, n, errors, its.default_error)
+                without.estimate = estimated_error(confidence, n, errors, its.default_error)
             if best < 0 or without.estimate < least or (without.estimate == least and number > best):
                 best = number
                 least = without.estimate
             if not superfluous:
-                superfluous = without.estimate <= v.estimate or actual_error(n, errors) <= actual or (
+                superfluous = without.estimate <= v.estimate or (not by_bits and actual_error(n, errors) <= actual) or (
                     confidence.significance >= 0
                     and fisher_tail(
                         confidence.log_factorial, v.errors, v.n - v.errors, errors - v.errors, (n - v.n) - (errors - v.errors)
@@ -458,12 +491,18 @@ cdef inline Verdict simplify(
                 )
         if not superfluous:
             break
+        if by_bits:
+            bits -= confidence.bits[nodes[best]]
         drop_condition(rule, best, &v, samples, its.start, its.stop)
     rule.n_kept = 0
     for number in range(depth):
         if not rule.without[number].dropped:
             rule.kept[rule.n_kept] = number
             rule.n_kept += 1
+    if by_bits:  # the share of the class must be at least 0.95 of that of all samples
+        v.is_of_use = pays and v.n > 0 and (v.n - v.errors + 1.0) * samples.n_samples >= 0.95 * its.n_samples * (v.n + 2.0)
+    else:
+        v.is_of_use = rule.n_kept > 0 and v.n > 0 and v.estimate < its.default_error
     return v
 
 

@@ -1,7 +1,8 @@
-"""The document of `C45Rules`."""
+"""The document of rules: those of `C45Rules`, which apply in order, and those of `C50Classifier`, which vote."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,23 @@ from fasttree._model.ruleset import Rule
 
 FORMAT = "fasttree.rules"
 VERSION = "1.0"
+VOTING = "fasttree.voting_rules"  # a format of its own: readers of the other one would take the first rule that fires
+VERSIONS = {FORMAT: VERSION, VOTING: "1.0"}
 MOST_SAMPLES = 2**31 - 1  # positions have 32 bits
+
+
+def written_rules(rules: Sequence[Rule], labels: Sequence[int], schema: Schema) -> list[dict[str, Any]]:
+    """Return the entries of rules; `labels` has the index of the class of each."""
+    return [
+        {
+            "if": [written_condition(condition, schema) for condition in rule.conditions],
+            "then": label,
+            "cover": rule.cover,
+            "errors": rule.errors,
+            "estimate": rule.estimate,
+        }
+        for rule, label in zip(rules, labels, strict=True)
+    ]
 
 
 def written_condition(condition: Condition, schema: Schema) -> dict[str, Any]:
@@ -81,7 +98,7 @@ def from_document(document: dict[str, Any]) -> RulesOfFile:
     DocumentError
         If it is none.
     """
-    read.check_format(document, {FORMAT: VERSION})
+    votes = read.check_format(document, VERSIONS) == VOTING
     schema, targets, settings = read.read_table(document)
     if len(targets) > 1:
         raise values.DocumentError(f"targets: rules have 1 target; got {len(targets)}")
@@ -104,6 +121,8 @@ def from_document(document: dict[str, Any]) -> RulesOfFile:
                 read_estimate(entry.get("estimate"), f"{where}.estimate"),
             )
         )
+        if votes and rules[-1].errors > rules[-1].cover:
+            raise values.DocumentError(f"{where}.errors: must not exceed cover, {rules[-1].cover}")
     counts = [read_counts(document, name, n_classes) for name in ("class_count", "default_count")]
     if not counts[0].any():
         raise values.DocumentError("class_count: must count at least one sample")

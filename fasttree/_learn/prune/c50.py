@@ -62,12 +62,12 @@ class C50Pruning:
         )
         pruned = with_null_leaves(pruned)
         if self.global_pruning:
-            pruned = globally_pruned(pruned, self._training_errors(pruned))
+            pruned = globally_pruned(pruned, self.training_errors(pruned))
         if grower.recipe.nominal == "groups":
             return with_merged_leaves(without_impossible_categories(pruned), empty_only=False)
         return with_merged_leaves(pruned, empty_only=not self.merges_leaves)
 
-    def _training_errors(self, tree: Tree) -> float:
+    def training_errors(self, tree: Tree) -> float:
         """Return the weight of the training samples that the tree misclassifies; samples with missing values are classified."""
         samples = self.grower.samples
         tested = np.unique(tree.feature[tree.n_branches > 0]).tolist()

@@ -337,9 +337,13 @@ class Induction:
             self.samples.default_error(),
             (leaves + self.conditions.first[i]).astype(np.int32),
             self.conditions.trees[i].predicted_class[leaves].astype(np.int32),
-            float(np.float32(confidence)),
-            float(normal_quantile(confidence) ** 2),
-            -1.0 if significance is None else significance * (1 + ROUNDING),
+            self.samples.class_count,
+            (
+                float(np.float32(confidence)),
+                float(normal_quantile(confidence) ** 2),
+                -1.0 if significance is None else significance * (1 + ROUNDING),
+                None,
+            ),
         )
         start, cover_start = found["start"], found["cover_start"]
         return Drafts(

@@ -18,8 +18,7 @@ def from_document(document: dict[str, Any]) -> Any:
         If the document describes no model, or an algorithm that this version does not know.
     """
     if makes_rules(document):
-        (entry,) = (entry for entry in ESTIMATORS if entry.makes_rules)
-        return entry.load()._from_document(document)
+        return rules_entry(document).load()._from_document(document)
     if document["format"] == forests.FORMAT:
         return forest_entry(document).load()._from_document(document)
     saved = read.from_document(document)
@@ -44,8 +43,15 @@ def makes_rules(document: dict[str, Any]) -> bool:
     DocumentError
         If it describes none of them.
     """
-    formats = {values.FORMAT: values.VERSION, rules.FORMAT: rules.VERSION, forests.FORMAT: forests.VERSION}
-    return read.check_format(document, formats) == rules.FORMAT
+    formats = {values.FORMAT: values.VERSION, **rules.VERSIONS, forests.FORMAT: forests.VERSION}
+    return read.check_format(document, formats) in rules.VERSIONS
+
+
+def rules_entry(document: dict[str, Any]) -> Entry:
+    """Return the entry of the estimator that learned saved rules: those that vote are of one that may boost, too."""
+    votes = document["format"] == rules.VOTING
+    (entry,) = (entry for entry in ESTIMATORS if (entry.may_boost if votes else entry.makes_rules))
+    return entry
 
 
 def entry_of(saved: write.Model) -> Entry:

@@ -29,6 +29,7 @@ class RuleViews(LabelledModel):
     default_class_: Any
     default_count_: NDArray[np.int64]
     unseen: str
+    _rules_vote: bool = False  # else the first one that fires decides
 
     def _name(self) -> str:
         """Return the name of the estimator, as errors and pages show it."""
@@ -59,13 +60,15 @@ class RuleViews(LabelledModel):
         |  | else | unripe | 0 | 0 |  |
         """
         from fasttree._explain.ordered_rules import OrderedRules, RuleModel
+        from fasttree._explain.voting_rules import VotingRules
 
         check_is_fitted(self)
         shown, shown_classes, _ = self._in_words(labels)
         classes = self.classes_.tolist()
         default = self.default_class_
         default = default.item() if hasattr(default, "item") else default
-        return OrderedRules(
+        form = VotingRules if self._rules_vote else OrderedRules
+        return form(
             self.rules_,
             RuleModel(
                 self.schema_,

@@ -12,10 +12,9 @@ from fasttree._data.table import Table
 from fasttree._export.document import file, read, rules
 from fasttree._learn.recipe import Recipe
 from fasttree._model.labels import labels_from_plain
-from fasttree.estimators.common.documents import entry_of, from_document
+from fasttree.estimators.common.documents import entry_of, from_document, rules_entry
 from fasttree.estimators.common.exporting import Exports
 from fasttree.estimators.common.reading import Views
-from fasttree.estimators.common.registry import ESTIMATORS
 from fasttree.estimators.common.rule_views import RuleViews
 
 __all__ = ["SavedRules", "SavedTree"]
@@ -121,6 +120,7 @@ class SavedRules(RuleViews):
     def __init__(self, document: dict[str, Any]) -> None:
         saved = rules.from_document(document)
         self._document = document
+        self._rules_vote = document["format"] == rules.VOTING
         self.rules_, self.schema_, self.classes_, self.target_names_ = (
             saved.rules,
             saved.schema,
@@ -145,8 +145,7 @@ class SavedRules(RuleViews):
         return made
 
     def _name(self) -> str:
-        (entry,) = (entry for entry in ESTIMATORS if entry.makes_rules)
-        return entry.name
+        return rules_entry(self._document).name
 
     def to_json(self) -> str:
         """Write the text of `to_json` of the estimator."""
