@@ -55,8 +55,6 @@ if not SYMBOLS:
 # GCC 12 may treat a function that stores the result of llrint as pure, and drop its calls.
 GUARD_FLAGS = ["-fno-ipa-pure-const", "-fno-ipa-modref"]
 LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
-# The names of Cython's own code are of no use in a profile, and wheels have a size limit.
-STRIP_FLAGS = ["-s"] if sys.platform == "linux" and "-g0" in UNIX_FLAGS else []
 UNIX_FLAGS += LINK_FLAGS
 if sys.platform == "linux" and not SYMBOLS:
     LINK_FLAGS += ["-Wl,-s"]  # a twentieth of the wheel; profilers need the names: build with CFLAGS=-g
@@ -82,7 +80,7 @@ class BuildCore(build_ext):
             )
         for extension in self.extensions:
             extension.extra_compile_args = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
-            extension.extra_link_args = [] if is_msvc else LINK_FLAGS + STRIP_FLAGS * (extension.name == MEMORYVIEWS)
+            extension.extra_link_args = [] if is_msvc else LINK_FLAGS
         super().build_extensions()
 
     def build_extension(self, extension: Extension) -> None:
