@@ -17,7 +17,6 @@ from fasttree import (
     CARTClassifier,
     CARTRegressor,
     Dataset,
-    ExtraTreesClassifier,
     ExtraTreesRegressor,
     OptimalTreeClassifier,
     RandomForestClassifier,
@@ -88,11 +87,9 @@ def test_any_partitions_grow_the_tree_of_the_table_in_memory(client, table, mode
 FEW: Any = {"n_estimators": 3, "random_state": 3}
 FORESTS: list[tuple[Any, str, str | None]] = [
     (RandomForestClassifier(**FEW), "label", None),
-    (RandomForestClassifier(**FEW, max_samples=0.3, class_weight="balanced"), "label", "weight"),
-    (RandomForestClassifier(**FEW, bootstrap="balanced", criterion="entropy", ccp_alpha=0.001), "label", "weight"),
+    (RandomForestClassifier(**FEW, bootstrap="balanced", class_weight="balanced", ccp_alpha=0.001), "label", "weight"),
     (RandomForestClassifier(**FEW), "two", "times"),
     (RandomForestRegressor(**FEW, min_weight_fraction_leaf=0.01), "number", "times"),
-    (ExtraTreesClassifier(**FEW, max_samples=0.5), "two", None),
     (ExtraTreesRegressor(**FEW, max_samples=500), "number", None),
 ]
 
