@@ -26,7 +26,7 @@ class Whole(NamedTuple):
     has_whole_weights : bool
         Whether all weights are whole numbers.
     mean, least, most : float
-        Of the targets; 0 for classes.
+        Mean and ends of the targets; 0 for classes.
     """
 
     weight: float
@@ -64,7 +64,7 @@ class Grower:
     n_jobs : int, default=1
         Number of threads.
     whole : Whole or None, default=None
-        Of all samples if `samples` are some of them; `limits` are for them.  None: `samples` are all.
+        What is known of all samples if `samples` are some of them; `limits` are for them.  None: `samples` are all.
     """
 
     samples: Samples
