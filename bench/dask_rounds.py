@@ -75,8 +75,8 @@ def count_bytes(dask_scheduler: Any) -> None:
         name = "counting"
         received = sent = tasks = 0
 
-        def update_graph(self, scheduler: Any, *, keys: Any, **_: Any) -> None:
-            self.tasks += len(keys)
+        def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+            self.tasks += (start, finish) == ("processing", "memory")
 
     counting = Counting()
     write, read = tcp.TCP.write, tcp.read_bytes_rw

@@ -139,7 +139,7 @@ class Dataset:
         target : str
             Column to predict.
         weight : str, default=None
-            Column of sample weights, finite and not negative; for classification.  None: all are 1.
+            Column of sample weights, finite and not negative; not for single regression trees.  None: all are 1.
         features : list of str, default=None
             Columns to learn from.  None: all besides target and weight.
         categorical_features : list of column names, default=None
@@ -203,7 +203,7 @@ class Dataset:
         target : str
             Column to predict.
         weight : str, default=None
-            Column of sample weights, finite and not negative; for classification.  None: all are 1.
+            Column of sample weights, finite and not negative; not for single regression trees.  None: all are 1.
         features : list of str, default=None
             Columns to learn from.  None: all besides target and weight.
         categorical_features : list of column names, default=None
@@ -256,7 +256,7 @@ class Dataset:
         target : str, dask.dataframe.Series or dask.array.Array
             Column to predict: its name in `X`, or a collection of the same rows.
         weight : str, dask.dataframe.Series or dask.array.Array, default=None
-            Column of sample weights, finite and not negative; for classification.  None: all are 1.
+            Column of sample weights, finite and not negative; not for single regression trees.  None: all are 1.
         client : dask.distributed.Client, default=None
             Client of the cluster.  None: the default one.
         features : list of str, default=None

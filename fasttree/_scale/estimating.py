@@ -65,7 +65,7 @@ def check_fit(estimator: Any, y: Any, sample_weight: Any, what: str = "a Dataset
 
     recipe: Recipe = estimator._checked_recipe()
     is_forest = getattr(estimator, "_reads_bags", False)
-    if not (getattr(estimator, "_grows_by_recipe", False) or (is_forest and what == "a Dataset")):
+    if not (getattr(estimator, "_grows_by_recipe", False) or is_forest):
         raise _needs_memory(estimator, what)
     if reason := refusal(recipe, "recipe='cart'" if is_forest else "CARTClassifier"):
         raise ValueError(reason.replace("a Dataset", what))
@@ -122,10 +122,14 @@ def fit_numbers(estimator: Any, data: Dataset, recipe: Recipe) -> None:
     """Fit a regression tree."""
     from fasttree._scale.fitting import Fit, grow_numbers
 
-    if data.has_weights:
-        raise ValueError("weights of regression are not used with a Dataset: leave weight= out, or fit the table in memory")
+    reads_bags = getattr(estimator, "_reads_bags", False)
+    if data.has_weights and not reads_bags:
+        raise ValueError(
+            "weights of regression are not used in a tree from a Dataset: leave weight= out, grow a forest, or fit the table in "
+            "memory"
+        )
     _check_missing(estimator, data, recipe)
-    if getattr(estimator, "_reads_bags", False):
+    if reads_bags:
         estimator._fit_bags(data, recipe)
         return
     limits = estimator._limits(data.n_samples, data.n_features, float(data.n_samples))
@@ -134,8 +138,6 @@ def fit_numbers(estimator: Any, data: Dataset, recipe: Recipe) -> None:
 
 def _check_missing(estimator: Any, data: Dataset, recipe: Recipe) -> None:
     """Prepare the table; refuse missing values if the recipe does."""
-    if getattr(estimator, "_reads_bags", False) and data.is_remote:
-        raise _needs_memory(estimator, "a Dask collection")
     assert estimator._constraints(data.schema) == FREE
     if recipe.missing == "error" and (cell := data.missing_cell()):
         raise estimator._refuses_missing(*cell)

@@ -12,7 +12,17 @@ import pandas as pd
 import pytest
 from test_dataset import FEATURES, table_of
 
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, Dataset, RandomForestClassifier
+from fasttree import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    Dataset,
+    ExtraTreesRegressor,
+    OptimalTreeClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    progress,
+)
 from fasttree._scale import fitting
 from fasttree._scale.remote import bins, dask_table
 
@@ -72,6 +82,53 @@ def test_any_partitions_grow_the_tree_of_the_table_in_memory(client, table, mode
     frame = parts_of(table, ends)
     found = model.fit(frame[FEATURES], frame[target], None if weight is None else frame[weight])
     assert found.to_json() == expected
+
+
+FEW: Any = {"n_estimators": 3, "random_state": 3}
+FORESTS: list[tuple[Any, str, str | None]] = [
+    (RandomForestClassifier(**FEW), "label", None),
+    (RandomForestClassifier(**FEW, bootstrap="balanced", class_weight="balanced", ccp_alpha=0.001), "label", "weight"),
+    (RandomForestClassifier(**FEW), "two", "times"),
+    (RandomForestRegressor(**FEW, min_weight_fraction_leaf=0.01), "number", "times"),
+    (ExtraTreesRegressor(**FEW, max_samples=500), "number", None),
+]
+
+
+@pytest.mark.parametrize("room", [N, N - 1], ids=["the table fits", "a bag fits"])
+def test_forests_are_those_of_the_table_in_memory(client, table, monkeypatch, room):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: room)
+    weights = table.assign(times=np.arange(N) % 4)  # of which 0 is not drawn
+    frame = parts_of(weights, [0, 700, 701])
+    for forest, target, weight in FORESTS:
+        expected = forest.fit(weights[FEATURES], weights[target], None if weight is None else weights[weight]).to_json()
+        found = forest.fit(frame[FEATURES], frame[target], None if weight is None else frame[weight])
+        assert found.to_json() == expected, forest
+
+
+def test_a_bag_must_fit_into_the_memory_of_a_worker(client, table, monkeypatch):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 900)
+    forest = RandomForestClassifier(n_estimators=2, random_state=0)
+    with Dataset.from_dask(parts_of(table, [700]), "label", features=FEATURES) as data:
+        message = r"the bag of tree \d has 9\d\d rows, and a thread of a worker has room for 900: give max_samples=900 or fewer"
+        with pytest.raises(ValueError, match=message):
+            forest.fit(data)
+        monkeypatch.setattr(data, "memory", 2 * 10 * N - 1)
+        with pytest.raises(
+            ValueError, match=r"half of the memory of a thread of a worker: give the workers more memory or fewer"
+        ):
+            forest.fit(data)
+
+
+def test_trees_join_a_forest_later(client, table):
+    seen = list[int]()
+    forest = RandomForestClassifier(n_estimators=2, random_state=0, warm_start=True)
+    with Dataset.from_dask(parts_of(table, [700]), "label", features=FEATURES) as data:
+        with progress(lambda step, done, total: seen.append(done) if step == "trees" else None):
+            forest.fit(data)
+        assert sorted(set(seen)) == [0, 1, 2]
+        forest.set_params(n_estimators=3).fit(data)
+    whole = RandomForestClassifier(n_estimators=3, random_state=0).fit(table[FEATURES], table["label"])
+    assert forest.ensemble_ == whole.ensemble_
 
 
 def test_a_dataset_is_read_once_for_several_fits(client, table):
@@ -175,16 +232,17 @@ def test_rows_that_do_not_belong_together_are_an_error(client, table):
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply"])
-def test_predictions_are_lazy_and_of_the_same_kind(table, method):
-    model = CARTClassifier(max_depth=3).fit(table[FEATURES], table["label"])
+@pytest.mark.parametrize("model", [CARTClassifier(max_depth=3), RandomForestClassifier(**FEW)], ids=["tree", "forest"])
+def test_predictions_are_lazy_and_of_the_same_kind(table, model, method):
+    model.fit(table[FEATURES], table["label"])
     frame = parts_of(table, [0, 700])[FEATURES]
     found = getattr(model, method)(frame)
-    assert isinstance(found, dd.DataFrame if method == "predict_proba" else dd.Series)
+    assert isinstance(found, dd.Series if np.ndim(getattr(model, method)(table[FEATURES])) == 1 else dd.DataFrame)
     rows = found.compute(scheduler="sync")
     assert rows.index.equals(table.index)
     assert np.array_equal(rows.to_numpy(), getattr(model, method)(table[FEATURES]))
     X = table[["narrow", "count"]].to_numpy()
-    model = CARTClassifier(max_depth=3).fit(X, table["label"])
+    model.fit(X, table["label"])
     chunked = da.from_array(X, chunks=(400, 1))
     found = getattr(model, method)(chunked)
     assert isinstance(found, da.Array)
@@ -193,8 +251,9 @@ def test_predictions_are_lazy_and_of_the_same_kind(table, method):
     assert none.compute(scheduler="sync").shape == getattr(model, method)(X)[:0].shape
 
 
-def test_numbers_are_predicted_lazily(table):
-    model = CARTRegressor(max_depth=3).fit(table[FEATURES], table["number"])
+@pytest.mark.parametrize("model", [CARTRegressor(max_depth=3), RandomForestRegressor(**FEW, max_depth=3)], ids=["tree", "forest"])
+def test_numbers_are_predicted_lazily(table, model):
+    model.fit(table[FEATURES], table["number"])
     found = model.predict(parts_of(table, [700])[FEATURES])
     assert found.name == "number"
     assert np.array_equal(found.compute(scheduler="sync"), model.predict(table[FEATURES]))
@@ -204,7 +263,8 @@ def test_numbers_are_predicted_lazily(table):
 
 REFUSED = [
     (C45Classifier(), "splits that compete by gain ratio are not grown from a Dask collection: use CARTClassifier"),
-    (RandomForestClassifier(n_estimators=2), "RandomForestClassifier is not fitted to a Dask collection"),
+    (OptimalTreeClassifier(max_depth=2), "OptimalTreeClassifier is not fitted to a Dask collection"),
+    (RandomForestClassifier(oob_score=True), "oob_score=True is not found with a Dask collection"),
     (CARTClassifier(missing="surrogate"), "missing='surrogate' is not grown from a Dask collection: use missing='direction'"),
     (CARTClassifier(ccp_alpha="cv"), "needs samples, which a Dask collection does not give"),
     (CARTClassifier(missing="error"), "column 'wide'"),

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fasttree import CARTClassifier, Dataset
+from fasttree import CARTClassifier, Dataset, RandomForestClassifier
 from fasttree._scale import fitting
-from fasttree._scale.remote import dask_table, held, on_dask
+from fasttree._scale.remote import bags, dask_table, held, on_dask
 
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
@@ -122,6 +122,7 @@ def at_stage(monkeypatch: pytest.MonkeyPatch, stage: str, act: Callable[[], None
     monkeypatch.setattr(on_dask.OnDask, "_grown", grew)
     for module in (on_dask, dask_table):
         monkeypatch.setattr(module, "gathered", waited)
+    monkeypatch.setattr(bags, "gathered", lambda *given: (stages.append("forest"), waited(*given))[1])
     return done
 
 
@@ -129,6 +130,17 @@ def at_stage(monkeypatch: pytest.MonkeyPatch, stage: str, act: Callable[[], None
 def test_a_killed_worker_changes_nothing(client, table, expected, monkeypatch, stage):
     done = at_stage(monkeypatch, stage, lambda: kill(client, 1))
     assert fitted(table, client) == expected
+    assert done
+
+
+@pytest.mark.parametrize("room", [N, N - 1], ids=["the table fits", "a bag fits"])
+def test_a_worker_killed_while_a_forest_grows_changes_nothing(client, table, monkeypatch, room):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: room)
+    forest = RandomForestClassifier(n_estimators=6, random_state=0)
+    expected = forest.fit(table[["a", "b", "c"]], table["y"]).to_json()
+    done = at_stage(monkeypatch, "forest", lambda: kill(client, 1))
+    with Dataset.from_dask(frame_of(table), "y", client=client) as data:
+        assert forest.fit(data).to_json() == expected
     assert done
 
 

@@ -53,6 +53,7 @@ FORESTS: list[tuple[Any, str, str | None]] = [
     (RandomForestRegressor(**FEW), "number", None),
     (RandomForestRegressor(**FEW, max_samples=300, min_weight_fraction_leaf=0.02), "few", None),
     (RandomForestRegressor(**FEW, max_leaf_nodes=20, ccp_alpha=0.01), "number", None),
+    (RandomForestRegressor(**FEW, min_weight_fraction_leaf=0.02), "number", "weight"),
     (ExtraTreesClassifier(**FEW, min_impurity_decrease=0.001), "label", None),
     (ExtraTreesRegressor(**FEW, max_samples=0.3), "number", None),
 ]

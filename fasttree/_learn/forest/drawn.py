@@ -13,8 +13,7 @@ from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
 from fasttree._learn.grow.encode import columns
-from fasttree._learn.grow.grower import Grower
-from fasttree._learn.samples import total_weight
+from fasttree._learn.grow.grower import Grower, Whole
 from fasttree._model.packed.nodes import MOST_FEATURES, Packed
 from fasttree._model.threads import in_threads
 
@@ -47,7 +46,8 @@ def may_be_drawn(grower: Grower, random: bool = False) -> bool:
 
     With `random`, categories go to random sides; else the best two groups must be found in one sweep.
     """
-    recipe, limits, samples = grower.recipe, grower.limits, grower.all_samples
+    recipe, limits, samples = grower.recipe, grower.limits, grower.samples
+    whole = _whole_of(grower)
     return bool(
         recipe.impurity in ("gini", "squared_error")
         and recipe.rank == "gain"
@@ -60,7 +60,7 @@ def may_be_drawn(grower: Grower, random: bool = False) -> bool:
         and grower.costs is None
         and grower.constraints == type(grower.constraints)()
         and samples.class_factor is None
-        and (samples.weight is None or (samples.weight == np.rint(samples.weight)).all())
+        and whole.has_whole_weights
         and limits.max_leaf_nodes is None
         and limits.split_p_value is None
         and limits.max_bins is None
@@ -96,8 +96,7 @@ class DrawnForest:
         samples = grower.samples
         self._weight = None if samples.weight is None else samples.weight.astype(np.int64)
         self._limits, self._n_classes, self._random = grower.limits, grower.n_classes, random
-        self._total = total_weight(grower.all_samples)
-        self._all_targets = grower.all_samples.target
+        self._whole = _whole_of(grower)
         self._columns = encode_drawn(samples.table, random=random, n_jobs=n_jobs)
         self._target = np.ascontiguousarray(samples.target)
         self._rooms = threading.local()
@@ -126,7 +125,7 @@ class DrawnForest:
             limits, labels = self._drawn_limits(weight, 1.0), self._target.astype(np.uint16)
             grower = DrawnGrower(self._columns, limits, labels=labels, n_classes=self._n_classes)
         else:
-            target, unit = whole_numbers(self._target, weight, self._all_targets)
+            target, unit = whole_numbers(self._target, weight, self._whole)
             y = self._target.astype(np.float64, copy=False)
             grower = DrawnGrower(self._columns, self._drawn_limits(weight, unit * unit), target=target, y=y)
         self._last = (weight, grower)
@@ -141,7 +140,7 @@ class DrawnForest:
             max_depth=2**31 - 1 if limits.max_depth is None else limits.max_depth,
             min_samples_split=limits.min_samples_split,
             min_samples_leaf=limits.min_samples_leaf,
-            min_weight_leaf=limits.min_weight_leaf * weight / self._total,
+            min_weight_leaf=limits.min_weight_leaf * weight / self._whole.weight,
             min_gain=limits.min_impurity_decrease * weight / unit,
         )
 
@@ -164,17 +163,20 @@ def encode_drawn(table: Table, *, random: bool, n_jobs: int = 1) -> DrawnColumns
     return encoded
 
 
-def whole_numbers(y: npt.NDArray[Any], weight: int, of: npt.NDArray[Any]) -> tuple[Floats, float]:
+def _whole_of(grower: Grower) -> Whole:
+    return Whole.of(grower.samples, grower.n_classes) if grower.whole is None else grower.whole
+
+
+def whole_numbers(y: npt.NDArray[Any], weight: int, whole: Whole) -> tuple[Floats, float]:
     """Return targets as whole multiples of a power of two, less about their mean; no sum over the weight exceeds 2**52.
 
-    Mean and unit are those of all targets, `of`.
+    Mean and unit are those of all targets.
     """
-    mean = of.mean(dtype=np.float64)
-    largest = max(float(of.max() - mean), float(mean - of.min())) * weight
+    largest = max(whole.most - whole.mean, whole.mean - whole.least) * weight
     if not largest:
         return np.zeros(len(y)), 1.0
     unit = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - _EXACT_BITS))
     values = y.astype(np.float64)
-    values -= mean
+    values -= whole.mean
     values /= unit
     return np.rint(values, out=values), unit

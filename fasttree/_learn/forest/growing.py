@@ -23,6 +23,8 @@ from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 
 GrowTree: TypeAlias = "Callable[[npt.NDArray[np.integer], int], Tree | Packed]"
+Trees: TypeAlias = "list[Tree | Packed | None]"
+Growth: TypeAlias = "Callable[[Forest, int, int, int, Trees], Trees]"  # as `grow_forest`
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,7 @@ class Forest:
     random_cuts: bool = False
 
 
-def grow_forest(
-    forest: Forest, first: int, last: int, n_jobs: int, found: list[Tree | Packed | None]
-) -> list[Tree | Packed | None]:
+def grow_forest(forest: Forest, first: int, last: int, n_jobs: int, found: Trees) -> Trees:
     """Grow the trees first, ..., last - 1, and report them as the step "trees".
 
     Parameters

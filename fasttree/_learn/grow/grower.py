@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,35 @@ from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs, Samples, total_weight
 from fasttree._model.tree import Tree
+
+
+class Whole(NamedTuple):
+    """What growth on some samples must know of all samples.
+
+    Parameters
+    ----------
+    weight : float
+        Sum of the weights.
+    has_whole_weights : bool
+        Whether all weights are whole numbers.
+    mean, least, most : float
+        Mean and ends of the targets; 0 for classes.
+    """
+
+    weight: float
+    has_whole_weights: bool
+    mean: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+
+    @classmethod
+    def of(cls, samples: Samples, n_classes: int) -> Self:
+        """Return it for all samples."""
+        weight, target = samples.weight, samples.target
+        found = cls(total_weight(samples), weight is None or bool((weight == np.rint(weight)).all()))
+        if n_classes or target.ndim > 1:
+            return found
+        return found._replace(mean=float(target.mean(dtype=np.float64)), least=float(target.min()), most=float(target.max()))
 
 
 @dataclass(frozen=True)
@@ -33,8 +63,8 @@ class Grower:
     constraints : Constraints, default=FREE
     n_jobs : int, default=1
         Number of threads.
-    whole : Samples or None, default=None
-        All samples if `samples` are some of them; `limits` are for them.  None: `samples`.
+    whole : Whole or None, default=None
+        What is known of all samples if `samples` are some of them; `limits` are for them.  None: `samples` are all.
     """
 
     samples: Samples
@@ -45,18 +75,18 @@ class Grower:
     costs: Costs | None = None
     constraints: Constraints = FREE
     n_jobs: int = 1
-    whole: Samples | None = None
+    whole: Whole | None = None
 
     @property
-    def all_samples(self) -> Samples:
-        """All samples, whose columns may be elsewhere."""
-        return self.samples if self.whole is None else self.whole
+    def total_weight(self) -> float:
+        """Weight of all samples."""
+        return total_weight(self.samples) if self.whole is None else self.whole.weight
 
     def __call__(self, part: Samples | None = None, rows: NDArray[np.intp] | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
         chosen, limits = self.samples, self.limits
         if part is not None:
-            chosen, scale = part, total_weight(part) / total_weight(self.all_samples)
+            chosen, scale = part, total_weight(part) / self.total_weight
             limits = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
         return growth.grow(
             chosen.table,

@@ -14,8 +14,10 @@ from fasttree._data.checks import is_collection, is_integer
 from fasttree._data.schema import Schema
 from fasttree._learn.grow.encode import Bins
 from fasttree._scale.frontier import Features
+from fasttree._scale.memory import rows_in_memory
 from fasttree._scale.preparation import Array, Floats, Portions, Weighing, bins_of, edges_of, sample_of
 from fasttree._scale.remote import partitions
+from fasttree._scale.remote.bags import BagsOnWorkers
 from fasttree._scale.remote.bins import binned, check_memory
 from fasttree._scale.remote.on_dask import DaskPortions, OnDask, gathered
 from fasttree._scale.source import FeatureColumn, TargetColumn
@@ -168,6 +170,12 @@ class DaskShards:
         assert isinstance(portions, DaskPortions)
         check_memory(max_bins, self.n_samples, self.memory)
         return binned(portions, self.features, max_bins, weigh)
+
+    def bags(self, portions: Portions, weigh: Weighing) -> BagsOnWorkers:
+        """Return the rows for a forest; `portions` have its targets."""
+        assert isinstance(portions, DaskPortions)
+        room = rows_in_memory(self.memory, len(self.columns), 1)
+        return BagsOnWorkers(portions, weigh, self._held.n_threads, room)
 
     def largest_subtree(self, rows: int) -> int:
         """Return the rows of the largest node that one worker grows, so that all workers have some to grow."""

@@ -14,7 +14,7 @@ def predict_lazily(estimator: Any, method: str, X: Any) -> Any:
     """
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions: must have 2, such as frame[['name']] has")
-    if estimator.tree_.outputs is not None:
+    if estimator.n_outputs_ > 1:
         raise ValueError("predictions of several targets are not made for Dask collections: compute the rows in blocks")
     return _of_frame(estimator, method, X) if hasattr(X, "divisions") else _of_array(estimator, method, X)
 
@@ -34,7 +34,8 @@ def _predict_part(part: Any, estimator: Any, method: str) -> Any:
     if found.ndim == 1:
         name = None if method == "apply" else estimator.target_names_[0]
         return pd.Series(found, index=part.index, name=name)
-    return pd.DataFrame(found, index=part.index, columns=estimator.classes_)
+    columns = estimator.classes_ if method == "predict_proba" else range(found.shape[1])
+    return pd.DataFrame(found, index=part.index, columns=columns)
 
 
 def _of_array(estimator: Any, method: str, X: Any) -> Any:
@@ -49,5 +50,7 @@ def _predict(part: Any, estimator: Any, method: str) -> Any:
     if len(part):
         return getattr(estimator, method)(part)
     shapes = {"predict_proba": (0, len(getattr(estimator, "classes_", ())))}
+    if hasattr(estimator, "ensemble_"):
+        shapes["apply"] = (0, estimator.ensemble_.n_trees)
     dtypes = {"predict": getattr(estimator, "classes_", np.empty(0)).dtype, "apply": np.dtype(np.int32)}
     return np.empty(shapes.get(method, (0,)), dtype=dtypes.get(method, np.dtype(np.float64)))

@@ -1,7 +1,7 @@
 """Shards on the workers of a Dask cluster.
 
-Only `submit`, `map`, `gather` and `run` of a client are used.  Where a worker is lost, Dask makes its shards again from the
-collection, and a shard follows the splits so far.
+Only `submit`, `map`, `compute`, `gather` and `run` of a client are used.  Where a worker is lost, Dask makes its shards again
+from the collection, and a shard follows the splits so far.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fasttree._scale.cluster import Fields
@@ -65,8 +66,7 @@ class DaskPortions(Portions):
 
     def outcomes(self, function: Callable[[Portion], Any]) -> Iterable[Any]:
         """Return the results of a function of each part."""
-        n = len(self.shards)
-        futures = self.client.map(held.outcome, [function] * n, [self.encode] * n, self.shards, pure=False)
+        futures = self.client.map(partial(held.outcome, function, self.encode), self.shards, pure=False)
         results: list[Any] = gathered(self.client, futures)
         return results
 
@@ -111,20 +111,25 @@ class OnDask:
 
     def ask(self, log: Sequence[Route], requests: Requests) -> Reply:
         """Let all shards answer the requests of one round, and combine their replies."""
-        message = self._sent(held.Message(self._send_chunks(log), requests))
-        replies = self._map(held.ask, self._job, message, *self._chunks)
-        while len(replies) > 1:
-            some = [replies[i : i + FAN_IN] for i in range(0, len(replies), FAN_IN)]
-            replies = self._client.map(held.combined, some, pure=False)
-        reply: Reply = gathered(self._client, replies[0])
+        reply: Reply = gathered(self._client, self._reply(held.Message(self._send_chunks(log), requests)))
         return held.combined([reply])  # of which the arrays can be written to
+
+    def _reply(self, message: held.Message) -> Any:
+        """Submit all tasks of a round at once, of which the client keeps the last alone: this takes the scheduler least time."""
+        from dask.delayed import delayed
+
+        ask, combined = delayed(held.ask, pure=False), delayed(held.combined, pure=False)
+        sent = delayed(partial(held.identity, message), pure=False)()
+        replies = [ask(shard, self._job, sent, *self._chunks) for shard in self._shards]
+        while len(replies) > 1:
+            replies = [combined(replies[i : i + FAN_IN]) for i in range(0, len(replies), FAN_IN)]
+        return self._client.compute(replies[0], optimize_graph=False)
 
     def exchange(
         self, growth: Task, log: Sequence[Route], buckets: Sequence[Sequence[TreeNode]]
     ) -> Iterator[tuple[TreeNode, Fields]]:
         """Bring the rows of each bucket of nodes to one worker, and grow the trees below its nodes there."""
-        tail = self._sent(self._send_chunks(log))
-        growth = self._sent(replace(growth, n_jobs=1))
+        tail, growth = self._sent(self._send_chunks(log)), self._sent(replace(growth, n_jobs=1))
         waiting: deque[tuple[Sequence[TreeNode], Any]] = deque()
         for bucket in buckets:
             rows = self._map(held.rows_of, self._job, [node.id for node in bucket], *self._chunks, tail)

@@ -44,14 +44,6 @@ class BaseTree(EditableTree):
         tree: Tree = known["tree_"]
         return tree.walker.ends(X, known["recipe_"].missing == "error")
 
-    def _lazily(self, method: str, X: Any) -> NDArray[Any]:
-        """Return the predictions of a method for a Dask collection, which is lazy where its type says it is an array."""
-        from fasttree._scale.remote.lazily import predict_lazily
-
-        check_is_fitted(self)
-        found: NDArray[Any] = predict_lazily(self, method, X)
-        return found
-
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         """Return class shares (of all targets side by side) or means, shape (n_samples, k)."""
         ends = self._apply_plain(X)

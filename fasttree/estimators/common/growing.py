@@ -234,6 +234,14 @@ class Growing(FittedModel, Reading, TreeLimits):
                 raise self._refuses_missing(*cell)
         return table
 
+    def _lazily(self, method: str, X: Any) -> NDArray[Any]:
+        """Return the predictions of a method for a Dask collection, which is lazy where its type says it is an array."""
+        from fasttree._scale.remote.lazily import predict_lazily
+
+        check_is_fitted(self)
+        found: NDArray[Any] = predict_lazily(self, method, X)
+        return found
+
     def _encode_target(self, y: Any) -> NDArray[Any]:
         """Encode targets as in the fit."""
         raise NotImplementedError

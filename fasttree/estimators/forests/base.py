@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields
-from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fasttree._data.checks import is_integer
+from fasttree._data.checks import is_collection, is_integer
 from fasttree._data.table import Table
 from fasttree._data.weights import check_same_length, check_sample_weight
 from fasttree._export.document import file, forests, read, write
 from fasttree._export.document.values import DocumentError
 from fasttree._learn import conflicts
-from fasttree._learn.forest.growing import Forest, grow_forest
+from fasttree._learn.forest.growing import Forest, Growth, grow_forest
 from fasttree._learn.grow import afterwards
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import defaults_of
@@ -35,7 +34,6 @@ from fasttree._model.labels import labels_from_plain, plain_labels
 from fasttree._model.made import Made
 from fasttree._model.packed.nodes import Packed
 from fasttree._model.tree import Tree
-from fasttree._scale.estimating import is_dataset
 from fasttree._version import __version__
 from fasttree.estimators.by_recipe import TreeClassifier, TreeRegressor, least_gain, recipe_of
 from fasttree.estimators.common.growing import BY_COUNT, Growing
@@ -119,7 +117,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
                 )
         return recipe
 
-    def _grow(self, training: Training) -> None:
+    def _grow(self, training: Training, growth: Growth = grow_forest) -> None:
         """Grow the trees, and keep them."""
         samples = self._checked_samples(training.samples)
         if training.outputs is not None:
@@ -145,7 +143,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         found: list[Tree | Packed | None] = []
         first = 0 if earlier is None else earlier.n_trees
         try:
-            _growth_of(training.X)(forest, first, self.n_estimators, self._threads(), found)
+            growth(forest, first, self.n_estimators, self._threads(), found)
         except BaseException:
             grown = list(takewhile(lambda tree: tree is not None, found))
             if self.warm_start and (grown or earlier is not None):
@@ -319,13 +317,15 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Table with the columns of the fit.
+            Table with the columns of the fit.  A Dask collection gives a lazy one.
 
         Returns
         -------
         ndarray of int32, shape (n_samples, n_estimators)
             Index of the leaf in its tree.  If a sample with missing values reaches several leaves, it is the heaviest.
         """
+        if is_collection(X):
+            return self._lazily("apply", X)
         check_is_fitted(self)
         n_jobs = self._threads()
         return np.concatenate([self.ensemble_.leaves(block, n_jobs=n_jobs) for _, block in self._blocks(X)])
@@ -461,15 +461,6 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         except ValueError:
             return False
         return True
-
-
-def _growth_of(X: Any) -> Callable[..., Any]:
-    """Return the function that grows the trees: from the table in memory, or from a Dataset."""
-    if not is_dataset(X):
-        return grow_forest
-    from fasttree.estimators.forests.on_disk import grow_in_passes
-
-    return partial(grow_in_passes, X)
 
 
 def _balances_bags(forest: BaseForest) -> bool:

@@ -1,6 +1,6 @@
 """Forests from a `Dataset`: one pass reads the rows of as many bags as fit into memory, and their trees grow from these rows.
 
-Targets and weights of all rows are in memory, besides the numbers of the rows in these bags.
+Targets and weights of all rows are in memory, besides the numbers of the rows in these bags.  Rows on workers stay there.
 """
 
 from __future__ import annotations
@@ -14,39 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.schema import Schema
-from fasttree._learn.forest.growing import Forest, layout_of
+from fasttree._learn.forest.growing import Forest, Growth, Trees, layout_of
+from fasttree._learn.grow.grower import Whole
 from fasttree._learn.progress import steps
 from fasttree._model.bags import Bags, seed_of_growth
 from fasttree._model.packed.nodes import Packed
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 from fasttree._scale.dataset import Dataset
-from fasttree._scale.fitting import Counted, as_it_is, portions_of_numbers
+from fasttree._scale.fitting import as_it_is
 from fasttree._scale.memory import rows_in_memory
-from fasttree._scale.preparation import Array, Floats, Portions
+from fasttree._scale.preparation import Array, Floats, Portion, Portions, Weighing, outcomes
+from fasttree._scale.remote.dask_table import DaskShards
 from fasttree._scale.subtree import RowsOfNode
 
 BYTES_OF_DRAWS = 8  # of a row, while a bag is drawn
 BYTES_OF_ORDER = 20  # more, without replacement
-
-
-class RowsOnDisk:
-    """A table whose columns are not in memory.
-
-    Parameters
-    ----------
-    data : Dataset
-    """
-
-    matrix = None
-
-    def __init__(self, data: Dataset) -> None:
-        self.schema: Schema = data.schema
-        self.n_samples, self.n_features = data.n_samples, data.n_features
-
-    def column(self, j: int) -> Array:
-        """Raise an error: the column is on disk."""
-        raise TypeError(f"column {self.schema.features[j].name!r} of a Dataset is on disk")
 
 
 class Bag(NamedTuple):
@@ -57,25 +40,27 @@ class Bag(NamedTuple):
     counts: npt.NDArray[np.integer]
 
 
-def classes_of(counted: Counted) -> tuple[npt.NDArray[np.uint16], Floats | None]:
-    """Return the class of each row, and its weight if there are weights."""
-    parts = [(portion.target, portion.weight) for portion in counted.portions()]
-    weighted = counted.data.has_weights
-    return np.concatenate([target for target, _ in parts]), np.concatenate([w for _, w in parts]) if weighted else None
+def targets_of(portions: Portions) -> tuple[Array, Floats | None]:
+    """Return the target of each row, and its weight if there are weights."""
+    found = list(outcomes(_target_and_weight, portions))
+    weights = [weight for _, weight in found if weight is not None]
+    return np.concatenate([target for target, _ in found]), np.concatenate(weights) if weights else None
 
 
-def numbers_of(data: Dataset) -> Floats:
-    """Return the target of each row."""
-    return np.concatenate([portion.target for portion in portions_of_numbers(data, "a forest for classes")]) + 0.0
+def _target_and_weight(portion: Portion) -> tuple[Array, Floats | None]:
+    return portion.target, portion.weight
 
 
 def check_memory(data: Dataset, of_classes: bool, replaces: bool) -> None:
     """Raise a ValueError if targets, weights and draws of all rows need more than half of the memory."""
     n_bytes = _bytes_of_rows(data, of_classes, replaces)
     if n_bytes > data.memory // 2:
+        room, remedy = "memory=", "the Dataset a larger memory="
+        if data.is_remote:
+            room, remedy = "the memory of a thread of a worker", "the workers more memory or fewer threads"
         raise ValueError(
-            f"a forest keeps targets and draws of all rows in memory, here {n_bytes / 2**30:.3g} GiB, in half of memory=: give "
-            f"the Dataset a larger memory=, or grow one tree"
+            f"a forest keeps targets and draws of all rows in memory, here {n_bytes / 2**30:.3g} GiB, in half of {room}: give "
+            f"{remedy}, or grow one tree"
         )
 
 
@@ -84,9 +69,13 @@ def _bytes_of_rows(data: Dataset, of_classes: bool, replaces: bool) -> int:
     return n_bytes * data.n_samples
 
 
-def grow_in_passes(
-    data: Dataset, forest: Forest, first: int, last: int, n_jobs: int, found: list[Tree | Packed | None]
-) -> list[Tree | Packed | None]:
+def growth_of(data: Dataset, portions: Portions, weigh: Weighing) -> Growth:
+    """Return the function that grows the trees of a forest; `portions` have the targets of the fit."""
+    prepared = data.prepared
+    return prepared.bags(portions, weigh).grow if isinstance(prepared, DaskShards) else partial(grow_in_passes, data)
+
+
+def grow_in_passes(data: Dataset, forest: Forest, first: int, last: int, n_jobs: int, found: Trees) -> Trees:
     """Grow the trees first, ..., last - 1 as `grow_forest` does, each from the rows of its bag alone.
 
     Parameters
@@ -101,12 +90,17 @@ def grow_in_passes(
     report = steps("trees", last - first)
     report(0)
     columns = data.prepared.portions(as_it_is)
+    whole = Whole.of(forest.grower.samples, forest.grower.n_classes)
     for bags in _groups(forest.bags, range(first, last), _most_rows(data, forest)):
         tables = _tables(columns, data.schema, bags)
         group = list[Tree | Packed | None]()
         try:
             in_threads(
-                partial(_grown, forest, bags, tables), len(bags), n_jobs, found=group, after=partial(_add, report, len(found))
+                partial(_grown, forest, whole, bags, tables),
+                len(bags),
+                n_jobs,
+                found=group,
+                after=partial(_add, report, len(found)),
             )
         finally:
             found.extend(group)
@@ -161,13 +155,13 @@ def _tables(columns: Portions, schema: Schema, bags: Sequence[Bag]) -> list[Rows
     return [RowsOfNode(schema, table, len(bag.rows), len(schema.features)) for bag, table in zip(bags, tables, strict=True)]
 
 
-def _grown(forest: Forest, bags: Sequence[Bag], tables: list[RowsOfNode | None], i: int) -> Tree | Packed:
+def _grown(forest: Forest, whole: Whole, bags: Sequence[Bag], tables: list[RowsOfNode | None], i: int) -> Tree | Packed:
     """Grow the tree of a bag, whose rows are not needed afterwards."""
     bag, grower = bags[i], forest.grower
     table: Any = tables[i]
     tables[i] = None
-    whole = grower.samples
-    weight = None if whole.weight is None else whole.weight[bag.rows]
-    samples = replace(whole, table=table, target=whole.target[bag.rows], weight=weight)
+    known = grower.samples
+    weight = None if known.weight is None else known.weight[bag.rows]
+    samples = replace(known, table=table, target=known.target[bag.rows], weight=weight)
     of_bag = replace(forest, grower=replace(grower, samples=samples, whole=whole))
     return layout_of(of_bag)(bag.counts, seed_of_growth(forest.bags.seed, bag.tree))

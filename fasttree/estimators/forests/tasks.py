@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from fasttree._data.checks import is_collection
 from fasttree._data.targets import encode_classes, encode_values
+from fasttree._data.weights import weigh_classes
 from fasttree._learn.forest import neighbours
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Samples
@@ -46,18 +48,24 @@ class ForestOfClassifiers(Classifying, ForestViews):
 
     def _fit_bags(self, counted: Counted, recipe: Recipe) -> None:
         """Fit to a Dataset, whose classes are counted."""
-        from fasttree.estimators.forests.on_disk import RowsOnDisk, check_memory, classes_of
+        from fasttree._scale.preparation import Weighing
+        from fasttree._scale.remote.bags import RowsElsewhere
+        from fasttree.estimators.forests.on_disk import check_memory, growth_of, targets_of
 
         data, classes = counted.data, counted.classes
         check_memory(data, True, bool(self.bootstrap))
-        codes, weight = classes_of(counted)
+        codes, weight = targets_of(counted.portions())
         weight = self._weigh(codes, weight, classes)
+        by_class = []
+        if self.class_weight is not None and self.class_weight != "balanced_subsample":
+            by_class.append(weigh_classes(self.class_weight, classes, np.bincount(codes, minlength=len(classes))))
         factor, loss = self._class_factor(codes, weight, classes), self._loss(classes)
         self._keep_classes(classes)
         self.target_names_ = [data.target.name]
-        table: Any = RowsOnDisk(data)
+        table: Any = RowsElsewhere(data.schema, data.n_samples)
         samples = Samples(table, codes, weight, factor, recipe.impurity)
-        self._grow(Training(recipe, samples, data, len(classes), classes, loss=loss))
+        training = Training(recipe, samples, data, len(classes), classes, loss=loss)
+        self._grow(training, growth_of(data, counted.portions(), Weighing(by_class)))
 
     def _encode_targets(self, columns: list[Any]) -> NDArray[np.intp]:
         codes = []
@@ -75,13 +83,15 @@ class ForestOfClassifiers(Classifying, ForestViews):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Table with the columns of the fit.
+            Table with the columns of the fit.  A Dask collection gives a lazy one.
 
         Returns
         -------
         ndarray of float64, shape (n_samples, n_classes)
             In the order of `classes_`; rows sum to 1.  A list of such arrays if there are several targets.
         """
+        if is_collection(X):
+            return self._lazily("predict_proba", X)
         shares = self._predictions(X)
         return shares if self.ensemble_.outputs is None else self._by_output(shares)
 
@@ -95,7 +105,7 @@ class ForestOfClassifiers(Classifying, ForestViews):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Table with the columns of the fit.
+            Table with the columns of the fit.  A Dask collection gives a lazy one.
 
         Returns
         -------
@@ -103,6 +113,8 @@ class ForestOfClassifiers(Classifying, ForestViews):
             Predicted classes.  If there are several targets, the shape is (n_samples, n_outputs), and the dtype is object if the
             kinds of their classes differ.
         """
+        if is_collection(X):
+            return self._lazily("predict", X)
         return self._labels(self._predictions(X))
 
     def _labels(self, shares: NDArray[np.float64]) -> NDArray[Any]:
@@ -184,13 +196,18 @@ class ForestOfRegressors(Regressing, ForestViews):
 
     def _fit_bags(self, data: Dataset, recipe: Recipe) -> None:
         """Fit to a Dataset."""
-        from fasttree.estimators.forests.on_disk import RowsOnDisk, check_memory, numbers_of
+        from fasttree._scale.fitting import portions_of_numbers
+        from fasttree._scale.preparation import Weighing
+        from fasttree._scale.remote.bags import RowsElsewhere
+        from fasttree.estimators.forests.on_disk import check_memory, growth_of, targets_of
 
+        portions = portions_of_numbers(data, "a forest for classes")
         check_memory(data, False, bool(self.bootstrap))
-        table: Any = RowsOnDisk(data)
-        samples = Samples(table, numbers_of(data), impurity=recipe.impurity)
+        target, weight = targets_of(portions)
+        table: Any = RowsElsewhere(data.schema, data.n_samples)
+        samples = Samples(table, target + 0.0, weight, impurity=recipe.impurity)  # -0.0 becomes 0.0
         self.target_names_ = [data.target.name]
-        self._grow(Training(recipe, samples, data, 0))
+        self._grow(Training(recipe, samples, data, 0), growth_of(data, portions, Weighing([])))
 
     def _encode_targets(self, columns: list[Any]) -> NDArray[np.float64]:
         return np.column_stack([encode_values(column) for column in columns])
@@ -201,12 +218,14 @@ class ForestOfRegressors(Regressing, ForestViews):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Table with the columns of the fit.
+            Table with the columns of the fit.  A Dask collection gives a lazy one.
 
         Returns
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
         """
+        if is_collection(X):
+            return self._lazily("predict", X)
         means = self._predictions(X)
         return means[:, 0] if self.ensemble_.outputs is None else means
 
