@@ -16,6 +16,10 @@ _LAST_OF_16_BITS = 65_535
 _DRAWS_AT_ONCE = 2**18  # little memory beside that of a tree
 
 
+def _same(one: npt.NDArray[np.integer] | None, other: npt.NDArray[np.integer] | None) -> bool:
+    return one is other if one is None or other is None else np.array_equal(one, other)
+
+
 def stream(seed: int, tree: int, purpose: str) -> np.random.Philox:
     """Return the random numbers of a tree (Philox: Salmon et al. 2011), which are the same with every version of NumPy."""
     key = np.array([seed, tree], dtype=np.uint64)
@@ -27,7 +31,7 @@ def seed_of_growth(seed: int, tree: int) -> int:
     return int(stream(seed, tree, "growth").random_raw()) >> 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bags:
     """The plan of the draws of a forest.  The draws are positions of rows: another order of the rows gives other bags.
 
@@ -51,6 +55,15 @@ class Bags:
     replaces: bool = True
     rows: npt.NDArray[np.intp] | None = None
     classes: npt.NDArray[np.integer] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the trees have the same bags."""
+        if not isinstance(other, Bags):
+            return NotImplemented
+        plain = ("seed", "n_samples", "n_drawn", "replaces")
+        return all(getattr(self, name) == getattr(other, name) for name in plain) and all(
+            _same(getattr(self, name), getattr(other, name)) for name in ("rows", "classes")
+        )
 
     def counts(self, tree: int) -> npt.NDArray[np.integer]:
         """Return how often a tree has drawn each sample; uint16 (n_samples,), or uint32 if one was drawn more often."""

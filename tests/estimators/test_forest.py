@@ -347,6 +347,44 @@ def test_a_warm_start_adds_trees():
     assert forest.ensemble_.n_trees == 11
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"max_samples": 50}, "bootstrap, max_samples, or which samples have weight 0 differ"),
+        ({"bootstrap": False}, "bootstrap, max_samples, or which samples have weight 0 differ"),
+        ({"bootstrap": "balanced"}, "bootstrap, max_samples, or which samples have weight 0 differ"),
+        ({"loss_matrix": {"ripe": {"unripe": 5}}}, "loss_matrix differs"),
+        ({"criterion": "entropy"}, "the columns or the recipe differ"),
+    ],
+    ids=str,
+)
+def test_a_warm_start_does_not_mix_trees_of_other_bags_or_costs(changed, message):
+    X, y = mixed()
+    forest = classifier(n_estimators=4, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=f"warm_start=True: {message}"):
+        forest.set_params(n_estimators=6, **changed).fit(X, y)
+    assert forest.ensemble_.n_trees == 4
+
+
+def test_a_warm_start_needs_the_same_samples_of_weight_0():
+    X, y = mixed()
+    some = np.arange(len(y)) % 3 > 0
+    forest = classifier(n_estimators=4, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="which samples have weight 0 differ"):
+        forest.set_params(n_estimators=6).fit(X, y, some)
+    again = classifier(n_estimators=4, warm_start=True).fit(X, y, some)
+    loaded = fasttree.from_json(again.to_json())
+    for one in (again, loaded):
+        assert one.set_params(n_estimators=6).fit(X, y, 2 * some).ensemble_.n_trees == 6
+
+
+def test_targets_may_be_as_small_as_floats_are():
+    X, y = DIABETES
+    forest = regressor(n_estimators=3).fit(X, y * 1e-300)
+    assert (forest.ensemble_.node_counts == regressor(n_estimators=3).fit(X, y).ensemble_.node_counts).all()
+    assert np.allclose(forest.predict(X) * 1e300, regressor(n_estimators=3).fit(X, y).predict(X))
+
+
 def test_a_warm_start_from_no_seed_goes_on_with_the_seed_of_the_first_fit():
     X, y = IRIS
     forest = classifier(n_estimators=5, random_state=None, warm_start=True).fit(X, y)

@@ -69,6 +69,14 @@ def test_forests_of_scikit_learn_predict_the_same(name, holes):
     assert np.array_equal(theirs.estimators_[3].tree_.threshold, forest.estimators_[3].to_sklearn().tree_.threshold)
 
 
+@pytest.mark.parametrize("name", FORESTS)
+def test_treelite_reads_the_forest(name):
+    treelite = pytest.importorskip("treelite")
+    forest, X = grown(name)
+    found = treelite.gtil.predict(treelite.sklearn.import_model(forest.to_sklearn()), X.astype(np.float32))
+    assert np.array_equal(np.squeeze(found), forest.predict_proba(X) if name.endswith("Classifier") else forest.predict(X))
+
+
 @pytest.mark.parametrize(
     ("name", "choices"),
     [

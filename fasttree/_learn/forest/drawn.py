@@ -141,7 +141,7 @@ class DrawnForest:
             min_samples_split=limits.min_samples_split,
             min_samples_leaf=limits.min_samples_leaf,
             min_weight_leaf=limits.min_weight_leaf * weight / self._whole.weight,
-            min_gain=limits.min_impurity_decrease * weight / unit,
+            min_gain=limits.min_impurity_decrease * weight / unit if limits.min_impurity_decrease else 0.0,
         )
 
 

@@ -125,6 +125,8 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         earlier = self._trees_to_keep(training) if self.warm_start else None
         bags = self._plan(samples, None if earlier is None else self._bags.seed)
         table, loss = samples.table, training.loss
+        if earlier is not None:
+            _check_goes_on(earlier, self._bags, bags, loss)
         forest = Forest(
             Grower(
                 samples,
@@ -461,6 +463,20 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         except ValueError:
             return False
         return True
+
+
+def _check_goes_on(earlier: Ensemble, bags: Bags, plan: Bags, loss: Any) -> None:
+    """Raise a ValueError if new trees would have other bags or costs than those so far, by which all of them are judged."""
+    if bags != plan:
+        raise ValueError(
+            "warm_start=True: bootstrap, max_samples, or which samples have weight 0 differ from those of the trees so far, "
+            "whose bags would be unknown; set warm_start=False, or leave these as they were"
+        )
+    before = earlier.loss
+    if before is not loss and (before is None or loss is None or not np.array_equal(before, loss)):
+        raise ValueError(
+            "warm_start=True: loss_matrix differs from that of the trees so far; set warm_start=False, or leave it as it was"
+        )
 
 
 def _balances_bags(forest: BaseForest) -> bool:

@@ -80,8 +80,8 @@ class ForestChoices:
     warm_start: bool = parameter(
         False,
         FLAG,
-        """Whether `fit` keeps the trees of the fit before and grows those that lack to `n_estimators`, on the same samples.  A
-        fit that is interrupted then keeps the trees grown so far.""",
+        """Whether `fit` keeps the trees of the fit before and grows those that lack to `n_estimators`, on the same samples.
+        The bags and `loss_matrix` cannot change.  A fit that is interrupted then keeps the trees grown so far.""",
     )
     ccp_alpha: float = parameter(
         0.0,
