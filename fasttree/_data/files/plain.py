@@ -98,7 +98,8 @@ def plain_names(path: str, separator: str) -> list[str] | None:
         is_gzip = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         try:
-            line = (gzip.open(raw) if is_gzip else raw).readline(MOST_BYTES)
+            with gzip.open(raw) if is_gzip else raw as file:
+                line = file.readline(MOST_BYTES)
         except (OSError, EOFError, zlib.error):
             return None
     header = line.removesuffix(b"\n").removesuffix(b"\r")
