@@ -193,10 +193,7 @@ FORMATS = {
 @click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to show; the rest is counted.")
 @click.option("--max-nodes", type=click.IntRange(1), metavar="N", help="Nodes to show, the heaviest first; the rest is counted.")
 @click.option(
-    "--max-categories",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Categories to name in a condition; default: 12; in text on a terminal, as many as a line has room for.",
+    "--max-categories", type=click.IntRange(1), metavar="N", help="Categories in one condition; default: 12, or what fits."
 )
 @click.option("--decimals", type=click.IntRange(0), metavar="N", help="Digits after the point of weights and means; default: 2.")
 @click.option("--weights", is_flag=True, default=None, help="text: say the weight of each class at every branch.")
@@ -272,9 +269,7 @@ def show(
         written = getattr(loaded, ORDERED_FORMATS[chosen][0])(**given) + "\n" * (chosen == "sql")
     else:
         if chosen == "text" and output is None:
-            given.setdefault("ascii", not draws())
-            if "max_categories" not in given:
-                given["width"] = columns()
+            given = {"ascii": not draws()} | ({} if "max_categories" in given else {"width": columns()}) | given
         if data is not None:
             del given["data"]
             given |= _samples(open_file(data, markers, separator), loaded, target, saved)
