@@ -192,9 +192,7 @@ FORMATS = {
 @click.option("--output", "-o", metavar="FILE", type=FILE, help="Write a file; default: standard output.")
 @click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to show; the rest is counted.")
 @click.option("--max-nodes", type=click.IntRange(1), metavar="N", help="Nodes to show, the heaviest first; the rest is counted.")
-@click.option(
-    "--max-categories", type=click.IntRange(1), metavar="N", help="Categories of a condition; default: 12 or what fits."
-)
+@click.option("--max-categories", type=click.IntRange(1), metavar="N", help="Categories to name; default: 12, or what fits.")
 @click.option("--decimals", type=click.IntRange(0), metavar="N", help="Digits after the point of weights and means; default: 2.")
 @click.option("--weights", is_flag=True, default=None, help="text: say the weight of each class at every branch.")
 @click.option("--shares", is_flag=True, default=None, help="text: say the share of each class at every branch.")
