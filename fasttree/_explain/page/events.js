@@ -343,6 +343,14 @@ function turn() {
   home();
 }
 
+function toggleAll(opens) {
+  state.folded.clear();
+  for (let v = 0; v < tree.n; v++) {
+    if (opens && tree.branches[v]) state.open.add(v);
+    else if (!opens) state.open.delete(v);
+  }
+}
+
 function unfoldAll() {
   toggleAll(true);
   redraw();

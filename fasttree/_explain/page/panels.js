@@ -444,14 +444,6 @@ function prune(step) {
   else showNode();
 }
 
-function toggleAll(opens) {
-  state.folded.clear();
-  for (let v = 0; v < tree.n; v++) {
-    if (opens && tree.branches[v]) state.open.add(v);
-    else if (!opens) state.open.delete(v);
-  }
-}
-
 function showPruned() {
   const { step } = state;
   const { alpha, leaves, error, given, errorName } = subtrees;
