@@ -168,7 +168,7 @@ def learning_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def complete_columns(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Give the shell the names of the columns of the table that the command line names so far."""
-    from fasttree._data.files.blocks import STANDARD_INPUT, open_table
+    from fasttree._data.files.plain import plain_names
 
     data = context.params.get("data")
     if data is None:  # what stands before an option without its value is not parsed, but kept
@@ -176,10 +176,17 @@ def complete_columns(context: click.Context, parameter: click.Parameter, incompl
         place = arguments.index("data")
         data = context.args[place] if place < len(context.args) else None
     try:
-        names = [] if data in (None, STANDARD_INPUT) else open_table(data, (), ",").names
+        names = [] if data is None else plain_names(data, ",") or _names_by_polars(data)
     except (OSError, ValueError):
         return []  # there is nothing to complete from
     return [name for name in names if name.startswith(incomplete)]
+
+
+def _names_by_polars(data: str) -> list[str]:
+    """Return the names of the columns of any table; importing polars takes longer than a shell should wait."""
+    from fasttree._data.files.blocks import STANDARD_INPUT, open_table
+
+    return [] if data == STANDARD_INPUT else open_table(data, (), ",").names
 
 
 def complete_methods(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

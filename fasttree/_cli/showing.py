@@ -23,7 +23,7 @@ from fasttree._cli.models import (
 )
 from fasttree._cli.options import DIALECTS, FILE, SORT_KEYS, json_option, labels_option, table_options, truth_option
 from fasttree._cli.tables import find_target, open_file, without
-from fasttree._cli.terminal import fitted
+from fasttree._cli.terminal import columns, fitted
 from fasttree._data.files.whole import whole_file
 from fasttree._model.words import counted
 
@@ -192,7 +192,7 @@ FORMATS = {
 @click.option("--output", "-o", metavar="FILE", type=FILE, help="Write a file; default: standard output.")
 @click.option("--max-depth", type=click.IntRange(0), metavar="N", help="Levels of branches to show; the rest is counted.")
 @click.option("--max-nodes", type=click.IntRange(1), metavar="N", help="Nodes to show, the heaviest first; the rest is counted.")
-@click.option("--max-categories", type=click.IntRange(1), metavar="N", help="Categories to name in a condition; default: 12.")
+@click.option("--max-categories", type=click.IntRange(1), metavar="N", help="Categories to name; default: 12, or what fits.")
 @click.option("--decimals", type=click.IntRange(0), metavar="N", help="Digits after the point of weights and means; default: 2.")
 @click.option("--weights", is_flag=True, default=None, help="text: say the weight of each class at every branch.")
 @click.option("--shares", is_flag=True, default=None, help="text: say the share of each class at every branch.")
@@ -267,7 +267,7 @@ def show(
         written = getattr(loaded, ORDERED_FORMATS[chosen][0])(**given) + "\n" * (chosen == "sql")
     else:
         if chosen == "text" and output is None:
-            given.setdefault("ascii", not draws())
+            given = {"ascii": not draws()} | ({} if "max_categories" in given else {"width": columns()}) | given
         if data is not None:
             del given["data"]
             given |= _samples(open_file(data, markers, separator), loaded, target, saved)

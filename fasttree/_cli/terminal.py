@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-__all__ = ["fitted", "has_styles"]
+__all__ = ["columns", "fitted", "has_styles"]
 
 GUIDES = re.compile(r"(?:│   |\|   |    )*(?:[├└]── |[|`]-- )?")
 PARTS = re.compile(r"""(?:^|(?<=[ {]))(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|: |  +""")  # a quoted name, or a condition's end
@@ -21,17 +21,24 @@ def has_styles() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def columns() -> int | None:
+    """Return the width of the terminal; None in a pipe."""
+    if not sys.stdout.isatty():
+        return None
+    import shutil  # not above: it imports the libraries of archives
+
+    return shutil.get_terminal_size((100, 24)).columns
+
+
 def fitted(drawing: str) -> str:
     """Return the drawing of a tree as a terminal shows it best; in a pipe, return it unchanged.
 
     Lines wider than the terminal are wrapped at spaces, and the guides continue beside the rest.  Guides are dim, and
     predictions bold.
     """
-    if not sys.stdout.isatty():
+    width, styled = columns(), has_styles()
+    if width is None:
         return drawing
-    import shutil  # not above: it imports the libraries of archives
-
-    width, styled = shutil.get_terminal_size((100, 24)).columns, has_styles()
     lines = drawing.splitlines()
     guides = [found[0] if (found := GUIDES.match(line)) else "" for line in lines]
     shown = []

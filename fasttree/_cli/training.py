@@ -40,7 +40,7 @@ from fasttree._cli.options import (
     table_options,
 )
 from fasttree._cli.tables import Asked, column, hold_out, open_file, without
-from fasttree._cli.terminal import fitted
+from fasttree._cli.terminal import columns, fitted
 from fasttree._model.words import counted
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def _print_tree(model: TreeEstimator, depth: float | None) -> None:
         lines = np.cumsum(np.bincount(model.tree_.depth())) - 1  # a line per node but the root
         depth = max(1, int(np.searchsorted(lines, LINES, side="right")) - 1)
     drawn = min(depth, deepest)
-    click.echo(fitted(model.export_text(max_depth=int(drawn), ascii=not draws())), nl=False)
+    click.echo(fitted(model.export_text(max_depth=int(drawn), width=columns(), ascii=not draws())), nl=False)
     if drawn < deepest:
         click.echo(f"\nPrinted to depth {drawn} of {deepest}; --print-depth all prints everything")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from fasttree._explain.rule_table import html_of
 from fasttree._model.conditions import Condition
 from fasttree._model.words import percent
 
@@ -261,11 +262,8 @@ class Explanation:
             yield f"… {n_small} smaller parts, {percent(small)} together"
 
     def _repr_html_(self) -> str:
-        left = ' style="text-align: left"'
-        rows = "".join("<tr>" + "".join(f"<td{left}>{cell}</td>" for cell in row) + "</tr>" for row in self._html_rows())
-        head = "".join(f"<th{left}>{name}</th>" for name in ("node", "branch", "as", "else"))
         change = "" if self.change is None else f"<p>{escape(self.change.text)}</p>"
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        table = html_of(("node", "branch", "as", "else"), self._html_rows(), n_texts=4)
         return f"<div><p><b>{escape(self._headline)}</b></p>{table}{change}</div>"
 
     def _html_rows(self) -> Iterator[tuple[str, str, str, str]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Backend", "frame", "html_table", "markdown_table"]
+__all__ = ["Backend", "frame", "html_of", "html_table", "markdown_table"]
 
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 BACKENDS = ("pandas", "polars", "pyarrow")
+LONG = ("rule", "branch", "as", "else")  # columns of sentences, which need room on a phone
+# in the cells themselves, as a page need not have the sheet of a notebook
+_CELL, _TEXT, _FIGURE, _WIDE = "padding: 0.2em 0.5em", "text-align: left", "text-align: right", "; min-width: 13em"
 
 
 def markdown_table(texts: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -20,13 +23,20 @@ def markdown_table(texts: Sequence[str], figures: Sequence[str], rows: Sequence[
 
 def html_table(texts: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Write the same table in HTML."""
-    left = ' style="text-align: left"'
-    head = "".join(f"<th{left}>{name}</th>" for name in texts) + "".join(f"<th>{name}</th>" for name in figures)
+    return html_of([*texts, *figures], [[escape(cell) for cell in row] for row in rows], n_texts=len(texts))
+
+
+def html_of(names: Sequence[str], rows: Iterable[Sequence[str]], *, n_texts: int) -> str:
+    """Write a table of cells that are HTML, texts before figures, which scrolls where it is wider than the page."""
+    styles = [
+        f' style="{_CELL}; {_TEXT if i < n_texts else _FIGURE}{_WIDE if name in LONG else ""}"' for i, name in enumerate(names)
+    ]
+    head = "".join(f"<th{style}>{name}</th>" for name, style in zip(names, styles, strict=True))
     body = ""
     for row in rows:
-        cells = [f"<td{left if i < len(texts) else ''}>{escape(cell)}</td>" for i, cell in enumerate(row)]
-        body += f"<tr>{''.join(cells)}</tr>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        body += f"<tr>{''.join(f'<td{style}>{cell}</td>' for cell, style in zip(row, styles, strict=True))}</tr>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div style="overflow-x: auto">{table}</div>'
 
 
 def frame(columns: Mapping[str, list[Any]], backend: Backend) -> Any:

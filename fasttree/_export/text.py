@@ -6,6 +6,8 @@ training samples there.
 
 from __future__ import annotations
 
+import bisect
+import copy
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ import numpy.typing as npt
 from fasttree._data.schema import Schema
 from fasttree._model.fold import below, opened
 from fasttree._model.tree import Tree
-from fasttree._model.words import Classes, Words
+from fasttree._model.words import Classes, Words, check_count
 
 __all__ = ["export_text"]
 
@@ -24,6 +26,7 @@ DRAWINGS = {
     False: {"branch": "├── ", "last": "└── ", "through": "│   ", "past": "    ", "more": "…"},
     True: {"branch": "|-- ", "last": "`-- ", "through": "|   ", "past": "    ", "more": "..."},
 }
+FEWEST = 2  # categories that a condition names however narrow the text is
 WIDEST = 100  # largest column at which `align` starts outcomes; longer lines are not aligned
 
 
@@ -35,6 +38,7 @@ def export_text(
     max_depth: int | None = 100,
     max_nodes: int | None = None,
     max_categories: int = 12,
+    width: int | None = None,
     decimals: int = 2,
     show_weights: bool = False,
     show_shares: bool = False,
@@ -66,6 +70,9 @@ def export_text(
         all.
     max_categories : int, default 12
         Largest number of categories in one condition, and of classes (the heaviest) with weights or shares; the rest are counted.
+    width : int or None, default None
+        Columns of a line.  A condition then names as many categories as its line has room for, two at least, instead of
+        `max_categories`.
     decimals : int, default 2
         Digits after the point of weights and means, without trailing zeros.  Means below 1 get as many significant digits.
     show_weights : bool, default False
@@ -95,11 +102,13 @@ def export_text(
     """
     if show_weights and show_shares:
         raise ValueError("show_weights=True, show_shares=True: choose one of them")
+    if width is not None:
+        check_count("width", width, 1)
     drawing = DRAWINGS[bool(ascii)]
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals, ellipsis=drawing["more"])
     is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes)
     figures = "shares" if show_shares else "weights" if show_weights else None
-    lines = list(_Writer(words, is_open, figures, show_missing, show_surrogates, drawing).lines())
+    lines = list(_Writer(words, is_open, figures, show_missing, show_surrogates, drawing, width).lines())
     if not align:
         return "".join(f"{line.left}{line.colon}{line.right}\n" for line in lines)
     widths = [_columns(line.left) for line in lines]
@@ -137,6 +146,7 @@ class _Writer:
         show_missing: bool | None,
         show_surrogates: bool,
         drawing: dict[str, str],
+        width: int | None,
     ) -> None:
         self.words = words
         self.tree = words.tree
@@ -145,6 +155,7 @@ class _Writer:
         self.show_missing = show_missing
         self.show_surrogates = show_surrogates
         self.drawing = drawing
+        self.width = width
         self.below = below(self.tree)
 
     def lines(self) -> Iterator[_Line]:
@@ -163,37 +174,58 @@ class _Writer:
     def branches(self, node: int, indentation: str) -> list[_Line]:
         """Return the lines under a test."""
         drawing, words = self.drawing, self.words
-        conditions = words.conditions(node)
         surrogates = [*words.surrogate_notes(node)] if self.show_surrogates else []
         above = [note for note in [words.significance(node)] if note] + surrogates
-        missing = int(self.tree.missing[node])
+        notes = [words.missing_note(node)] if self.show_missing and self.tree.missing[node] < 0 else []
+        # tests and surrogates are no branches: their lines have no fork
+        result = [_Line(f"{indentation}{drawing['through']}{note}") for note in above]
+        lines = self.conditions(node, words)
+        for place, (child, condition) in enumerate(lines):
+            last = place == len(lines) - 1 and not notes
+            fork = indentation + drawing["last" if last else "branch"]
+            if not self.is_open[child]:
+                colon, right = ": ", self.outcome(child)
+            else:
+                colon, right = (" ", self.counts(child)) if self.figures else ("", "")
+            if self.width is not None and "{" in condition:
+                condition = self.fitting(node, place, self.width - len(fork) - len(colon) - _columns(right))
+            inside = (child, indentation + drawing["past" if last else "through"]) if self.is_open[child] else ()
+            result.append(_Line(fork + condition, colon, right, *inside))
+        return result + [_Line(f"{indentation}{drawing['last']}{note}") for note in notes]
+
+    def conditions(self, node: int, words: Words) -> list[tuple[int, str]]:
+        """Return the child and the condition of each line under a test."""
+        conditions = words.conditions(node)
         if self.tree.by_hand is not None and self.tree.by_hand[node]:
             conditions[0] += " [set by hand]"
         if words.tells_missing(node, self.show_missing):
-            conditions[missing] += f" or missing{words.with_surrogates(node)}"
-        notes = [words.missing_note(node)] if self.show_missing and missing < 0 else []
-        # tests and surrogates are no branches: their lines have no fork
-        result = [_Line(f"{indentation}{drawing['through']}{note}") for note in above]
-        lines = self.with_empty_leaves_together(node, list(enumerate(conditions, int(self.tree.first_child[node]))))
-        for place, (child, condition) in enumerate(lines):
-            last = place == len(lines) - 1 and not notes
-            left = indentation + drawing["last" if last else "branch"] + condition
-            if self.is_open[child]:
-                inside = indentation + drawing["past" if last else "through"]
-                result.append(_Line(left, *((" ", self.counts(child)) if self.figures else ("", "")), child, inside))
-            else:
-                result.append(_Line(left, ": ", self.outcome(child)))
-        return result + [_Line(f"{indentation}{drawing['last']}{note}") for note in notes]
+            conditions[int(self.tree.missing[node])] += f" or missing{words.with_surrogates(node)}"
+        return self.with_empty_leaves_together(node, list(enumerate(conditions, int(self.tree.first_child[node]))), words)
 
-    def with_empty_leaves_together(self, node: int, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    def fitting(self, node: int, place: int, room: int) -> str:
+        """Return the condition of a line with as many categories as it has room for."""
+        narrow = copy.copy(self.words)
+
+        def naming(most: int) -> str:
+            narrow.max_categories = most
+            return self.conditions(node, narrow)[place][1]
+
+        n_categories = len(self.words.categories[self.tree.feature[node]])
+        whole = naming(max(n_categories, FEWEST))
+        if _columns(whole) <= room:
+            return whole
+        few = range(FEWEST, max(n_categories - 1, FEWEST + 1))
+        return naming(few[max(bisect.bisect_right(few, room, key=lambda most: _columns(naming(most))) - 1, 0)])
+
+    def with_empty_leaves_together(self, node: int, lines: list[tuple[int, str]], words: Words) -> list[tuple[int, str]]:
         """Put categories without samples on one line at the end."""
-        empty = self.words.empty_leaves(node)
+        empty = words.empty_leaves(node)
         if not empty:
             return lines
         first = int(self.tree.first_child[node])
-        categories = self.words.categories[self.tree.feature[node]]
-        names = self.words.set_of([categories[child - first] for child in empty])
-        together = (empty[0], f"{self.words.test(node)} in {names}")
+        categories = words.categories[self.tree.feature[node]]
+        names = words.set_of([categories[child - first] for child in empty])
+        together = (empty[0], f"{words.test(node)} in {names}")
         return [line for line in lines if line[0] not in empty] + [together]
 
     def outcome(self, node: int) -> str:

@@ -73,7 +73,9 @@ def test_nothing_large_is_imported_where_none_is_needed(arguments, folder):
         (["show", "tree.json", "--format", "s"], ["numpy"]),
         (["prune", "tree.json", "--pru"], ["numpy"]),
         (["compare", "t.csv", "c4"], ["numpy", "rich"]),
-        (["train", str(IRIS), "--target", "c"], ["numpy", "polars"]),
+        (["train", str(IRIS), "--target", "c"], ["numpy"]),
+        (["train", str(EXAMPLES / "adult.csv.gz"), "--ignore", "f"], ["numpy"]),
+        (["train", str(EXAMPLES / "golf.names"), "--ignore", "o"], ["numpy", "polars"]),
     ],
     ids=" ".join,
 )

@@ -10,6 +10,7 @@ import pytest
 from commands import EXAMPLES, IRIS, run
 from rich.cells import cell_len
 
+import fasttree
 from fasttree._cli.terminal import fitted
 
 CODES = re.compile(r"\x1b\[[0-9;]*m")
@@ -129,6 +130,11 @@ def test_show_train_and_tables_on_a_terminal(tmp_path):
     assert "\x1b[" not in on_terminal(tmp_path, "show", "m.json", NO_COLOR="1")
     shown = CODES.sub("", shown)
     assert max(map(len, shown.partition("\n\n")[0].splitlines())) <= 60
+    narrow = fasttree.load(tmp_path / "m.json").export_text(width=60) + "\n" + plain.partition("\n\n")[2]
+    assert re.search("… [0-9]+ more", narrow)
+    assert "more" not in plain
+    assert re.sub(r"[\s│]+", " ", shown) == re.sub(r"[\s│]+", " ", narrow)
+    shown = CODES.sub("", on_terminal(tmp_path, "show", "m.json", "--max-categories", "12"))
     assert re.sub(r"[\s│]+", " ", shown) == re.sub(r"[\s│]+", " ", plain)
     assert "\x1b[1m" in on_terminal(tmp_path, "train", IRIS, "--target", "class")
     table = on_terminal(tmp_path, "importances", "m.json")

@@ -7,7 +7,7 @@ import pytest
 
 from fasttree._data.files import plain
 from fasttree._data.files.blocks import TableFile
-from fasttree._data.files.plain import open_plain
+from fasttree._data.files.plain import open_plain, plain_names
 
 HEADER = "x,flag,code,word,other"
 ROWS = ["0.5,true,9007199254740993,a,1", "-2,false,,b c,2", ",,9007199254740994,,?", "007,true,-3, é ,4"]
@@ -67,3 +67,29 @@ def test_what_is_not_small_and_plain_is_left_to_polars(tmp_path, monkeypatch):
         assert open_plain(str(tmp_path / name), ",") is None, name
     monkeypatch.setattr(plain, "MOST_BYTES", len(text) - 1)
     assert open_plain(str(tmp_path / "t.csv.gz"), ",") is None
+
+
+@pytest.mark.parametrize("header", [HEADER, "a,b ,c d", "a,,b", "a,7", "a,a", "a", "", '"a",b', "a;b", "ä,b", " a,b"], ids=str)
+def test_names_are_those_that_polars_reads(header, tmp_path):
+    for rows in ("", "\n", "\n1,2\n", "\r\n1,2\r\n", '\n"1",2\n'):
+        text = (header + rows).encode()
+        (tmp_path / "t.csv").write_bytes(text)
+        (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text))
+        found = plain_names(str(tmp_path / "t.csv"), ",")
+        assert found == plain_names(str(tmp_path / "t.csv.gz"), ",")
+        if found is not None:
+            assert found == TableFile(str(tmp_path / "t.csv")).names, text
+    assert (found is None) == (header not in (HEADER, "a,b ,c d", "ä,b", " a,b"))
+
+
+def test_a_header_that_is_not_plain_is_left_to_polars(tmp_path, monkeypatch):
+    (tmp_path / "broken.csv.gz").write_bytes(gzip.compress(b"a,b\n")[:12])
+    (tmp_path / "latin.csv").write_bytes("ä,b\n".encode("latin-1"))
+    (tmp_path / "marked.csv").write_bytes("\ufeffa,b\n".encode())
+    (tmp_path / "old.csv").write_bytes(b"a,b\r1,2\r")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1,a\n")
+    for name in ["broken.csv.gz", "latin.csv", "marked.csv", "old.csv", "t.parquet", "absent.csv"]:
+        assert plain_names(str(tmp_path / name), ",") is None, name
+    (tmp_path / "long.csv").write_bytes(b"a,b,c\n")
+    monkeypatch.setattr(plain, "MOST_BYTES", 4)
+    assert plain_names(str(tmp_path / "long.csv"), ",") is None

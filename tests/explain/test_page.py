@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -309,6 +310,74 @@ def test_scripts_and_styles_are_only_where_they_are_needed():
 def test_a_page_with_everything_is_not_much_larger():
     X, y = [[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"]
     assert len(CARTClassifier().fit(X, y).export_html(X=X, y=y, n_competing=1).encode()) < 125_000
+
+
+# --- the values of the nodes on other samples
+
+
+def values_on(model: Any, X: Any, y: Any) -> npt.NDArray[Any]:
+    """Return the samples in each node, and in the columns after them the weights of the classes or the means."""
+    data, tree = data_of(model.export_html(X=X, y=y))["given"], model.tree_
+    values = np.zeros((tree.node_count, tree.n_values))
+    for node in reversed(range(tree.node_count)):
+        entry = data["value"][node]
+        if tree.task == "regression":
+            values[node] = entry
+        elif entry != 0:
+            values[node, entry[::2]] = entry[1::2]
+        else:
+            values[node] = values[tree.first_child[node] :][: tree.n_branches[node]].sum(axis=0)
+    return np.column_stack([data["samples"], values])
+
+
+def some_samples(n: int, seed: int) -> tuple[Any, Any]:
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, 3))
+    return X, (X[:, 0] + generator.normal(size=n) > 0).astype(int) + (X[:, 1] > 1)
+
+
+@pytest.mark.parametrize("priors", [None, {0: 0.5, 1: 0.3, 2: 0.2}])
+def test_other_samples_are_counted_by_class_in_each_node(priors):
+    model = CARTClassifier(max_leaf_nodes=12, priors=priors).fit(*some_samples(200, 0))
+    X, y = some_samples(60, 1)
+    found = values_on(model, X, y)
+    path = model.decision_path(X).toarray()
+    assert found[:, 0].tolist() == path.sum(axis=0).tolist()
+    of_all = found[0, 1:].sum()
+    for c in range(3):
+        factor = 1 if priors is None else priors[c] * of_all / (y == c).sum()
+        np.testing.assert_allclose(found[:, 1 + c], factor * path[y == c].sum(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("criterion", "middle"), [("squared_error", np.mean), ("absolute_error", np.median)])
+def test_other_samples_have_a_mean_in_each_node(criterion, middle):
+    X, y = some_samples(200, 0)
+    model = CARTRegressor(max_leaf_nodes=40, criterion=criterion).fit(X, y + X[:, 2])
+    X, y = some_samples(50, 1)
+    found = values_on(model, X, y + X[:, 2])
+    for node, reached in enumerate(model.decision_path(X).toarray().T):
+        assert found[node, 0] == reached.sum()
+        expected = middle((y + X[:, 2])[reached]) if reached.any() else 0
+        np.testing.assert_allclose(found[node, 1], expected, rtol=1e-5)
+    assert 0 in found[:, 0]
+
+
+def test_other_samples_of_several_targets_are_side_by_side():
+    X, y = some_samples(200, 0)
+    model = CARTClassifier(max_leaf_nodes=6).fit(X, np.column_stack([y, y > 0]))
+    X, y = some_samples(50, 1)
+    found = values_on(model, X, np.column_stack([y, y > 0]))
+    assert found[0].tolist() == [50, *np.bincount(y, minlength=3), (y == 0).sum(), (y > 0).sum()]
+
+
+def test_the_samples_of_the_fit_are_not_counted_again():
+    X, y = some_samples(200, 0)
+    model = CARTClassifier(max_leaf_nodes=6).fit(X, y)
+    assert data_of(model.export_html(X=X, y=y))["given"] is None
+    assert data_of(model.export_html(X=X))["given"] is None
+    assert data_of(model.export_html())["given"] is None
+    weighted = CARTClassifier(max_leaf_nodes=6, class_weight="balanced").fit(X, y)
+    assert data_of(weighted.export_html(X=X[::2], y=y[::2]))["given"] is None
 
 
 # --- the charts of samples

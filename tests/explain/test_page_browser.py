@@ -766,6 +766,56 @@ def test_the_drawing_is_saved_as_png_of_twice_its_size(show):
         assert [int.from_bytes(bytes_[at : at + 4]) for at in (16, 20)] == [round(2 * length) for length in size]
 
 
+# --- other samples than those of the fit
+
+WIDTHS = """(v) => {
+  const rects = [...document.querySelectorAll(`#node-${v} rect`)].filter((rect) => rect.getAttribute("height") === "5");
+  const rows = new Map();
+  for (const rect of rects) {
+    if (!rows.has(rect.getAttribute("y"))) rows.set(rect.getAttribute("y"), []);
+    rows.get(rect.getAttribute("y")).push(Number(rect.getAttribute("width")));
+  }
+  return [...rows.values()];
+}"""
+
+
+def test_bars_of_training_and_of_other_samples_are_side_by_side(show):
+    model, X, y = iris()
+    model.fit(X[::2], y[::2])
+    page = show(model.export_html(X=X[1::2], y=y[1::2]))
+    path = model.decision_path(X[1::2]).toarray()
+    for node in range(model.tree_.node_count):
+        reached = y[1::2][path[:, node]]
+        shares = model.tree_.value[node] / model.tree_.weight[node]
+        others = [(reached == label).mean() for label in model.classes_] if len(reached) else []
+        found = page.evaluate(WIDTHS, node)
+        for (track, *widths), expected in zip(found, [shares, others], strict=True):
+            np.testing.assert_allclose(np.divide(widths, track), [share for share in expected if share], atol=0.001)
+    assert "upper bars: training, lower bars: samples given" in page.locator("#legend").inner_text()
+    n_right = int((y[1::2] == "setosa").sum())
+    assert f"75, {100 * n_right / 75:.0f} % setosa" in page.locator("#panel-node .figures").inner_text()
+    titles = page.locator("#node-0 > title").all_text_contents()
+    assert titles[0].endswith(f"samples given: 75, {100 * n_right / 75:.0f} % setosa")
+
+
+def test_means_of_other_samples_stay_within_their_bars(show):
+    model = CARTRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    page = show(model.export_html(X=[[0.0], [0.5], [1.0]], y=[-9.0, 1.5, 99.0]))
+    for node in range(model.tree_.node_count):
+        (track, training), (other_track, *other) = page.evaluate(WIDTHS, node)
+        assert 0 < training <= track == other_track
+        assert all(0 < width <= track for width in other)
+    assert [len(page.evaluate(WIDTHS, node)[1]) for node in (0, 2)] == [2, 1]  # no sample is above 1.5
+
+
+def test_samples_of_the_fit_have_no_bars_of_their_own(show):
+    model, X, y = iris(max_depth=2)
+    page = show(model.export_html(X=X, y=y))
+    assert len(page.evaluate(WIDTHS, 0)) == 1
+    assert "Samples given" not in page.locator("#panel-node .figures").inner_text()
+    assert "upper bars" not in page.locator("#legend").inner_text()
+
+
 # --- charts of the samples
 
 

@@ -301,6 +301,14 @@ def test_markdown_cells_cannot_break_the_table():
     assert "&lt;x&gt;" in html
 
 
+def test_a_table_of_rules_scrolls_and_its_rules_have_room():
+    model = CARTClassifier().fit([[1.0], [2.0]], ["a", "b"])
+    for html, n_wide in ((model.to_rules()._repr_html_(), 1), (model.explain([1.0])._repr_html_(), 3)):
+        assert '<div style="overflow-x: auto"><table>' in html
+        assert html.count("min-width") == n_wide * (1 + html.count("<tr><td"))  # the head and each row
+        assert html.count("padding") == html.count("<td") + html.count("<th ")
+
+
 def test_long_lists_show_their_first_rules(flowers):
     rules = rules_of(chain(30), Schema((Feature("x", Kind.CONTINUOUS),)), None)
     assert repr(rules).splitlines()[0] == "<RuleList: 31 rules>"

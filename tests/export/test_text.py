@@ -322,6 +322,27 @@ def test_long_lists_of_categories_are_cut():
     assert "more" not in export_text(tree, schema, CLASSES, max_categories=49)
 
 
+@pytest.mark.parametrize("options", [{}, {"show_shares": True}, {"ascii": True}, {"show_missing": True}], ids=str)
+def test_a_condition_names_as_many_categories_as_its_line_has_room_for(options):
+    schema = Schema((Feature("code", Kind.NOMINAL, tuple(range(100, 200))),))
+    table = [(code, int(code > 50)) for code in range(1, 101)]
+    tree = Tree(**stump([1.0, 0.0], np.nan, NOMINAL, table=table).__getstate__() | {"n_features": 1})
+    by_most = [lines_of(export_text(tree, schema, CLASSES, max_categories=most, **options)) for most in range(2, 51)]
+    seen = set()
+    for width in range(1, 400):
+        lines = lines_of(export_text(tree, schema, CLASSES, width=width, **options))
+        for place, line in enumerate(lines):
+            candidates = [each[place] for each in by_most]
+            assert line == [candidates[0], *(each for each in candidates if len(each) <= width)][-1]
+            seen.add(line)
+    assert len(seen) > 90  # from two names to all of them, on both branches
+
+
+def test_a_narrow_text_keeps_what_it_says_besides_categories():
+    assert export_text(play_tree(), SCHEMA, CLASSES, width=1) == export_text(play_tree(), SCHEMA, CLASSES)
+    assert export_text(house_tree(), SCHEMA, width=1) == export_text(house_tree(), SCHEMA)
+
+
 @pytest.mark.parametrize(
     ("known", "missing", "second"),
     [
@@ -401,7 +422,7 @@ def test_a_deep_tree_is_drawn_whole_when_asked():
     assert len(lines) == 4_000
 
 
-@pytest.mark.parametrize("option", ["max_depth", "max_categories", "decimals"])
+@pytest.mark.parametrize("option", ["max_depth", "max_categories", "width", "decimals"])
 @pytest.mark.parametrize("number", [-1, 1.5, "2", True])
 def test_options_out_of_range_are_refused(option, number):
     with pytest.raises(ValueError, match=f"{option}={number!r}: must be an integer >= "):

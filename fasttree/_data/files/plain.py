@@ -86,10 +86,36 @@ def open_plain(path: str, separator: str) -> PlainFile | None:
         header, *lines = data.decode().removesuffix("\n").split("\n")
     except UnicodeDecodeError:
         return None
+    names = _names_in(header, separator)
+    return None if names is None else PlainFile(path, names, lines, separator)
+
+
+def plain_names(path: str, separator: str) -> list[str] | None:
+    """Return the names of the columns of a CSV file of any size, or None if its first line is not plain."""
+    if not path.endswith(_ENDINGS) or not os.path.isfile(path):
+        return None
+    with open(path, "rb") as raw:
+        is_gzip = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        try:
+            with gzip.open(raw) if is_gzip else raw as file:
+                line = file.readline(MOST_BYTES)
+        except (OSError, EOFError, zlib.error):
+            return None
+    header = line.removesuffix(b"\n").removesuffix(b"\r")
+    if len(line) == MOST_BYTES or any(mark in header for mark in (b'"', b"\r", b"\0", b"\xef\xbb\xbf")):
+        return None
+    try:
+        return _names_in(header.decode(), separator)
+    except UnicodeDecodeError:
+        return None
+
+
+def _names_in(header: str, separator: str) -> list[str] | None:
     names = header.split(separator)
     if len(names) < 2 or len(set(names)) < len(names) or not all(name.strip() and not _is_number(name) for name in names):
         return None
-    return PlainFile(path, names, lines, separator)
+    return names
 
 
 def _is_number(text: str) -> bool:

@@ -80,20 +80,19 @@ function axisOf(v) {
 
 /** Return the places and the texts of the thresholds of a node. */
 function cutsOf(v) {
-  const feature = tree.feature[v];
-  if (tree.kind[v] === THRESHOLD) return [[tree.threshold[v], placeText(tree, feature, tree.threshold[v], tree.text.get(v))]];
+  if (tree.kind[v] === THRESHOLD) return [[tree.threshold[v], thresholdText(tree, v)]];
   return (tree.cuts.get(v)?.places ?? []).map((cut, i) => [cut, tree.cuts.get(v).texts[i]]);
 }
 
 // ---------------------------------------------------------------------------------------------------- charts: axes and marks
 
-/** Return about `most` round numbers in an interval. */
+/** Return about `most` round numbers in an interval, each with its text. */
 function roundTicks(low, high, most) {
   if (!(high > low)) return [];
   const size = 10 ** Math.floor(Math.log10((high - low) / most));
   const step = [1, 2, 5, 10].map((times) => times * size).find((each) => (high - low) / each <= most) ?? 10 * size;
   const ticks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) ticks.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) ticks.push([i * step, axisNumber(i * step, step)]);
   return ticks;
 }
 
@@ -104,22 +103,31 @@ function axisNumber(number, step) {
   return separated(Number(number.toFixed(Math.min(decimals, 8))));
 }
 
+/** Return a group for a column, with a title that counts its samples above the place that senses the pointer. */
+function columnGroup(column, place) {
+  const { classes } = tree.targets[charted];
+  const counts = tree.isRegression ? [] : column.pairs.map(([c, n]) => `${classes[c]}: ${separated(n)}`);
+  const group = make("g");
+  group.append(make("title", {}, [`${column.name}: ${count(column.n, "sample")}`, ...counts].join("\n")), make("rect", { class: "sense", ...place }));
+  return group;
+}
+
+/** Return the largest number of samples of a class or cell in a column. */
+function densestOf(columns) {
+  return Math.max(...columns.flatMap((column) => column.pairs.map(([, n]) => n)), 1);
+}
+
 /** Return the marks of columns in a frame: stacked bars of classes, or in regression dots, as large as cells hold samples. */
 function columnMarks(v, columns, { x, y, width, height }, isMini = false) {
-  const { colours, classes } = tree.targets[charted];
+  const { colours } = tree.targets[charted];
   const even = (charts.get(v).lost ? LOST_FROM : 1) / columns.filter((column) => !column.isLost).length;
   const weigh = (column) => (charts.get(v).edges && !column.isLost ? column.n * even / (column.stop - column.start) : column.n);
   const most = Math.max(...columns.map(weigh), 1);
-  const densest = Math.max(...columns.flatMap((column) => column.pairs.map(([, n]) => n)), 1);
+  const densest = densestOf(columns);
   const row = height / (chartSet().rows ?? 1);
   return columns.map((column) => {
-    const group = make("g");
     const left = x + column.start * width, wide = (column.stop - column.start) * width;
-    if (!isMini) {
-      const counts = tree.isRegression ? [] : column.pairs.map(([c, n]) => `${classes[c]}: ${separated(n)}`);
-      group.append(make("title", {}, [`${column.name}: ${count(column.n, "sample")}`, ...counts].join("\n")));
-      group.append(make("rect", { class: "sense", x: left, y, width: wide, height }));
-    }
+    const group = isMini ? make("g") : columnGroup(column, { x: left, y, width: wide, height });
     let up = y + height;
     for (const [key, n] of column.pairs) {
       if (tree.isRegression) {
@@ -166,12 +174,11 @@ function label(x, y, text, anchor = "middle", kind = "") {
 /** Return an axis on the left, with its name above it. */
 function leftAxis(low, high, name) {
   const { x, y, width, height } = PLOT;
-  const ticks = roundTicks(low, high, 4);
   const at = (tick) => y + height * (1 - (tick - low) / (high - low));
-  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+  const ticks = roundTicks(low, high, 4).map(([tick, text]) => [at(tick), text]);
   return [
-    make("path", { class: "axis", d: `M${x} ${y}V${y + height}H${x + width}${ticks.map((tick) => `M${x - 4} ${at(tick).toFixed(1)}h4`).join("")}` }),
-    ...ticks.map((tick) => label(x - 6, at(tick) + 4, axisNumber(tick, step), "end")),
+    make("path", { class: "axis", d: `M${x} ${y}V${y + height}H${x + width}${ticks.map(([up]) => `M${x - 4} ${up.toFixed(1)}h4`).join("")}` }),
+    ...ticks.map(([up, text]) => label(x - 6, up + 4, text, "end")),
     label(0, 10, clip(name, PLOT.x + PLOT.width, "11px"), "start"),
   ];
 }
@@ -179,12 +186,17 @@ function leftAxis(low, high, name) {
 /** Return the ticks and the name of an axis below; `place` is that of a number from 0 to 1. */
 function belowAxis(low, high, name, place) {
   const { x, y, width, height } = PLOT;
-  const ticks = roundTicks(low, high, 5);
-  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
   return [
-    make("path", { class: "axis", d: ticks.map((tick) => `M${(x + place(tick) * width).toFixed(1)} ${y + height}v4`).join("") }),
-    ...ticks.map((tick) => label(x + place(tick) * width, y + height + 16, axisNumber(tick, step))),
+    ...ticksBelow(roundTicks(low, high, 5).map(([tick, text]) => [x + place(tick) * width, text]), y + height),
     label(x + width / 2, y + height + 32, clip(name, width, "11px")),
+  ];
+}
+
+/** Return marks at some places below an axis at height y, and their texts. */
+function ticksBelow(ticks, y) {
+  return [
+    make("path", { class: "axis", d: ticks.map(([x]) => `M${x.toFixed(1)} ${y}v4`).join("") }),
+    ...ticks.map(([x, text]) => label(x, y + 16, text)),
   ];
 }
 
@@ -251,9 +263,9 @@ const ROW = 18, NAMES = 128, BARS_END = 280;
 
 /** Draw a row per category, by branch. */
 function categoriesChart(v, columns) {
-  const { classes, colours } = tree.targets[charted];
+  const { colours } = tree.targets[charted];
   const most = Math.max(...columns.map((column) => column.n), 1);
-  const densest = Math.max(...columns.flatMap((column) => column.pairs.map(([, n]) => n)), 1);
+  const densest = densestOf(columns);
   const end = tree.isRegression ? PLOT.x + PLOT.width : BARS_END;
   const across = (share) => NAMES + share * (end - NAMES);
   const { rows } = chartSet();
@@ -266,10 +278,7 @@ function categoriesChart(v, columns) {
       if (head) [parts.push(label(0, y + 12, clip(head, end, "11px"), "start")), y += 17];
       else if (i && tree.kind[v] !== CATEGORY) y += 8;
     }
-    const group = make("g");
-    const counts = tree.isRegression ? [] : column.pairs.map(([c, n]) => `${classes[c]}: ${separated(n)}`);
-    group.append(make("title", {}, [`${column.name}: ${count(column.n, "sample")}`, ...counts].join("\n")));
-    group.append(make("rect", { class: "sense", x: 0, y, width: 328, height: ROW }));
+    const group = columnGroup(column, { x: 0, y, width: 328, height: ROW });
     group.append(label(NAMES - 8, y + 13, clip(column.brief, NAMES - 10, "600 11px"), "end", column.name === value ? "cut-text" : "named"));
     let share = 0;
     for (const [key, n] of column.pairs) {
@@ -292,11 +301,9 @@ function categoriesChart(v, columns) {
 
 /** Return the axis of the target below rows of categories. */
 function rowAxis(y, across) {
-  const ticks = roundTicks(leastTarget, mostTarget, 4);
-  const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
   return [
-    make("path", { class: "axis", d: `M${across(0)} ${y}H${across(1)}${ticks.map((tick) => `M${across(upOf(tick)).toFixed(1)} ${y}v4`).join("")}` }),
-    ...ticks.map((tick) => label(across(upOf(tick)), y + 16, axisNumber(tick, step))),
+    make("path", { class: "axis", d: `M${across(0)} ${y}H${across(1)}` }),
+    ...ticksBelow(roundTicks(leastTarget, mostTarget, 4).map(([tick, text]) => [across(upOf(tick)), text]), y),
     label((across(0) + across(1)) / 2, y + 31, clip(headingOf(tree, charted) || "target", across(1) - across(0), "11px")),
   ];
 }

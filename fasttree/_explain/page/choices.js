@@ -59,11 +59,13 @@ function copyButton(text, shown, what, attributes = {}) {
   return copy;
 }
 
+const COPY = { python: "Copy as Python", edits: "Copy as JSON" };
+
 function buildPython() {
   const code = el("div", { class: "rule", id: "python", hidden: true });
-  const copy = copyButton("Copy as Python", code, "Code", { id: "copy-python", disabled: true });
+  const copy = copyButton(COPY.python, code, "Code", { id: "copy-python", disabled: true });
   const edits = el("div", { class: "rule", id: "edits", hidden: true });
-  const copyEdits = copyButton("Copy as JSON", edits, "JSON", { id: "copy-edits", disabled: true });
+  const copyEdits = copyButton(COPY.edits, edits, "JSON", { id: "copy-edits", disabled: true });
   return el("div", {}, el("h3", {}, "In Python"),
     note("The subtree as code, or as JSON for model.apply_edits. A node that you fold becomes a leaf."), code, edits,
     el("div", { class: "buttons" }, copy, copyEdits));
@@ -71,16 +73,14 @@ function buildPython() {
 
 function showPython() {
   if (!$("python")) return;
-  const text = pythonText();
-  if (text === $("python").textContent) return;
-  $("python").textContent = text;
-  $("python").hidden = !text;
-  $("copy-python").disabled = !text;
-  $("copy-python").textContent = "Copy as Python";
-  $("edits").textContent = editsText();
-  $("edits").hidden = !text;
-  $("copy-edits").disabled = !text;
-  $("copy-edits").textContent = "Copy as JSON";
+  const texts = { python: pythonText(), edits: editsText() };
+  if (texts.python === $("python").textContent) return;
+  for (const [id, text] of Object.entries(texts)) {
+    $(id).textContent = text;
+    $(id).hidden = !text;
+    $(`copy-${id}`).disabled = !text;
+    $(`copy-${id}`).textContent = COPY[id];
+  }
 }
 
 // ------------------------------------------------------------------------------------------------- choices: in the address

@@ -90,11 +90,16 @@ function nodeElement(v, old) {
     node.replaceChildren(...boxParts(v, face, isOpen, visit));
   }
   node.classList.toggle("new", !old);
-  node.classList.toggle("passed", Boolean(visit));
-  node.classList.toggle("match", state.matchSet?.has(v) ?? false);
+  markNode(node, v, visit);
   node.classList.toggle("current", state.matches[state.current] === v);
   describe(node, v, face, isOpen, visit);
   return node;
+}
+
+/** Mark a node that the followed sample passes, or that the search found. */
+function markNode(node, v, visit) {
+  node.classList.toggle("passed", Boolean(visit));
+  node.classList.toggle("match", state.matchSet.has(v));
 }
 
 /** Set the attributes of a node for screen readers. */
@@ -122,8 +127,15 @@ function labelOf(v, face, isOpen, visit) {
   parts.push(face.leaf ? `leaf, ${outcome}` : `tests ${testedBy(v)}; prediction here ${outcome}`);
   if (!face.leaf && !isOpen) parts.push(`${count(remains.nodes[v], "node")} below`);
   if (visit) parts.push(visit.part < 1 ? `on the path, ${percent(visit.part)} of the sample` : "on the path");
-  if (state.matchSet?.has(v)) parts.push("found");
+  if (state.matchSet.has(v)) parts.push("found");
   return `${parts.join("; ")}; node ${v}`;
+}
+
+/** Return the tooltip of a node. */
+function titleOf(v) {
+  const test = isLeaf(v) ? "" : `tests ${testedBy(v)}${isByHand(v) ? " [set by hand]" : ""}`;
+  const given = tree.given ? `samples given: ${givenText(v)}` : "";
+  return make("title", {}, [cameBy(v), test, `${answerOf(v)} (${supportOf(v)})`, given].filter(Boolean).join("\n"));
 }
 
 function boxParts(v, face, isOpen, visit) {
@@ -131,9 +143,8 @@ function boxParts(v, face, isOpen, visit) {
   const round = face.leaf ? 14 : 7;
   const box = { width, height, rx: round };
   const colour = colourOf(v);
-  const test = face.leaf ? "" : `tests ${testedBy(v)}${isByHand(v) ? " [set by hand]" : ""}`;
   const parts = [
-    make("title", {}, [cameBy(v), test, `${answerOf(v)} (${supportOf(v)})`].filter(Boolean).join("\n")),
+    titleOf(v),
     make("rect", { class: "halo", x: -4, y: -4, width: width + 8, height: height + 8, rx: round + 4 }),
     make("rect", { class: "ring", x: -1, y: -1, width: width + 2, height: height + 2, rx: round + 1 }),
     make("rect", { class: "box", ...box }),
@@ -166,22 +177,22 @@ function conditionParts(v, face) {
   return [make("rect", { class: "plate", x: (face.width - room) / 2, y: -6 - height, width: room, height, rx: 4 }), text];
 }
 
-/** Draw a bar per target: class shares, or the relative size of a mean. */
+/** Draw the bars of each target: class shares, or the relative size of a mean. */
 function bars(v, width) {
-  const shares = sharesOf(tree, v);
   const length = width - 2 * PAD;
-  return tree.columns.slice(0, BARS).flatMap((columns, target) => {
-    const y = 45 + target * (BAR + 3);
+  return tree.columns.slice(0, BARS).flatMap((columns, target) => BARRED.flatMap((each, i) => {
+    const y = 45 + target * PITCH + i * (BAR + 1), start = tree.starts[target];
     const track = make("rect", { class: "track", x: PAD, y, width: length, height: BAR, rx: 2 });
-    return [track, ...barParts(shares.subarray(tree.starts[target], tree.starts[target] + columns), target, length, y)];
-  });
+    const isEmpty = i && !each.weight[v]; // no sample is here
+    return [track, ...(isEmpty ? [] : barParts(sharesOf(each, v).subarray(start, start + columns), target, length, y))];
+  }));
 }
 
 function barParts(shares, target, length, y) {
   const { colours } = tree.targets[target];
   if (tree.isRegression) {
     const [low, high] = tree.range[target];
-    const part = high > low ? (shares[0] - low) / (high - low) : 0.5;
+    const part = high > low ? Math.min((shares[0] - low) / (high - low), 1) : 0.5;
     return [make("rect", { x: PAD, y, width: Math.max(part * length, 2).toFixed(1), height: BAR, rx: 2, fill: colours[0] })];
   }
   const parts = [];

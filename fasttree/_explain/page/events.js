@@ -12,7 +12,7 @@ function buildIndex() {
     const feature = tree.feature[v];
     const { name, categories, ordinal } = tree.features[feature];
     index[v].feature = name.toLowerCase();
-    if (tree.text.has(v)) index[v].thresholds = [placeText(tree, feature, tree.threshold[v], tree.text.get(v)).toLowerCase()];
+    if (tree.text.has(v)) index[v].thresholds = [thresholdText(tree, v).toLowerCase()];
     if (tree.cuts.has(v)) index[v].thresholds = tree.cuts.get(v).texts;
     if (ordinal) index[v].categories = index[v].thresholds;
     if (tree.kind[v] !== CATEGORY && tree.kind[v] !== NOMINAL) continue;
@@ -35,17 +35,6 @@ function isFound(v, query, where) {
     threshold: () => !leaf && entry.thresholds.some((text) => text.startsWith(query.replace(/^[<>=≤]+\s*/, ""))),
   };
   return where === "all" ? Object.values(tests).some((test) => test()) : tests[where]();
-}
-
-/** Return the nodes that remain after pruning, in reading order. */
-function remaining() {
-  const order = [];
-  for (const waiting = [0]; waiting.length;) {
-    const v = waiting.pop();
-    order.push(v);
-    if (!isLeaf(v)) waiting.push(...items(v).reverse());
-  }
-  return order;
 }
 
 const FEW = 40; // number of matches up to which all are unfolded
@@ -138,8 +127,12 @@ function save(blob, name) {
   say(`Drawing downloaded as ${name}`);
 }
 
+function written(picture) {
+  return new XMLSerializer().serializeToString(picture);
+}
+
 function downloadSvg() {
-  save(new Blob([new XMLSerializer().serializeToString(picture())], { type: "image/svg+xml" }), "tree.svg");
+  save(new Blob([written(picture())], { type: "image/svg+xml" }), "tree.svg");
 }
 
 const MOST_SIDE = 8192; // pixels of a PNG, which every browser can paint
@@ -156,7 +149,7 @@ function downloadPng() {
     canvas.getContext("2d").drawImage(image, 0, 0, width, height);
     canvas.toBlob((blob) => (blob ? save(blob, "tree.png") : say("The drawing is too large for a PNG")), "image/png");
   };
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(saved))}`;
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(written(saved))}`;
 }
 
 // -------------------------------------------------------------------------------------------------------------------- events
@@ -166,15 +159,13 @@ function onTreeKey(event) {
   const v = state.selected;
   const at = sheet.order.indexOf(v);
   const to = (node) => node !== undefined && select(node, { focus: true });
+  const places = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: sheet.order.length - 1 };
   const steps = { ArrowUp: [0, 60], ArrowDown: [0, -60], ArrowLeft: [60, 0], ArrowRight: [-60, 0] };
   if (event.shiftKey && steps[event.key]) {
     view.x += steps[event.key][0];
     view.y += steps[event.key][1];
     applyView();
-  } else if (event.key === "ArrowDown") to(sheet.order[at + 1]);
-  else if (event.key === "ArrowUp") to(sheet.order[at - 1]);
-  else if (event.key === "Home") to(sheet.order[0]);
-  else if (event.key === "End") to(sheet.order[sheet.order.length - 1]);
+  } else if (event.key in places) to(sheet.order[places[event.key]]);
   else if (event.key === "ArrowRight") {
     if (!isLeaf(v)) shownChildren(v).length ? to(shownChildren(v)[0]) : toggle(v);
   } else if (event.key === "ArrowLeft") {
@@ -352,6 +343,14 @@ function turn() {
   home();
 }
 
+function toggleAll(opens) {
+  state.folded.clear();
+  for (let v = 0; v < tree.n; v++) {
+    if (opens && tree.branches[v]) state.open.add(v);
+    else if (!opens) state.open.delete(v);
+  }
+}
+
 function unfoldAll() {
   toggleAll(true);
   redraw();
@@ -392,20 +391,22 @@ function summarise() {
 
 function buildLegend() {
   const most = 12;
+  const add = (...parts) => $("legend").append(...parts);
   for (const [target, { classes, colours }] of tree.targets.entries()) {
     if (tree.isRegression && target) break;
     const heading = headingOf(tree, target);
-    if (heading) $("legend").append(el("strong", {}, heading));
+    if (heading) add(el("strong", {}, heading));
     if (tree.isRegression) {
       const scale = el("span", { class: "scale" });
       scale.style.setProperty("--colour", colours[0]);
       const [low, high] = tree.range[0];
-      $("legend").append(el("span", {}, meanText(low, tree.decimals)), scale, el("span", {}, meanText(high, tree.decimals)));
+      add(el("span", {}, meanText(low, tree.decimals)), scale, el("span", {}, meanText(high, tree.decimals)));
     } else {
-      $("legend").append(...classes.slice(0, most).map((name, c) => el("span", {}, swatch(colours[c]), name)));
-      if (classes.length > most) $("legend").append(el("span", {}, `and ${classes.length - most} more`));
+      add(...classes.slice(0, most).map((name, c) => el("span", {}, swatch(colours[c]), name)));
+      if (classes.length > most) add(el("span", {}, `and ${classes.length - most} more`));
     }
   }
+  if (tree.given) add("upper bars: training, lower bars: samples given");
 }
 
 function listen() {

@@ -33,7 +33,12 @@ function readTree(data) {
   };
   readTests(data, tree);
   if (data.surrogates) readSurrogates(data.surrogates, tree);
-  readValues(data, tree);
+  tree.value = readValues(data.value, tree);
+  readRange(tree);
+  if (data.given) { // the same tree with the values of the samples given, which are not those of the fit
+    tree.given = Object.assign(Object.create(tree), { weight: data.given.samples, divides: false });
+    tree.given.value = readValues(data.given.value, tree.given);
+  }
   data.subtrees.collapsed.forEach((nodes, step) => nodes.forEach((v) => { tree.collapsedAt[v] = step; }));
   groupEmptyLeaves(tree);
   return tree;
@@ -87,21 +92,27 @@ function readSurrogates(data, tree) {
   });
 }
 
-function readValues(data, tree) {
+/** Return the means of the nodes, or the weights of their classes, which are listed or the sum of the children. */
+function readValues(lists, tree) {
   const { n, k } = tree;
-  tree.value = new Float64Array(n * k);
+  const value = new Float64Array(n * k);
   for (let v = n - 1; v >= 0; v--) {
-    const given = data.value[v];
+    const list = lists[v];
     if (tree.isRegression) {
-      tree.value.set(given, v * k);
-    } else if (given !== 0) {
-      for (let i = 0; i < given.length; i += 2) tree.value[v * k + given[i]] = given[i + 1];
+      value.set(list, v * k);
+    } else if (list !== 0) {
+      for (let i = 0; i < list.length; i += 2) value[v * k + list[i]] = list[i + 1];
     } else {
       for (const child of childrenOf(tree, v)) {
-        if (tree.weight[child] > 0) for (let c = 0; c < k; c++) tree.value[v * k + c] += tree.value[child * k + c];
+        if (tree.weight[child] > 0) for (let c = 0; c < k; c++) value[v * k + c] += value[child * k + c];
       }
     }
   }
+  return value;
+}
+
+function readRange(tree) {
+  const { n, k } = tree;
   tree.range = tree.columns.map((_, target) => {
     let low = Infinity, high = -Infinity;
     for (let v = 0; v < n; v++) {

@@ -154,7 +154,7 @@ def tree_data(
         "open": np.flatnonzero(is_open).tolist(),
         "openIsAsked": is_asked,
         "rows": None if given is None else _rows(tree, given, words, int(max_rows)),
-    } | _samples(tree, given, np.flatnonzero(is_open))
+    } | _samples(tree, given, np.flatnonzero(is_open), impurity)
 
 
 def written_page(title: str, pages: Sequence[dict[str, Any]]) -> str:
@@ -244,12 +244,16 @@ def _values(tree: Tree) -> list[Any]:
     """Return the means of each node; or column and weight of each class present, or 0 for the sum of its children."""
     if tree.task == "regression":
         return [_numbers(row) for row in tree.value]
-    full = tree.value * (tree.weight > 0)[:, None]
+    return _class_weights(tree, tree.value, tree.weight)
+
+
+def _class_weights(tree: Tree, value: npt.NDArray[np.float64], weight: npt.NDArray[Any]) -> list[Any]:
+    full = value * (weight > 0)[:, None]
     sums = np.zeros_like(full)
     np.add.at(sums, tree.parent[1:], full[1:])
     whole = bool((full == np.rint(full)).all()) and float(full.max()) < WHOLE
-    summed = (sums == tree.value).all(axis=1) & (tree.n_branches > 0) & whole
-    return [0 if known else _pairs(row) for known, row in zip(summed.tolist(), tree.value, strict=True)]
+    summed = (sums == value).all(axis=1) & (tree.n_branches > 0) & whole
+    return [0 if known else _pairs(row) for known, row in zip(summed.tolist(), value, strict=True)]
 
 
 def _pairs(row: npt.NDArray[np.float64]) -> list[Any]:
@@ -378,19 +382,47 @@ def _rows(tree: Tree, given: Given, words: Words, max_rows: int) -> dict[str, An
     }
 
 
-def _samples(tree: Tree, given: Given | None, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
-    """Return the charts, and the competing splits of the inner nodes that are shown at first; None for what is not there."""
+def _samples(tree: Tree, given: Given | None, shown: npt.NDArray[np.intp], impurity: str) -> dict[str, Any]:
+    """Return values and charts of the nodes, and the competing splits of those shown at first; None for what is absent."""
     if given is None or given.target is None:
-        return {"charts": None, "splits": None}
+        return {"given": None, "charts": None, "splits": None}
     path = decision_path(tree, given.table)
     by_target = [ChartSamples(given.table, target, path) for target in np.atleast_2d(given.target.T)]
     charts = [chart_data(tree, reached, target) for target, reached in enumerate(by_target)]
-    found: dict[str, Any] = {"charts": None if None in charts else charts, "splits": None}
     reached = by_target[0]
+    found: dict[str, Any] = {
+        "given": _values_on(tree, given, reached, impurity),
+        "charts": None if None in charts else charts,
+        "splits": None,
+    }
     if given.competing is not None:
         nodes = [node for node in shown.tolist() if reached.rows(node).size]
         found["splits"] = [split_data(tree, reached, node, given.competing(node)) for node in nodes] or None
     return found
+
+
+def _values_on(tree: Tree, given: Given, reached: ChartSamples, impurity: str) -> dict[str, Any] | None:
+    """Return the number of samples in each node, and their classes or means; None for the samples of the fit.
+
+    They are None as well if the fit had weights, which these samples lack.
+    """
+    assert given.target is not None
+    if given.class_factor is None and not tree.divides and not np.array_equal(tree.weight, tree.n_samples):
+        return None
+    rows = [reached.rows(node) for node in range(tree.node_count)]
+    n_samples = np.array(list(map(len, rows)))
+    if not n_samples[0] or np.array_equal(n_samples, tree.n_samples):
+        return None
+    target = np.atleast_2d(given.target.T).T
+    if tree.task == "regression":
+        middle = np.median if impurity == "absolute_error" else np.mean
+        values: list[Any] = [_rounded(middle(target[each], axis=0)) if each.size else [0] * tree.n_values for each in rows]
+        return {"samples": n_samples.tolist(), "value": values}
+    starts = np.cumsum([0, *(tree.outputs or ())[:-1]])
+    value = np.array([np.bincount((target[each] + starts).ravel(), minlength=tree.n_values) for each in rows], dtype=np.float64)
+    if given.class_factor is not None:
+        value = np.array([_rounded(row) for row in value * given.class_factor])
+    return {"samples": n_samples.tolist(), "value": _class_weights(tree, value, n_samples)}
 
 
 def _cells(column: npt.NDArray[Any]) -> list[float | int | None]:

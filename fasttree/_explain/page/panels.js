@@ -29,15 +29,20 @@ function terms(pairs) {
   return pairs.flatMap(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]);
 }
 
+/** Return a cell of a table of figures. */
+function right(text, tag = "td") {
+  return el(tag, { class: "right" }, text);
+}
+
 function button(text, act, attributes = {}) {
-  return el("button", { type: "button", click: act, ...attributes }, text);
+  return el("button", { click: act, ...attributes }, text);
 }
 
 /** Add a button with a picture to those of the drawing. */
 function toolButton(name, path, act) {
   const picture = make("svg", { viewBox: "0 0 16 16", "aria-hidden": true });
   picture.append(make("path", { d: path }));
-  const added = el("button", { type: "button", class: "icon", "aria-label": name, title: name, click: act }, picture);
+  const added = el("button", { class: "icon", "aria-label": name, title: name, click: act }, picture);
   document.querySelector(".tools").append(added);
   return added;
 }
@@ -101,7 +106,6 @@ const MOST_CLASSES = 12;
 /** Return a table per target with share and weight of its classes, the largest first. */
 function shareTables(shares, weightOf = null) {
   if (tree.isRegression) return [];
-  const right = (text) => el("th", { scope: "col", class: "right" }, text);
   return tree.columns.map((width, target) => {
     const { classes, colours } = tree.targets[target];
     const start = tree.starts[target];
@@ -110,18 +114,23 @@ function shareTables(shares, weightOf = null) {
     const rows = present.slice(0, MOST_CLASSES).map((c) => shareRow(classes[c], colours[c], shares[start + c], weightOf?.(start + c)));
     const more = present.length - MOST_CLASSES;
     if (more > 0) rows.push(el("tr", {}, el("td", { class: "note", colspan: 4 }, `and ${more} more`)));
-    const head = el("tr", {}, el("th", { scope: "col" }, headingOf(tree, target) || "Class"),
-      el("th", {}, el("span", { class: "unseen" }, "Bar")), right("Share"), weightOf ? right("Weight") : "");
+    const head = el("tr", {}, el("th", {}, headingOf(tree, target) || "Class"),
+      el("th", {}, el("span", { class: "unseen" }, "Bar")), right("Share", "th"), weightOf ? right("Weight", "th") : "");
     return el("table", { class: "shares" }, el("thead", {}, head), el("tbody", {}, ...rows));
   });
 }
 
+/** Return a drawing that only shows what is written beside it. */
+function meter(...parts) {
+  const drawing = make("svg", { "aria-hidden": true });
+  drawing.append(...parts);
+  return drawing;
+}
+
 function shareRow(name, colour, share, weight) {
-  const meter = make("svg", { "aria-hidden": true });
   const bar = { height: 8, rx: 2 };
-  meter.append(make("rect", { class: "track", width: "100%", ...bar }), make("rect", { width: `${100 * share}%`, fill: colour, ...bar }));
-  const right = (text) => el("td", { class: "right" }, text);
-  return el("tr", {}, el("td", {}, swatch(colour), name), el("td", { class: "meter" }, meter), right(percent(share)),
+  const bars = meter(make("rect", { class: "track", width: "100%", ...bar }), make("rect", { width: `${100 * share}%`, fill: colour, ...bar }));
+  return el("tr", {}, el("td", {}, swatch(colour), name), el("td", { class: "meter" }, bars), right(percent(share)),
     weight === undefined ? "" : right(grouped(weightFigure(tree, weight))));
 }
 
@@ -136,6 +145,7 @@ function figures(v, leaf) {
     list.push(["Expected cost", fixed(expectedLoss(tree, Array.from(shares), bestClass(tree, shares)), 4)]);
   }
   list.push(["Depth", String(tree.depth[v])]);
+  if (tree.given) list.push(["Samples given", givenText(v)]);
   return el("dl", { class: "figures" }, ...terms(list));
 }
 
@@ -192,7 +202,7 @@ let row = -1; // index of the followed sample among those of the page; -1 for no
 function buildSample() {
   const panel = $("panel-sample");
   if (!usedFeatures.length) {
-    panel.append(el("p", {}, "This tree asks nothing: all samples get the same answer."));
+    panel.append(el("p", {}, "This tree has no tests: all samples get the same prediction."));
     return;
   }
   const grid = el("div", { class: "fields" });
@@ -275,9 +285,13 @@ function followTo(v) {
   follow(sample);
 }
 
+function heaviest(nodes) {
+  return nodes.reduce((a, b) => (tree.weight[b] > tree.weight[a] ? b : a));
+}
+
 function heaviestLeaf() {
   let v = 0;
-  while (tree.branches[v]) v = childrenOf(tree, v).reduce((a, b) => (tree.weight[b] > tree.weight[a] ? b : a));
+  while (tree.branches[v]) v = heaviest(childrenOf(tree, v));
   return v;
 }
 
@@ -428,14 +442,6 @@ function prune(step) {
   summarise();
   if (state.sample) follow(state.sample);
   else showNode();
-}
-
-function toggleAll(opens) {
-  state.folded.clear();
-  for (let v = 0; v < tree.n; v++) {
-    if (opens && tree.branches[v]) state.open.add(v);
-    else if (!opens) state.open.delete(v);
-  }
 }
 
 function showPruned() {

@@ -77,7 +77,7 @@ const state = {
   step: 0, // index in the pruning sequence: 0 is the whole tree
   selected: 0,
   upright: true, // whether the root is at the top; false: on the left
-  matches: [], current: -1, // nodes that the search found, and the index of the current one
+  matches: [], matchSet: new Set(), current: -1, // nodes that the search found, and the index of the current one
   sample: null, visits: new Map(), // values of the followed sample, and its visits by node
 };
 
@@ -90,6 +90,17 @@ const testedBy = (v) => tree.features[tree.feature[v]].name;
 const isByHand = (v) => tree.byHand.includes(v);
 const supportOf = (v) => supportText(tree, v);
 const cameBy = (v) => `${conditionText(tree, v)}${takesMissing(tree, v) ? " or missing" : ""}`;
+/** Return how many of the samples given are in a node, and their share of its prediction or their mean. */
+function givenText(v) {
+  const shares = sharesOf(tree.given, v), answers = tree.isRegression ? [] : answersTo(tree, sharesOf(tree, v));
+  const texts = tree.columns.map((_, t) => {
+    if (tree.isRegression) return meanText(shares[t], tree.decimals);
+    return `${percent(shares[tree.starts[t] + answers[t]])} ${tree.targets[t].classes[answers[t]]}`;
+  });
+  const n = tree.given.weight[v];
+  return [separated(n), ...(n ? texts : [])].join(", ");
+}
+
 const leavesText = (n) => count(n, "leaf", "leaves");
 
 function isLeaf(v) {
@@ -121,17 +132,19 @@ function countRemains() {
   }
 }
 
-/** Return the shown nodes in reading order, each before its children. */
-function shownNodes() {
+/** Return nodes in reading order, each before its children. */
+function inOrder(childrenOf) {
   const order = [];
   for (const waiting = [0]; waiting.length;) {
     const v = waiting.pop();
     order.push(v);
-    const children = shownChildren(v);
-    for (let c = children.length - 1; c >= 0; c--) waiting.push(children[c]);
+    for (const child of childrenOf(v).reverse()) waiting.push(child);
   }
   return order;
 }
+
+const shownNodes = () => inOrder(shownChildren);
+const remaining = () => inOrder((v) => (isLeaf(v) ? [] : items(v))); // after pruning
 
 /** Return the index of the colour of a node in the list of its first target. */
 const tintOf = (v) => (tree.isRegression ? 0 : answersTo(tree, sharesOf(tree, v))[0]);
@@ -155,7 +168,8 @@ function certaintyOf(v) {
 }
 
 // sizes of the drawing, in pixels at zoom 1
-const PAD = 12, BAR = 5, BARS = Math.min(tree.columns.length, 4), BOX_HEIGHT = 55 + BARS * (BAR + 3);
+const BARRED = tree.given ? [tree, tree.given] : [tree]; // a bar for each: training, and below it the samples given
+const PAD = 12, BAR = 5, BARS = Math.min(tree.columns.length, 4), PITCH = BARRED.length * (BAR + 1) + 2, BOX_HEIGHT = 55 + BARS * PITCH;
 const LEAST_BOX = 92, MOST_BOX = 214, MOST_CONDITION = 190, KNOB = 8, BEND = 30, SIBLINGS = 14, LINE = 14, MOST_LINES = 3;
 const NAME_FONT = "600 13px", TEXT_FONT = "12px", NUMBER_FONT = "10px";
 

@@ -26,7 +26,6 @@ function divisionTable(split) {
   const rows = split.sides.map((side, i) => [sideTexts(split)[i], side]);
   if (split.lost.length) rows.push(["missing, or in no branch", split.lost]);
   const most = Math.max(...rows.map(([, side]) => n(side)), 1);
-  const right = (text, tag = "td") => el(tag, { class: "right" }, text);
   const body = rows.map(([text, side]) => el("tr", {}, el("td", {}, text), el("td", { class: "meter" }, divisionBar(side, n(side), most)),
     right(separated(n(side))), tree.isRegression ? right(side.length ? meanText(side[1], tree.decimals) : "") : ""));
   const head = el("tr", {}, el("th", {}, "Branch"), el("th", {}), right("Samples", "th"), tree.isRegression ? right("Mean", "th") : "");
@@ -35,7 +34,7 @@ function divisionTable(split) {
 
 function divisionBar(side, n, most) {
   const { classes, colours } = tree.targets[0];
-  const bar = make("svg", { "aria-hidden": true });
+  const bar = meter();
   let at = 0;
   for (const [key, size] of tree.isRegression ? [[0, n]] : pairsOf(side)) {
     const part = make("rect", { x: `${100 * at / most}%`, width: `${100 * size / most}%`, height: 8, fill: colours[key] });
@@ -47,14 +46,13 @@ function divisionBar(side, n, most) {
 }
 
 function splitDetails(v, split, most) {
-  const meter = make("svg", { "aria-hidden": true, class: "gain" });
-  meter.append(make("rect", { width: `${100 * Math.max(split.gain, 0) / most}%`, height: 8, rx: 2 }));
+  const gain = meter(make("rect", { width: `${100 * Math.max(split.gain, 0) / most}%`, height: 8, rx: 2 }));
   const head = el("summary", {}, el("span", { class: "what" }, splitText(split), split.isOwn ? el("span", { class: "note" }, " (in the tree)") : ""),
-    meter, el("span", { class: "right" }, grouped(String(Number(split.gain.toPrecision(4))))));
+    gain, el("span", { class: "right" }, grouped(String(Number(split.gain.toPrecision(4))))));
   const parts = [divisionTable(split)];
   if (split.python && !split.isOwn) {
     const code = el("div", { class: "rule" }, pythonText({ node: v, python: split.python }));
-    parts.push(code, el("div", { class: "buttons" }, copyButton("Copy as Python", code, "Code")));
+    parts.push(code, el("div", { class: "buttons" }, copyButton(COPY.python, code, "Code")));
   }
   return el("details", { class: "split" }, head, ...parts);
 }
@@ -68,7 +66,7 @@ function splitsBlock(v) {
     el("h3", {}, "Competing splits"),
     note("The best split of each feature here, with its gain. Open one to see how it divides the samples."),
     ...found.map((split) => splitDetails(v, split, most)),
-    note("The page has no samples to grow what would be below: the code makes the split in Python, and regrow grows the tree from its leaves."),
+    note("The page cannot grow the tree below another split. The code makes the split in Python, and regrow grows the tree from its leaves."),
   ];
 }
 

@@ -73,10 +73,9 @@ function cellElement({ v, x, y, width, height, thin }) {
   group.setAttribute("aria-selected", v === state.selected);
   group.setAttribute("aria-label", labelOf(v, { leaf }, true, visit));
   group.classList.toggle("chosen", v === state.selected);
-  group.classList.toggle("passed", Boolean(visit));
-  group.classList.toggle("match", state.matchSet?.has(v) ?? false);
+  markNode(group, v, visit);
   group.append(
-    make("title", {}, [cameBy(v), leaf ? "" : `tests ${testedBy(v)}`, `${answerOf(v)} (${supportOf(v)})`].filter(Boolean).join("\n")),
+    titleOf(v),
     make("rect", { class: "plate", ...place }),
     make("rect", { class: "tint", ...place, fill: colourOf(v), "fill-opacity": opacityOf(v) }),
   );
@@ -102,7 +101,6 @@ function onIcicleKey(event) {
   const v = state.selected;
   const beside = v ? items(tree.parent[v]) : [0];
   const at = beside.indexOf(v);
-  const heaviest = (nodes) => nodes.reduce((a, b) => (tree.weight[b] > tree.weight[a] ? b : a));
   const to = {
     ArrowLeft: () => beside[at - 1], ArrowRight: () => beside[at + 1], ArrowUp: () => (v ? tree.parent[v] : undefined),
     ArrowDown: () => (isLeaf(v) ? undefined : heaviest(items(v))), Home: () => 0,

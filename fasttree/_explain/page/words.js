@@ -72,6 +72,11 @@ function placeText(tree, feature, number, text) {
   return tree.features[feature].ordinal ? tree.features[feature].categories[Math.floor(number) - 1] : text;
 }
 
+/** Return the text of the threshold of a node. */
+function thresholdText(tree, v) {
+  return placeText(tree, tree.feature[v], tree.threshold[v], tree.text.get(v));
+}
+
 /** Return the codes that a test by table sends to a branch. */
 function codesTo(table, branch) {
   return [...table].filter(([, to]) => to === branch).map(([code]) => code);
@@ -85,7 +90,7 @@ function branchText(tree, v, b, name = "") {
     case KNOWN: return `${lead}is ${b ? "missing" : "known"}`;
     case THRESHOLD: {
       if (b === 2) return `${lead}is missing`;
-      const place = placeText(tree, feature, tree.threshold[v], tree.text.get(v));
+      const place = thresholdText(tree, v);
       return `${lead}${b ? ">" : "≤"} ${place}${b ? "" : softText(tree, v)}`;
     }
     case INTERVALS: {

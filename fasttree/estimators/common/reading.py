@@ -99,6 +99,7 @@ class Views(Pictures):
         max_depth: int | None = 100,
         max_nodes: int | None = None,
         max_categories: int = 12,
+        width: int | None = None,
         decimals: int = 2,
         show_weights: bool = False,
         show_shares: bool = False,
@@ -123,6 +124,9 @@ class Views(Pictures):
             Maximum number of nodes to draw, expanding the heaviest first; the others are only counted.
         max_categories : int, default=12
             Maximum number of categories to list in one condition, and of classes to list by weight; the rest are counted.
+        width : int or None, default=None
+            Number of columns of a line, for example of a terminal.  A condition then lists as many categories as its line has
+            room for, at least two, instead of `max_categories`; a line without such a list may be longer.
         decimals : int, default=2
             Number of decimals of weights and means.
         show_weights : bool, default=False
@@ -169,6 +173,7 @@ class Views(Pictures):
             max_depth=max_depth,
             max_nodes=max_nodes,
             max_categories=max_categories,
+            width=width,
             decimals=decimals,
             show_weights=show_weights,
             show_shares=show_shares,
