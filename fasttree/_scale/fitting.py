@@ -26,12 +26,12 @@ from fasttree._scale.cluster import Cluster
 from fasttree._scale.dataset import PARTS, Dataset
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import grow
+from fasttree._scale.kept import Recorded
 from fasttree._scale.memory import rows_in_memory
 from fasttree._scale.messages import N_CODES
 from fasttree._scale.nodes import BYTES_OF_NODE
 from fasttree._scale.out_of_core import OutOfCore
 from fasttree._scale.preparation import Floats, Portion, Portions, Weighing, outcomes, scale_of_targets, scale_of_weights
-from fasttree._scale.recorded import Recorded
 from fasttree._scale.remote.dask_table import DaskShards
 from fasttree._scale.store import ArrayFile, ScratchFolder
 from fasttree._scale.subtree import Task
