@@ -136,7 +136,7 @@ def _codes_of(column: Array, bins: Keys | None) -> npt.NDArray[np.uint8] | None:
         return None
     if bins is None:
         return np.ascontiguousarray(column, dtype=np.uint8)
-    codes: npt.NDArray[np.uint8] = bin_codes(column, bins.astype(np.uint32) if column.dtype == np.float32 else bins)
+    codes = bin_codes(column, bins.astype(np.uint32) if column.dtype == np.float32 else bins)
     return np.ascontiguousarray(codes, dtype=np.uint8)
 
 
