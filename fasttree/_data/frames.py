@@ -66,9 +66,11 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
 
 def arrow_cells(column: Any, name: str, first_row: int) -> Cells:
     """Read a column of an Arrow table or of a record batch."""
-    if not hasattr(column, "chunks"):
-        import pyarrow as pa
+    import pyarrow as pa
 
+    if not column.null_count and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        return array_cells(column.to_numpy(), name, first_row)  # to ask for the library takes longer than to read a batch
+    if not hasattr(column, "chunks"):
         column = pa.chunked_array([column])
     return column_cells(column, name, first_row)
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
 from fasttree._engine.bounds.bounds cimport add_to_before, class_bound, moment_bound, start_before, with_margin
-from fasttree._engine.bounds.refine cimport key_of
 from fasttree._engine.columns.keys cimport float_of, sortable, value_of
 from fasttree._engine.grow.nodes cimport is_leaf
 from fasttree._engine.grow.scratch cimport carve_scratch, xlogx_quantum
@@ -33,8 +32,8 @@ from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport best_groups, cut_side
 from fasttree._engine.scan.tiles cimport AHEAD, LANES, count_tiles, lane_of, prefetch, read_cell
 from fasttree._engine.types cimport (
-    BY_PARTITION, DIRECTION, GROUP_CUT, KNOWN_CUT, MOMENTS, NO_CUT, ORDERED, TABLE, THRESHOLD_CUT, Block, Column, Cut, Exact,
-    Problem, Scratch, Totals,
+    BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, MOMENTS, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Column,
+    Cut, Exact, Problem, Scratch, Totals, real_t,
 )
 from fasttree._engine.watch cimport Watch, start_watch
 
@@ -124,6 +123,78 @@ cdef class Setting:
 # ---------------------------------------------------------------------------------------------------------------------
 # A shard
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Neighbours:        # of a threshold
+    uint64_t last              # largest key of branch 0
+    uint64_t low               # largest key in branch 0 that a row has
+    uint64_t high              # smallest key in branch 1 that a row has
+
+
+cdef struct Pair:              # a part of a cell, where samples of two classes are counted; one read of memory serves it all
+    uint64_t counts            # samples, and in the upper half those of class 1
+    uint64_t least
+    uint64_t most
+
+
+cdef inline void add_pair(uint64_t counts, int64_t* out) noexcept nogil:
+    """Add samples of two classes to a row of statistics."""
+    cdef int64_t n = <int64_t> (counts & <uint64_t> 0xFFFFFFFF)
+    cdef int64_t of_second = <int64_t> (counts >> 32)
+    out[0] += n
+    out[1] += n
+    out[HEAD] += n - of_second
+    out[HEAD + 1] += of_second
+
+
+cdef inline uint64_t key_of_value(real_t x) noexcept nogil:
+    """`sortable` and `sortable_float` without branches, of which those by sign would often go wrong."""
+    cdef uint64_t bits = 0
+    cdef uint32_t narrow = 0
+    cdef uint64_t known = x == x
+    x += <real_t> 0.0
+    if real_t is float:
+        memcpy(&narrow, &x, 4)
+        narrow ^= -(narrow >> 31) | <uint32_t> 1 << 31
+        return narrow & -known
+    else:
+        memcpy(&bits, &x, 8)
+        bits ^= -(bits >> 63) | <uint64_t> 1 << 63
+        return bits & -known
+
+
+cdef void keys_of_rows(const real_t* values, const uint32_t* rows, int64_t n, uint64_t* keys) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        prefetch(values + rows[min(i + AHEAD, n - 1)])
+        keys[i] = key_of_value(values[rows[i]])
+
+
+cdef int64_t part_rows(
+    const real_t* values, uint32_t* rows, int64_t n, uint8_t missing, Neighbours* next_to, uint32_t* others,
+) noexcept nogil:
+    """Keep the rows of branch 0 in `rows`, and write those of branch 1 to `others`; return the number of the former."""
+    cdef uint64_t last = next_to.last
+    cdef uint64_t low = next_to.low
+    cdef uint64_t high = next_to.high
+    cdef uint64_t key, above
+    cdef int64_t n_low = 0
+    cdef int64_t i
+    cdef uint32_t row
+    for i in range(n):
+        prefetch(values + rows[min(i + AHEAD, n - 1)])
+        row = rows[i]
+        key = key_of_value(values[row])
+        above = key > last
+        low = max(low, key & (above - 1))
+        high = min(high, key | (above - 1))
+        above |= missing & <uint64_t> (key == 0)
+        rows[n_low] = row
+        others[i - n_low] = row
+        n_low += 1 - <int64_t> above
+    next_to.low = low
+    next_to.high = high
+    return n_low
+
 
 cdef class Shard:
     """Some rows of the table: its columns, codes and targets.  Nothing here changes it.
@@ -271,35 +342,70 @@ cdef class Shard:
         cdef const int32_t[::1] start = cells.start      # by code: the first of its cells
         cdef const uint8_t* codes
         cdef const Column* column = &self.column[f]
-        cdef int64_t i, part
+        cdef const uint16_t* label = self.block.label
+        cdef bint by_pairs = self.setting.p.histogram == PAIRS
+        cdef int64_t n_parts = out.shape[0] if by_pairs else 0
+        cdef uint8_t has_cells[256]
+        cdef uint32_t found[CHUNK]                       # rows whose code has cells
+        cdef uint64_t keys[CHUNK]
+        cdef int64_t n = rows.shape[0]
+        cdef int64_t done = 0
+        cdef int64_t i, j, m, part
         cdef int32_t a, b, c
         cdef uint64_t key
         cdef uint32_t row, code
-        if rows.shape[0] == 0 or low.shape[0] == 0:
+        if n == 0 or low.shape[0] == 0:
             return
         codes = lane_of(&self.block, f)
+        pairs = np.empty((n_parts + 1) * sizeof(Pair), dtype=np.uint8)
+        cdef Pair* pair = <Pair*> memory_of(pairs)
         with nogil:
-            for i in range(rows.shape[0]):
-                row = rows[i]
-                prefetch(codes + <size_t> rows[min(i + AHEAD, rows.shape[0] - 1)] * LANES)
-                code = codes[<size_t> row * LANES]
-                a = start[code]
-                b = start[code + 1]
-                if a == b:
-                    continue
-                key = key_of(column, row)
-                while b - a > 1:       # the last cell of the code that starts below the key
-                    c = (a + b) // 2
-                    if low[c] < key:
-                        a = c
+            for part in range(n_parts):
+                pair[part].counts = 0
+                pair[part].least = <uint64_t> -1
+                pair[part].most = 0
+            for code in range(256):
+                has_cells[code] = start[code] < start[code + 1]
+            while done < n:
+                m = 0
+                for i in range(done, min(done + CHUNK, n)):  # few rows are chosen, and a branch would often go wrong
+                    prefetch(codes + <size_t> rows[min(i + AHEAD, n - 1)] * LANES)
+                    found[m] = rows[i]
+                    m += has_cells[codes[<size_t> rows[i] * LANES]]
+                done += CHUNK
+                if column.is_double:
+                    keys_of_rows(<const double*> column.data, found, m, keys)
+                else:
+                    keys_of_rows(<const float*> column.data, found, m, keys)
+                for j in range(m):
+                    row = found[j]
+                    key = keys[j]
+                    code = codes[<size_t> row * LANES]
+                    a = start[code]
+                    b = start[code + 1]
+                    while b - a > 1:       # the last cell of the code that starts below the key
+                        c = (a + b) // 2
+                        if low[c] < key:
+                            a = c
+                        else:
+                            b = c
+                    if not low[a] < key <= high[a]:
+                        continue
+                    part = first[a] + <int64_t> ((key - low[a] - 1) >> shift[a])
+                    if by_pairs:
+                        prefetch(label + found[min(j + AHEAD, m - 1)])
+                        pair[part].counts += 1 | <uint64_t> label[row] << 32
+                        pair[part].least = min(pair[part].least, key)
+                        pair[part].most = max(pair[part].most, key)
                     else:
-                        b = c
-                if not low[a] < key <= high[a]:
-                    continue
-                part = first[a] + <int64_t> ((key - low[a] - 1) >> shift[a])
-                self.add(row, &out[part, 0])
-                least[part] = min(least[part], key)
-                most[part] = max(most[part], key)
+                        self.add(row, &out[part, 0])
+                        least[part] = min(least[part], key)
+                        most[part] = max(most[part], key)
+            for part in range(n_parts):
+                if pair[part].counts:
+                    add_pair(pair[part].counts, &out[part, 0])
+                    least[part] = min(least[part], pair[part].least)
+                    most[part] = max(most[part], pair[part].most)
 
     def route(self, split, uint32_t[::1] rows):
         """Put the rows of branch 0 before those of branch 1, each in ascending order.
@@ -313,10 +419,8 @@ cdef class Shard:
             key of 64 bits if there are none, or the feature is not continuous.
         """
         cdef int32_t f = split.feature
-        cdef uint64_t last = split.key
         cdef uint8_t missing = split.missing
         cdef const uint8_t[::1] side_of = split.sides
-        cdef bint by_key = side_of is None
         cdef const Column* column = &self.column[f]
         cdef const uint8_t* codes
         cdef const uint16_t* many = self.codes[f]
@@ -324,38 +428,33 @@ cdef class Shard:
         cdef int64_t i
         cdef int64_t n_low = 0
         cdef int64_t n_high = 0
-        cdef uint64_t low = 0
-        cdef uint64_t high = <uint64_t> -1
-        cdef uint64_t key
+        cdef Neighbours next_to
         cdef uint32_t row
         cdef uint8_t side
+        next_to.last = split.key
+        next_to.low = 0
+        next_to.high = <uint64_t> -1
         if n == 0:
-            return 0, 0, 2**64 - 1
+            return 0, next_to.low, next_to.high
         spare = np.empty(n, dtype=np.uint32)
         cdef uint32_t* others = <uint32_t*> memory_of(spare)
         codes = lane_of(&self.block, f)
         with nogil:
-            for i in range(n):
-                row = rows[i]
-                if by_key:
-                    key = key_of(column, row)
-                    side = key > last
-                    if key == 0:
-                        side = missing
-                    elif side:
-                        high = min(high, key)
-                    else:
-                        low = max(low, key)
-                elif many != NULL:
-                    side = side_of[many[row]]
-                else:
-                    side = side_of[codes[<size_t> row * LANES]]
-                rows[n_low] = row
-                others[n_high] = row
-                n_low += 1 - side
-                n_high += side
+            if side_of is None and column.is_double:
+                n_low = part_rows(<const double*> column.data, &rows[0], n, missing, &next_to, others)
+            elif side_of is None:
+                n_low = part_rows(<const float*> column.data, &rows[0], n, missing, &next_to, others)
+            else:
+                for i in range(n):
+                    row = rows[i]
+                    side = side_of[many[row]] if many != NULL else side_of[codes[<size_t> row * LANES]]
+                    rows[n_low] = row
+                    others[n_high] = row
+                    n_low += 1 - side
+                    n_high += side
+            n_high = n - n_low
             memcpy(&rows[n_low] if n_high else &rows[0], others, n_high * sizeof(uint32_t))
-        return n_low, low, high
+        return n_low, next_to.low, next_to.high
 
     def sums(self, const uint32_t[::1] rows):
         """The sum of the targets as the two integers of an `Exact`, and the smallest and the largest target."""
@@ -391,17 +490,36 @@ def fixed_point(const double[::1] y, double centre, double unit, int64_t[::1] ou
             out[i] = llrint((y[i] - centre) / unit)
 
 
-def lay_codes(const uint8_t[::1] codes, int32_t f, uint8_t[::1] tiles):
-    """Write the codes of a feature to their place in the tiles of a shard."""
-    cdef int64_t n = codes.shape[0]
+def lay_codes(list codes, int32_t first, uint8_t[::1] tiles):
+    """Write the codes of the features of a tile, of which `first` is the first, to their place in the tiles of a shard.
+
+    Each of `codes` is a uint8 array of shape (n,), or None, which leaves its place as it is.
+    """
+    cdef const uint8_t* lanes[LANES]
+    cdef const uint8_t[::1] of_feature
+    cdef int64_t n = 0
+    cdef int64_t start = 0
     cdef int64_t i
-    cdef uint8_t* lane
+    cdef int32_t n_lanes = len(codes)
+    cdef int32_t j
+    cdef uint8_t* tile
+    for j in range(n_lanes):
+        lanes[j] = NULL
+        if codes[j] is not None and len(codes[j]):
+            of_feature = codes[j]
+            lanes[j] = &of_feature[0]
+            n = of_feature.shape[0]
     if n == 0:
         return
-    lane = &tiles[0] + <size_t> (f // LANES) * LANES * n + f % LANES
+    tile = &tiles[0] + <size_t> first * n
     with nogil:
-        for i in range(n):
-            lane[i * LANES] = codes[i]
+        while start < n:
+            for j in range(n_lanes):
+                if lanes[j] == NULL:
+                    continue
+                for i in range(start, min(start + CHUNK, n)):  # a chunk of the tile stays in the first-level cache
+                    tile[i * LANES + j] = lanes[j][i]
+            start += CHUNK
 
 
 def tile_bytes(int32_t n_features):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -152,8 +153,8 @@ class Dataset:
             Folder for temporary files, on a fast local disk.  None: the system's folder for temporary files.
         keep : bool, default=False
             Keep the prepared table in a subfolder ``fasttree-kept-...`` of `scratch`, which `close` does not remove.  A Dataset
-            with the same columns of the same unchanged files then starts from it, and does not read the files.  A fit that was
-            interrupted starts again from it.
+            with the same columns of the same unchanged files then starts from it, and does not read the files.  A fit of a single
+            tree that was interrupted or killed continues where it stopped when it is repeated with the same parameters.
 
         Returns
         -------
@@ -315,6 +316,11 @@ class Dataset:
     def is_remote(self) -> bool:
         """Whether the rows are on the workers of a cluster."""
         return isinstance(self._source, DaskTable)
+
+    @property
+    def kept_in(self) -> Path | None:
+        """Folder of the prepared table, if it outlives the process."""
+        return None if self._kept is None else self._kept.path
 
     @property
     def n_features(self) -> int:
@@ -549,9 +555,8 @@ class _Preparation:
         for j in range(len(self._columns)):
             self._samples[j].append(arrays[j][::step].copy())
             if arrays[j].dtype.kind == "f":
-                known = arrays[j][~np.isnan(arrays[j])]
-                ends = [known.min(), known.max()] if known.size else []
-                self._extremes[j] = np.append(self._extremes[j], ends)
+                ends = np.array([np.fmin.reduce(arrays[j]), np.fmax.reduce(arrays[j])])  # NaN if all values are
+                self._extremes[j] = np.append(self._extremes[j], ends[~np.isnan(ends)])
         self._values.append(self._scratch.write(arrays))
 
     def _encoded(

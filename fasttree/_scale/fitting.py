@@ -22,9 +22,11 @@ from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
 from fasttree._model.tree import Tree
 from fasttree._scale.binned import binned, check_memory
+from fasttree._scale.cluster import Cluster
 from fasttree._scale.dataset import PARTS, Dataset
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import grow
+from fasttree._scale.kept import Recorded
 from fasttree._scale.memory import rows_in_memory
 from fasttree._scale.messages import N_CODES
 from fasttree._scale.nodes import BYTES_OF_NODE
@@ -33,6 +35,7 @@ from fasttree._scale.preparation import Floats, Portion, Portions, Weighing, out
 from fasttree._scale.remote.dask_table import DaskShards
 from fasttree._scale.store import ArrayFile, ScratchFolder
 from fasttree._scale.subtree import Task
+from fasttree._version import __version__
 
 MOST_THREADS = 4  # that ask shards: their replies take an eighth of the memory each
 IMPURITIES = ("gini", "entropy", "misclassification", "squared_error")
@@ -203,7 +206,7 @@ def _grow(
             columns, features, bins, files = binned(columns, features, limits.max_bins, scratch, weigh, portions)
     terms = (policy, numbers, scale, kinds, np.array(features.n_codes, dtype=np.uint32), n_classes, weighted)
     setting = Setting(*terms)
-    cluster = prepared.cluster(terms, columns, portions, weigh)
+    cluster: Cluster = prepared.cluster(terms, columns, portions, weigh)
     if isinstance(cluster, OutOfCore):
         cluster.n_jobs = min(n_jobs, MOST_THREADS)
     task = Task(schema, recipe, limits, policy, numbers, scale, n_classes, n_jobs, bins)
@@ -211,12 +214,25 @@ def _grow(
     budget = Budget(rows, reply_bytes=reply_bytes)
     if not data.is_remote:  # the nodes are in memory twice when the tree is put together
         budget = budget._replace(most_nodes=data.memory // 4 // (BYTES_OF_NODE + 8 * max(n_classes, 1)))
+    if data.kept_in is not None and not isinstance(prepared, DaskShards):
+        factors = b"" if weigh is None else weigh.state()
+        known = repr((__version__, recipe, limits, terms[:3], terms[5:])).encode() + factors
+        cluster = Recorded(cluster, data.kept_in, known, prepared.scratch)
+        budget = budget._replace(rows=_power(budget.rows), reply_bytes=_power(budget.reply_bytes))
     try:
-        return grow(task, setting, features, cluster, budget, costs=costs, report=_reporter())
+        tree = grow(task, setting, features, cluster, budget, costs=costs, report=_reporter())
     finally:
         cluster.close()
         if scratch is not None:
             scratch.drop(files)
+    if isinstance(cluster, Recorded):
+        cluster.forget()
+    return tree
+
+
+def _power(number: int) -> int:
+    """Return the largest power of two up to a number, so that a little more free memory asks for the same rounds."""
+    return 1 << (number.bit_length() - 1)
 
 
 def _check_histogram(schema: Schema, features: Features, cell_bytes: int, most: int) -> None:

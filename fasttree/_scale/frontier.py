@@ -24,6 +24,8 @@ from fasttree._scale.nodes import TreeNode
 ROUNDING = 1e-9  # a gain is at most the node's risk, but for rounding
 MOST_LEVELS = 20  # of them no table has too many rows
 FEWEST_PARTS = 16  # of a cell, unless the budget allows fewer
+MOST_PARTS = 2**8  # of a cell, unless the feature has few of them
+PARTS_OF_FEATURE = 2**12  # that few cells share: the finer they are, the fewer rounds follow
 ROWS_OF_NODE = 2**11  # to search a node in rounds takes as long as to bring so many rows into memory and sort their columns
 KEY_BYTES = 16  # of a part: its smallest and its largest key
 
@@ -38,14 +40,14 @@ class Budget(NamedTuple):
     reply_bytes : int
         Most bytes of the histograms, and of the parts, in one round.
     most_parts : int
-        Most parts of a cell in one round, 2 to 256.
+        Most parts of a cell in one round; at least 2.
     most_nodes : int
         Most nodes of a tree; more raise an error.
     """
 
     rows: int
     reply_bytes: int = 2**28
-    most_parts: int = 256
+    most_parts: int = PARTS_OF_FEATURE
     most_nodes: int = 2**31 - 1
 
 
@@ -249,12 +251,13 @@ class Driver:
         """The requests of a round, and the groups that each question divides."""
         requests = Requests(since=self._reported, count=[wait.counted.id for wait in started])
         open_groups = [(node, groups) for node in self._searching for groups in node.groups or () if groups.is_open(node.limit)]
-        n_cells = sum(groups.n_open(node.limit) for node, groups in open_groups)
-        size = max(n_cells, 1) * (self._setting.width * 8 + KEY_BYTES)
+        n_cells = [groups.n_open(node.limit) for node, groups in open_groups]
+        size = max(sum(n_cells), 1) * (self._setting.width * 8 + KEY_BYTES)
         most = self._budget.most_parts
         most_parts = int(np.clip(self._budget.reply_bytes // size, min(FEWEST_PARTS, most), most))
-        for node, groups in open_groups:
-            requests.divide.append(Question(node.id, groups.feature, groups.cells(node.limit, most_parts)))
+        for (node, groups), n in zip(open_groups, n_cells, strict=True):
+            cells = groups.cells(node.limit, min(most_parts, max(MOST_PARTS, PARTS_OF_FEATURE // n)))
+            requests.divide.append(Question(node.id, groups.feature, cells))
         requests.sums = [node.id for node in self._measuring if node.mean is None]
         requests.deviate = [(node.id, node.mean) for node in self._measuring if node.mean is not None]
         return requests, [groups for _, groups in open_groups]

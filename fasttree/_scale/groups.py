@@ -125,7 +125,8 @@ class Groups:
         """Return the groups inside which a cut may gain `limit`, as cells to divide into at most so many parts each."""
         chosen = np.flatnonzero(self._is_open(limit))
         low, high = self.low[chosen], self.high[chosen]
-        wanted = np.clip(2 * self.statistics[chosen, 0], 2, most_parts).astype(np.uint64)
+        n = np.minimum(self.statistics[chosen, 0], most_parts)
+        wanted = np.clip(n * n, 2, most_parts).astype(np.uint64)  # so that few samples are in parts of their own
         last = high - low - np.uint64(1)
         shift = np.zeros(len(chosen), dtype=np.uint64)
         while (too_many := last >> shift >= wanted).any():

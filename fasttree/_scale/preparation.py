@@ -123,12 +123,21 @@ def tiles_of(columns: Sequence[Array], edges: Sequence[Keys | None]) -> npt.NDAr
     """Return the codes of all features of some rows, as the engine reads them."""
     n_rows = len(columns[0])
     tiles = np.zeros(n_rows * tile_bytes(len(columns)), dtype=np.uint8)
-    for feature, (column, bins) in enumerate(zip(columns, edges, strict=True)):
-        if column.dtype == np.uint16:
-            continue  # too many codes for tiles: those of the column are read
-        codes = column if bins is None else bin_codes(column, bins.astype(np.uint32) if column.dtype == np.float32 else bins)
-        lay_codes(np.ascontiguousarray(codes, dtype=np.uint8), feature, tiles)
+    width = tile_bytes(1)
+    for first in range(0, len(columns), width):
+        of_tile = zip(columns[first : first + width], edges[first : first + width], strict=True)
+        lay_codes([_codes_of(column, bins) for column, bins in of_tile], first, tiles)
     return tiles
+
+
+def _codes_of(column: Array, bins: Keys | None) -> npt.NDArray[np.uint8] | None:
+    """Return the bin of each value, or the categories; None if there are too many for tiles, and those of the column are read."""
+    if column.dtype == np.uint16:
+        return None
+    if bins is None:
+        return np.ascontiguousarray(column, dtype=np.uint8)
+    codes = bin_codes(column, bins.astype(np.uint32) if column.dtype == np.float32 else bins)
+    return np.ascontiguousarray(codes, dtype=np.uint8)
 
 
 # Units
@@ -145,6 +154,10 @@ class Weighing:
 
     def __init__(self, factors: Sequence[Floats]) -> None:
         self._factors = list(factors)
+
+    def state(self) -> bytes:
+        """Return what the weights depend on besides the table."""
+        return b"".join(factor.tobytes() for factor in self._factors)
 
     def __call__(self, part: Portion) -> Floats | None:
         """Return the weight of each sample; None: all are 1."""

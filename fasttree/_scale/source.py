@@ -262,19 +262,17 @@ class FeatureColumn:
             if self._codes:
                 raise self._mixed(batch, "numbers", "categories")
             values = self._floats(cells, batch, first_row)
-            missing = np.isnan(values)
         else:
             values = self._labels(cells, batch, first_row)
-            missing = values == 0
-        if self.first_missing < 0 and missing.any():
-            self.first_missing = first_row + int(np.argmax(missing))
+        if self.first_missing < 0:
+            missing = np.isnan(values) if values.dtype.kind == "f" else values == 0
+            self.first_missing = first_row + int(np.argmax(missing)) if missing.any() else -1
         return values
 
     def _floats(self, cells: Numbers, batch: RowBatch, first_row: int) -> Array:
         kind, size = cells.values.dtype.kind, cells.values.dtype.itemsize
         dtype = np.dtype(np.float32 if size <= (4 if kind == "f" else 2) else np.float64)
-        is_empty = kind == "f" and bool(np.isnan(cells.values).all())
-        if not is_empty or size < 8:
+        if size < 8 or kind != "f" or not np.isnan(cells.values).all():
             self._dtype = dtype if self._dtype is None else np.promote_types(self._dtype, dtype)
         values = cells.floats().astype(self.dtype, copy=False)
         check_finite(values, self.name, first_row)
@@ -315,8 +313,10 @@ class FeatureColumn:
 
     def _is_empty(self, cells: Numbers) -> bool:
         """Whether a column of categories has a batch without a value, which has no type."""
+        if not self._codes:
+            return False
         missing = np.isnan(cells.values) if cells.values.dtype.kind == "f" else cells.missing
-        return bool(self._codes) and missing is not None and bool(missing.all())
+        return missing is not None and bool(missing.all())
 
     def _mixed(self, batch: RowBatch, found: str, before: str) -> TypeError:
         return TypeError(

@@ -27,7 +27,7 @@ from fasttree import (
     progress,
 )
 from fasttree._scale import dataset as dataset_module
-from fasttree._scale import fitting, store
+from fasttree._scale import fitting, out_of_core, store
 from fasttree.estimators.common.registry import ESTIMATORS
 from fasttree.pruning import Pessimistic
 
@@ -532,21 +532,59 @@ def test_a_kept_table_is_not_read_again(files, tmp_path, monkeypatch):
         Dataset.from_parquet(source, "label", keep=True)
 
 
-def test_an_interrupted_fit_starts_again_from_the_kept_table(files, tmp_path, monkeypatch):
+@pytest.mark.parametrize("stage", ["large nodes", "subtrees"])
+@pytest.mark.parametrize("target", ["label", "number"])
+def test_an_interrupted_fit_continues_where_it_stopped(files, tmp_path, monkeypatch, target, stage):
+    """Both fits together ask the shards as often as one that is not interrupted."""
+    calls = {"ask": 0, "collect": 0}
+
+    def counting(name: str) -> Any:
+        real = getattr(out_of_core.OutOfCore, name)
+
+        def called(*given: Any) -> Any:
+            calls[name] += 1
+            return real(*given)
+
+        return called
+
+    for name in calls:
+        monkeypatch.setattr(out_of_core.OutOfCore, name, counting(name))
+
+    def interrupt(step: str, done: int, _total: int) -> None:
+        if step == stage and done > 0:
+            raise KeyboardInterrupt
+
+    model = CARTClassifier() if target == "label" else CARTRegressor()
+    asked = {"features": FEATURES, "scratch": tmp_path, "keep": True}
+    with Dataset.from_parquet(files[1], target, **asked) as data:
+        model.fit(data)
+    once, calls["ask"], calls["collect"] = dict(calls), 0, 0
+    with pytest.raises(KeyboardInterrupt), Dataset.from_parquet(files[1], target, **asked) as data, progress(interrupt):
+        model.fit(data)
+    assert calls["ask"] > 0
+    monkeypatch.delattr("fasttree._scale.source.ParquetFiles.batches")
+    (kept,) = tmp_path.iterdir()
+    assert len(list(kept.glob("fit-*"))) == 1
+    with Dataset.from_parquet(files[1], target, **asked) as data:
+        tree = model.fit(data).tree_
+        assert calls == once
+        assert tree == model.fit(files[0].select(FEATURES), files[0][target]).tree_
+        assert not list(kept.glob("fit-*"))
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_a_fit_with_other_parameters_does_not_continue_an_interrupted_one(files, tmp_path):
     def interrupt(step: str, done: int, _total: int) -> None:
         if step == "subtrees" and done > 0:
             raise KeyboardInterrupt
 
     asked = {"features": FEATURES, "scratch": tmp_path, "keep": True}
-    model = CARTClassifier()
-    with pytest.raises(KeyboardInterrupt), Dataset.from_parquet(files[1], "label", **asked) as data, progress(interrupt):
-        model.fit(data)
-    (kept,) = tmp_path.iterdir()
-    monkeypatch.delattr("fasttree._scale.source.ParquetFiles.batches")
-    with Dataset.from_parquet(files[1], "label", **asked) as data:
-        tree = model.fit(data).tree_
-    assert tree == model.fit(files[0].select(FEATURES), files[0]["label"]).tree_
-    assert list(tmp_path.iterdir()) == [kept]
+    with Dataset.from_parquet(files[1], "two", **asked) as data:
+        for model in (CARTClassifier(class_weight={0: 1, 1: 3}), CARTClassifier(max_bins=20)):
+            with pytest.raises(KeyboardInterrupt), progress(interrupt):
+                model.fit(data)
+        tree = CARTClassifier().fit(data).tree_
+    assert tree == CARTClassifier().fit(files[0].select(FEATURES), files[0]["two"]).tree_
 
 
 KILLED = """
