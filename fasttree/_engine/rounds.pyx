@@ -31,9 +31,10 @@ from fasttree._engine.scan.missing cimport cut_known_allowed, gain_of_known, wit
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport best_groups, cut_side
 from fasttree._engine.scan.tiles cimport AHEAD, LANES, count_tiles, lane_of, prefetch, read_cell
+from fasttree._engine.shards cimport Ends, TwoCounts, add_pairs, cell_of_key, clear_pairs, keys_of_rows, lay_lanes, part_rows
 from fasttree._engine.types cimport (
     BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, MOMENTS, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Column,
-    Cut, Exact, Problem, Scratch, Totals, real_t,
+    Cut, Exact, Problem, Scratch, Totals,
 )
 from fasttree._engine.watch cimport Watch, start_watch
 
@@ -123,78 +124,6 @@ cdef class Setting:
 # ---------------------------------------------------------------------------------------------------------------------
 # A shard
 # ---------------------------------------------------------------------------------------------------------------------
-
-cdef struct Neighbours:        # of a threshold
-    uint64_t last              # largest key of branch 0
-    uint64_t low               # largest key in branch 0 that a row has
-    uint64_t high              # smallest key in branch 1 that a row has
-
-
-cdef struct Pair:              # a part of a cell, where samples of two classes are counted; one read of memory serves it all
-    uint64_t counts            # samples, and in the upper half those of class 1
-    uint64_t least
-    uint64_t most
-
-
-cdef inline void add_pair(uint64_t counts, int64_t* out) noexcept nogil:
-    """Add samples of two classes to a row of statistics."""
-    cdef int64_t n = <int64_t> (counts & <uint64_t> 0xFFFFFFFF)
-    cdef int64_t of_second = <int64_t> (counts >> 32)
-    out[0] += n
-    out[1] += n
-    out[HEAD] += n - of_second
-    out[HEAD + 1] += of_second
-
-
-cdef inline uint64_t key_of_value(real_t x) noexcept nogil:
-    """`sortable` and `sortable_float` without branches, of which those by sign would often go wrong."""
-    cdef uint64_t bits = 0
-    cdef uint32_t narrow = 0
-    cdef uint64_t known = x == x
-    x += <real_t> 0.0
-    if real_t is float:
-        memcpy(&narrow, &x, 4)
-        narrow ^= -(narrow >> 31) | <uint32_t> 1 << 31
-        return narrow & -known
-    else:
-        memcpy(&bits, &x, 8)
-        bits ^= -(bits >> 63) | <uint64_t> 1 << 63
-        return bits & -known
-
-
-cdef void keys_of_rows(const real_t* values, const uint32_t* rows, int64_t n, uint64_t* keys) noexcept nogil:
-    cdef int64_t i
-    for i in range(n):
-        prefetch(values + rows[min(i + AHEAD, n - 1)])
-        keys[i] = key_of_value(values[rows[i]])
-
-
-cdef int64_t part_rows(
-    const real_t* values, uint32_t* rows, int64_t n, uint8_t missing, Neighbours* next_to, uint32_t* others,
-) noexcept nogil:
-    """Keep the rows of branch 0 in `rows`, and write those of branch 1 to `others`; return the number of the former."""
-    cdef uint64_t last = next_to.last
-    cdef uint64_t low = next_to.low
-    cdef uint64_t high = next_to.high
-    cdef uint64_t key, above
-    cdef int64_t n_low = 0
-    cdef int64_t i
-    cdef uint32_t row
-    for i in range(n):
-        prefetch(values + rows[min(i + AHEAD, n - 1)])
-        row = rows[i]
-        key = key_of_value(values[row])
-        above = key > last
-        low = max(low, key & (above - 1))
-        high = min(high, key | (above - 1))
-        above |= missing & <uint64_t> (key == 0)
-        rows[n_low] = row
-        others[i - n_low] = row
-        n_low += 1 - <int64_t> above
-    next_to.low = low
-    next_to.high = high
-    return n_low
-
 
 cdef class Shard:
     """Some rows of the table: its columns, codes and targets.  Nothing here changes it.
@@ -351,19 +280,16 @@ cdef class Shard:
         cdef int64_t n = rows.shape[0]
         cdef int64_t done = 0
         cdef int64_t i, j, m, part
-        cdef int32_t a, b, c
+        cdef int32_t a
         cdef uint64_t key
         cdef uint32_t row, code
         if n == 0 or low.shape[0] == 0:
             return
         codes = lane_of(&self.block, f)
-        pairs = np.empty((n_parts + 1) * sizeof(Pair), dtype=np.uint8)
-        cdef Pair* pair = <Pair*> memory_of(pairs)
+        pairs = np.empty((n_parts + 1) * sizeof(TwoCounts), dtype=np.uint8)
+        cdef TwoCounts* pair = <TwoCounts*> memory_of(pairs)
         with nogil:
-            for part in range(n_parts):
-                pair[part].counts = 0
-                pair[part].least = <uint64_t> -1
-                pair[part].most = 0
+            clear_pairs(pair, n_parts)
             for code in range(256):
                 has_cells[code] = start[code] < start[code + 1]
             while done < n:
@@ -381,14 +307,7 @@ cdef class Shard:
                     row = found[j]
                     key = keys[j]
                     code = codes[<size_t> row * LANES]
-                    a = start[code]
-                    b = start[code + 1]
-                    while b - a > 1:       # the last cell of the code that starts below the key
-                        c = (a + b) // 2
-                        if low[c] < key:
-                            a = c
-                        else:
-                            b = c
+                    a = cell_of_key(&low[0], start[code], start[code + 1], key)
                     if not low[a] < key <= high[a]:
                         continue
                     part = first[a] + <int64_t> ((key - low[a] - 1) >> shift[a])
@@ -401,11 +320,8 @@ cdef class Shard:
                         self.add(row, &out[part, 0])
                         least[part] = min(least[part], key)
                         most[part] = max(most[part], key)
-            for part in range(n_parts):
-                if pair[part].counts:
-                    add_pair(pair[part].counts, &out[part, 0])
-                    least[part] = min(least[part], pair[part].least)
-                    most[part] = max(most[part], pair[part].most)
+            if n_parts:
+                add_pairs(pair, n_parts, &out[0, 0], self.setting.width, &least[0], &most[0])
 
     def route(self, split, uint32_t[::1] rows):
         """Put the rows of branch 0 before those of branch 1, each in ascending order.
@@ -428,7 +344,7 @@ cdef class Shard:
         cdef int64_t i
         cdef int64_t n_low = 0
         cdef int64_t n_high = 0
-        cdef Neighbours next_to
+        cdef Ends next_to
         cdef uint32_t row
         cdef uint8_t side
         next_to.last = split.key
@@ -498,28 +414,16 @@ def lay_codes(list codes, int32_t first, uint8_t[::1] tiles):
     cdef const uint8_t* lanes[LANES]
     cdef const uint8_t[::1] of_feature
     cdef int64_t n = 0
-    cdef int64_t start = 0
-    cdef int64_t i
-    cdef int32_t n_lanes = len(codes)
-    cdef int32_t j
-    cdef uint8_t* tile
+    cdef int32_t j, n_lanes = len(codes)
     for j in range(n_lanes):
         lanes[j] = NULL
         if codes[j] is not None and len(codes[j]):
             of_feature = codes[j]
             lanes[j] = &of_feature[0]
             n = of_feature.shape[0]
-    if n == 0:
-        return
-    tile = &tiles[0] + <size_t> first * n
-    with nogil:
-        while start < n:
-            for j in range(n_lanes):
-                if lanes[j] == NULL:
-                    continue
-                for i in range(start, min(start + CHUNK, n)):  # a chunk of the tile stays in the first-level cache
-                    tile[i * LANES + j] = lanes[j][i]
-            start += CHUNK
+    if n:
+        with nogil:
+            lay_lanes(lanes, n_lanes, n, &tiles[0] + <size_t> first * n)
 
 
 def tile_bytes(int32_t n_features):
