@@ -183,7 +183,9 @@ def simplify_rules(
     level.level, level.coefficient, level.significance, bits = rates
     log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n_samples + 1 if level.significance >= 0 else 1)))])
     orders = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, x.longest + 1)))])
-    level.bits = NULL if bits is None else doubles_of(bits)
+    level.bits = NULL
+    if bits is not None:
+        level.bits = doubles_of(bits)
     level.bits_of_order = doubles_of(orders)
     x.samples.n_samples = n_samples
     level.log_factorial = doubles_of(log_factorial)
