@@ -171,7 +171,7 @@ def complete_columns(context: click.Context, parameter: click.Parameter, incompl
     from fasttree._data.files.plain import plain_names
 
     data = context.params.get("data")
-    if data is None:  # what stands before an option without its value is not parsed, but kept
+    if data is None:  # arguments before an option without its value are kept, but not parsed
         arguments = [found.name for found in context.command.params if isinstance(found, click.Argument)]
         place = arguments.index("data")
         data = context.args[place] if place < len(context.args) else None

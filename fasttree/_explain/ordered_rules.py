@@ -167,37 +167,46 @@ class OrderedRules(Sequence[Rule]):
         cells = cells_of(x, model.schema, model.estimator_name)
         table = encoded_row(cells, model.schema, model.unseen, model.estimator_name)
         found = [i for i, samples in enumerate(matches(self._rules, table)) if len(samples)]
-        fired = self._rules[found[0]] if found else None
+        deciding, chosen, shares = self._decide(found)
         names = [feature.name for feature in model.schema.features]
         values = [None if is_missing(cell) else cell for cell in cells]
-        shares = model.probabilities(fired)
-        prediction = self.default if fired is None else fired.label
+        classes = list(map(word, model.shown[1]))
+        first = f"prediction: {classes[chosen]}  ({shares_text(classes, shares)})"
         return RuleExplanation(
             dict(zip(names, values, strict=True)),
-            prediction,
+            model.labels[chosen],
             dict(zip(model.labels, shares.tolist(), strict=True)),
-            found[0] if found else None,
-            tuple(found[1:]),
-            tuple(self._lines_of(prediction, shares, found, values)),
+            deciding,
+            tuple(i for i in found if i != deciding),
+            (first, *self._reasons(deciding, found, values)),
         )
 
-    def _lines_of(self, prediction: Any, shares: NDArray[np.float64], found: list[int], values: list[Any]) -> Iterator[str]:
-        classes = list(map(word, self._model.shown[1]))
-        yield f"prediction: {classes[self._model.labels.index(prediction)]}  ({shares_text(classes, shares)})"
+    def _decide(self, found: list[int]) -> tuple[int | None, int, NDArray[np.float64]]:
+        """Return the rule that decides if these fire, the index of the predicted class, and the probabilities."""
+        deciding = found[0] if found else None
+        fired = None if deciding is None else self._rules[deciding]
+        chosen = self._model.default if fired is None else self._model.labels.index(fired.label)
+        return deciding, chosen, self._model.probabilities(fired)
+
+    def _reasons(self, deciding: int | None, found: list[int], values: list[Any]) -> Iterator[str]:
+        """Yield lines that explain the prediction by the rules that fire."""
         texts = {i: self._in_words[i]._write(self._thresholds) for i in found}
-        if not found:
+        if deciding is None:
             counts = self._model.default_count
             covered = "" if not counts.any() else (
                 f": of {int(counts.sum()):,} training samples that no rule covers, {int(counts[self._model.default]):,} are of it"
             )  # fmt: skip
             yield f"no rule fires, so that the class is the default{covered}"
             return
-        yield f"rule {found[0]} is the first of {len(self)} that fires: {texts[found[0]]}"
-        for condition in self._in_words[found[0]].conditions:
-            value = self._model.value_label(condition.index, values[condition.index])
-            yield f"    {self._condition_note(condition, value)}"
+        yield f"rule {deciding} is the first of {len(self)} that fires: {texts[deciding]}"
+        yield from self._condition_notes(deciding, values)
         for i in found[1:]:
             yield f"rule {i} would fire, too, but comes later: {texts[i]}"
+
+    def _condition_notes(self, rule: int, values: list[Any]) -> Iterator[str]:
+        """Yield a line for each condition of a rule; `values` has those of the sample."""
+        for condition in self._in_words[rule].conditions:
+            yield f"    {self._condition_note(condition, self._model.value_label(condition.index, values[condition.index]))}"
 
     def _condition_note(self, condition: Condition, value: Any) -> str:
         text = condition.words(self._thresholds)

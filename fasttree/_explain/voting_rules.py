@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._data.schema import is_missing
-from fasttree._explain.follow import cells_of, encoded_row, shares_text
-from fasttree._explain.ordered_rules import OrderedRules, RuleExplanation
+from fasttree._explain.ordered_rules import OrderedRules
 from fasttree._export.branches import apart
 from fasttree._export.sql import case, check_names
 from fasttree._export.sql_dialect import Dialect, DialectName
 from fasttree._export.sql_text import ColumnTexts, columns_of
 from fasttree._export.subject import check_class
-from fasttree._model.ruleset import matches, ranks_of, vote_shares, voted_classes, votes_of
-from fasttree._model.words import counted, percent, word
+from fasttree._model.ruleset import ranks_of, vote_shares, voted_classes, votes_of
+from fasttree._model.words import counted, percent
 
 __all__ = ["VotingRules"]
 
@@ -52,27 +50,8 @@ class VotingRules(OrderedRules):
         cover = np.array([rule.cover for rule in self._rules], dtype=np.int64)
         return votes_of(cover, np.array([rule.errors for rule in self._rules], dtype=np.int64))
 
-    def explain(self, x: Any) -> RuleExplanation:
-        """Explain the prediction for one sample.
-
-        Parameters
-        ----------
-        x : mapping of names to values, 1-D sequence, or table of one row
-            The sample.  None and NaN are missing values.
-
-        Returns
-        -------
-        RuleExplanation
-
-        Raises
-        ------
-        ValueError, TypeError
-            If `x` is not one sample with the features of the fit.
-        """
+    def _decide(self, found: list[int]) -> tuple[int | None, int, NDArray[np.float64]]:
         model = self._model
-        cells = cells_of(x, model.schema, model.estimator_name)
-        table = encoded_row(cells, model.schema, model.unseen, model.estimator_name)
-        found = [i for i, samples in enumerate(matches(self._rules, table)) if len(samples)]
         labels = [model.labels.index(rule.label) for rule in self._rules]
         votes = np.zeros((1, len(model.labels)), dtype=np.int32)
         given = self._votes()
@@ -81,23 +60,9 @@ class VotingRules(OrderedRules):
         chosen = int(voted_classes(votes, model.default)[0])
         ranks = ranks_of(self._rules)
         deciding = min((i for i in found if labels[i] == chosen), key=lambda i: int(ranks[i]), default=None)
-        shares = vote_shares(votes, model.default, model.class_count)[0]
-        names = [feature.name for feature in model.schema.features]
-        values = [None if is_missing(cell) else cell for cell in cells]
-        return RuleExplanation(
-            dict(zip(names, values, strict=True)),
-            model.labels[chosen],
-            dict(zip(model.labels, shares.tolist(), strict=True)),
-            deciding,
-            tuple(i for i in found if i != deciding),
-            tuple(self._vote_lines(chosen, shares, deciding, found, values)),
-        )
+        return deciding, chosen, vote_shares(votes, model.default, model.class_count)[0]
 
-    def _vote_lines(
-        self, chosen: int, shares: NDArray[np.float64], deciding: int | None, found: list[int], values: list[Any]
-    ) -> Iterator[str]:
-        classes = list(map(word, self._model.shown[1]))
-        yield f"prediction: {classes[chosen]}  ({shares_text(classes, shares)})"
+    def _reasons(self, deciding: int | None, found: list[int], values: list[Any]) -> Iterator[str]:
         if deciding is None:
             yield "no rule fires, so that the class is the default"
             return
@@ -105,8 +70,7 @@ class VotingRules(OrderedRules):
         yield f"{counted(len(found), 'rule')} of {len(self)} {'votes' if len(found) == 1 else 'vote'}; confidence {confidence}"
         for i in [deciding, *(i for i in found if i != deciding)]:
             yield f"rule {i}: {self._in_words[i]._write(self._thresholds)}"
-            for condition in self._in_words[i].conditions:
-                yield f"    {self._condition_note(condition, self._model.value_label(condition.index, values[condition.index]))}"
+            yield from self._condition_notes(i, values)
 
     def to_sql(
         self,

@@ -20,7 +20,6 @@ from fasttree._learn.recipe import Recipe
 from fasttree._model import walks
 from fasttree._model.ensemble import Ensemble, voted
 from fasttree._model.importances import impurity_importances
-from fasttree._model.labels import labels_from_plain, plain_labels
 from fasttree._model.made import Made
 from fasttree._model.tree import Tree
 from fasttree._model.words import counted
@@ -253,24 +252,7 @@ class BoostedTrees(BaseClassifier):
         return np.asarray(np.mean([impurity_importances(tree) for tree in self.ensemble_.trees()], axis=0))
 
     def summary(self) -> str:
-        """Describe the fitted model in a few lines.
-
-        Returns
-        -------
-        str
-            That of a tree, or with several trials the size of each tree.
-
-        Examples
-        --------
-        >>> from fasttree import C50Classifier
-        >>> from sklearn.datasets import load_iris
-        >>> print(C50Classifier(trials=3).fit(*load_iris(return_X_y=True)).summary(), end="")
-        150 samples, 4 features
-        3 trials that vote
-          trial 0: 4 leaves, depth 3
-          trial 1: 5 leaves, depth 4
-          trial 2: 3 leaves, depth 2
-        """
+        """Describe the fitted model in a few lines; see `C50Classifier`."""
         if "ensemble_" not in self.__dict__:
             return super().summary()
         trees = list(self.ensemble_.trees())
@@ -281,36 +263,7 @@ class BoostedTrees(BaseClassifier):
         return "\n".join(lines) + "\n"
 
     def explain(self, x: Any, *, max_categories: int = 12, decimals: int = 2, labels: GivenLabels = None) -> Any:
-        """Explain the prediction for one sample.
-
-        Parameters
-        ----------
-        x, max_categories, decimals, labels
-            As for `explain` of `CARTClassifier`.
-
-        Returns
-        -------
-        Explanation or VoteExplanation
-            That of a tree.  With several trials, the votes of the trials; the path in a tree is that of
-            ``estimators_[i].explain(x)``.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If `x` is not one sample with the features of the fit.
-
-        Examples
-        --------
-        >>> from fasttree import C50Classifier
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True)
-        >>> print(C50Classifier(trials=4).fit(X, y).explain(X[70]))
-        prediction: 1  (1: 50 %, 2: 50 %), as 2 of 4 trials
-          trial 0: 2, confidence 98 %
-          trial 1: 1, confidence 92 %
-          trial 2: 2, confidence 87 %
-          trial 3: 1, confidence 94 %
-        """
+        """Explain the prediction for one sample; see `C50Classifier`."""
         if "ensemble_" not in self.__dict__:
             return super().explain(x, max_categories=max_categories, decimals=decimals, labels=labels)
         return self._explain_vote(x, labels)
@@ -329,8 +282,6 @@ class BoostedTrees(BaseClassifier):
         if "ensemble_" not in self.__dict__:
             return super()._to_document()
         write.check_names(self.schema_)
-        labels = self.__dict__.get("labels_")
-        shown = {"labels": plain_labels(labels, self.schema_, self.classes_, self._target_names())} if labels else {}
         target = {"name": self._target_names()[0]} | write.written_classes(self.classes_, self.n_classes_)
         return {
             "format": forests.FORMAT,
@@ -339,7 +290,7 @@ class BoostedTrees(BaseClassifier):
             "algorithm": self._algorithm(),
             "task": self.ensemble_.task,
             **write.written_table(self.schema_, [target], self._settings()),
-            **shown,
+            **self._written_labels(),
             **forests.written_ensemble(self.ensemble_, self.schema_, self.classes_),
         }
 
@@ -361,7 +312,5 @@ class BoostedTrees(BaseClassifier):
             model._set_fitted(ensemble.tree(0), recipe, schema)
         model._keep_trials(ensemble)
         model.target_names_ = read.names_of(targets)
-        if "labels" in document:
-            with file.errors_of_settings():
-                model.labels_ = labels_from_plain(document["labels"], schema, classes, model.target_names_)
+        model._read_labels(document)
         return model

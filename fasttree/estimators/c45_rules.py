@@ -25,7 +25,6 @@ from fasttree._learn.rules.induction import Conditions, Drafts, Induction, Place
 from fasttree._model import walks
 from fasttree._model.arrays import INTERVALS, KNOWN
 from fasttree._model.conditions import Condition
-from fasttree._model.labels import labels_from_plain, plain_labels
 from fasttree._model.ruleset import Rule, compile_rules, probabilities
 from fasttree._scale.estimating import check_in_memory
 from fasttree._version import __version__
@@ -336,7 +335,6 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         write.check_names(self.schema_)
         classes = write.written_classes(self.classes_, self.n_classes_)
         (name,) = getattr(self, "target_names_", ["y"])  # pickles of earlier versions have none
-        labels = self.__dict__.get("labels_")
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -347,7 +345,7 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
             "default_count": self.default_count_.tolist(),
             "n_dropped": self.n_dropped_,
             "rules": written_rules(self.rules_, self._labels[:-1].tolist(), self.schema_),
-            **({"labels": plain_labels(labels, self.schema_, self.classes_, [name])} if labels else {}),
+            **self._written_labels(),
         }
 
     @classmethod
@@ -359,9 +357,7 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
             model._check_parameters()
         model._set_fitted(*saved[:7])
         model.target_names_ = saved.target_names
-        if "labels" in document:
-            with file.errors_of_settings():
-                model.labels_ = labels_from_plain(document["labels"], saved.schema, saved.classes, model.target_names_)
+        model._read_labels(document)
         return model
 
 

@@ -18,7 +18,6 @@ from fasttree._export.document import file, rules, write
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.rules.voting import VotingInduction
 from fasttree._model import walks
-from fasttree._model.labels import labels_from_plain, plain_labels
 from fasttree._model.ruleset import Rule, compile_rules, ranks_of, vote_shares, voted_classes, votes_of
 from fasttree._model.tree import Tree
 from fasttree._model.words import counted
@@ -311,7 +310,6 @@ class VotingRuleModel(BoostedTrees):
         if not self._has_rules():
             return super()._to_document()
         write.check_names(self.schema_)
-        labels = self.__dict__.get("labels_")
         target = {"name": self._target_names()[0]} | write.written_classes(self.classes_, self.n_classes_)
         _, ballots, default = self._compiled
         return {
@@ -324,7 +322,7 @@ class VotingRuleModel(BoostedTrees):
             "default_count": self.default_count_.tolist(),
             "n_dropped": 0,
             "rules": rules.written_rules(self.rules_, ballots[:, 0].tolist(), self.schema_),
-            **({"labels": plain_labels(labels, self.schema_, self.classes_, self._target_names())} if labels else {}),
+            **self._written_labels(),
         }
 
     @classmethod
@@ -343,7 +341,5 @@ class VotingRuleModel(BoostedTrees):
             model.max_features_ = model._count_features(model.n_features_in_)
         model._keep_rules(saved.rules, saved.default, saved.default_count, saved.class_count)
         model.target_names_ = saved.target_names
-        if "labels" in document:
-            with file.errors_of_settings():
-                model.labels_ = labels_from_plain(document["labels"], saved.schema, saved.classes, model.target_names_)
+        model._read_labels(document)
         return model

@@ -71,7 +71,7 @@ def test_an_estimator_takes_n_jobs(model, n_classes):
 
 @pytest.mark.parametrize("impurity", ["gini", "entropy"])
 def test_many_classes_of_a_large_table_grow_the_same_tree_by_lists_and_by_threads(impurity):
-    n_classes = growth.MOST_CLASSES + 8  # one thread goes by lists, two by bounds
+    n_classes = growth.MOST_CLASSES + 8  # one thread searches lists, two search by bounds
     X, y = signal(35_000, 4, n_classes, seed=2)
     one, two = (CARTClassifier(criterion=impurity, max_depth=9, n_jobs=n_jobs).fit(X, y).tree_ for n_jobs in (1, 2))
     assert one == two

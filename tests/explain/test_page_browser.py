@@ -727,7 +727,7 @@ def test_text_can_be_read_on_its_ground(show, scheme):
     ]:
         assert contrast(seen[front], seen[back]) >= 4.5, (front, back)
     assert contrast(seen["found"], seen["ground"]) >= 3
-    # what stands on the tints of classes is in the ink that is readable on all of them
+    # text on the tints of classes has the colour that is readable on all of them
     fills = page.evaluate(
         "[...new Set([...document.querySelectorAll('.node > text')].map((text) => getComputedStyle(text).fill))]"
     )

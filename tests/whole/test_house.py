@@ -92,7 +92,7 @@ SHARED_NAMES: set[str] = set()
 WORDS = {
     r"\btold\b": 0,
     r"\btells\b": 0,
-    r"\bstands?\b": 9,
+    r"\bstands?\b": 8,
     r"\bwants? to\b": 0,
     r"\bwho (wants|takes|asks)\b": 0,
     r"^\W*Of ": 17,

@@ -46,7 +46,7 @@ OPTIONAL = [
 
 
 def said_in_citation(key: str) -> str | None:
-    """What stands behind a key at the top of CITATION.cff; None: nothing."""
+    """Return the value of a key at the top of CITATION.cff, or None."""
     found = re.search(rf"^{key}: *(.*)$", CITATION, re.MULTILINE)
     return found and found[1].strip("\"'")
 

@@ -21,7 +21,6 @@ from fasttree._learn.constraints import Constraints
 from fasttree._learn.grow import competing, encode, growth
 from fasttree._learn.samples import Samples, costs_of, total_weight
 from fasttree._model import walks
-from fasttree._model.labels import plain_labels
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words
 from fasttree._version import __version__
@@ -295,6 +294,4 @@ class BaseTree(EditableTree):
         document = write.to_document(
             self.tree_, self.schema_, classes, self._settings(), self._algorithm(), names, library_version=__version__
         )
-        if labels := self.__dict__.get("labels_"):
-            document["labels"] = plain_labels(labels, self.schema_, classes, self._target_names())
-        return document
+        return document | self._written_labels()

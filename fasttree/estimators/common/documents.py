@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fasttree._export.document import file, forests, read, rules, values, write
-from fasttree._model.labels import labels_from_plain
 from fasttree.estimators.common.registry import ESTIMATORS, Entry
 
 
@@ -29,9 +28,7 @@ def from_document(document: dict[str, Any]) -> Any:
     if saved.classes is not None:
         model._keep_classes(saved.classes)
     model.target_names_ = saved.target_names
-    if "labels" in document:
-        with file.errors_of_settings():
-            model.labels_ = labels_from_plain(document["labels"], saved.schema, saved.classes, saved.target_names)
+    model._read_labels(document)
     return model
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
 
 from fasttree._data.schema import Schema, default_target_names
-from fasttree._model.labels import Label, apply_labels, read_labels
+from fasttree._export.document import file
+from fasttree._model.labels import Label, apply_labels, labels_from_plain, plain_labels, read_labels
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes
 
@@ -82,6 +83,21 @@ class LabelledModel:
         kept = self.__dict__.get("labels_", {})
         shown = kept if labels is None else read_labels(labels, schema, classes, names, kept)
         return apply_labels(shown, schema, classes, names)
+
+    def _written_labels(self) -> dict[str, Any]:
+        """Return the labels of `set_labels` as an entry of a document; none without labels."""
+        labels = self.__dict__.get("labels_")
+        if not labels:
+            return {}
+        return {"labels": plain_labels(labels, self.schema_, getattr(self, "classes_", None), self._target_names())}
+
+    def _read_labels(self, document: Mapping[str, Any]) -> None:
+        """Keep the labels of a document, if it has any; schema, classes and names of targets are read before."""
+        if "labels" in document:
+            with file.errors_of_settings():
+                self.labels_ = labels_from_plain(
+                    document["labels"], self.schema_, getattr(self, "classes_", None), self.target_names_
+                )
 
 
 class Labelled(LabelledModel):

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._data.table import Table
-from fasttree._export.document import file, read, rules
+from fasttree._export.document import read, rules
 from fasttree._learn.recipe import Recipe
-from fasttree._model.labels import labels_from_plain
 from fasttree.estimators.common.documents import entry_of, from_document, rules_entry
 from fasttree.estimators.common.exporting import Exports
 from fasttree.estimators.common.reading import Views
@@ -47,9 +46,7 @@ class SavedTree(Views, Exports):
         self.n_features_in_, self.n_outputs_ = len(saved.schema.features), saved.tree.n_outputs
         if saved.classes is not None:
             self.classes_ = saved.classes
-        if "labels" in document:
-            with file.errors_of_settings():
-                self.labels_ = labels_from_plain(document["labels"], saved.schema, saved.classes, saved.target_names)
+        self._read_labels(document)
         unseen = saved.settings.get("unseen", "as_missing")
         self.unseen = unseen if unseen in ("as_missing", "error") else self.estimator.unseen  # which raises the error
 
@@ -130,9 +127,7 @@ class SavedRules(RuleViews):
         self.n_features_in_ = len(saved.schema.features)
         self.class_count_, self.default_count_ = saved.class_count, saved.default_count
         self.default_class_ = saved.classes[saved.default]
-        if "labels" in document:
-            with file.errors_of_settings():
-                self.labels_ = labels_from_plain(document["labels"], saved.schema, saved.classes, saved.target_names)
+        self._read_labels(document)
         unseen = saved.settings.get("unseen", "as_missing")
         self.unseen = unseen if unseen in ("as_missing", "error") else self.estimator.unseen  # which raises the error
 

@@ -30,7 +30,6 @@ from fasttree._model import walks
 from fasttree._model.bags import Bags
 from fasttree._model.ensemble import Ensemble
 from fasttree._model.importances import impurity_importances
-from fasttree._model.labels import labels_from_plain, plain_labels
 from fasttree._model.made import Made
 from fasttree._model.packed.nodes import Packed
 from fasttree._model.tree import Tree
@@ -391,8 +390,6 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         write.check_names(self.schema_)
         targets: list[dict[str, Any]] = [{"name": name} for name in self.target_names_]
         ensemble, classes = self.ensemble_, self.__dict__.get("classes_")
-        labels = self.__dict__.get("labels_")
-        shown = {"labels": plain_labels(labels, self.schema_, classes, self._target_names())} if labels else {}
         if classes is not None:
             each = classes if isinstance(classes, list) else [classes]
             for target, labels in zip(targets, each, strict=True):
@@ -408,7 +405,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
             **write.written_table(self.schema_, targets, self._settings()),
             "bags": forests.written_bags(self._bags),
             **self._written_oob_score(),
-            **shown,
+            **self._written_labels(),
             **forests.written_ensemble(ensemble, self.schema_, classes),
         }
 
@@ -434,9 +431,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         with file.errors_of_settings():
             model._set_fitted(ensemble, forests.read_bags(document), recipe, schema)
         model.target_names_ = read.names_of(targets)
-        if "labels" in document:
-            with file.errors_of_settings():
-                model.labels_ = labels_from_plain(document["labels"], schema, model.__dict__.get("classes_"), model.target_names_)
+        model._read_labels(document)
         if (score := forests.read_oob_score(document)) is not None:
             model.oob_score_ = score
         return model
