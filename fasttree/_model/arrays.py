@@ -76,7 +76,7 @@ def distinct_rows(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.
 
 def read_only(name: str, given: npt.ArrayLike, dtype: type[np.generic], n_dimensions: int) -> npt.NDArray[Any]:
     if type(given) is np.ndarray and given.dtype is _NATIVE[dtype] and given.ndim == n_dimensions and given.flags.c_contiguous:
-        given.setflags(write=False)
+        given.setflags(False)
         return given
     array = np.asarray(given)
     if array.ndim != n_dimensions:

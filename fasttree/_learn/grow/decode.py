@@ -76,7 +76,8 @@ def decode_thresholds(
     C4.5 takes the largest value of the whole table up to the midpoint.  For a feature in bins, the two values are of the whole
     table, too: every sample is then on the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.
     """
-    thresholds = np.full(len(grown["feature"]), np.nan)
+    thresholds = np.empty(len(grown["feature"]))
+    thresholds.fill(np.nan)
     if not by_threshold.size:
         return thresholds
     if table.matrix is not None and not recipe.release8 and not bins and recipe.midpoint == "low":
@@ -183,4 +184,6 @@ def as_tree(
             grown["categories_code"][by_node],
             grown["categories_branch"][by_node],
         )
-    return Tree(task=task, n_features=n_features, categories_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown)
+    return Tree.of_engine(
+        task=task, n_features=n_features, categories_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown
+    )
