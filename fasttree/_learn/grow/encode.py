@@ -166,6 +166,9 @@ def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterato
             yield start + offset, block[offset]
 
 
+_IN_TWO = frozenset(("subset", "one_vs_rest", "threshold", "error"))  # forms of splits into two branches
+
+
 def may_be_bounded(
     table: AnyTable, recipe: Recipe, limits: Limits, constraints: Constraints, n_classes: int, weighted: bool, several: bool
 ) -> bool:
@@ -178,10 +181,10 @@ def may_be_bounded(
         and not several
         and recipe.impurity in ("gini", "entropy", "misclassification", "squared_error")
         and not (weighted and n_classes == 0)
-        and {recipe.nominal, recipe.ordinal, recipe.continuous} <= {"subset", "one_vs_rest", "threshold", "error"}
+        and _IN_TWO.issuperset((recipe.nominal, recipe.ordinal, recipe.continuous))
         and recipe.missing in ("direction", "error")
         and limits.max_features is None
-        and constraints == FREE
+        and (constraints is FREE or constraints == FREE)
     )
 
 

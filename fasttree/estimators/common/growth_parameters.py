@@ -360,4 +360,4 @@ class C45Choices:
 
 def count(number: int | float, n_samples: int) -> int:
     """Return a number of samples given as such, or as a share of `n_samples`, rounded up as scikit-learn does."""
-    return int(number) if isinstance(number, Integral) else math.ceil(number * n_samples)
+    return int(number) if type(number) is int or isinstance(number, Integral) else math.ceil(number * n_samples)
