@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Schema
 from fasttree._model.fold import below, opened
+from fasttree._model.significance import competing_tests, merge_texts, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words, check_count
 
@@ -44,6 +45,7 @@ def export_text(
     show_shares: bool = False,
     show_missing: bool | None = None,
     show_surrogates: bool = False,
+    show_tests: bool = False,
     align: bool = False,
     ascii: bool = False,
 ) -> str:
@@ -85,6 +87,10 @@ def export_text(
     show_surrogates : bool, default False
         Whether lines above the branches of a test show its surrogates, in order: ``width is missing: width <= 0.6 if length
         <= 4 (agreement 0.9, adjusted 0.7)`` is the condition of the first branch and its replacement.
+    show_tests : bool, default False
+        Whether lines above the branches of a test show the significance tests of the other features, ``competing age:
+        chi-square = 12.3, df = 1, ...``, and how categories merged, ``merged: A with B, p = 0.685``.  The test of the branches
+        themselves is always shown.
     align : bool, default False
         Whether predictions are aligned in a column to the right of all conditions.
     ascii : bool, default False
@@ -108,7 +114,7 @@ def export_text(
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals, ellipsis=drawing["more"])
     is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes)
     figures = "shares" if show_shares else "weights" if show_weights else None
-    lines = list(_Writer(words, is_open, figures, show_missing, show_surrogates, drawing, width).lines())
+    lines = list(_Writer(words, is_open, figures, show_missing, show_surrogates, show_tests, drawing, width).lines())
     if not align:
         return "".join(f"{line.left}{line.colon}{line.right}\n" for line in lines)
     widths = [_columns(line.left) for line in lines]
@@ -145,6 +151,7 @@ class _Writer:
         figures: str | None,
         show_missing: bool | None,
         show_surrogates: bool,
+        show_tests: bool,
         drawing: dict[str, str],
         width: int | None,
     ) -> None:
@@ -154,6 +161,7 @@ class _Writer:
         self.figures = figures
         self.show_missing = show_missing
         self.show_surrogates = show_surrogates
+        self.show_tests = show_tests
         self.drawing = drawing
         self.width = width
         self.below = below(self.tree)
@@ -175,7 +183,7 @@ class _Writer:
         """Return the lines under a test."""
         drawing, words = self.drawing, self.words
         surrogates = [*words.surrogate_notes(node)] if self.show_surrogates else []
-        above = [note for note in [words.significance(node)] if note] + surrogates
+        above = [*self.tests(node), *surrogates]
         notes = [words.missing_note(node)] if self.show_missing and self.tree.missing[node] < 0 else []
         # tests and surrogates are no branches: their lines have no fork
         result = [_Line(f"{indentation}{drawing['through']}{note}") for note in above]
@@ -192,6 +200,14 @@ class _Writer:
             inside = (child, indentation + drawing["past" if last else "through"]) if self.is_open[child] else ()
             result.append(_Line(fork + condition, colon, right, *inside))
         return result + [_Line(f"{indentation}{drawing['last']}{note}") for note in notes]
+
+    def tests(self, node: int) -> list[str]:
+        """Return the significance tests to write under a node."""
+        found = [text for text in [split_text(self.words, node)] if text]
+        if self.show_tests:
+            found += [f"competing {text}" for text in competing_tests(self.words, node)]
+            found += [f"merged: {text}" for text in merge_texts(self.words, node)]
+        return found
 
     def conditions(self, node: int, words: Words) -> list[tuple[int, str]]:
         """Return the child and the condition of each line under a test."""

@@ -129,6 +129,8 @@ class NodeTest:
         Test of each feature, the best first.
     merges : tuple of MergeStep
         How the categories of the best feature came into their groups.
+    bounds : tuple of float
+        Largest value of each interval of the best feature, in the order of the codes of `merges`; empty if it is not continuous.
 
     Examples
     --------
@@ -143,6 +145,12 @@ class NodeTest:
     split: PredictorTest | None = None
     predictors: tuple[PredictorTest, ...] = ()
     merges: tuple[MergeStep, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+    @property
+    def best(self) -> PredictorTest | None:
+        """Test of the feature that `merges` are about: that of the branches, at a leaf the first of `predictors`."""
+        return self.split or next(iter(self.predictors), None)
 
     def without_split(self) -> NodeTest:
         """Return the tests of the node after its branches are removed."""

@@ -23,6 +23,7 @@ from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._explain.page.charts import chart_data
 from fasttree._explain.page.lean import lean_markup, lean_script, lean_style
+from fasttree._explain.page.significance import significance_data
 from fasttree._explain.page.splits import split_data
 from fasttree._explain.pictures.charts import ChartSamples
 from fasttree._explain.pictures.colours import DARK, LIGHT, NUMERIC, class_colour
@@ -52,9 +53,10 @@ ERRORS = {
     "poisson": "half the mean Poisson deviance",
 }
 # One script, in this order.  Some parts are only in pages with data for them: those of a tree with a test, or of samples.
-SCRIPTS = ("model", "words", "shown", "drawing", "panels", "choices", "charts", "splits", "views", "events")
-ONLY_WITH = {"charts": "charts", "splits": "splits", "views": "feature"}
-STYLES = {"page": "model", "samples": "charts splits", "views": "views"}  # by parts that need them
+SCRIPTS = ("model", "words", "shown", "drawing", "panels", "choices", "charts", "splits", "views", "significance", "events")
+ONLY_WITH = {"charts": "charts", "splits": "splits", "views": "feature", "significance": "significance"}
+# the parts of the script that need each style
+STYLES = {"page": "model", "samples": "charts splits", "views": "views", "significance": "significance"}
 _MARKS = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -148,6 +150,7 @@ def tree_data(
         **_nodes(tree),
         **_tests(tree, words),
         "surrogates": _surrogates(tree, words),
+        "significance": significance_data(words),
         "loss": None if tree.loss is None else tree.loss.tolist(),
         "divides": tree.divides,
         "subtrees": _subtrees(tree, given, impurity, risk),

@@ -249,11 +249,12 @@ class _Growth:
         predictors = tuple(each.test(each.merged) for each in candidates)
         best = candidates[0]
         if best.merged.log_adjusted > math.log(self.choices.alpha_split):
-            return None, NodeTest("not_significant", None, predictors, best.steps(best.merged))
+            return None, NodeTest("not_significant", None, predictors, best.steps(best.merged), best.bounds)
         final = self._large_enough(best)
         if len(final.groups) < 2:
-            return None, NodeTest("min_samples_leaf", None, predictors, best.steps(final))
-        return self._as_split(node, best, final), NodeTest(SPLIT, best.test(final), predictors, best.steps(final))
+            return None, NodeTest("min_samples_leaf", None, predictors, best.steps(final), best.bounds)
+        test = NodeTest(SPLIT, best.test(final), predictors, best.steps(final), best.bounds)
+        return self._as_split(node, best, final), test
 
     def _candidates(self, node: _Node, target: _Target) -> list[_Candidate]:
         """Merge the categories of every feature."""
@@ -400,6 +401,11 @@ class _Candidate(NamedTuple):
     table: Floats
     sizes: npt.NDArray[Any]
     merged: Merged
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """Largest value of each interval; empty for categories."""
+        return () if self.column.bounds is None else tuple(self.column.bounds.tolist())
 
     def test(self, merged: Merged) -> PredictorTest:
         """Return the test of the groups for the tree."""
