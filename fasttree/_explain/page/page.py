@@ -150,7 +150,7 @@ def tree_data(
         **_nodes(tree),
         **_tests(tree, words),
         "surrogates": _surrogates(tree, words),
-        "significance": significance_data(words),
+        **significance_data(words),
         "loss": None if tree.loss is None else tree.loss.tolist(),
         "divides": tree.divides,
         "subtrees": _subtrees(tree, given, impurity, risk),

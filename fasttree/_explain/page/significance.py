@@ -13,18 +13,19 @@ __all__ = ["significance_data"]
 MOST_LISTED = 40  # features, and merges, of a node
 
 
-def significance_data(words: Words) -> list[dict[str, Any]] | None:
-    """Return the significance tests of each node; None for a tree without any.
+def significance_data(words: Words) -> dict[str, list[dict[str, Any]]]:
+    """Return the significance tests of each node.
 
     Returns
     -------
-    list of dict or None
-        `test`, two texts for the branches; or `reason`, why there are none.  `rivals` are the other features, the best first, as
-        lists of cells, and `merges` are texts; `more` counts the features that are left out, `moreMerges` the merges.
+    dict
+        Empty for a tree without tests, else `significance`, with a dict per node: `test`, two texts for the branches; or `reason`,
+        why there are none.  `rivals` are the other features, the best first, as lists of cells, and `merges` are texts; `more`
+        counts the features that are left out, `moreMerges` the merges.
     """
     if not isinstance(words.tree, TestedTree):
-        return None
-    return [_of_node(words, node) for node in range(words.tree.node_count)]
+        return {}
+    return {"significance": [_of_node(words, node) for node in range(words.tree.node_count)]}
 
 
 def _of_node(words: Words, node: int) -> dict[str, Any]:
