@@ -19,8 +19,8 @@ def significance_data(words: Words) -> dict[str, list[dict[str, Any]]]:
     Returns
     -------
     dict
-        Empty for a tree without tests, else `significance`, with a dict per node: `test`, two texts for the branches; or `reason`,
-        why there are none.  `rivals` are the other features, the best first, as lists of cells, and `merges` are texts; `more`
+        Empty for a tree without tests, else `significance`, with a dict per node: `test`, two texts for the branches, or none
+        with their `reason`.  `rivals` are the other features, the best first, as lists of cells, and `merges` are texts; `more`
         counts the features that are left out, `moreMerges` the merges.
     """
     if not isinstance(words.tree, TestedTree):
