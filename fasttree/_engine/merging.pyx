@@ -89,12 +89,19 @@ cdef enum:
     GONE = -1
 
 
+# With two classes, a pair has at most one degree of freedom, so that its p-value decreases with the statistic.  Tails are then
+# computed only for pairs near the smallest statistic of a group: for the others, rounding cannot make up for the distance.
+cdef double NEAR = 1e-9
+cdef double NEAR_ZERO = 1e-12
+
+
 cdef struct Pairs:
     double* rows               # by place and class
     Py_ssize_t n_classes
     Py_ssize_t n               # places; a group has that of its first category
     bint by_likelihood
     bint ordered               # neighbours alone may merge
+    bint lazy                  # tails are computed for pairs near the smallest statistic alone
     double* statistic          # by two places, the lower one first
     double* key                # log p
     Py_ssize_t* best           # by place: the higher one of its largest key, the first of ties; GONE after a merge into another
@@ -104,7 +111,13 @@ cdef void test_pair(const Pairs* p, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef int df = 0
     cdef Py_ssize_t at = i * p.n + j
     p.statistic[at] = compare(p.rows + i * p.n_classes, p.rows + j * p.n_classes, p.n_classes, p.by_likelihood, &df)
-    p.key[at] = log_tail(p.statistic[at], df)
+    if not p.lazy:
+        p.key[at] = log_tail(p.statistic[at], df)
+
+
+cdef double near(double statistic) noexcept nogil:
+    """The statistic below which p-values may be as large as that of another one."""
+    return statistic + NEAR * statistic + NEAR_ZERO
 
 
 cdef Py_ssize_t next_of(const Pairs* p, Py_ssize_t i) noexcept nogil:
@@ -119,11 +132,35 @@ cdef void find_best(const Pairs* p, Py_ssize_t i) noexcept nogil:
     """The best partner of a group among those after it; i: it has none."""
     cdef Py_ssize_t j = next_of(p, i)
     p.best[i] = j if j < p.n else i
-    if p.ordered:
+    if p.ordered or p.best[i] == i:
+        return
+    if p.lazy:
+        find_nearest(p, i)
         return
     while j < p.n:
         if p.key[i * p.n + j] > p.key[i * p.n + p.best[i]]:
             p.best[i] = j
+        j = next_of(p, j)
+
+
+cdef void find_nearest(const Pairs* p, Py_ssize_t i) noexcept nogil:
+    """Do the same by the statistics."""
+    cdef const double* statistic = p.statistic + i * p.n
+    cdef double* key = p.key + i * p.n
+    cdef double least = INFINITY
+    cdef Py_ssize_t first = next_of(p, i)
+    cdef Py_ssize_t j = first
+    while j < p.n:
+        if statistic[j] < least:
+            least = statistic[j]
+        j = next_of(p, j)
+    key[first] = log_tail(statistic[first], 1)
+    j = next_of(p, first)
+    while j < p.n:
+        if statistic[j] <= near(least):
+            key[j] = log_tail(statistic[j], 1)
+            if key[j] > key[p.best[i]]:
+                p.best[i] = j
         j = next_of(p, j)
 
 
@@ -162,7 +199,12 @@ cdef void join(const Pairs* p, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
 
 cdef bint is_better(const Pairs* p, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """Whether a group is a better partner than the best one so far, or as good and before it."""
-    cdef double now = p.key[i * p.n + j]
+    cdef Py_ssize_t at = i * p.n + j
+    if p.lazy:
+        if p.statistic[at] > near(p.statistic[i * p.n + p.best[i]]):
+            return False
+        p.key[at] = log_tail(p.statistic[at], 1)
+    cdef double now = p.key[at]
     cdef double before = p.key[i * p.n + p.best[i]]
     return now > before or (now == before and j < p.best[i])
 
@@ -214,7 +256,7 @@ def merge_classes(double[:, ::1] table, bint by_likelihood, bint ordered, double
     cdef Py_ssize_t n_steps = 0
     p.rows, p.n_classes, p.n = &table[0, 0], table.shape[1], table.shape[0]
     p.statistic, p.key, p.best = &tests[0, 0, 0], &tests[1, 0, 0], &best[0]
-    p.by_likelihood, p.ordered = by_likelihood, ordered
+    p.by_likelihood, p.ordered, p.lazy = by_likelihood, ordered, p.n_classes == 2 and not ordered
     with nogil:
         test_all(&p)
         while n_steps + 2 < p.n:
@@ -315,6 +357,7 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
     with nogil:
         for f in range(ordered.shape[0]):
             p.ordered = ordered[f]
+            p.lazy = n_classes == 2 and not p.ordered
             p.n = n_left = copy_present(&cells[starts[f], 0], starts[f + 1] - starts[f], n_classes, p.rows)
             found[f, CATEGORIES] = p.n
             if p.n < 2:

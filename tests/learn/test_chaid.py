@@ -406,8 +406,12 @@ def test_compiled_tests_of_features_are_those_of_the_general_merges(parameters, 
     assert Tree.__eq__(compiled, general)
     assert compiled.node_count > 5
     for test, other in zip(compiled.tests, general.tests, strict=True):
-        assert (test.reason, test.split, test.merges) == (other.reason, other.split, other.merges)
-        for one, same in zip(test.predictors, other.predictors, strict=True):
+        assert (test.reason, test.split is None) == (other.reason, other.split is None)
+        assert [(step.one, step.other, step.divides) for step in test.merges] == [
+            (step.one, step.other, step.divides) for step in other.merges
+        ]
+        pairs = [*zip(test.predictors, other.predictors, strict=True), *([(test.split, other.split)] if test.split else [])]
+        for one, same in pairs:
             assert (one.feature, one.n_categories, one.n_groups, one.df) == (
                 same.feature,
                 same.n_categories,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -278,9 +278,8 @@ class _Growth:
             return [], None
         tests.sort(key=lambda test: (test.log_adjusted_p_value, test.log_p_value, -test.statistic, test.feature))
         first = tests[0].feature
-        best = merged.get(first) or self._candidate(node, target, first, tables[first])
-        assert best is not None
-        return [best.test(best.merged), *tests[1:]], best
+        best = merged.get(first) or self._candidate(node, target, first, tables[first], tests[0])
+        return tests, best
 
     def _tables(self, target: _Target) -> tuple[Floats | None, list[Floats]]:
         """Return the table of each feature; for classes also the array of which these are parts."""
@@ -309,12 +308,16 @@ class _Growth:
                 tests.append(None)
                 continue
             kind = self.columns[j].kind
-            factor = _log_multiplier(kind, choices, int(n), int(n_groups)) if n > 1 and choices.bonferroni else 0.0
+            factor = 0.0
+            if n > 1 and choices.bonferroni:
+                factor = log_multiplier(kind, choices.method, int(n), int(n_groups), choices.exhaustive_multiplier)
             tests.append(PredictorTest(j, int(n), int(n_groups), statistic, (df,), log_p, factor))
         return tests
 
-    def _candidate(self, node: _Node, target: _Target, j: int, whole: Floats) -> _Candidate | None:
-        """Merge the categories of a feature, or return None if only one occurs."""
+    def _candidate(
+        self, node: _Node, target: _Target, j: int, whole: Floats, known: PredictorTest | None = None
+    ) -> _Candidate | None:
+        """Merge the categories of a feature, whose test may be known; return None if only one occurs."""
         column = self.columns[j]
         present = np.flatnonzero((whole.sum(axis=1) if target.n_classes else whole[:, 0]) > 0)
         if len(present) < 2:
@@ -322,7 +325,7 @@ class _Growth:
         has_missing = bool(present[-1] == column.n_known)
         kind = "floating" if has_missing and column.kind == "ordinal" else column.kind
         table = whole[present]
-        merged = merge(table, kind, self.choices, len(present) - 1 if has_missing else -1)
+        merged = merge(table, kind, self.choices, len(present) - 1 if has_missing else -1, known)
         sizes = table.sum(axis=1) if target.n_classes else table[:, 0]
         if self._needs_counts(target):
             sizes = _counts(column, node.rows)[present]
@@ -442,11 +445,6 @@ def _room(n: int, n_classes: int, choices: Choices) -> _Room | None:
     if not n_classes or choices.resplit is not None or terms_of_exhaustive > MOST_TERMS:
         return None
     return np.empty((n + 1, n_classes)), np.empty((2, n, n)), np.empty(n, np.intp)
-
-
-@lru_cache(maxsize=1 << 14)
-def _log_multiplier(kind: str, choices: Choices, n_categories: int, n_groups: int) -> float:
-    return log_multiplier(kind, choices.method, n_categories, n_groups, choices.exhaustive_multiplier)
 
 
 class _TreeTest(NamedTuple):
