@@ -390,7 +390,7 @@ def test_the_limits_of_spss(waves):
         {},
         {"method": "exhaustive"},
         {"criterion": "likelihood_ratio", "min_samples_leaf": 8},
-        {"bonferroni": False, "alpha_split": 0.9, "ordinal_features": {2: range(6)}},
+        {"bonferroni": False, "min_samples_split": 60, "ordinal_features": {2: range(6)}},
     ],
 )
 def test_compiled_tests_of_features_are_those_of_the_general_merges(parameters, monkeypatch):
