@@ -172,7 +172,7 @@ class _Pairs:
             self.best = self.key.argmax(axis=1)
 
 
-def merge(table: Floats, kind: str, choices: Choices, missing: int = -1, known: PredictorTest | None = None) -> Merged:
+def merge(table: Floats, kind: str, choices: Choices, missing: int = -1, tested: PredictorTest | None = None) -> Merged:
     """Merge the categories of one feature in one node.
 
     Parameters
@@ -184,7 +184,7 @@ def merge(table: Floats, kind: str, choices: Choices, missing: int = -1, known: 
     choices : Choices
     missing : int, default -1
         The place of the missing category, or -1.
-    known : PredictorTest or None, default None
+    tested : PredictorTest or None, default None
         The test of the groups, if it is known.
     """
     test = choices.test
@@ -200,8 +200,8 @@ def merge(table: Floats, kind: str, choices: Choices, missing: int = -1, known: 
         groups = [(i,) for i in range(len(known))]
     if kind == "floating":
         groups = _with_missing(groups, table, test, steps)
-    if known is not None and known.n_groups == len(groups):
-        of_groups = (known.statistic, known.df, known.log_p_value, known.log_multiplier)
+    if tested is not None and tested.n_groups == len(groups):
+        of_groups = (tested.statistic, tested.df, tested.log_p_value, tested.log_multiplier)
         return Merged(tuple(groups), kind, len(table), *of_groups, tuple(steps), missing)
     return with_test(groups, table, kind, choices, steps, missing)
 
