@@ -218,8 +218,7 @@ FORMATS = {
 @click.option(
     "--missing-as",
     type=click.Choice(["majority", "error"]),
-    help="onnx, pmml, sql, where a tree does with missing values what they cannot: these follow the heaviest branch, or get no "
-    "answer.",
+    help="onnx, pmml, sql: missing values that they cannot treat as the tree does follow the heaviest branch, or get no answer.",
 )
 @click.option("--soft-as", type=click.Choice(["hard"]), help="onnx, pmml, sql: take soft thresholds for hard ones.")
 @truth_option

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fasttree._model.significance import split_text
+from fasttree._model.tested import split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words, counted, percent
 

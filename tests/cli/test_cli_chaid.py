@@ -2,7 +2,7 @@
 
 import pandas as pd
 from click.testing import CliRunner
-from commands import IRIS
+from commands import IRIS, MPG
 
 import fasttree
 from fasttree import CHAIDClassifier
@@ -30,8 +30,7 @@ def test_a_tree_is_that_of_python_and_is_shown_with_its_tests(tmp_path):
 
 
 def test_numbers_need_no_other_word(tmp_path):
-    cars = IRIS.parent / "auto-mpg.csv"
     output = run(
-        "train", cars, "--target", "mpg", "--algorithm", "chaid", "--param", "spss_limits=True", "--output", tmp_path / "m.json"
+        "train", MPG, "--target", "mpg", "--algorithm", "chaid", "--param", "spss_limits=True", "--output", tmp_path / "m.json"
     )
     assert "CHAIDRegressor: " in output

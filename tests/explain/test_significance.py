@@ -10,8 +10,7 @@ import pytest
 
 import fasttree
 from fasttree import CARTClassifier, CHAIDClassifier, CHAIDRegressor
-from fasttree._model.significance import merge_texts, p_text
-from fasttree._model.tested import NodeTest
+from fasttree._model.tested import NodeTest, merge_texts, p_text
 from fasttree._model.words import Words
 
 SPLIT = "chi-square = 27, df = 2, p = 1.37e-06, adjusted 3.43e-05"

@@ -39,8 +39,9 @@ function significanceBlock(v) {
   if (rivals.length) {
     const line = (tag, [name, groups, ...cells]) => el("tr", {}, el(tag, { title: groups }, name), ...cells.map((text) => right(text, tag)));
     const head = line("th", [test.length ? "Competing" : "Feature", "", "Statistic (df)", "p", "Adjusted p"]);
-    const body = rivals.map((cells) => line("td", cells));
-    parts.push(el("table", { class: "tests" }, el("thead", {}, head), el("tbody", {}, ...body)), left(more, "feature"));
+    const table = el("table", { class: "tests" }, el("thead", {}, head), el("tbody", {}, ...rivals.map((cells) => line("td", cells))));
+    table.style.fontSize = "12px"; // p-values are long
+    parts.push(table, left(more, "feature"));
   }
   if (merges.length) {
     parts.push(el("h3", {}, "Merged categories"), el("ol", { class: "steps" }, ...merges.map((text) => el("li", {}, text))), left(moreMerges, "merge"));

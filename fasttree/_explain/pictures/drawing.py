@@ -24,7 +24,7 @@ from fasttree._explain.pictures.outline import Item, Outline
 from fasttree._explain.pictures.scene import Box, Mark, MarkGroup, Path, Scene, Sector, Text
 from fasttree._explain.pictures.style import DEFAULT, Style
 from fasttree._model.arrays import SHARES
-from fasttree._model.significance import branch_tests, competing_tests, merge_texts, reason_text, split_text
+from fasttree._model.tested import branch_tests, competing_tests, merge_texts, reason_text, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words, percent
 

@@ -14,7 +14,7 @@ from fasttree._explain.pictures.drawing import MARGIN, Artist, Item, Outline, ab
 from fasttree._explain.pictures.lettering import ELLIPSIS, shortened, text_width
 from fasttree._explain.pictures.scene import Box, Mark, MarkGroup, Scene, Text
 from fasttree._explain.pictures.style import DEFAULT, Style
-from fasttree._model.significance import branch_tests
+from fasttree._model.tested import branch_tests
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words
 
