@@ -333,8 +333,8 @@ def _surrogates(tree: Tree, words: Words) -> dict[str, Any] | None:
 def _significance(words: Words) -> dict[str, list[dict[str, Any]]]:
     """Return the significance tests of each node; nothing for a tree without tests.
 
-    `test` has two texts for the branches, or none with their `reason`.  `rivals` are the other features, the best first, as lists
-    of cells, and `merges` are texts; `more` counts the features that are left out, `moreMerges` the merges.
+    `test` has two texts for the branches, or none with their `reason`.  `rivals` are the other features, the best first, each as
+    a list of cells, and `merges` are texts; `more` counts the features that are left out, `moreMerges` the merges.
     """
     if not isinstance(words.tree, TestedTree):
         return {}
