@@ -21,3 +21,15 @@ def merge_classes(
     best: npt.NDArray[np.intp],
     steps: npt.NDArray[np.intp],
 ) -> int: ...
+def test_features(
+    cells: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.intp],
+    ordered: npt.NDArray[np.uint8],
+    by_likelihood: bool,
+    exhaustive: bool,
+    least: float,
+    rows: npt.NDArray[np.float64],
+    tests: npt.NDArray[np.float64],
+    best: npt.NDArray[np.intp],
+    found: npt.NDArray[np.float64],
+) -> None: ...
