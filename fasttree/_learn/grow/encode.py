@@ -181,6 +181,7 @@ def may_be_bounded(
         and {recipe.nominal, recipe.ordinal, recipe.continuous} <= {"subset", "one_vs_rest", "threshold", "error"}
         and recipe.missing in ("direction", "error")
         and limits.max_features is None
+        and not limits.random_cuts
         and constraints == FREE
     )
 
@@ -201,8 +202,8 @@ def encode_columns(
         encoding.finish()
         return encoding, False, {}
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
-    if recipe.rank == "mdl_gain_ratio":
-        gap = math.inf  # a threshold pays for the interval that it names, so the engine reads all values
+    if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
+        gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
     has_missing = False
     bins: dict[int, Bins] = {}
     for feature, column in columns(table):
@@ -210,6 +211,8 @@ def encode_columns(
         if described.kind != Kind.CONTINUOUS:
             assert described.categories is not None
             encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+            if limits.random_cuts and described.kind == Kind.ORDINAL and len(described.categories) > MOST_CODES:
+                encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
         elif binning is not None:
             codes, edges, *bounds = binning.bin(column if bins_of is table else bins_of.column(feature))
             bins[feature] = Bins(*bounds)
