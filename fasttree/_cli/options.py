@@ -46,8 +46,8 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "forest": "bootstrap, interaction_cst, max_samples, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, oob_score, recipe, split_p_value, surrogate_agreement, "
     "unseen, warm_start",
-    "extra-trees": "bootstrap, max_samples, midpoint, min_gain, min_impurity, min_part_weight, min_weight_fraction_leaf, "
-    "nominal, oob_score, recipe, split_p_value, unseen, warm_start",
+    "extra-trees": "bootstrap, interaction_cst, max_samples, midpoint, min_gain, min_impurity, min_part_weight, "
+    "min_weight_fraction_leaf, monotonic_cst, nominal, oob_score, recipe, split_p_value, unseen, warm_start",
 }
 OPTIONS = {"n_estimators": "--trees"}  # of parameters whose options have other names
 PARAMETERS = {
@@ -64,12 +64,12 @@ PARAMETERS = {
     "max_bins": "Columns of more values are cut only between so many bins of nearly equal numbers of rows; by default anywhere.",
     "n_jobs": "Threads for large tables and forests; -1 for all cores.",
     "criterion": f"cart: {', '.join(IMPURITIES)}, or to regress {', '.join(IMPURITIES_OF_NUMBERS)}; c45: gain_ratio, gain; "
-    "forest: as cart.",
+    "forest, extra-trees: as cart.",
     "missing": "cart, forest: where a missing value goes: direction (gains most), surrogate, fractional, majority, branch, or "
-    "error.",
+    "error; extra-trees: all but surrogate.",
     "class_weight": "balanced, or {'class': weight, ...}.",
-    "priors": "cart, forest: share of each class where the tree will be used, {'class': share, ...}.",
-    "loss_matrix": "cart, forest: what a mistake costs, {'true': {'predicted': cost, ...}, ...}; 1 where not named.",
+    "priors": "cart, forest, extra-trees: share of each class where the tree will be used, {'class': share, ...}.",
+    "loss_matrix": "cart, forest, extra-trees: what a mistake costs, {'true': {'predicted': cost, ...}, ...}; 1 where not named.",
     "min_samples_branch": "c45, c50: a split needs two branches with so many samples.",
     "pruning": f"{', '.join(PRUNINGS)}, or none; c45 prunes by error_based and c50 by c50, unless asked. "
     "Parameters follow a colon: cost_complexity:alpha=cv,selection=1se. `fasttree prune --help` lists them.",

@@ -19,7 +19,6 @@ from fasttree import (
     C45Classifier,
     CARTClassifier,
     CARTRegressor,
-    ExtraTreesClassifier,
     ID3Classifier,
     Recipe,
     TreeClassifier,
@@ -57,8 +56,6 @@ BY_POSITION = dict.fromkeys(
 
 
 def what_cannot_pass(estimator):
-    if isinstance(estimator, ExtraTreesClassifier):
-        return {"check_class_weight_classifiers": "its class weights are no whole numbers, which are refused"}
     if getattr(estimator, "bootstrap", False):
         return BY_POSITION
     folds = getattr(estimator, "ccp_alpha", 0) == "cv" or isinstance(getattr(estimator, "pruning", None), CostComplexity)

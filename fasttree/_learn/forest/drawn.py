@@ -55,7 +55,7 @@ def may_be_drawn(grower: Grower, random: bool = False) -> bool:
         and recipe.continuous in ("threshold", "error")
         and recipe.ordinal == "threshold"
         and recipe.missing in ("direction", "error")
-        and recipe.midpoint == "low"
+        and (random or recipe.midpoint == "low")
         and grower.outputs is None
         and grower.costs is None
         and grower.constraints == type(grower.constraints)()

@@ -184,6 +184,7 @@ def may_be_bounded(
         and _IN_TWO.issuperset((recipe.nominal, recipe.ordinal, recipe.continuous))
         and recipe.missing in ("direction", "error")
         and limits.max_features is None
+        and not limits.random_cuts
         and (constraints is FREE or constraints == FREE)
     )
 
@@ -204,8 +205,8 @@ def encode_columns(
         encoding.finish()
         return encoding, False, {}
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
-    if recipe.rank == "mdl_gain_ratio":
-        gap = math.inf  # a threshold pays for the interval that it names, so the engine reads all values
+    if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
+        gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
     has_missing = False
     bins: dict[int, Bins] = {}
     for feature, column in columns(table):
@@ -213,6 +214,8 @@ def encode_columns(
         if described.kind != Kind.CONTINUOUS:
             assert described.categories is not None
             encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+            if limits.random_cuts and described.kind == Kind.ORDINAL and len(described.categories) > MOST_CODES:
+                encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
         elif binning is not None:
             codes, edges, *bounds = binning.bin(column if bins_of is table else bins_of.column(feature))
             bins[feature] = Bins(*bounds)

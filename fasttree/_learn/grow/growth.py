@@ -155,7 +155,7 @@ def grow(
         workspace=_core.Workspace(consume=True, report=progress.share()),
     )
     del encoding
-    surrogates, cuts = _decode(grown, samples, recipe, bins)
+    surrogates, cuts = _decode(grown, samples, recipe, bins, limits.seed if limits.random_cuts else None)
     if not n_classes:
         grown["value"] += 0.0  # no -0.0: which of two equal targets comes first must not show
     if costs is not None:
@@ -234,6 +234,7 @@ def policy_of(recipe: Recipe, limits: Limits) -> Policy:
         release8=recipe.release8,
         known_agreement=limits.surrogate_agreement == "known",
         to_heavier=limits.no_surrogate == "majority",
+        random_cuts=limits.random_cuts,
     )
 
 
@@ -292,12 +293,12 @@ def engine_limits(
 
 
 def _decode(
-    grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins]
+    grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins], seed: int | None
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
     source, whole = samples.source, samples.whole
-    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins)
+    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)
     surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
     return surrogates, decode_cuts(grown, source, whole, recipe, bins)
