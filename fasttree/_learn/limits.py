@@ -42,3 +42,4 @@ class Limits:
     max_bins: int | None = None
     max_features: int | None = None
     seed: int = 0
+    lookahead: int = 1  # 2: every split is the root of the best tree of two levels

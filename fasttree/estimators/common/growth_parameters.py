@@ -157,6 +157,18 @@ class TreeLimits(GrowthLimits):
 
 
 @parameters
+class LookaheadChoice:
+    """How far growth looks ahead."""
+
+    lookahead: int = parameter(
+        1,
+        ParameterRule(lambda value: is_integer(value) and value in (1, 2), "1 or 2", "int"),
+        """Number of levels that a split looks ahead.  1: a split has the largest gain.  2: a split is the root of the tree of two
+        levels with the largest gain, which takes longer.  See :doc:`/guide/lookahead`.""",
+    )
+
+
+@parameters
 class LeastGain:
     """The smallest gain of a split."""
 
