@@ -40,6 +40,7 @@ cdef enum:
     ENTROPY_ = 2
     ERRORS_ = 3
     FIRST_CUTS = 12                # of a root that are searched first
+    MOST_RECORDS = 1024            # cuts of a root whose risks by each second view are kept
     CELLS_AT_ONCE = 4000000        # of work between two looks for signals
 
 SIGNED, GINI, ENTROPY, ERRORS = SIGNED_, GINI_, ENTROPY_, ERRORS_
@@ -209,7 +210,14 @@ cdef struct Search:
     double* counts                 # (width, ranks)
     double* sums                   # (width, cuts)
     double* pairs                  # (4, cuts)
+    int32_t* by_gain               # (views): those that are not constant, by the gains of their best cuts
+    int32_t n_by_gain
+    double* records                # (views, MOST_RECORDS, 2): bounds of the risks before and behind a cut, by each second view
+    int32_t n_records
+    int32_t* record                # (rows): number of a cut's record, or -1
     int32_t* cuts                  # (rows): those that are searched next
+    int32_t* near                  # (2, rows): their known neighbours, or -1
+    uint8_t* skipped               # (rows)
     double* gains                  # (4, rows): of the best pairs before and behind them, of any size and with large leaves
     double* left                   # (rows): risks before a cut; -inf: unknown
     double* right
@@ -483,8 +491,41 @@ cdef int32_t choose_cuts(Search* s, int32_t view, int32_t step, int32_t star) no
                 left = max(left, s.left[high] - s.slack * (weight[high] - weight[cut]))
         if beats(s, s.worth - left - right - s.own_gain, own[cut], view, cut):
             s.cuts[chosen] = cut
+            s.near[2 * <int64_t> chosen] = low
+            s.near[2 * <int64_t> chosen + 1] = high if high < n else -1
             chosen += 1
     return chosen
+
+
+cdef int32_t skip_cuts(Search* s, int32_t root, int32_t view, int32_t n_cuts) noexcept nogil:
+    """Mark the cuts where a second view cannot be the best one by what it is at known neighbours; return where the others end."""
+    cdef const double* weight = s.whole + s.first[root] * s.width + <int64_t> s.lanes * s.n_ranks[root]
+    cdef double* records = s.records + 2 * <int64_t> view * MOST_RECORDS
+    cdef const double* near
+    cdef int32_t end = 0
+    cdef int32_t i, k, cut, other
+    cdef double before, behind, worth
+    for i in range(n_cuts):
+        cut = s.cuts[i]
+        before = behind = 0
+        for k in range(2):
+            other = s.near[2 * <int64_t> i + k]
+            if other < 0 or s.record[other] < 0:
+                continue
+            near = records + 2 * s.record[other]
+            if k == 0:
+                before = max(before, near[0])
+                behind = max(behind, near[1] - s.slack * (weight[cut] - weight[other]) if s.slack > 0 else 0)
+            else:
+                before = max(before, near[0] - s.slack * (weight[other] - weight[cut]) if s.slack > 0 else 0)
+                behind = max(behind, near[1])
+        worth = s.worth_before[cut]
+        s.skipped[i] = before >= worth - s.gains[4 * <int64_t> i + 2] and behind >= s.worth - worth - s.gains[4 * <int64_t> i + 3]
+        if s.skipped[i] and s.record[cut] >= 0:
+            records[2 * s.record[cut]], records[2 * s.record[cut] + 1] = before, behind
+        if not s.skipped[i]:
+            end = i + 1
+    return end
 
 
 cdef void sides_of(const Search* s, int32_t view, int32_t cut, double* before, double* behind) noexcept nogil:
@@ -497,6 +538,7 @@ cdef void sides_of(const Search* s, int32_t view, int32_t cut, double* before, d
 
 cdef void sweep(Search* s, int32_t root, int32_t view, int32_t n_cuts) noexcept nogil:
     """Search a second view at the cuts in `s.cuts`, and raise the gains of their best pairs."""
+    cdef double* records
     cdef const int32_t* along = s.order + <int64_t> s.slot[root] * s.n
     cdef const int32_t* rank = s.rank + <int64_t> s.slot[view] * s.n
     cdef const int32_t* ends = s.ends + s.first[root]
@@ -515,6 +557,8 @@ cdef void sweep(Search* s, int32_t root, int32_t view, int32_t n_cuts) noexcept 
     cdef Side sides[2]
     memset(s.counts, 0, <int64_t> s.width * n * sizeof(double))
     for i in range(n_cuts):
+        if s.skipped[i]:
+            continue
         count(s, along, rank, n, done, ends[s.cuts[i]])
         done = ends[s.cuts[i]]
         add_up(s, n, m, s.sums)
@@ -551,7 +595,12 @@ cdef void sweep(Search* s, int32_t root, int32_t view, int32_t n_cuts) noexcept 
         for k in range(2):
             s.gains[4 * <int64_t> i + k] = max(s.gains[4 * <int64_t> i + k], any[k])
             s.gains[4 * <int64_t> i + 2 + k] = max(s.gains[4 * <int64_t> i + 2 + k], large[k])
-    s.cells += s.n + <int64_t> n_cuts * m * s.width
+        if s.record[s.cuts[i]] >= 0:
+            records = s.records + 2 * (<int64_t> view * MOST_RECORDS + s.record[s.cuts[i]])
+            records[0] = s.worth_before[s.cuts[i]] - any[0]
+            records[1] = s.worth - s.worth_before[s.cuts[i]] - any[1]
+        s.cells += <int64_t> m * s.width
+    s.cells += done
 
 
 cdef void search_root(Search* s, int32_t root) noexcept nogil:
@@ -562,11 +611,12 @@ cdef void search_root(Search* s, int32_t root) noexcept nogil:
     cdef int32_t n = s.n_ranks[root] - 1
     cdef int32_t step = 1
     cdef int32_t star = 0
-    cdef int32_t i, cut, view, n_cuts
+    cdef int32_t i, cut, n_cuts
     cdef int32_t done = 0
     cdef double worth = 0
     cdef double left, right
     gather_along(s, order)
+    s.n_records = 0
     for cut in range(n):
         for i in range(done, ends[cut]):
             worth += s.amount_along[i] * s.amount_along[i] / s.weight_along[i]
@@ -583,9 +633,10 @@ cdef void search_root(Search* s, int32_t root) noexcept nogil:
             sides_of(s, root, s.cuts[i], s.share, s.rest)
             s.gains[4 * <int64_t> i] = s.gains[4 * <int64_t> i + 2] = gain_of(s, s.share)
             s.gains[4 * <int64_t> i + 1] = s.gains[4 * <int64_t> i + 3] = gain_of(s, s.rest)
-        for view in range(s.n_views if n_cuts else 0):
-            if s.slot[view] >= 0:
-                sweep(s, root, view, n_cuts)
+            s.record[s.cuts[i]] = s.n_records if s.n_records < MOST_RECORDS else -1
+            s.n_records += s.n_records < MOST_RECORDS
+        for i in range(s.n_by_gain if n_cuts else 0):
+            sweep(s, root, s.by_gain[i], skip_cuts(s, root, s.by_gain[i], n_cuts))
         for i in range(n_cuts):
             cut = s.cuts[i]
             s.left[cut] = s.worth_before[cut] - s.gains[4 * <int64_t> i]
@@ -610,28 +661,29 @@ cdef int look(Search* s) except -1 nogil:
 
 cdef int find_test(Search* s, int levels) except -1 nogil:
     """Find the best test of a node, as the root of a tree of one or two levels."""
-    cdef int32_t view, best, cut
+    cdef int32_t view, i, cut
     cdef int64_t at = 0
     s.best.view = s.best.feature = -1
     s.best.two = s.best.own = -INFINITY
+    s.n_by_gain = 0
     for view in range(s.n_views):
-        if s.slot[view] >= 0:
-            s.first[view] = at
-            at += s.n_ranks[view]
-            describe_view(s, view)
-            look(s)
-            for cut in range(s.n_ranks[view] - 1 if levels == 1 else 0):
-                if s.own[s.first[view] + cut] > -INFINITY:
-                    consider(s, s.own[s.first[view] + cut], s.own[s.first[view] + cut], view, cut)
-    while levels == 2:
-        best = -1
-        for view in range(s.n_views):
-            if s.slot[view] >= 0 and s.best_own[view] > -INFINITY and (best < 0 or s.best_own[view] > s.best_own[best]):
-                best = view
-        if best < 0:
-            break
-        search_root(s, best)
-        s.best_own[best] = -INFINITY
+        if s.slot[view] < 0:
+            continue
+        s.first[view] = at
+        at += s.n_ranks[view]
+        describe_view(s, view)
+        look(s)
+        for cut in range(s.n_ranks[view] - 1 if levels == 1 else 0):
+            if s.own[s.first[view] + cut] > -INFINITY:
+                consider(s, s.own[s.first[view] + cut], s.own[s.first[view] + cut], view, cut)
+        i = s.n_by_gain
+        while i > 0 and s.best_own[s.by_gain[i - 1]] < s.best_own[view]:
+            s.by_gain[i] = s.by_gain[i - 1]
+            i -= 1
+        s.by_gain[i] = view
+        s.n_by_gain += 1
+    for i in range(s.n_by_gain if levels == 2 else 0):
+        search_root(s, s.by_gain[i])
         look(s)
     return 0
 
@@ -719,7 +771,9 @@ cdef class Lookahead:
             <double*> self.room(ranks * width), <double*> self.room(most * width), <double*> self.room(most * width)
         )
         s.pairs, s.gains = <double*> self.room(4 * most), <double*> self.room(4 * most)
-        s.cuts, s.place = <int32_t*> self.room(most, 4), <int32_t*> self.room(n, 4)
+        s.cuts, s.place, s.near = <int32_t*> self.room(most, 4), <int32_t*> self.room(n, 4), <int32_t*> self.room(2 * most, 4)
+        s.by_gain, s.record = <int32_t*> self.room(s.n_views, 4), <int32_t*> self.room(most, 4)
+        s.records, s.skipped = <double*> self.room(2 * s.n_views * MOST_RECORDS), <uint8_t*> self.room(most, 1)
         s.left, s.right, s.worth_before = <double*> self.room(most), <double*> self.room(most), <double*> self.room(most)
 
     cdef void* room(self, int64_t n, int64_t size=8) except NULL:

@@ -95,3 +95,33 @@ def test_twin(kind, n_tables):
         )
         model.tree_.check()
         assert as_nested(model, X) == twin.grow(problem, range(n), -1 if depth is None else depth), turn
+
+
+def least_risk(X, y, criterion):
+    """Return the smallest risk of a tree of two levels, by greedy stumps on both sides of every cut."""
+    numeric = criterion == "squared_error"
+    estimator = CARTRegressor if numeric else CARTClassifier
+
+    def stump(rows):
+        tree = estimator(max_depth=1, criterion=criterion).fit(X[rows], y[rows]).tree_
+        leaves = tree.leaves()
+        return float((tree.weight * tree.impurity)[leaves].sum())
+
+    found = []
+    for column in X.T:
+        for cut in np.unique(column)[:-1]:
+            found.append(stump(column <= cut) + stump(column > cut))
+    return min(found)
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "misclassification", "squared_error"])
+@pytest.mark.parametrize("turn", range(3))
+def test_two_levels_are_the_best_of_a_larger_table(criterion, turn):
+    """More cuts than are searched at first, so that bounds decide which are left out."""
+    random = np.random.default_rng(turn)
+    X = random.normal(size=(130, 3)).round(2)
+    y = (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2) ^ (random.random(130) < 0.15)
+    y = (y + 2.5 * (X[:, 2] > 0.8) * turn).astype(int) if criterion != "squared_error" else y + 0.3 * random.normal(size=130)
+    model = (CARTRegressor if criterion == "squared_error" else CARTClassifier)(max_depth=2, criterion=criterion, lookahead=2)
+    tree = model.fit(X, y).tree_
+    assert (tree.weight * tree.impurity)[tree.leaves()].sum() == pytest.approx(least_risk(X, y, criterion), rel=1e-9)
