@@ -198,8 +198,7 @@ cdef struct Search:
     double* node_amount
     double* node_weight
     int32_t* label_along           # (rows): in the order of a root
-    double* amount_along
-    double* weight_along
+    double* pair_along             # (rows, 2): amounts and weights
     double* totals                 # (width)
     double* rest                   # (width)
     int64_t* first                 # (views): where the cuts of a view are
@@ -207,7 +206,7 @@ cdef struct Search:
     double* own                    # gain of each cut, -inf if a branch is too small
     double* whole                  # (width of each): sums up to each rank
     double* best_own               # (views)
-    double* counts                 # (width, ranks)
+    double* counts                 # (width, ranks); if SIGNED, amounts and weights in turn
     double* sums                   # (width, cuts)
     double* pairs                  # (4, cuts)
     int32_t* by_gain               # (views): those that are not constant, by the gains of their best cuts
@@ -318,18 +317,19 @@ cdef void describe_rows(Search* s) noexcept nogil:
 cdef void count(const Search* s, const int32_t* along, const int32_t* rank, int32_t n, int32_t start, int32_t stop) noexcept nogil:
     """Add rows, in the order of a root, to the sums (width, n) of each rank of a view."""
     cdef int32_t i, r
+    cdef double* sums
     cdef double* weights = s.counts + <int64_t> s.lanes * n
     cdef double* sizes = weights + n
     if s.kind == SIGNED_:
-        for i in range(start, stop):
-            r = rank[along[i]]
-            s.counts[r] += s.amount_along[i]
-            weights[r] += s.weight_along[i]
+        for i in range(start, stop):           # a pair of sums for each rank: two doubles are added at once
+            sums = s.counts + 2 * <int64_t> rank[along[i]]
+            sums[0] += s.pair_along[2 * <int64_t> i]
+            sums[1] += s.pair_along[2 * <int64_t> i + 1]
     else:
         for i in range(start, stop):
             r = rank[along[i]]
-            s.counts[<int64_t> s.label_along[i] * n + r] += s.amount_along[i]
-            weights[r] += s.weight_along[i]
+            s.counts[<int64_t> s.label_along[i] * n + r] += s.pair_along[2 * <int64_t> i]
+            weights[r] += s.pair_along[2 * <int64_t> i + 1]
     if s.weighted:
         for i in range(start, stop):
             sizes[rank[along[i]]] += 1
@@ -338,8 +338,17 @@ cdef void count(const Search* s, const int32_t* along, const int32_t* rank, int3
 cdef void add_up(const Search* s, int32_t n, int32_t m, double* out) noexcept nogil:
     """Sums up to each of the first m ranks, of n."""
     cdef int32_t k, r
-    cdef double sum
-    for k in range(s.width):
+    cdef int32_t first = 0
+    cdef double sum = 0
+    cdef double weight = 0
+    if s.kind == SIGNED_:
+        first = 2
+        for r in range(m):
+            sum += s.counts[2 * <int64_t> r]
+            weight += s.counts[2 * <int64_t> r + 1]
+            out[r] = sum
+            out[<int64_t> m + r] = weight
+    for k in range(first, s.width):
         sum = 0
         for r in range(m):
             sum += s.counts[<int64_t> k * n + r]
@@ -350,8 +359,8 @@ cdef void gather_along(Search* s, const int32_t* order) noexcept nogil:
     cdef int32_t i
     for i in range(s.n):
         s.label_along[i] = s.node_label[order[i]]
-        s.amount_along[i] = s.node_amount[order[i]]
-        s.weight_along[i] = s.node_weight[order[i]]
+        s.pair_along[2 * <int64_t> i] = s.node_amount[order[i]]
+        s.pair_along[2 * <int64_t> i + 1] = s.node_weight[order[i]]
 
 
 cdef void order_categories(Search* s, int32_t view) noexcept nogil:
@@ -373,7 +382,10 @@ cdef void order_categories(Search* s, int32_t view) noexcept nogil:
     for i in range(s.n):
         s.place[rank[i]] = s.code[<int64_t> view * s.n_rows + s.row[i]]
     for r in range(low, high):
-        share = s.counts[<int64_t> lane * n + r] / s.counts[<int64_t> s.lanes * n + r]
+        if s.kind == SIGNED_:
+            share = s.counts[2 * <int64_t> r] / s.counts[2 * <int64_t> r + 1]
+        else:
+            share = s.counts[<int64_t> lane * n + r] / s.counts[<int64_t> s.lanes * n + r]
         j = r
         while j > low and (s.share[j - 1] > share or (s.share[j - 1] == share and s.place[s.cuts[j - 1]] > s.place[r])):
             s.share[j] = s.share[j - 1]
@@ -619,7 +631,7 @@ cdef void search_root(Search* s, int32_t root) noexcept nogil:
     s.n_records = 0
     for cut in range(n):
         for i in range(done, ends[cut]):
-            worth += s.amount_along[i] * s.amount_along[i] / s.weight_along[i]
+            worth += s.pair_along[2 * <int64_t> i] * s.pair_along[2 * <int64_t> i] / s.pair_along[2 * <int64_t> i + 1]
         done = ends[cut]
         s.worth_before[cut] = 0 if s.kind == ENTROPY_ else worth
         s.left[cut] = -INFINITY
@@ -762,8 +774,7 @@ cdef class Lookahead:
         s.least, s.lightest, s.min_split = limits.min_samples_leaf, limits.min_weight_leaf, limits.min_samples_split
         s.lane_of = <int32_t*> self.room(max(s.n_classes, 1), 4)
         s.node_label, s.label_along = <int32_t*> self.room(n, 4), <int32_t*> self.room(n, 4)
-        s.node_amount, s.amount_along = <double*> self.room(n), <double*> self.room(n)
-        s.node_weight, s.weight_along = <double*> self.room(n), <double*> self.room(n)
+        s.node_amount, s.node_weight, s.pair_along = <double*> self.room(n), <double*> self.room(n), <double*> self.room(2 * n)
         s.totals, s.rest, s.share = <double*> self.room(width), <double*> self.room(width), <double*> self.room(max(most, width))
         s.first, s.best_own = <int64_t*> self.room(s.n_views), <double*> self.room(s.n_views)
         s.ends, s.own = <int32_t*> self.room(ranks, 4), <double*> self.room(ranks)
