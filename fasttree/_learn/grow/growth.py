@@ -123,14 +123,7 @@ def grow(
     ValueError
         If two choices of the recipe exclude each other.
     """
-    check_recipe(recipe, n_classes, constraints, several=outputs is not None)
-    if costs is not None and constraints.monotone is not None and n_classes > 2:
-        raise ValueError(
-            "monotonic_cst and a loss matrix of more than two classes exclude each other: growth uses altered priors, by which "
-            "the mean class index may rise where it falls by the true ones"
-        )
-    if limits.lookahead > 1:
-        check_lookahead(recipe, limits, constraints, several=outputs is not None)
+    _check(recipe, limits, constraints, costs, n_classes, outputs)
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
@@ -170,6 +163,20 @@ def grow(
     task = "classification" if n_classes else "regression"
     tree = as_tree(grown, task, table.n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
     return finish(tree, recipe, limits, constraints)
+
+
+def _check(
+    recipe: Recipe, limits: Limits, constraints: Constraints, costs: Costs | None, n_classes: int, outputs: tuple[int, ...] | None
+) -> None:
+    """Check that no two choices exclude each other."""
+    check_recipe(recipe, n_classes, constraints, several=outputs is not None)
+    if costs is not None and constraints.monotone is not None and n_classes > 2:
+        raise ValueError(
+            "monotonic_cst and a loss matrix of more than two classes exclude each other: growth uses altered priors, by which "
+            "the mean class index may rise where it falls by the true ones"
+        )
+    if limits.lookahead > 1:
+        check_lookahead(recipe, limits, constraints, several=outputs is not None)
 
 
 def _choose_samples(

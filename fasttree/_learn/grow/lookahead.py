@@ -16,9 +16,9 @@ from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.grow.encode import AnyTable
 from fasttree._learn.grow.fixed_point import fixed_point_targets
 from fasttree._learn.limits import Limits
-from fasttree._learn.prune.losses import class_impurity
 from fasttree._learn.recipe import Recipe
-from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD, parents
+from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD
+from fasttree._model.packed.nodes import class_impurity
 
 _KINDS = {"gini": GINI, "entropy": ENTROPY, "misclassification": ERRORS, "squared_error": SIGNED}
 _BITS = 51  # sums of weights and targets stay below 2**52, so that doubles hold them exactly
@@ -314,13 +314,16 @@ def _arrays(
     total = weights * unit
     if n_classes:
         by_class = np.column_stack([_summed(np.where(target == k, weight, 0), leaf, levels, parent) for k in range(n_classes)])
-        value = by_class * unit
+        value = np.asarray(by_class * unit, np.float64)
         of_node = class_impurity(value, impurity)
     else:
         assert sums is not None
         mean = _summed(sums.sums[:, 0], leaf, levels, parent) * float(sums.unit[0]) / total + float(sums.centre[0])
         value = np.clip(mean, target.min(), target.max()).reshape(-1, 1)
-        of_node = _deviations(np.asarray(target, np.float64), weight * unit, value[:, 0], leaf, levels, parent) / total
+        of_node = _deviations(
+            np.asarray(target, np.float64), np.asarray(weight * unit, np.float64), value[:, 0], leaf, levels, parent
+        )
+        of_node /= total
     below = np.bincount(parent[1:], (total * of_node)[1:], minlength=n_nodes)
     split = np.array([test.first_child >= 0 for test in tests])
     sizes = [len(test.codes) for test in tests]
