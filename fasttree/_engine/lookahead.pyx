@@ -89,8 +89,8 @@ cdef class Lookahead:
         `codes`, int32 of shape (n_views, n_rows), positive, or 0 for missing values in a second view; `nominal` and `is_second`,
         uint8, `missing`, the code of missing values or -1, and `feature`, int32, of shape (n_views,).
     rows : record
-        `kind` and `n_classes` (0: numbers); `label`, the class (int32), `amount`, `weight` (float64) of each row, as in the head
-        of the module; `weighted`, whether weights do not count the samples; `logs`, n log2 n of whole numbers.
+        `kind` and `n_classes` (0: numbers); `label` (int32), the class, and `amount` and `weight` (float64) of each row, by the
+        head of the module; `weighted`, whether weights do not count the samples; `logs`, n log2 n of whole numbers.
     limits : record
         `min_samples_split`, `min_samples_leaf`, `min_weight_leaf`.
     """

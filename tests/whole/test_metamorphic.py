@@ -28,6 +28,8 @@ CART = {
     "entropy": CARTClassifier(criterion="entropy"),
     "misclassification": CARTClassifier(criterion="misclassification"),
     "one against the rest": CARTClassifier(nominal="one_vs_rest"),
+    "gini, lookahead": CARTClassifier(lookahead=2, max_depth=4),
+    "squared error, lookahead": CARTRegressor(lookahead=2, max_depth=4),
     "squared error": CARTRegressor(),
     "squared error, one against the rest": CARTRegressor(nominal="one_vs_rest"),
 }

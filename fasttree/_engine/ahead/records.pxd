@@ -34,7 +34,7 @@ cdef struct AheadSearch:
     const double* logs
     int64_t n_logs
     double least, lightest, min_split
-    # of the node
+    # the node
     int32_t lanes, width           # classes that occur, or 1; with weight and, if samples are weighted, size
     double slack
     int32_t n
