@@ -21,7 +21,7 @@ bound a cut, and cuts are searched from coarse to fine.  The same holds for a se
 neighbours show that it cannot be the best one.
 
 **Ties.**  The root with the largest gain of two levels wins.  If several have it, the largest gain of the root itself wins, then
-the first feature, then its first cut, missing values right before left.  Gains are equal if they differ by at most 1e-12 times
+the first feature, then its first cut, missing values right before left.  Gains are equal if they differ by at most 1e-10 times
 the weight of the node, or its squared deviations.
 """
 

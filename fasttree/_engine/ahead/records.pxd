@@ -43,7 +43,8 @@ cdef struct AheadSearch:
     int32_t* rank                  # (slots, n): codes that occur, counted from 0
     int32_t* n_ranks               # (views)
     int32_t* slot                  # (views): where order and rank of a view are; -1: it is constant
-    double total_weight, worth, own_gain, tie
+    double worth, own_gain, tie
+    double grain                   # of shares and means: smaller differences are rounding
     AheadTest best
     # scratch
     int32_t* lane_of               # (classes)

@@ -1,6 +1,6 @@
 """What the rows of a node are, and the sums and gains of the cuts of its views.  Header only."""
 
-from libc.math cimport INFINITY, rint
+from libc.math cimport INFINITY, rint, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
@@ -90,7 +90,8 @@ cdef inline void describe_rows(AheadSearch* s) noexcept nogil:
         s.totals[s.lanes] += s.node_weight[i]
         s.worth += s.node_amount[i] * s.node_amount[i] / s.node_weight[i]
     s.totals[s.width - 1] = s.n if s.weighted else s.totals[s.lanes]
-    s.tie = 1e-12 * s.worth
+    s.tie = 1e-10 * s.worth
+    s.grain = sqrt(s.worth / s.totals[s.lanes]) / 2.0 ** 32
     if s.kind == ENTROPY:
         s.worth = 0
     s.own_gain = gain_of(s, s.totals)
@@ -170,6 +171,8 @@ cdef inline void order_categories(AheadSearch* s, int32_t view) noexcept nogil:
             share = s.counts[2 * <int64_t> r] / s.counts[2 * <int64_t> r + 1]
         else:
             share = s.counts[<int64_t> lane * n + r] / s.counts[<int64_t> s.lanes * n + r]
+        if s.grain > 0:
+            share = rint(share / s.grain)
         j = r
         while j > low and (s.share[j - 1] > share or (s.share[j - 1] == share and s.place[s.cuts[j - 1]] > s.place[r])):
             s.share[j] = s.share[j - 1]

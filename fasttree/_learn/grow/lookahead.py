@@ -280,7 +280,8 @@ def grow_ahead(
     n_samples = len(target)
     whole = np.ones(n_samples, np.int64) if weight is None else weight
     weights, scale = _whole(whole, 1)
-    label, amount, amount_unit = target.astype(np.int32), weights, unit * scale
+    label = target.astype(np.int32) if n_classes else np.zeros(n_samples, np.int32)
+    amount, amount_unit = weights, unit * scale
     sums = None
     if not n_classes:
         sums = fixed_point_targets(np.ascontiguousarray(target, np.float64).reshape(-1, 1), weight, unit, recipe.impurity, False)
