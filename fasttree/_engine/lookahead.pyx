@@ -10,6 +10,7 @@ their means.
     GINI       classes                         sum c^2 / W   c: weight of a class
     ENTROPY    classes                         sum c log2 c - W log2 W
     ERRORS     classes                         largest c
+    ABSOLUTE   two classes (errors)            |S|
 
 Sums of weights and targets are whole numbers below 2^52, which doubles hold exactly.
 
@@ -36,7 +37,7 @@ from fasttree._engine.ahead.records cimport GINI as GINI_
 from fasttree._engine.ahead.records cimport MOST_RECORDS, AheadSearch
 from fasttree._engine.ahead.records cimport SIGNED as SIGNED_
 from fasttree._engine.ahead.search cimport find_test
-from fasttree._engine.ahead.views cimport describe_rows, has_missing
+from fasttree._engine.ahead.views cimport describe_rows, has_missing, is_paired
 from fasttree._engine.arrays cimport doubles_of, int32s_of, memory_of, uint8s_of
 
 SIGNED, GINI, ENTROPY, ERRORS = SIGNED_, GINI_, ENTROPY_, ERRORS_
@@ -165,7 +166,7 @@ cdef class Lookahead:
         self.enter(node)
         with nogil:
             describe_rows(s)
-            unit = 0.5 if s.kind == SIGNED_ and s.n_classes else 1.0
+            unit = 0.5 if is_paired(s) and s.n_classes else 1.0
             if unit * (s.worth - s.own_gain) > least_risk:
                 find_test(s, levels)
             else:

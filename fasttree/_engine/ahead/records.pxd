@@ -7,6 +7,7 @@ cdef enum:
     GINI = 1
     ENTROPY = 2
     ERRORS = 3
+    ABSOLUTE = 4
 
 cdef enum:
     FIRST_CUTS = 12                # of a root that are searched first

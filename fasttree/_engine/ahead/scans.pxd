@@ -50,6 +50,32 @@ cdef extern from *:
         }
     }
 
+    /* Largest |2 y - S|: the errors of two classes that a test avoids. */
+    static void fasttree_scan_absolute(
+        const double *y, const double *w, const double *size, const double *all_y, const double *all_w, const double *all_size,
+        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *any, double *large)
+    {
+        double S = one->sums[0], T = two->sums[0], a = 0, c = 0;
+        int32_t r;
+        FASTTREE_SIMD(reduction(max:a, c))
+        for (r = 0; r < n; r++) {
+            double q = fabs(2 * y[r] - S), p = fabs(2 * (all_y[r] - y[r]) - T);
+            a = q > a ? q : a;
+            c = p > c ? p : c;
+        }
+        any[0] = large[0] = a; any[1] = large[1] = c;
+        if (one->least <= 1 && one->lightest <= 0) return;
+        large[0] = large[1] = 0;
+        for (r = 0; r < n; r++) {
+            double s = size[r], v = one->weight - w[r], u = all_w[r] - w[r], x = two->weight - u, z = all_size[r] - s;
+            double q = fabs(2 * y[r] - S), p = fabs(2 * (all_y[r] - y[r]) - T);
+            if (s >= one->least && one->size - s >= one->least && w[r] >= one->lightest && v >= one->lightest)
+                large[0] = q > large[0] ? q : large[0];
+            if (z >= one->least && two->size - z >= one->least && u >= one->lightest && x >= one->lightest)
+                large[1] = p > large[1] ? p : large[1];
+        }
+    }
+
     /* n log2 n; `logs` has those of small whole numbers. */
     static double fasttree_nlogn(const double *logs, int64_t n_logs, double n)
     {
@@ -107,6 +133,9 @@ cdef extern from *:
         const double* sums
         double weight, size, least, lightest
     void scan_signed "fasttree_scan_signed"(
+        const double*, const double*, const double*, const double*, const double*, const double*, const AheadSide*,
+        const AheadSide*, int32_t, double*, double*) noexcept nogil
+    void scan_absolute "fasttree_scan_absolute"(
         const double*, const double*, const double*, const double*, const double*, const double*, const AheadSide*,
         const AheadSide*, int32_t, double*, double*) noexcept nogil
     void add_lane "fasttree_add_lane"(

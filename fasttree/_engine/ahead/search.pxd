@@ -5,8 +5,8 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from fasttree._engine.ahead.records cimport CELLS_AT_ONCE, ENTROPY, FIRST_CUTS, MOST_RECORDS, SIGNED, AheadSearch
-from fasttree._engine.ahead.scans cimport AheadSide, add_lane, best_pairs, scan_signed
+from fasttree._engine.ahead.records cimport ABSOLUTE, CELLS_AT_ONCE, ENTROPY, FIRST_CUTS, MOST_RECORDS, SIGNED, AheadSearch
+from fasttree._engine.ahead.scans cimport AheadSide, add_lane, best_pairs, scan_absolute, scan_signed
 from fasttree._engine.ahead.views cimport add_up, count, describe_view, gain_of, gather_along, has_missing
 
 
@@ -154,6 +154,10 @@ cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cut
                 gain = gain_of(s, sides[k].sums)
                 any[k] = gain + any[k] / sides[k].weight
                 large[k] = gain + large[k] / sides[k].weight
+        elif s.kind == ABSOLUTE:
+            scan_absolute(
+                s.sums, s.sums + weight_at, s.sums + size_at, whole, all_weights, all_sizes, &sides[0], &sides[1], m, any, large,
+            )
         else:
             memset(s.pairs, 0, 4 * <int64_t> m * sizeof(double))
             for k in range(s.lanes):

@@ -1,11 +1,16 @@
 """What the rows of a node are, and the sums and gains of the cuts of its views.  Header only."""
 
-from libc.math cimport INFINITY, rint, sqrt
+from libc.math cimport INFINITY, fabs, rint, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from fasttree._engine.ahead.records cimport ENTROPY, ERRORS, GINI, SIGNED, AheadSearch
+from fasttree._engine.ahead.records cimport ABSOLUTE, ENTROPY, ERRORS, GINI, SIGNED, AheadSearch
 from fasttree._engine.ahead.scans cimport nlogn
+
+
+cdef inline bint is_paired(const AheadSearch* s) noexcept nogil:
+    """Whether one lane serves all rows, and its sums are kept beside those of the weights."""
+    return s.kind == SIGNED or s.kind == ABSOLUTE
 
 
 cdef inline double gain_of(const AheadSearch* s, const double* sums) noexcept nogil:
@@ -15,6 +20,8 @@ cdef inline double gain_of(const AheadSearch* s, const double* sums) noexcept no
     cdef int32_t k
     if weight <= 0:
         return 0
+    if s.kind == ABSOLUTE:
+        return fabs(sums[0])
     for k in range(s.lanes):
         if s.kind == ENTROPY:
             gain += nlogn(s.logs, s.n_logs, sums[k])
@@ -37,7 +44,7 @@ cdef inline bint has_missing(const AheadSearch* s, int32_t view) noexcept nogil:
 
 
 cdef inline void choose_lanes(AheadSearch* s) noexcept nogil:
-    """Give each class of the node a lane; for Gini, one lane serves two classes, the larger of which counts as 1."""
+    """Give each class of the node a lane; for Gini and errors, one lane serves two classes, the larger of which is 1."""
     cdef int32_t i, k
     cdef double* totals = s.counts
     cdef int32_t first = -1
@@ -50,19 +57,20 @@ cdef inline void choose_lanes(AheadSearch* s) noexcept nogil:
             s.lane_of[k] = s.lanes
             s.lanes += 1
             first = k if first < 0 or totals[k] > totals[first] else first
-    s.slack = 0 if s.kind == ENTROPY else 1 if s.kind == ERRORS else 2
-    if s.kind != ERRORS and s.kind != ENTROPY:
+    if s.kind == ERRORS or s.kind == ABSOLUTE:
+        s.kind = ABSOLUTE if s.lanes == 2 else ERRORS
+    elif s.kind != ENTROPY:
         s.kind = SIGNED if s.lanes == 2 else GINI
+    s.slack = 0 if s.kind == ENTROPY else 1 if s.kind == ERRORS else 4 if s.kind == SIGNED else 2
     for i in range(s.n):
         k = s.label[s.row[i]]
         s.node_weight[i] = s.node_amount[i] = s.weight[s.row[i]]
         s.node_label[i] = s.lane_of[k]
-        if s.kind == SIGNED:
+        if is_paired(s):
             s.node_label[i] = 0
             s.node_amount[i] *= 1 if k == first else -1
-    if s.kind == SIGNED:
+    if is_paired(s):
         s.lanes = 1
-        s.slack = 4
 
 
 cdef inline void describe_rows(AheadSearch* s) noexcept nogil:
@@ -105,7 +113,7 @@ cdef inline void count(
     cdef double* sums
     cdef double* weights = s.counts + <int64_t> s.lanes * n
     cdef double* sizes = weights + n
-    if s.kind == SIGNED:
+    if is_paired(s):
         for i in range(start, stop):           # a pair of sums for each rank: two doubles are added at once
             sums = s.counts + 2 * <int64_t> rank[along[i]]
             sums[0] += s.pair_along[2 * <int64_t> i]
@@ -126,7 +134,7 @@ cdef inline void add_up(const AheadSearch* s, int32_t n, int32_t m, double* out)
     cdef int32_t first = 0
     cdef double sum = 0
     cdef double weight = 0
-    if s.kind == SIGNED:
+    if is_paired(s):
         first = 2
         for r in range(m):
             sum += s.counts[2 * <int64_t> r]
@@ -167,7 +175,7 @@ cdef inline void order_categories(AheadSearch* s, int32_t view) noexcept nogil:
     for i in range(s.n):
         s.place[rank[i]] = s.code[<int64_t> view * s.n_rows + s.row[i]]
     for r in range(low, high):
-        if s.kind == SIGNED:
+        if is_paired(s):
             share = s.counts[2 * <int64_t> r] / s.counts[2 * <int64_t> r + 1]
         else:
             share = s.counts[<int64_t> lane * n + r] / s.counts[<int64_t> s.lanes * n + r]
