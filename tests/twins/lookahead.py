@@ -1,4 +1,4 @@
-"""Growth that looks ahead, by trying all pairs of levels: every split as two sets of rows, every figure as a fraction."""
+"""Growth that looks ahead, by trying all pairs of levels: every split as two sets of rows, figures as fractions (not entropy)."""
 
 import math
 from fractions import Fraction
@@ -38,7 +38,7 @@ class Problem:
             return total - sum(w * w for w in classes) / total
         if self.criterion == "misclassification":
             return total - max(classes)
-        return Fraction(round(-sum(float(w) * math.log2(w / total) for w in classes), 9))
+        return -sum(float(w) * math.log2(w / total) for w in classes)
 
     def is_large(self, rows):
         return len(rows) >= self.min_leaf and self.weigh(rows) >= self.min_weight
@@ -94,8 +94,9 @@ def grow(problem, rows, max_depth):
             continue
         own = sum(map(problem.risk, branches))
         two = own if max_depth == 1 else sum(best_below(problem, branch, splits) for branch in branches)
-        if best is None or (two, own) < best:
-            best, found = (two, own), (feature, branches)
+        figures = (round(two, 9), round(own, 9)) if problem.criterion == "entropy" else (two, own)
+        if best is None or figures < best:
+            best, found = figures, (feature, branches)
     if found is None:
         return rows
     feature, branches = found
