@@ -65,6 +65,7 @@ PARAMETERS = {
     "n_jobs": "Threads for large tables and forests; -1 for all cores.",
     "criterion": f"cart: {', '.join(IMPURITIES)}, or to regress {', '.join(IMPURITIES_OF_NUMBERS)}; c45: gain_ratio, gain; "
     "forest, extra-trees: as cart.",
+    "lookahead": "cart: 2: each split is the root of the best tree of two levels, which takes longer; default: 1.",
     "missing": "cart, forest: where a missing value goes: direction (gains most), surrogate, fractional, majority, branch, or "
     "error; extra-trees: all but surrogate.",
     "class_weight": "balanced, or {'class': weight, ...}.",

@@ -44,3 +44,4 @@ class Limits:
     max_features: int | None = None
     random_cuts: bool = False
     seed: int = 0
+    lookahead: int = 1  # 2: every split is the root of the best tree of two levels

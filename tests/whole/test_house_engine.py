@@ -31,6 +31,8 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "attribution": {"watch", "types", "walk"},
     "levels": set(),
     "optimal": {"levels"},
+    "ahead": set(),
+    "lookahead": {"arrays", "ahead"},
     "_core": {*FOLDERS, "walk", "encoding"},
 }
 STEPS = [  # of `grow`: a header may cimport those of its own step and of the steps before
