@@ -10,16 +10,19 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from fasttree._data.checks import is_integer, is_number
+from fasttree._data.schema import Schema
 from fasttree._learn.grow.competing import CompetingSplit
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.optimal import MOST_LANES, OptimalGrower, SearchLimits
 from fasttree._learn.parameters import AMOUNT, POSITIVE, ParameterRule, parameter, parameters
 from fasttree._learn.recipe import Recipe
+from fasttree._model.proven import ProvenTree
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.base import BaseTree
 from fasttree.estimators.common.growth_parameters import CostChoices
 from fasttree.estimators.common.tasks import BaseClassifier
 
+_OF_SEARCH = ("objective_", "lower_bound_", "gap_", "status_")
 _ENDS = {"time_limit": "its time limit", "interrupted": "an interrupt"}
 
 
@@ -30,6 +33,19 @@ class _Proven(BaseTree):
     lower_bound_: float
     gap_: float
     status_: str
+
+    def _set_fitted(self, tree: Tree, recipe: Recipe, schema: Schema) -> None:
+        super()._set_fitted(tree, recipe, schema)
+        for name in _OF_SEARCH:  # files of earlier versions have no proof
+            self.__dict__.pop(name, None)
+        if isinstance(tree, ProvenTree):
+            proof = tree.proof
+            self.objective_, self.lower_bound_, self.gap_, self.status_ = (
+                proof.objective,
+                proof.lower_bound,
+                proof.gap,
+                proof.status,
+            )
 
 
 @parameters
@@ -131,15 +147,9 @@ class OptimalTreeClassifier(_Proven, BaseClassifier, CostChoices):
         return OptimalGrower(**vars(grower) | {"limits": limits}, search=search)
 
     def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
-        assert isinstance(grower, OptimalGrower)
-        grower.proofs.clear()
-        grown: list[Tree] = []
-
-        def keep(tree: Tree) -> Tree:
-            grown.append(tree)
-            proof = grower.proofs[0]
-            self.objective_, self.lower_bound_, self.status_ = proof
-            self.gap_ = self.objective_ - self.lower_bound_
+        def warn_and_prune(tree: Tree) -> Tree:
+            assert isinstance(tree, ProvenTree)
+            proof = tree.proof
             if proof.status in _ENDS:
                 warnings.warn(
                     f"the search ended by {_ENDS[proof.status]}: the tree has an objective of {proof.objective:g}, and no tree "
@@ -148,7 +158,7 @@ class OptimalTreeClassifier(_Proven, BaseClassifier, CostChoices):
                 )
             return prune(tree)
 
-        return super()._make_tree(grower, keep)
+        return super()._make_tree(grower, warn_and_prune)
 
     def competing_splits(self, node: int, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> list[CompetingSplit]:
         """Raise a ValueError, because splits do not compete one by one in a search for the best tree.

@@ -14,6 +14,7 @@ import pytest
 
 from fasttree import OptimalTreeClassifier, from_json
 from fasttree._learn.grow import optimal
+from fasttree.estimators.common.saved import SavedTree
 from tests.twins.best_tree import least_objective
 
 PLAIN = {
@@ -190,6 +191,8 @@ def test_time_limit_keeps_the_best_tree_so_far():
     assert model.status_ == "time_limit"
     assert model.lower_bound_ <= 90 < model.objective_ + 60
     assert model.gap_ == model.objective_ - model.lower_bound_ > 0
+    assert model.export_text().startswith(f"gap {model.gap_:g}: objective {model.objective_:g}, lower bound ")
+    assert from_json(model.to_json()).gap_ == model.gap_
     assert np.count_nonzero(model.predict(X) != y) == model.objective_ < np.bincount(y).min()
 
 
@@ -230,11 +233,35 @@ def test_is_an_ordinary_tree(tmp_path):
     again = from_json(model.to_json())
     assert again.tree_ == model.tree_
     assert again.get_params() == model.get_params()
-    assert model.export_text().count("\n") >= 3
+    assert (again.objective_, again.lower_bound_, again.gap_, again.status_) == (model.objective_,) * 2 + (0.0, "optimal")
+    assert model.export_text().startswith(f"optimal: objective {model.objective_:g}\n├── ")
+    assert f"optimal: objective {model.objective_:g}" in model.export_svg()
+    assert f"optimal: objective {model.objective_:g}" in model.export_html()
+    assert SavedTree(json.loads(model.to_json())).export_text() == model.export_text()
+    smaller = model.collapse(0)
+    assert smaller.export_text() == "a (2 of 6)\n"
+    assert from_json(smaller.to_json()).objective_ == model.objective_
     assert len(model.to_rules()) == model.get_n_leaves()
     assert np.isfinite(model.shap_values(X).values).all()
     pruned = OptimalTreeClassifier(max_depth=2, pruning="cost_complexity", ccp_alpha="cv", random_state=0)
     assert pruned.fit(*hard_table(60)).get_n_leaves() >= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lower_bound": 9.0}, r"proof\.lower_bound=9\.0: must be in \[0, 0\.0\], the objective"),
+        ({"objective": None}, "proof.objective: must be a finite number; got None"),
+        ({"status": "fine"}, "proof.status='fine': must be one of"),
+        ({"objective": 2.0}, "must not be 'optimal' with a gap of 2.0"),
+        ({"n_leaves": -1}, "proof.n_leaves: must be an integer"),
+    ],
+)
+def test_wrong_proofs_of_files_raise(changes, message):
+    document = json.loads(OptimalTreeClassifier(max_depth=1).fit([[1.0], [2.0]], [0, 1]).to_json())
+    document["proof"] |= changes
+    with pytest.raises(ValueError, match=message):
+        from_json(json.dumps(document))
 
 
 @pytest.mark.parametrize(

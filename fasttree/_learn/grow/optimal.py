@@ -20,6 +20,7 @@ from fasttree._learn.grow.decode import midpoints
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.samples import Samples
 from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
+from fasttree._model.proven import OPTIMAL, Proof, ProvenTree
 from fasttree._model.tree import Tree
 
 MOST_LANES = 1000  # classes, as the engine has room for
@@ -48,20 +49,11 @@ class SearchLimits:
     memory_limit: float = 256
 
 
-class Proof(NamedTuple):
-    """The cost of a tree, a bound that no tree undercuts, and how the search ended."""
-
-    objective: float
-    lower_bound: float
-    status: str
-
-
 @dataclass(frozen=True)
 class OptimalGrower(Grower):
-    """Growth of the best tree, in the place of a recipe's growth; `proofs` has an entry for each tree."""
+    """Growth of the best tree, in the place of a recipe's growth."""
 
     search: SearchLimits = field(default_factory=SearchLimits)
-    proofs: list[Proof] = field(default_factory=list)
 
     def __call__(self, part: Samples | None = None, rows: Rows | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
@@ -75,8 +67,8 @@ class OptimalGrower(Grower):
         target = samples.target[chosen].astype(np.intp)
         loss = None if self.costs is None else self.costs.loss
         found, proof = self._find(views, target, weight, loss)
-        self.proofs.append(proof)
-        return _Tests(samples.table, views, chosen).tree(found, target, weight, self.n_classes, loss)
+        tree = _Tests(samples.table, views, chosen).tree(found, target, weight, self.n_classes, loss)
+        return ProvenTree.of(tree, proof._replace(n_leaves=tree.n_leaves))
 
     def _find(self, views: SearchViews, target: npt.NDArray[np.intp], weight: Floats, loss: Floats | None) -> tuple[Any, Proof]:
         """Search; return the tests, level by level, and the proof."""
@@ -98,10 +90,10 @@ class OptimalGrower(Grower):
         value, low, tests, over = optimal.run(limits.max_depth, watch)
         if optimal.failure is not None and not isinstance(optimal.failure, KeyboardInterrupt):
             raise optimal.failure
-        status = "interrupted" if optimal.failure is not None else "time_limit" if over else "optimal"
+        status = "interrupted" if optimal.failure is not None else "time_limit" if over else OPTIMAL
         objective = value * problem.unit
-        bound = objective if status == "optimal" else min(low * problem.unit, objective)
-        return tests, Proof(objective, bound, status)
+        bound = objective if status == OPTIMAL else min(low * problem.unit, objective)
+        return tests, Proof(objective, bound, status, 0)
 
 
 def _clock(seconds: float) -> Callable[[float], bool]:
