@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fasttree import OptimalTreeClassifier, from_json
+from fasttree import OptimalTreeClassifier, OptimalTreeRegressor, from_json
 from fasttree._learn.grow import optimal
 from fasttree.estimators.common.saved import SavedTree
-from tests.twins.best_tree import least_objective
+from tests.twins.best_tree import least_objective, least_squares
 
 PLAIN = {
     "n_classes": 2,
@@ -87,6 +87,7 @@ def test_no_tree_is_better(kind, n_tables):
             min_weight_fraction_leaf=choices["share"],
             loss_matrix=loss if choices["costs"] and k > 1 else None,
             memory_limit=(256, 1e-9)[turn % 2],
+            n_jobs=1 + turn // 2 % 2,
         ).fit(X, y, sample_weight=weight)
         costs = weight[:, None] * loss[y]
         large = partial(may_be_leaf, weight, choices["min_leaf"], choices["share"] * weight.sum())
@@ -98,6 +99,65 @@ def test_no_tree_is_better(kind, n_tables):
         assert (model.tree_.n_samples[model.tree_.leaves()] >= min(choices["min_leaf"], n)).all()
         paid = costs[np.arange(n), model.predict(X)].sum() + choices["penalty"] * model.get_n_leaves()
         assert paid == float(least), turn
+
+
+OF_NUMBERS = {
+    "numbers": {},
+    "missing numbers": {"missing": True, "nominal": True},
+    "weights": {"weighted": True},
+    "penalty": {"penalty": 2.5, "weighted": True},
+    "small leaves": {"min_leaf": 3, "missing": True},
+    "light leaves": {"share": 0.2, "nominal": True, "weighted": True},
+}
+
+
+@pytest.mark.parametrize("kind", OF_NUMBERS)
+@pytest.mark.parametrize("n_tables", [40, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_no_tree_has_smaller_squared_errors(kind, n_tables):
+    choices = PLAIN | OF_NUMBERS[kind]
+    random = np.random.default_rng(len(kind))
+    for turn in range(n_tables):
+        depth = (1, 2, 3, 2)[turn % 4]
+        X, columns = table_of(random, depth, missing=choices["missing"], nominal=choices["nominal"])
+        n = len(X)
+        y = random.integers(-5, 9, n) / 4 + (0, 1e4)[turn % 3 == 0]
+        weight = weigh(random, n, choices["weighted"])
+        model = OptimalTreeRegressor(
+            max_depth=depth,
+            leaf_penalty=choices["penalty"],
+            min_samples_leaf=choices["min_leaf"],
+            min_weight_fraction_leaf=choices["share"],
+            memory_limit=(256, 1e-9)[turn % 2],
+            n_jobs=1 + turn // 2 % 2,
+        ).fit(X, y, sample_weight=weight)
+        large = partial(may_be_leaf, weight, choices["min_leaf"], choices["share"] * weight.sum())
+        least = least_squares(columns, y, weight, depth, choices["penalty"], large)
+        assert model.objective_ == pytest.approx(float(least), rel=1e-9, abs=1e-9), turn
+        assert (model.status_, model.gap_) == ("optimal", 0)
+        model.tree_.check()
+        assert model.get_depth() <= depth
+        paid = (weight * (y - model.predict(X)) ** 2).sum() + choices["penalty"] * model.get_n_leaves()
+        assert paid == pytest.approx(float(least), rel=1e-9, abs=1e-7), turn
+
+
+def test_squared_errors_do_not_depend_on_the_order_of_rows_scale_or_threads():
+    random = np.random.default_rng(8)
+    X, y = random.integers(0, 7, (50, 3)).astype(float), random.normal(size=50)
+    order = random.permutation(50)
+    first = OptimalTreeRegressor(max_depth=3).fit(X, y)
+    assert OptimalTreeRegressor(max_depth=3, n_jobs=2).fit(X[order], y[order]).tree_ == first.tree_
+    scaled = OptimalTreeRegressor(max_depth=3).fit(X, 1000 - 8 * y)
+    assert scaled.objective_ == pytest.approx(64 * first.objective_)
+    assert np.array_equal(scaled.tree_.threshold, first.tree_.threshold, equal_nan=True)
+
+
+def test_squared_errors_have_bounds_at_a_time_limit():
+    random = np.random.default_rng(4)
+    X, y = random.normal(size=(300, 6)), random.normal(size=300)
+    with pytest.warns(UserWarning, match="ended by its time limit"):
+        model = OptimalTreeRegressor(max_depth=3, time_limit=0.3).fit(X, y)
+    assert 0 <= model.lower_bound_ < model.objective_ == pytest.approx(((y - model.predict(X)) ** 2).sum())
+    assert from_json(model.to_json()).lower_bound_ == model.lower_bound_
 
 
 def test_wide_cells_find_the_same():
@@ -179,6 +239,25 @@ def test_proven_optima_of_larger_tables(shared):
         check_optimum(X[rows][: entry["rows"]], y[rows][: entry["rows"]], entry)
 
 
+def test_the_tree_does_not_depend_on_threads():
+    random = np.random.default_rng(9)
+    X, y = random.integers(0, 12, (90, 4)).astype(float), random.integers(0, 3, 90)
+    models = [OptimalTreeClassifier(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 3, -1)]
+    assert all(model.tree_ == models[0].tree_ for model in models[1:])
+
+
+def test_the_bound_is_useful_long_before_the_end(monkeypatch):
+    """A search that ends after some cuts of each root has a bound of more than half of the optimum."""
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(150, 4)), random.integers(0, 2, 150)
+    seen = []
+    monkeypatch.setattr(optimal, "_watch", lambda *_: lambda best, low: seen.append((best, low)))
+    best = OptimalTreeClassifier().fit(X, y).objective_
+    assert all(low <= best <= found for found, low in seen)
+    assert [low for _, low in seen] == sorted(low for _, low in seen)
+    assert seen[len(seen) // 3][1] > best / 2
+
+
 def hard_table(n=400):
     random = np.random.default_rng(1)
     return random.normal(size=(n, 12)), random.integers(0, 2, n)
@@ -202,7 +281,7 @@ def test_bounds_hold_wherever_the_search_ends(monkeypatch):
     best = OptimalTreeClassifier().fit(X, y).objective_
     for calls in range(0, 40, 3):
         left = iter(range(calls))
-        monkeypatch.setattr(optimal, "_clock", lambda _, left=left: lambda __: next(left, None) is None)
+        monkeypatch.setattr(optimal, "_watch", lambda *_, left=left: lambda *__: next(left, None) is None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = OptimalTreeClassifier(time_limit=1).fit(X, y)
