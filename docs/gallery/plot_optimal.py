@@ -2,8 +2,8 @@
 A greedy tree and the best tree of its depth
 ============================================
 
-A greedy tree chooses its first test by what that test alone gains. On a chessboard no first test gains much, so that it takes one by
-chance. `OptimalTreeClassifier` searches all trees of the depth, and proves that none makes fewer errors on these samples.
+A greedy tree chooses its first test by what that test alone gains. On a chessboard no first test gains much, so that chance decides.
+`OptimalTreeClassifier` searches all trees of the depth, and proves that none makes fewer errors on these samples.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from fasttree import CARTClassifier, OptimalTreeClassifier
 
 random = np.random.default_rng(3)
 points = random.uniform(0, 8, (300, 2))
-is_dark = ((points > [5, 3]).sum(axis=1) == 1) ^ (random.random(300) < 0.08)
+is_dark = ((points > [4, 4]).sum(axis=1) == 1) ^ (random.random(300) < 0.08)
 colours = np.where(is_dark, "dark", "light")
 
 figure, axes = pyplot.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
