@@ -239,6 +239,18 @@ def test_proven_optima_of_larger_tables(shared):
         check_optimum(X[rows][: entry["rows"]], y[rows][: entry["rows"]], entry)
 
 
+@pytest.mark.nightly
+def test_proven_sums_of_squares(shared):
+    described = {each["file"]: each for each in json.loads((shared / "data" / "datasets.json").read_text())}
+    for entry in json.loads((shared / "reference" / "optimal.json").read_text())["entries"]:
+        if entry["objective"] != "training errors":
+            declared = {each["name"]: each.get("values") for each in described[entry["file"]]["columns"]}
+            X, y = coded(shared / "data" / entry["file"], declared)
+            rows = np.arange(len(X)) % 5 != 4
+            model = OptimalTreeRegressor(max_depth=entry["depth"]).fit(X[rows], y[rows].astype(float))
+            assert model.objective_ == pytest.approx(entry["optimum"], rel=1e-9)
+
+
 def test_the_tree_does_not_depend_on_threads():
     random = np.random.default_rng(9)
     X, y = random.integers(0, 12, (90, 4)).astype(float), random.integers(0, 3, 90)
