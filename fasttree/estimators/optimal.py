@@ -74,6 +74,8 @@ class _Proven(BaseTree):
         "recipe_": ("Recipe", "The impurity of the nodes, and the form of their tests."),
     }
     _descriptions = {
+        "max_depth": """Largest number of tests on a path: 1 to 4 for classes, and 1 to 3 for numbers.  Each level multiplies the
+        time by the number of possible tests.""",
         "min_samples_leaf": """Smallest number of samples in a leaf.  A float is a share of all samples.  More than 1 makes the
         bounds of the search weaker, and the search longer.""",
         "min_weight_fraction_leaf": """Smallest weight of a leaf, as a share of the weight of all samples.  More than 0 makes the
@@ -161,8 +163,10 @@ class OptimalTreeClassifier(_Proven, BaseClassifier, SearchChoices, CostChoices)
 
     Many trees may be optimal.  A node is split only if this lowers the objective.  Among equal trees the search keeps the one
     that it finds first.  It begins with trees of two levels, in the order of the columns, and of the cuts from coarse to fine.
-    Then it takes the roots by the objectives of these trees, equal ones in the order of the columns.  The order of the rows has
-    no effect.  If `memory_limit` is too small to keep all results, another tree of the same objective may be found.
+    From three levels on, it then searches the cuts of all roots: the best cut of each column in these trees, then those whose
+    bounds are least, sixteen at a time, equal ones in the order in which they were found.  Neither the order of the rows nor the
+    number of threads has an effect.  If `memory_limit` is too small to keep all results, another tree of the same objective may
+    be found.
 
     References
     ----------
@@ -181,7 +185,6 @@ class OptimalTreeClassifier(_Proven, BaseClassifier, SearchChoices, CostChoices)
     max_depth: int = parameter(
         3,
         ParameterRule(lambda value: is_integer(value) and 1 <= value <= 4, "an integer from 1 to 4", "int"),
-        "Largest number of tests on a path, 1 to 4.  Each level multiplies the time by the number of possible tests.",
     )
 
     min_samples_split: ClassVar[int] = 2  # type: ignore[misc]
@@ -227,7 +230,6 @@ class OptimalTreeRegressor(_Proven, BaseRegressor, SearchChoices):
     max_depth: int = parameter(
         2,
         ParameterRule(lambda value: is_integer(value) and 1 <= value <= 3, "an integer from 1 to 3", "int"),
-        "Largest number of tests on a path, 1 to 3.  Each level multiplies the time by the number of possible tests.",
     )
 
     min_samples_split: ClassVar[int] = 2  # type: ignore[misc]
