@@ -2,7 +2,7 @@
 A greedy tree and the best tree of its depth
 ============================================
 
-A greedy tree chooses its first test by what that test alone gains. On a chessboard no first test gains much, so that chance decides.
+A greedy tree chooses its first test by what that test alone gains. On a chessboard no first test gains much, and chance decides.
 `OptimalTreeClassifier` searches all trees of the depth, and proves that none makes fewer errors on these samples.
 """
 
