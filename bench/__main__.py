@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import c50, chaid, forest_peers, forests, growth, more, peers, plots, recipes, report, serving, targets
+from . import c50, chaid, forest_peers, forests, growth, more, optimal, peers, plots, recipes, report, serving, targets
 from .cases import YARDSTICK, Case, Skipped
 from .clock import race, recorded_seconds
 from .growth import MemoryCase
@@ -34,6 +34,7 @@ SUITE: Suite = {
     "memory": growth.MEMORY_CASES,
     "forests": forests.CASES,
     "forest-peers": forest_peers.CASES,
+    "optimal": optimal.CASES,
     "serving": serving.CASES,
     "more": more.CASES,
 }

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from fasttree.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from fasttree.estimators.forest import RandomForestClassifier, RandomForestRegressor
     from fasttree.estimators.id3 import ID3Classifier
-    from fasttree.estimators.optimal import OptimalTreeClassifier
+    from fasttree.estimators.optimal import OptimalTreeClassifier, OptimalTreeRegressor
     from fasttree.estimators.persistence import from_json, load
 
 __all__ = [
@@ -94,6 +94,7 @@ __all__ = [
     "MergeStep",
     "NodeTest",
     "OptimalTreeClassifier",
+    "OptimalTreeRegressor",
     "OrderedRules",
     "PathRule",
     "Predictor",

@@ -62,7 +62,7 @@ PARAMETERS = {
     "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
     "max_bins": "Columns of more values are cut only between so many bins of nearly equal numbers of rows; by default anywhere.",
-    "n_jobs": "Threads for large tables and forests; -1 for all cores.",
+    "n_jobs": "Threads for large tables, forests and optimal trees; -1 for all cores.",
     "criterion": f"cart: {', '.join(IMPURITIES)}, or to regress {', '.join(IMPURITIES_OF_NUMBERS)}; c45: gain_ratio, gain; "
     "forest, extra-trees: as cart.",
     "lookahead": "cart: 2: each split is the root of the best tree of two levels, which takes longer; default: 1.",

@@ -1,7 +1,7 @@
 """A tree drawn in text: a line per branch, with the names of features, categories and classes.
 
 Below each test are its branches with their conditions.  A path ends with the prediction of its leaf and the weights of the
-training samples there.
+training samples there.  A first line says what a search has proven of the tree.
 """
 
 from __future__ import annotations
@@ -176,6 +176,8 @@ class _Writer:
         self.below = below(self.tree)
 
     def lines(self) -> Iterator[_Line]:
+        if note := self.words.proof():
+            yield _Line(note)
         if not self.is_open[0]:
             yield _Line(self.outcome(0))
             return

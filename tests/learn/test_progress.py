@@ -27,6 +27,7 @@ from fasttree import (
     CHAIDRegressor,
     ID3Classifier,
     OptimalTreeClassifier,
+    OptimalTreeRegressor,
     RandomForestClassifier,
     TreeClassifier,
     TreeRegressor,
@@ -266,6 +267,7 @@ FITS = {  # estimators with `verbose`, and the bars of their fits
     "CHAIDClassifier": (CHAIDClassifier(verbose=1), ["growth"]),
     "CHAIDRegressor": (CHAIDRegressor(verbose=1), ["growth"]),
     "OptimalTreeClassifier": (OptimalTreeClassifier(max_depth=2, verbose=1), ["growth"]),
+    "OptimalTreeRegressor": (OptimalTreeRegressor(max_depth=2, verbose=1), ["growth"]),
 }
 
 

@@ -138,7 +138,7 @@ def tree_data(
     is_asked = max_depth is not None or max_nodes is not None
     is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes if is_asked else AT_FIRST)
     return {
-        "title": title,
+        "title": f"{title} ({words.proof()})" if words.proof() else title,
         "task": tree.task,
         "decimals": words.decimals,
         "meanDecimals": words.mean_decimals if tree.task == "regression" else None,

@@ -485,7 +485,7 @@ def draw(
     top = MARGIN + key_height
     if room is not None:
         noted = NOTE if outline.n_drawn < tree.node_count else 0.0
-        noted += CAPTION_LINE * len(_caption_lines(style, room[0]))
+        noted += CAPTION_LINE * len(_caption_lines(words, style, room[0]))
         arranged.fill(room[0] - 2 * MARGIN, room[1] - top - MARGIN - noted)
     groups = []
     for at, item in enumerate(outline.items):
@@ -518,7 +518,7 @@ def below(artist: Artist, width: float, height: float, n_drawn: int) -> tuple[li
     """Return the note on nodes that are not drawn and the caption, and the size of the picture with them."""
     n_nodes = artist.tree.node_count
     lines = [(f"{n_drawn:,} of {n_nodes:,} nodes are drawn", artist.look.small, NOTE)] if n_drawn < n_nodes else []
-    lines += [(line, CAPTION, CAPTION_LINE) for line in _caption_lines(artist.style, width)]
+    lines += [(line, CAPTION, CAPTION_LINE) for line in _caption_lines(artist.words, artist.style, width)]
     marks = []
     for line, size, room in lines:
         marks.append(Text(MARGIN, height + 4.0, line, size, "muted", anchor="start"))
@@ -526,8 +526,11 @@ def below(artist: Artist, width: float, height: float, n_drawn: int) -> tuple[li
     return marks, width, height
 
 
-def _caption_lines(style: Style, width: float) -> list[str]:
-    return wrapped(style.caption, max(width - 2 * MARGIN, 320.0), CAPTION, 3 * MOST_LINES) if style.caption else []
+def _caption_lines(words: Words, style: Style, width: float) -> list[str]:
+    """Return the lines of the caption, and before it what a search has proven of the tree."""
+    caption = wrapped(style.caption, max(width - 2 * MARGIN, 320.0), CAPTION, 3 * MOST_LINES) if style.caption else []
+    proof = words.proof()
+    return [proof, *caption] if proof else caption
 
 
 def check_orientation(orientation: str | None) -> None:

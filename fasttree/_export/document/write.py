@@ -26,6 +26,7 @@ from fasttree._export.document.values import (
     written_scalars,
 )
 from fasttree._model.arrays import CATEGORY, INTERVALS, NOMINAL, SHARES, STOP, THRESHOLD
+from fasttree._model.proven import ProvenTree
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tested import TestedTree
 from fasttree._model.tree import Tree, best_classes
@@ -129,6 +130,7 @@ def to_document(
         **({} if tree.surrogates is None else {"surrogates": True}),
         "tests": _written_tests(tree, schema),
         **({"significance": significance.written(tree.tests)} if isinstance(tree, TestedTree) else {}),
+        **({"proof": tree.proof._asdict()} if isinstance(tree, ProvenTree) else {}),
     }
 
 

@@ -66,6 +66,7 @@ ESTIMATORS = (
     Entry("CHAIDClassifier", "chaid", "chaid", "classification"),
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
     Entry("OptimalTreeClassifier", "optimal", "optimal", "classification"),
+    Entry("OptimalTreeRegressor", "optimal", "optimal", "regression"),
     Entry("TreeClassifier", "by_recipe", BY_RECIPE, "classification", on_command_line=False),
     Entry("TreeRegressor", "by_recipe", BY_RECIPE, "regression", on_command_line=False),
     Entry("RandomForestClassifier", "forest", "random_forest", "classification", makes_forest=True, other_word="forest"),
