@@ -1,7 +1,8 @@
 """Trees of a forest on workers, each grown as a whole by one thread.
 
 Where the table fits into the memory of a thread, a task has all rows and grows some trees, for which it encodes the columns once.
-Else the task of a tree has the rows of its bag alone.  Both ways grow the trees of the forest in memory.
+Else the task of a tree has the rows of its bag alone.  If not even a bag fits, trees share rounds (see `shared`).  All ways grow
+the trees of the forest in memory.
 """
 
 from __future__ import annotations

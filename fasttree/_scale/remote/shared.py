@@ -10,6 +10,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from fasttree._scale.packing import Grown, joined, leaf_of
 from fasttree._scale.preparation import MOST_SQUARES, Array, Floats, Portion, arrays_of
 from fasttree._scale.remote import held
 from fasttree._scale.remote.held import HeldShard
-from fasttree._scale.remote.on_dask import combined_on_workers, forget, gathered
+from fasttree._scale.remote.tasks import combined_on_workers, forget, gathered
 from fasttree._scale.shards import Arrays, Order, Rows, serve
 from fasttree._scale.subtree import RowsOfNode
 from fasttree._version import __version__
@@ -348,7 +349,7 @@ class TreesInRounds:
             tail = held.sent_log(self._sent, tree.chunks, tree.driver.log)
             assert tree.requests is not None
             asked.append(Asked(tree.place, tail, tree.requests, tree.driver.counted))
-        message = self._sent(asked)
+        message = delayed(partial(held.identity, asked), pure=False)()  # all tasks of a round are submitted at once
         chunks = [tree.chunks for tree in active]
         task = delayed(ask, pure=False)
         answers = [
