@@ -1,7 +1,7 @@
 """The driver of a tree of a forest over shards: a node searches the features that it draws.
 
-Draws, ties and limits are those of the drawn layout in memory (`_engine/drawn`), so the tree is the same.  A sample that a bag
-has several times stands several times in the rows of a shard.
+Draws, ties and limits are those of the drawn layout in memory (`_engine/drawn`), so the tree is the same.  The rows of a
+shard have a sample as often as the bag.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RELATIVE_TIE = 1e-10  # as in `_engine/types.pxd`
 NO_DEPTH = 2**31 - 1
 
 
-class Plan(NamedTuple):
+class RoundsPlan(NamedTuple):
     """What the trees of a forest share that grow in rounds.
 
     Parameters
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
     @property
     def finds_first(self) -> bool:
-        """Whether the class of a node's first row matters: it says in which order two groups of categories stand."""
+        """Whether the class of a node's first row matters: the order of two groups of categories follows from it."""
         return self.n_classes > 0 and any(feature.kind == Kind.NOMINAL for feature in self.schema.features)
 
 
@@ -54,13 +54,13 @@ class DrawnDriver(Driver):
 
     Parameters
     ----------
-    plan : Plan
+    plan : RoundsPlan
     seed : int
-        Of the tree.
+        Seed of the tree.
     budget : Budget
     """
 
-    def __init__(self, plan: Plan, seed: int, budget: Budget) -> None:
+    def __init__(self, plan: RoundsPlan, seed: int, budget: Budget) -> None:
         depth = plan.limits.max_depth
         super().__init__(plan.setting, 1.0, plan.n_classes, plan.columns, budget, max_depth=-1 if depth == NO_DEPTH else depth)
         self.keys: list[int] = []  # of the draws, by node
@@ -159,11 +159,11 @@ class Categories(Groups):
     node : int64 array of shape (width,)
         Statistics of the node.
     second : int
-        Of the two classes that occur, the one that is not that of the first row; ignored for numbers.
-    plan : Plan
+        The class that occurs besides that of the first row; ignored for numbers.
+    plan : RoundsPlan
     """
 
-    def __init__(self, feature: int, histogram: Counts, node: Counts, second: int, plan: Plan) -> None:
+    def __init__(self, feature: int, histogram: Counts, node: Counts, second: int, plan: RoundsPlan) -> None:
         super().__init__(feature, histogram, None, False)
         self._node, self._limits, self._column = node, plan.limits, 2 + second
         weight = float(node[1])

@@ -13,7 +13,7 @@ from fasttree._engine.forest import NODE
 from fasttree._learn.grow.decode import midpoints
 from fasttree._model import arrays
 from fasttree._model.packed.nodes import KNOWN, LEAF, SUBSET, THRESHOLD, Packed, pairs
-from fasttree._scale.drawn import Plan
+from fasttree._scale.drawn import RoundsPlan
 from fasttree._scale.nodes import TreeNode
 
 Bits = npt.NDArray[np.uint32]
@@ -46,7 +46,7 @@ def leaf_of(statistics: npt.NDArray[np.int64]) -> Packed:
     return Packed(nodes, np.array([0, 1], dtype=np.int64), np.empty(0, dtype=np.uint32), value)
 
 
-def joined(top: Sequence[TreeNode], below: Mapping[int, Grown], plan: Plan) -> Packed:
+def joined(top: Sequence[TreeNode], below: Mapping[int, Grown], plan: RoundsPlan) -> Packed:
     """Return a tree.
 
     Parameters
@@ -55,7 +55,7 @@ def joined(top: Sequence[TreeNode], below: Mapping[int, Grown], plan: Plan) -> P
         The large nodes, by id.
     below : mapping
         By id, the tree below each of them that has no children among them.
-    plan : Plan
+    plan : RoundsPlan
     """
     own = plan.n_classes  # rows of values that every tree has
     nodes = np.zeros(len(top), dtype=NODE)
@@ -101,7 +101,7 @@ def _in_order_of_growth(top: Sequence[TreeNode], below: Mapping[int, Grown]) -> 
     return order
 
 
-def _write(to: npt.NDArray[np.void], node: TreeNode, plan: Plan, n_bits: int) -> Bits:
+def _write(to: npt.NDArray[np.void], node: TreeNode, plan: RoundsPlan, n_bits: int) -> Bits:
     """Write a node that is split, and return its categories as bits: those that occur, and those of the first child."""
     to["child"], to["feature"], to["missing"] = node.first_child, node.feature, node.missing
     if node.kind == arrays.KNOWN:

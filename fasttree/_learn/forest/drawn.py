@@ -48,7 +48,7 @@ class Below(NamedTuple):
     Parameters
     ----------
     key : int
-        Of its draws.
+        Key of its draws.
     depth, weight : int
         The depth of the node, and the weight of the bag of its tree.
     """
@@ -115,7 +115,8 @@ class DrawnForest:
         self._limits, self._n_classes, self._random = grower.limits, grower.n_classes, random
         self._whole = _whole_of(grower)
         self._columns = encode_drawn(samples.table, random=random, n_jobs=n_jobs)
-        self._target = np.ascontiguousarray(samples.target)
+        target = np.ascontiguousarray(samples.target)
+        self._target = target if grower.n_classes else target + 0.0  # no -0.0: which of equal targets comes first must not show
         self._rooms = threading.local()
         self._last: tuple[tuple[int, int], DrawnGrower] | None = None
 

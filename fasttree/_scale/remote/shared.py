@@ -6,6 +6,7 @@ of a thread are grown there.  The trees are those of the forest in memory.
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from fasttree._learn.forest.drawn import Below, DrawnForest, drawn_limits, whole
 from fasttree._learn.forest.growing import Forest, pruned
 from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
-from fasttree._scale.drawn import DrawnDriver, Plan
+from fasttree._scale.drawn import DrawnDriver, RoundsPlan
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import buckets
 from fasttree._scale.messages import LAST_KEY, Keys, Question, Reply, Requests, Route
@@ -54,7 +55,7 @@ class RoundsJob:
     terms : tuple
         The parameters of its `Setting`.
     weight : int
-        Of a bag.
+        Weight of a bag.
     counts_rows : bool
         Whether limits are on different samples, and not on the draws alone.
     key : str
@@ -77,18 +78,18 @@ class RoundsJob:
         return target if grower.n_classes else whole_numbers(target + 0.0, self.weight, grower.whole)[0]
 
 
-class Asked(NamedTuple):
+class AskedOfTree(NamedTuple):
     """What the shards are asked of a tree in a round.
 
     Parameters
     ----------
     place : int
-        Of the tree among those that share rounds.
+        Place of the tree among those that share rounds.
     tail : list of Route
         The last splits; earlier ones are sent once for all rounds.
     requests : Requests
     first : list of int
-        Nodes of which the class of the first row is asked.
+        NodesOfTree of which the class of the first row is asked.
     """
 
     place: int
@@ -97,11 +98,28 @@ class Asked(NamedTuple):
     first: Sequence[int]
 
 
-class Answer(NamedTuple):
+class AnswerOfTree(NamedTuple):
     """The reply of some shards; `first` has the number of the first row of a node, and in the low 16 bits its class."""
 
     reply: Reply
     first: Keys
+
+
+class NodesOfTree(NamedTuple):
+    """Some nodes of a tree.
+
+    Parameters
+    ----------
+    place : int
+        Place of the tree among those that share rounds.
+    numbers : list of int
+    leaves : bool
+        Whether they are leaves, which need no columns.
+    """
+
+    place: int
+    numbers: Sequence[int]
+    leaves: bool
 
 
 class RowsOfShard(NamedTuple):
@@ -152,8 +170,8 @@ def _order(fit: _Fit, bags: Sequence[Counts], place: int, log: Sequence[Route]) 
 
 
 def ask(
-    shard: HeldShard, job: RoundsJob, group: str, start: int, bags: Sequence[Counts], asked: Sequence[Asked], chunks: Any
-) -> list[Answer]:
+    shard: HeldShard, job: RoundsJob, group: str, start: int, bags: Sequence[Counts], asked: Sequence[AskedOfTree], chunks: Any
+) -> list[AnswerOfTree]:
     """Answer what is asked of each tree; `start` is the number of the first row of the shard."""
     fit, setting = _taken(shard, job, group), Setting(*job.terms)
     answers = []
@@ -164,7 +182,7 @@ def ask(
         if job.counts_rows:
             _count_rows(fit.shard, order, given.requests, reply)
         first = [_first(fit.arrays, order.rows_of(node), start) for node in given.first]
-        answers.append(Answer(reply, np.array(first, dtype=np.uint64)))
+        answers.append(AnswerOfTree(reply, np.array(first, dtype=np.uint64)))
     shard.keep(job.key + group, fit)
     return answers
 
@@ -198,40 +216,40 @@ def _rows_of_parts(shard: Shard, order: Order, question: Question, shape: tuple[
 
 
 def _different(rows: Rows) -> tuple[Rows, npt.NDArray[np.int64]]:
-    """Return the different rows of a node, and how often it has each; equal ones stand side by side."""
+    """Return the different rows of a node, and how often it has each; equal ones are neighbours."""
     first = np.flatnonzero(np.diff(rows, prepend=rows[:1] + np.uint32(1)))
     return rows[first], np.diff(first, append=len(rows))
 
 
-def combined(answers: Sequence[Sequence[Answer]]) -> list[Answer]:
+def combined(answers: Sequence[Sequence[AnswerOfTree]]) -> list[AnswerOfTree]:
     """Return the answers of some shards as one."""
     return [
-        Answer(held.combined([one.reply for one in of_tree]), np.minimum.reduce([one.first for one in of_tree]))
+        AnswerOfTree(held.combined([one.reply for one in of_tree]), np.minimum.reduce([one.first for one in of_tree]))
         for of_tree in zip(*answers, strict=True)
     ]
 
 
 def rows_of(
-    shard: HeldShard, job: RoundsJob, group: str, bags: Sequence[Counts], place: int, nodes: Sequence[int], leaves: bool, log: Any
+    shard: HeldShard, job: RoundsJob, group: str, bags: Sequence[Counts], nodes: NodesOfTree, log: Any
 ) -> list[RowsOfShard]:
-    """Return the rows of some nodes of a tree, of `leaves` without columns."""
+    """Return the rows of some nodes of a tree."""
     fit = _taken(shard, job, group)
-    order = _order(fit, bags, place, held.whole(log, ()))
+    order = _order(fit, bags, nodes.place, held.whole(log, ()))
     portion = shard.with_target(job.encode)
     found = []
-    for node in nodes:
+    for node in nodes.numbers:
         rows, times = _different(order.rows_of(node))
-        columns = [np.zeros(len(rows), dtype=np.float32)] if leaves else [column[rows] for column in portion.columns]
+        columns = [np.zeros(len(rows), dtype=np.float32)] if nodes.leaves else [column[rows] for column in portion.columns]
         found.append(RowsOfShard(columns, portion.target[rows], times))
     shard.keep(job.key + group, fit)
     return found
 
 
-def n_rows_of(shard: HeldShard, job: RoundsJob, group: str, bags: Sequence[Counts], place: int, nodes: Any, log: Any) -> Counts:
+def n_rows_of(shard: HeldShard, job: RoundsJob, group: str, bags: Sequence[Counts], nodes: NodesOfTree, log: Any) -> Counts:
     """Return the number of different rows of some nodes of a tree."""
     fit = _taken(shard, job, group)
-    order = _order(fit, bags, place, held.whole(log, ()))
-    counts = np.array([len(_different(order.rows_of(node))[0]) for node in nodes], dtype=np.int64)
+    order = _order(fit, bags, nodes.place, held.whole(log, ()))
+    counts = np.array([len(_different(order.rows_of(node))[0]) for node in nodes.numbers], dtype=np.int64)
     shard.keep(job.key + group, fit)
     return counts
 
@@ -273,7 +291,7 @@ class _Growing:
         self._rounds = driver.rounds()
         self.requests: Requests | None = next(self._rounds)
 
-    def read(self, answer: Answer) -> None:
+    def read(self, answer: AnswerOfTree) -> None:
         """Grow by the answer to what was asked."""
         driver = self.driver
         driver.first_class.update(zip(driver.counted, (answer.first & np.uint64(0xFFFF)).tolist(), strict=True))
@@ -284,6 +302,15 @@ class _Growing:
             yield self._rounds.send(reply)
         except StopIteration:
             return
+
+
+class _Group(NamedTuple):
+    """Trees that share rounds: the future of their job, the job, a name, and the future of their bags for each shard."""
+
+    job: Any
+    plain: RoundsJob
+    name: str
+    bags: list[Any]
 
 
 class TreesInRounds:
@@ -299,7 +326,7 @@ class TreesInRounds:
         Threads of all workers.
     columns : Features
     budget : Budget
-        Of a tree.
+        For each tree.
     """
 
     def __init__(
@@ -314,107 +341,93 @@ class TreesInRounds:
         """Yield trees in their order; `draw` returns the future of a bag."""
         job, plan = _job_of(forest, encode, self._columns)
         sent = self._sent(job)
+        ends = list(itertools.pairwise(self._ends))
         try:
             for first in range(0, len(trees), MOST_SHARED):
-                yield self._grow_group(job, sent, plan, draw, trees[first : first + MOST_SHARED])
+                some = trees[first : first + MOST_SHARED]
+                bags = [draw(tree) for tree in some]
+                parts = [self._client.submit(split_bags, start, stop, *bags, pure=False) for start, stop in ends]
+                group = _Group(sent, job, f" {first}", parts)
+                found = [joined(*of_tree, plan) for of_tree in self._grow_group(group, plan, some)]
+                forget(self._client, job.key + group.name)
+                yield [pruned(forest, packed) for packed in found]
         finally:
             forget(self._client, job.key)
 
     def _sent(self, given: Any) -> Any:
         return self._client.submit(held.identity, given, pure=False)
 
-    def _grow_group(self, job: RoundsJob, sent: Any, plan: Plan, draw: Callable[[int], Any], trees: Sequence[int]) -> list[Any]:
-        bags = [draw(tree) for tree in trees]
-        ends = list(zip(self._ends[:-1], self._ends[1:], strict=True))
-        parts = [self._client.submit(split_bags, start, stop, *bags, pure=False) for start, stop in ends]
-        group = f" {trees[0]}"
-        seeds = [seed_of_growth(job.forest.bags.seed, tree) for tree in trees]
+    def _grow_group(self, group: _Group, plan: RoundsPlan, trees: Sequence[int]) -> list[tuple[list[TreeNode], dict[int, Grown]]]:
+        """Return the large nodes of each tree, and what grows below them."""
+        seeds = [seed_of_growth(group.plain.forest.bags.seed, tree) for tree in trees]
         growing = [_Growing(place, DrawnDriver(plan, seed, self._budget)) for place, seed in enumerate(seeds)]
         while active := [tree for tree in growing if tree.requests is not None]:
-            for tree, answer in zip(active, self._ask(sent, group, parts, active), strict=True):
+            for tree, answer in zip(active, self._ask(group, active), strict=True):
                 tree.read(answer)
             self.n_rounds += 1
-        found = []
-        for tree in growing:
-            packed = joined(tree.driver.nodes, self._below(sent, group, parts, tree, job), plan)
-            found.append(pruned(job.forest, packed))
-        forget(self._client, job.key + group)
-        return found
+        return [(tree.driver.nodes, self._below(group, tree)) for tree in growing]
 
-    def _ask(self, job: Any, group: str, parts: Sequence[Any], active: Sequence[_Growing]) -> list[Answer]:
+    def _ask(self, group: _Group, active: Sequence[_Growing]) -> list[AnswerOfTree]:
         from dask.delayed import delayed
 
         asked = []
         for tree in active:
             tail = held.sent_log(self._sent, tree.chunks, tree.driver.log)
             assert tree.requests is not None
-            asked.append(Asked(tree.place, tail, tree.requests, tree.driver.counted))
+            asked.append(AskedOfTree(tree.place, tail, tree.requests, tree.driver.counted))
         message = delayed(partial(held.identity, asked), pure=False)()  # all tasks of a round are submitted at once
         chunks = [tree.chunks for tree in active]
         task = delayed(ask, pure=False)
-        answers = [
-            task(shard, job, group, start, bags, message, chunks)
-            for shard, start, bags in zip(self._shards, self._ends, parts, strict=False)
-        ]
-        return self._combined(answers, combined)
+        shards = zip(self._shards, self._ends, group.bags, strict=False)
+        answers = [task(shard, group.job, group.name, start, bags, message, chunks) for shard, start, bags in shards]
+        found: list[AnswerOfTree] = self._combined(answers, combined)
+        return found
 
     def _combined(self, replies: Sequence[Any], combine: Callable[..., Any]) -> Any:
         return gathered(self._client, combined_on_workers(self._client, replies, combine))
 
-    def _below(self, job: Any, group: str, parts: Sequence[Any], tree: _Growing, plain: RoundsJob) -> dict[int, Grown]:
+    def _below(self, group: _Group, tree: _Growing) -> dict[int, Grown]:
         """Return what grows below the nodes that have no children."""
-        from dask.delayed import delayed
-
         driver = tree.driver
         log = [*tree.chunks, self._sent(held.sent_log(self._sent, tree.chunks, driver.log))]
         below: dict[int, Grown] = {}
         ends = driver.ends()
-        if plain.forest.grower.n_classes and ends:
-            task, numbers = delayed(n_rows_of, pure=False), [node.id for node in ends]
-            counted = [
-                task(shard, job, group, bags, tree.place, numbers, log) for shard, bags in zip(self._shards, parts, strict=True)
-            ]
+        if group.plain.forest.grower.n_classes and ends:
+            counted = self._of_shards(n_rows_of, group, NodesOfTree(tree.place, [node.id for node in ends], True), log)
             n_rows = self._combined(counted, total).tolist()
             below = {node.id: Grown(leaf_of(node.statistics), n) for node, n in zip(ends, n_rows, strict=True)}
             ends = []
         waiting = deque[tuple[Sequence[TreeNode], Any]]()
         for nodes, leaves in ((driver.handed, False), (ends, True)):
             for bucket in buckets(nodes, self._budget.rows):
-                waiting.append((bucket, self._grow_bucket(job, group, parts, tree, plain.weight, bucket, leaves, log)))
+                waiting.append((bucket, self._grow_bucket(group, tree, bucket, leaves, log)))
                 if len(waiting) > 2 * self._n_threads:
                     below |= self._grown(*waiting.popleft())
         while waiting:
             below |= self._grown(*waiting.popleft())
         return below
 
-    def _grow_bucket(
-        self,
-        job: Any,
-        group: str,
-        parts: Sequence[Any],
-        tree: _Growing,
-        weight: int,
-        bucket: Sequence[TreeNode],
-        leaves: bool,
-        log: Any,
-    ) -> Any:
+    def _of_shards(self, function: Callable[..., Any], group: _Group, nodes: NodesOfTree, log: Any) -> list[Any]:
+        from dask.delayed import delayed
+
+        task = delayed(function, pure=False)
+        shards = zip(self._shards, group.bags, strict=True)
+        return [task(shard, group.job, group.name, bags, nodes, log) for shard, bags in shards]
+
+    def _grow_bucket(self, group: _Group, tree: _Growing, bucket: Sequence[TreeNode], leaves: bool, log: Any) -> Any:
         """Bring the rows of some nodes to one worker, and grow the trees below them there."""
         from dask.delayed import delayed
 
-        task, numbers = delayed(rows_of, pure=False), [node.id for node in bucket]
-        rows = [
-            task(shard, job, group, bags, tree.place, numbers, leaves, log)
-            for shard, bags in zip(self._shards, parts, strict=True)
-        ]
-        places = [Below(tree.driver.keys[node.id], node.depth, weight) for node in bucket]
-        grown = delayed(grow_nodes, pure=False)(job, places, leaves, *rows)
+        rows = self._of_shards(rows_of, group, NodesOfTree(tree.place, [node.id for node in bucket], leaves), log)
+        places = [Below(tree.driver.keys[node.id], node.depth, group.plain.weight) for node in bucket]
+        grown = delayed(grow_nodes, pure=False)(group.job, places, leaves, *rows)
         return self._client.compute(grown, optimize_graph=False)
 
     def _grown(self, bucket: Sequence[TreeNode], future: Any) -> dict[int, Grown]:
         return {node.id: grown for node, grown in zip(bucket, gathered(self._client, future), strict=True)}
 
 
-def _job_of(forest: Forest, encode: Callable[[Floats], Array], columns: Features) -> tuple[RoundsJob, Plan]:
+def _job_of(forest: Forest, encode: Callable[[Floats], Array], columns: Features) -> tuple[RoundsJob, RoundsPlan]:
     """Return what the workers need of a forest, and what its trees share."""
     grower, bags = forest.grower, forest.bags
     schema, limits, whole = grower.samples.table.schema, grower.limits, grower.whole
@@ -435,7 +448,7 @@ def _job_of(forest: Forest, encode: Callable[[Floats], Array], columns: Features
     terms = (*shared, grower.n_classes, False)
     setting = Setting(*shared, grower.n_classes, counts_rows and grower.n_classes > 0)
     job = RoundsJob(forest, encode, terms, weight, counts_rows)
-    return job, Plan(setting, drawn, schema, columns, grower.n_classes)
+    return job, RoundsPlan(setting, drawn, schema, columns, grower.n_classes)
 
 
 def _scale_of(weight: int, ends: Floats) -> Scale:
