@@ -123,7 +123,9 @@ def test_a_bag_must_fit_into_the_memory_of_a_worker(client, table, monkeypatch):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 900)
     forest = RandomForestClassifier(n_estimators=2, random_state=0)
     with Dataset.from_dask(parts_of(table, [700]), "label", features=FEATURES) as data:
-        message = r"the bag of tree \d has 9\d\d rows, and a thread of a worker has room for 900: .*give max_samples=900 or fewer"
+        message = (
+            r"the bag of tree \d has 9\d\d rows, and a thread of a worker has room for 900 rows .*: give max_samples=900 or fewer"
+        )
         with pytest.raises(ValueError, match=message):
             forest.fit(data)
         monkeypatch.setattr(data, "memory", 2 * 10 * N - 1)

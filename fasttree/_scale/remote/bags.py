@@ -120,9 +120,8 @@ def draw(job: ForestJob, tree: int, room: int) -> Counts:
     n_rows = np.count_nonzero(counts)
     if n_rows > room:
         raise ValueError(
-            f"the bag of tree {tree} has {n_rows:,} rows, and a thread of a worker has room for {room:,}: only random forests "
-            f"without sample or class weights whose recipe is CART's grow from larger bags; give max_samples={room} or fewer, "
-            f"more memory for the workers, or fewer threads"
+            f"the bag of tree {tree} has {n_rows:,} rows, and a thread of a worker has room for {room:,} rows of a "
+            f"forest that does not grow in rounds: give max_samples={room} or fewer, more memory for the workers, or fewer threads"
         )
     return counts
 
