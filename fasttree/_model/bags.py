@@ -6,6 +6,7 @@ number of threads, and its first trees are those of a smaller forest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,7 @@ class Bags:
         """Different samples of a bag, on average."""
         if self.n_drawn is None or not self.replaces:
             return float(self.weight)
-        return sum(size * -np.expm1(self.n_drawn * np.log1p(-1 / size)) if size > 1 else 1.0 for size in self._sizes())
+        return sum(size * -math.expm1(self.n_drawn * math.log1p(-1 / size)) if size > 1 else 1.0 for size in self._sizes())
 
     def _sizes(self) -> list[int]:
         return [self.n_samples if rows is None else len(rows) for rows in self._groups()]

@@ -59,7 +59,8 @@ def joined(top: Sequence[TreeNode], below: Mapping[int, Grown], plan: RoundsPlan
     """
     own = plan.n_classes  # rows of values that every tree has
     nodes = np.zeros(len(top), dtype=NODE)
-    parts, values, bits = [nodes], [np.eye(own)] if own else [], list[Bits]()
+    parts, bits = [nodes], list[Bits]()
+    values: list[npt.NDArray[np.float64]] = [np.eye(own)] if own else []
     n_nodes, n_values, n_bits = len(top), own, 0
     for number in _in_order_of_growth(top, below):
         if number in below:

@@ -121,7 +121,8 @@ def draw(job: ForestJob, tree: int, room: int) -> Counts:
     if n_rows > room:
         raise ValueError(
             f"the bag of tree {tree} has {n_rows:,} rows, and a thread of a worker has room for {room:,} rows of a "
-            f"forest that does not grow in rounds: give max_samples={room} or fewer, more memory for the workers, or fewer threads"
+            f"forest that does not grow in rounds: give max_samples={room} or fewer, more memory for the workers, or fewer "
+            f"threads"
         )
     return counts
 

@@ -256,7 +256,8 @@ def n_rows_of(shard: HeldShard, job: RoundsJob, group: str, bags: Sequence[Count
 
 def total(counts: Sequence[Counts]) -> Counts:
     """Return the sum of the counts of all shards."""
-    return np.sum(counts, axis=0)
+    found: Counts = np.sum(counts, axis=0)
+    return found
 
 
 def grow_nodes(job: RoundsJob, nodes: Sequence[Below], leaves: bool, *parts: Sequence[RowsOfShard]) -> list[Grown]:
