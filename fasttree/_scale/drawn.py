@@ -7,6 +7,7 @@ shard have a sample as often as the bag.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cmp_to_key
 from typing import NamedTuple
 
 import numpy as np
@@ -170,13 +171,13 @@ class Categories(Groups):
         self._mean = 0 if plan.n_classes else int(np.floor(float(node[2]) / weight))
         self._scale = (2.0 if plan.n_classes else 1.0) / weight
         self._total = float(self._sum(node))
-        sums, weights = [float(self._sum(row)) for row in self.statistics], self.statistics[:, 1].astype(float).tolist()
-        self._order = list[int]()
-        for group in range(len(sums)):  # without a division, so exactly; of equal means by the code
-            place = len(self._order)
-            while place and sums[group] * weights[self._order[place - 1]] < sums[self._order[place - 1]] * weights[group]:
-                place -= 1
-            self._order.insert(place, group)
+        self._order = sorted(range(len(self.statistics)), key=cmp_to_key(self._compare))
+
+    def _compare(self, one: int, other: int) -> int:
+        """Compare the means of two categories without a division, so exactly; equal ones are in the order of their codes."""
+        a, b = self.statistics[one], self.statistics[other]
+        left, right = float(self._sum(a)) * float(b[1]), float(self._sum(b)) * float(a[1])
+        return one - other if left == right else -1 if left < right else 1
 
     def _sum(self, row: Counts) -> int:
         return int(row[self._column]) - self._mean * int(row[1])
