@@ -18,7 +18,7 @@ from fasttree._scale.remote.dask_table import TARGET, DaskTable
 
 pytest.importorskip("dask")
 
-N = 900
+N = 500
 COLUMNS = ["wide", "narrow", "count", "size", "flag"]
 
 
@@ -64,7 +64,7 @@ def ensemble_in_rounds(
     """The forest from shards of any sizes, with room for few rows."""
     for module in (bags, dask_table, on_dask, shared):
         monkeypatch.setattr(module, "gathered", lambda client, futures: futures)
-    ends = [0, 0, 300, 301, len(table)]
+    ends = [0, 0, 200, 201, len(table)]
     parts = [table.iloc[start:stop] for start, stop in itertools.pairwise(ends)]
     with Dataset(FramesHere(parts, features, target), TARGET) as data:
         data.target.name = target
@@ -92,10 +92,9 @@ FORESTS: dict[str, tuple[Any, str, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("room", [5, 100])
 @pytest.mark.parametrize("name", FORESTS)
-def test_the_forest_is_the_one_in_memory(monkeypatch, name, room):
-    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: room)
+def test_the_forest_is_the_one_in_memory(monkeypatch, name):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 30)
     forest, target, features = FORESTS[name]
     table = table_of(len(name), N).to_pandas()
     table["number"] = table["number"].round(2)
@@ -105,13 +104,13 @@ def test_the_forest_is_the_one_in_memory(monkeypatch, name, room):
 
 
 def test_features_are_drawn_until_one_varies(monkeypatch):
-    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 20)
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 40)
     table = pd.DataFrame({f"constant{j}": np.full(N, j) for j in range(6)} | {"x": np.arange(N) / 7})
     table["two"] = (table["x"] * 3).astype(int) % 2
     features = list(table.columns[:-1])
     forest = RandomForestClassifier(n_estimators=1, max_features=1, random_state=0)
     expected = forest.fit(table[features], table["two"]).ensemble_
-    assert expected.tree(0).node_count > 50
+    assert expected.tree(0).node_count > 30
     assert ensemble_in_rounds(monkeypatch, forest, table, "two", features) == expected
 
 
@@ -135,7 +134,7 @@ def test_trees_share_the_rounds(monkeypatch):
 
 @pytest.mark.parametrize("replaces", [True, False])
 def test_the_size_of_a_bag_is_known_before_it_is_drawn(replaces):
-    for bag in (Bags(3, N, 500, replaces), Bags(3, N), Bags(3, N, 200, replaces, None, np.arange(N) % 3)):
+    for bag in (Bags(3, N, 300, replaces), Bags(3, N), Bags(3, N, 200, replaces, None, np.arange(N) % 3)):
         counts = [bag.counts(tree) for tree in range(20)]
         assert {int(count.sum()) for count in counts} == {bag.weight}
         assert np.mean([np.count_nonzero(count) for count in counts]) == pytest.approx(bag.n_different, rel=0.03)
