@@ -91,7 +91,6 @@ def layout_of(forest: Forest, n_jobs: int = 1) -> GrowTree:
     if not may_be_drawn(forest.grower, forest.random_cuts) or forest.balances_bags:
         return _on_lists(forest)
     drawn, lists = DrawnForest(forest.grower, forest.random_cuts, n_jobs), list[GrowTree]()
-    samples, impurity = forest.grower.samples, forest.grower.recipe.impurity
 
     def grow(counts: npt.NDArray[np.integer], seed: int) -> Tree | Packed:
         packed = drawn(counts, seed)
@@ -99,13 +98,26 @@ def layout_of(forest: Forest, n_jobs: int = 1) -> GrowTree:
             if not lists:
                 lists.append(_on_lists(forest))
             return lists[0](counts, seed)
-        if forest.prune is None:
-            return packed
-        task = "classification" if forest.grower.n_classes else "regression"
-        tree = forest.prune(unpack_tree(packed, 0, task, samples.table.n_features, impurity))
-        return pack_tree(tree, impurity) or tree
+        return pruned(forest, packed)
 
     return grow
+
+
+def pruned(forest: Forest, packed: Packed) -> Tree | Packed:
+    """Return a tree after the pruning of the forest, if it has one."""
+    if forest.prune is None:
+        return packed
+    grower = forest.grower
+    task = "classification" if grower.n_classes else "regression"
+    impurity = grower.recipe.impurity
+    tree = forest.prune(unpack_tree(packed, 0, task, grower.samples.table.n_features, impurity))
+    return pack_tree(tree, impurity) or tree
+
+
+def may_grow_in_rounds(forest: Forest) -> bool:
+    """Whether the trees can grow from counts of shards: in the drawn layout, with all samples of weight 1, by the best cuts."""
+    drawn = may_be_drawn(forest.grower) and not (forest.random_cuts or forest.balances_bags)
+    return drawn and forest.grower.samples.weight is None
 
 
 def _check_random(recipe: Recipe) -> None:

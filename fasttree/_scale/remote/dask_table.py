@@ -175,7 +175,7 @@ class DaskShards:
         """Return the rows for a forest; `portions` have its targets."""
         assert isinstance(portions, DaskPortions)
         room = rows_in_memory(self.memory, len(self.columns), 1)
-        return BagsOnWorkers(portions, weigh, self._held.n_threads, room)
+        return BagsOnWorkers(portions, weigh, self._held.n_threads, room, self.memory, self.features)
 
     def largest_subtree(self, rows: int) -> int:
         """Return the rows of the largest node that one worker grows, so that all workers have some to grow."""
