@@ -17,7 +17,7 @@ from fasttree._engine.prune.simplify cimport (
     BATCH, Confidence, Draft, Edges, Failures, RuleClass, SampleSet, Verdict, Without, count_failing, digits_of, fill_failing,
     list_samples, put_in_order, simplify,
 )
-from fasttree._engine.prune.vote cimport Ballots, Message, begin_with, climb, order_by_use, vote_of_all
+from fasttree._engine.prune.vote cimport Ballots, RulesMessage, begin_with, climb, order_by_use, vote_of_all
 from fasttree._engine.types cimport Arena, real_t
 from fasttree._engine.watch cimport Watch, handles_signals, interrupted, raise_pending, start_watch
 
@@ -394,7 +394,7 @@ def select_voting(
     a rule at the start, and the margin by which its new right weight exceeds the wrong.
     """
     cdef Ballots b
-    cdef Message m
+    cdef RulesMessage m
     cdef Watch watch
     cdef Py_ssize_t n_places = truth.shape[0]
     cdef Py_ssize_t r, i, n = 0

@@ -29,7 +29,7 @@ LIGHT = 0.2
 Model = TypeVar("Model")
 
 
-class Trial(NamedTuple, Generic[Model]):
+class BoostingTrial(NamedTuple, Generic[Model]):
     """What a trial learns, and what it predicts.
 
     Parameters
@@ -51,11 +51,11 @@ class Trial(NamedTuple, Generic[Model]):
     confidence: Floats
 
     @classmethod
-    def of_tree(cls, tree: Tree, samples: Samples, n_leaves: int) -> Trial[Tree]:
+    def of_tree(cls, tree: Tree, samples: Samples, n_leaves: int) -> BoostingTrial[Tree]:
         """Return the trial of a tree, which votes with the share of its class in the leaf."""
         shares = walks.predict_value(tree, samples.table)
         predicted = shares.argmax(axis=1)
-        return Trial(tree, n_leaves, tree.node_count == 1, predicted, shares[np.arange(len(shares)), predicted])
+        return BoostingTrial(tree, n_leaves, tree.node_count == 1, predicted, shares[np.arange(len(shares)), predicted])
 
 
 @dataclass
@@ -81,14 +81,14 @@ class Boosting(Generic[Model]):
         Its samples have the weights that samples count by.
     n_trials : int
     learn : callable
-        Function of a grower, a grown tree and the number of its trial that prunes the tree, and returns the `Trial`.
+        Function of a grower, a grown tree and the number of its trial that prunes the tree, and returns the `BoostingTrial`.
     stops_early : bool, default=True
         Whether a trial that is constant or makes too many errors ends boosting.
     """
 
     grower: Grower
     n_trials: int
-    learn: Callable[[Grower, Tree, int], Trial[Model]]
+    learn: Callable[[Grower, Tree, int], BoostingTrial[Model]]
     stops_early: bool = True
 
     def __call__(self) -> list[Model]:
@@ -135,7 +135,7 @@ class Boosting(Generic[Model]):
         heavy = np.flatnonzero(state.kept & (state.factor > state.lightest + LEAST_WEIGHT))
         return heavy if heavy.size else None
 
-    def _judge(self, trial: Trial[Model], state: Standing, number: int) -> npt.NDArray[np.bool_]:
+    def _judge(self, trial: BoostingTrial[Model], state: Standing, number: int) -> npt.NDArray[np.bool_]:
         """Add the votes of a trial; drop samples that later trials cannot win; return the kept ones that it predicts wrong."""
         target, every = self.grower.samples.target, np.arange(len(trial.predicted))
         state.votes[every, trial.predicted] += trial.confidence

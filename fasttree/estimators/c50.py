@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fasttree._data.schema import Feature
-from fasttree._learn.boosting import Boosting, Trial, n_leaves
+from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
 from fasttree._learn.prune.c50 import C50Pruning
@@ -221,15 +221,15 @@ class C50Classifier(VotingRuleModel, LeastGain):
             return tree
         return self._softened(tree, grower.samples) if self.soft_thresholds else tree
 
-    def _trial(self, first: Grower) -> Callable[[Grower, Tree, int], Trial[Any]]:
+    def _trial(self, first: Grower) -> Callable[[Grower, Tree, int], BoostingTrial[Any]]:
         """Return the function that makes a trial of a grown tree; `first` is the growth of the first one."""
         tested: list[Tree] = []
 
-        def learn(grower: Grower, grown: Tree, number: int) -> Trial[Any]:
+        def learn(grower: Grower, grown: Tree, number: int) -> BoostingTrial[Any]:
             tree = self._pruned_in_trial(grower, grown, number)
             size = n_leaves(tree, by_category=not self.subset and not self.rules)
             if not self.rules:
-                return Trial.of_tree(tree, grower.samples, size)
+                return BoostingTrial.of_tree(tree, grower.samples, size)
             tested.append(tree)
             model = self._learned_rules(self._bits_of_rules(first, tested[0]), grower, tree)
             return model.trial(tree, size, first.samples.table.n_samples)

@@ -18,7 +18,7 @@ from fasttree._explain.ordered_rules import RuleExplanation
 from fasttree._explain.vote import VoteExplanation
 from fasttree._explain.voting_rules import VotingRules
 from fasttree._export.document import file, rules, write
-from fasttree._learn.boosting import Boosting, Trial
+from fasttree._learn.boosting import Boosting, BoostingTrial
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.rules.induction import Conditions
 from fasttree._learn.rules.voting import VotingSet, WeighedSamples
@@ -59,10 +59,10 @@ class LearnedRules:
         (tree,) = self.conditions.trees
         return tree
 
-    def trial(self, tree: Tree, n_leaves: int, n_samples: int) -> Trial[LearnedRules]:
+    def trial(self, tree: Tree, n_leaves: int, n_samples: int) -> BoostingTrial[LearnedRules]:
         """Return the trial of these rules."""
         predicted, confidence = self.found.predict(self.samples, n_samples)
-        return Trial(self, n_leaves, not len(self.found.cover), predicted, confidence)
+        return BoostingTrial(self, n_leaves, not len(self.found.cover), predicted, confidence)
 
     def described(self, classes: NDArray[Any]) -> TrialRules:
         """Return the rules in the words of their table."""

@@ -35,7 +35,7 @@ cdef struct Ballots:
     int64_t errors
 
 
-cdef struct Message:
+cdef struct RulesMessage:
     const double* bits         # of each rule
     const double* orders       # logarithms of factorials to base 2
     double share               # of the bits of rules that counts
@@ -152,17 +152,17 @@ cdef inline void vote_of_all(Ballots* b, int64_t n_places) noexcept nogil:
             judge_place(b, i)
 
 
-cdef inline double message_length(const Message* m, double bits, int64_t size, int64_t errors) noexcept nogil:
+cdef inline double message_length(const RulesMessage* m, double bits, int64_t size, int64_t errors) noexcept nogil:
     """Bits of some rules and of the errors, to two decimals."""
     cdef double rules = m.share * max(bits - m.orders[size], 0.0)
     return rint(100 * (rules + errors * m.of_error + (m.total - errors) * m.of_hit)) / 100
 
 
-cdef inline void climb(Ballots* b, const Message* m, Watch* watch) noexcept nogil:
+cdef inline void climb(Ballots* b, const RulesMessage* m, Watch* watch) noexcept nogil:
     """Toggle the rule that makes the message shortest, until none does.
 
     A rule that was toggled last stays, and rules are only added while there are errors.  A removal that leaves the message as
-    long as it was is made.  Of equal changes, the last removal is made, or else the first addition.
+    long as it was is made.  Among equal changes, the last removal is made, or else the first addition.
     """
     cdef int64_t last = -1
     cdef int64_t best, size, r
@@ -200,7 +200,7 @@ cdef inline void climb(Ballots* b, const Message* m, Watch* watch) noexcept nogi
 cdef inline void order_by_use(Ballots* b, int32_t* rules, int64_t n, Watch* watch) noexcept nogil:
     """Bring the rule that the others miss least to the end, then that of the others without it, and so on.
 
-    Of equal ones, the last is taken.
+    Among equal ones, the last is taken.
     """
     cdef int64_t i, best
     cdef int32_t rule

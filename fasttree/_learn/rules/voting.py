@@ -55,8 +55,7 @@ class WeighedSamples(PlacedSamples):
 
     def weight_by_class(self, places: npt.NDArray[np.bool_]) -> Floats:
         """Return the weight of each class in some places."""
-        weight: Floats = self._by_class(np.where(places, self.weight, 0)) * self.unit
-        return weight
+        return np.asarray(self._by_class(np.where(places, self.weight, 0)) * self.unit, dtype=np.float64)
 
     def _by_class(self, units: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         bounds = (64 * self.class_start).tolist()
