@@ -37,7 +37,8 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "unseen, variant, window_increment, window_size",
     "c45rules": "annealing, epsilon, min_impurity, min_part_weight, min_weight_fraction_leaf, n_trials, "
     "redundancy, significance, unseen, variant, window_increment, window_size",
-    "c50": "global_pruning, min_gain, min_impurity, min_weight_fraction_leaf, rule_order, split_p_value, unseen, winnow",
+    "c50": "early_stopping, global_pruning, min_gain, min_impurity, min_weight_fraction_leaf, rule_order, split_p_value, "
+    "unseen, winnow",
     "cart": "interaction_cst, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, split_p_value, surrogate_agreement, unseen",
     "chaid": "alpha_merge, alpha_resplit, alpha_split, bonferroni, exhaustive_multiplier, method, min_weight_fraction_leaf, "

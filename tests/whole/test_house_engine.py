@@ -64,6 +64,7 @@ MANY_PARAMETERS = {
     "_engine/passes.pyx:class_from": (11, DOOR),
     "_engine/passes.pyx:error_based": (9, DOOR),
     "_engine/rulesets.pyx:select_rules": (9, DOOR),
+    "_engine/rulesets.pyx:select_voting": (8, DOOR),
     "_engine/rulesets.pyx:simplify_rules": (10, DOOR),
     "_engine/scan/counts.pxd:count_cells": (8, LOOP),
     "_engine/scan/merged.pxd:estimate_pair": (9, LOOP),
