@@ -51,6 +51,7 @@ class SearchChoices:
 class _Proven(BaseTree):
     """A search in the place of growth by a recipe, and what it leaves besides the tree."""
 
+    max_depth: int
     leaf_penalty: float
     time_limit: float | None
     memory_limit: float
@@ -238,7 +239,6 @@ class OptimalTreeRegressor(_Proven, BaseRegressor, SearchChoices):
     min_impurity: ClassVar[float] = 0.0  # type: ignore[misc]
     max_bins: ClassVar[None] = None  # type: ignore[misc]
     max_features: ClassVar[None] = None  # type: ignore[misc]
-    split_p_value: ClassVar[None] = None  # type: ignore[misc]
 
     def _recipe(self) -> Recipe:
         return Recipe("optimal", "squared_error", nominal="one_vs_rest")
