@@ -210,9 +210,9 @@ class OptimalTreeRegressor(_Proven, BaseRegressor, SearchChoices):
 
     Notes
     -----
-    The tests, and the choice among equal trees, are those of `OptimalTreeClassifier`.  Sums are compared up to 1e-12 of the sum
-    of the root.  A sample may have an error of any size, so that only the order of the cuts gives bounds: three levels take much
-    longer than for classes.
+    The tests, and the choice among equal trees, are those of `OptimalTreeClassifier`.  Two trees
+    are equal if their sums differ by at most 1e-12 of the sum of the root.  A sample may have an error of any size, so that only
+    the order of the cuts gives bounds: three levels take much longer than for classes.
 
     References
     ----------
