@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Kind, Schema, default_target_names
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LARGEST_CUT, STOP, THRESHOLD
-from fasttree._model.proven import ProvenTree
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tested import TestedTree
+from fasttree._model.tested import ProvenTree, TestedTree
 from fasttree._model.tree import Tree
 
 __all__ = [

@@ -16,7 +16,7 @@ from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.optimal import MOST_LANES, OptimalGrower, SearchLimits
 from fasttree._learn.parameters import AMOUNT, POSITIVE, ParameterRule, parameter, parameters
 from fasttree._learn.recipe import Recipe
-from fasttree._model.proven import ProvenTree
+from fasttree._model.tested import ProvenTree
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.base import BaseTree
 from fasttree.estimators.common.growth_parameters import CostChoices

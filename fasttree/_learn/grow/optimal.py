@@ -24,7 +24,7 @@ from fasttree._learn.grow.grower import Grower
 from fasttree._learn.progress import share
 from fasttree._learn.samples import Samples
 from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
-from fasttree._model.proven import OPTIMAL, Proof, ProvenTree
+from fasttree._model.tested import OPTIMAL, Proof, ProvenTree
 from fasttree._model.tree import Tree
 
 MOST_LANES = 1000  # classes, as the engine has room for
