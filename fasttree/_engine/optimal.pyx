@@ -24,9 +24,9 @@ neighbours bound a cut, and cuts are scanned from coarse to fine (as the interva
 between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
 both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.
 
-**The root.**  The intervals of all roots of the whole tree wait in one heap, that of the least bound first: this bound is one of the
-whole search, wherever it ends.  A batch of them is divided among lanes, each with scratch and results of its own.  Batches and
-lanes do not depend on the number of threads, and so neither do the tree and the bounds.
+**The root.**  The intervals of all roots of the whole tree wait in one heap, that of the least bound first: no tree costs
+less than this bound, wherever the search ends.  A batch is divided among lanes, each with scratch and results of its own.
+Batches and lanes do not depend on the number of threads, and so neither do the tree and the bounds.
 
 Knows codes and rows; kernels trust their caller, which is `_learn/optimal.py`.
 """

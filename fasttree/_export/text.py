@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Schema
 from fasttree._model.fold import below, opened
-from fasttree._model.tested import competing_tests, merge_texts, split_text
+from fasttree._model.tested import competing_tests, merge_texts, proof_text, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words, check_count
 
@@ -176,7 +176,7 @@ class _Writer:
         self.below = below(self.tree)
 
     def lines(self) -> Iterator[_Line]:
-        if note := self.words.proof():
+        if note := proof_text(self.words):
             yield _Line(note)
         if not self.is_open[0]:
             yield _Line(self.outcome(0))

@@ -1,11 +1,14 @@
-"""`TestedTree`: a tree whose nodes keep the significance tests of their growth, as those of CHAID do; and texts for them."""
+"""Trees that keep what their growth has shown, and texts for that.
+
+`TestedTree` has the significance tests of its nodes, as those of CHAID; `ProvenTree` the proof of a search for the best tree.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,8 @@ from fasttree._model.words import Words, counted
 
 SPLIT, UNKNOWN = "split", ""
 REASONS = (SPLIT, "pure", "max_depth", "min_samples_split", "min_samples_leaf", "not_significant", "no_predictor", UNKNOWN)
+OPTIMAL = "optimal"
+STATUSES = (OPTIMAL, "time_limit", "interrupted")
 _LARGEST_LOG = math.log(np.finfo(np.float64).max)
 
 
@@ -209,6 +214,85 @@ class TestedTree(Tree):
         return shares
 
 
+class Proof(NamedTuple):
+    """What a search has shown.
+
+    Parameters
+    ----------
+    objective : float
+        Cost of the tree as grown.
+    lower_bound : float
+        No tree of the search costs less.
+    status : str
+        How the search ended, one of `STATUSES`.
+    n_leaves : int
+        Leaves of the tree as grown: a pruned tree has fewer, and the proof is not of it.
+    """
+
+    objective: float
+    lower_bound: float
+    status: str
+    n_leaves: int
+
+    @property
+    def gap(self) -> float:
+        """By how much a better tree may cost less."""
+        return self.objective - self.lower_bound
+
+    def check(self) -> None:
+        """Raise a ValueError that names the first wrong entry."""
+        if not 0 <= self.lower_bound <= self.objective < math.inf:
+            raise ValueError(f"lower_bound={self.lower_bound!r}: must be in [0, {self.objective!r}], the objective")
+        if self.status not in STATUSES:
+            raise ValueError(f"status={self.status!r}: must be one of {', '.join(map(repr, STATUSES))}")
+        if self.status == OPTIMAL and self.gap:
+            raise ValueError(f"status={self.status!r}: must not be {OPTIMAL!r} with a gap of {self.gap!r}")
+
+
+class ProvenTree(Tree):
+    """A tree with the proof of the search that found it, which a pruned tree keeps; `replace` gives a plain tree.
+
+    Parameters
+    ----------
+    proof : Proof
+    **arrays
+        As for `Tree`.
+    """
+
+    proof: Proof
+
+    def __init__(self, *, proof: Proof, **arrays: Any) -> None:
+        super().__init__(**arrays)
+        self.proof = Proof(*proof)
+
+    @classmethod
+    def of(cls, tree: Tree, proof: Proof) -> ProvenTree:
+        """Return a tree with a proof."""
+        return cls(proof=proof, **Tree.__getstate__(tree))
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the proof is of this tree, not of the tree before its pruning."""
+        return self.n_leaves == self.proof.n_leaves
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"proof": self.proof}
+
+    def replace(self, **changes: Any) -> Tree:
+        """Return a plain tree with some arrays replaced, not checked."""
+        return Tree(**Tree.__getstate__(self) | changes)
+
+    def prune_at(self, nodes: npt.NDArray[np.bool_]) -> Tree:
+        """Return the tree in which the marked nodes are leaves, without their descendants."""
+        return ProvenTree.of(super().prune_at(nodes), self.proof)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether trees and proofs are equal."""
+        return isinstance(other, ProvenTree) and bool(super().__eq__(other)) and self.proof == other.proof
+
+    __hash__ = None
+
+
 # Texts
 
 BOUND_DIGITS = 6
@@ -335,3 +419,12 @@ def p_text(log: float) -> str:
         return f"{math.exp(log):.3g}"
     exponent = math.floor(log / math.log(10))
     return f"{math.exp(log - exponent * math.log(10)):.2f}e{exponent}"
+
+
+def proof_text(words: Words) -> str:
+    """Write what is proven of the tree: ``optimal: objective 22`` or ``gap 3: objective 22, lower bound 19``, or ``""``."""
+    if not isinstance(words.tree, ProvenTree) or not words.tree.is_proven:
+        return ""
+    proof = words.tree.proof
+    gap, low, cost = (f"{x:.3g}" if 0 < x < 1 else words.number(x) for x in (proof.gap, proof.lower_bound, proof.objective))
+    return f"gap {gap}: objective {cost}, lower bound {low}" if proof.gap else f"optimal: objective {cost}"

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Kind, Schema, default_target_names
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LARGEST_CUT, STOP, THRESHOLD
-from fasttree._model.proven import ProvenTree
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import Tree
 
@@ -294,16 +293,6 @@ class Words:
         codes, branches = s.categories_of(i)
         group = [self.categories[feature][code - 1] for code in codes[branches == 0].tolist()]
         return f"{self.names[feature]} {self.group_text(group)}"
-
-    # --- the proof of a search
-
-    def proof(self) -> str:
-        """Write what is proven of the tree: ``optimal: objective 22`` or ``gap 3: objective 22, lower bound 19``, or ``""``."""
-        if not isinstance(self.tree, ProvenTree) or not self.tree.is_proven:
-            return ""
-        proof = self.tree.proof
-        gap, low, cost = (f"{x:.3g}" if 0 < x < 1 else self.number(x) for x in (proof.gap, proof.lower_bound, proof.objective))
-        return f"gap {gap}: objective {cost}, lower bound {low}" if proof.gap else f"optimal: objective {cost}"
 
     # --- predictions
 

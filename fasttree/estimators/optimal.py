@@ -16,7 +16,7 @@ from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.optimal import MOST_LANES, OptimalGrower, SearchLimits
 from fasttree._learn.parameters import AMOUNT, POSITIVE, ParameterRule, parameter, parameters
 from fasttree._learn.recipe import Recipe
-from fasttree._model.proven import ProvenTree
+from fasttree._model.tested import ProvenTree
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.base import BaseTree
 from fasttree.estimators.common.growth_parameters import CostChoices
@@ -51,6 +51,7 @@ class SearchChoices:
 class _Proven(BaseTree):
     """A search in the place of growth by a recipe, and what it leaves besides the tree."""
 
+    max_depth: int
     leaf_penalty: float
     time_limit: float | None
     memory_limit: float
@@ -209,9 +210,9 @@ class OptimalTreeRegressor(_Proven, BaseRegressor, SearchChoices):
 
     Notes
     -----
-    The tests, and the choice among equal trees, are those of `OptimalTreeClassifier`.  Sums are compared up to 1e-12 of the sum
-    of the root.  A sample may have an error of any size, so that only the order of the cuts gives bounds: three levels take much
-    longer than for classes.
+    The tests, and the choice among equal trees, are those of `OptimalTreeClassifier`.  Two trees
+    are equal if their sums differ by at most 1e-12 of the sum of the root.  A sample may have an error of any size, so that only
+    the order of the cuts gives bounds: three levels take much longer than for classes.
 
     References
     ----------
@@ -238,7 +239,6 @@ class OptimalTreeRegressor(_Proven, BaseRegressor, SearchChoices):
     min_impurity: ClassVar[float] = 0.0  # type: ignore[misc]
     max_bins: ClassVar[None] = None  # type: ignore[misc]
     max_features: ClassVar[None] = None  # type: ignore[misc]
-    split_p_value: ClassVar[None] = None  # type: ignore[misc]
 
     def _recipe(self) -> Recipe:
         return Recipe("optimal", "squared_error", nominal="one_vs_rest")

@@ -35,7 +35,7 @@ from fasttree._learn.prune.sequence import weakest_links
 from fasttree._model.arrays import INTERVALS, NOMINAL, THRESHOLD
 from fasttree._model.fold import opened
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tested import TestedTree, branch_tests, merge_texts, reason_text, rival_cells
+from fasttree._model.tested import TestedTree, branch_tests, merge_texts, proof_text, reason_text, rival_cells
 from fasttree._model.tree import Tree
 from fasttree._model.walks import decision_path
 from fasttree._model.words import Classes, Words, check_count
@@ -138,7 +138,7 @@ def tree_data(
     is_asked = max_depth is not None or max_nodes is not None
     is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes if is_asked else AT_FIRST)
     return {
-        "title": f"{title} ({words.proof()})" if words.proof() else title,
+        "title": f"{title} ({proof})" if (proof := proof_text(words)) else title,
         "task": tree.task,
         "decimals": words.decimals,
         "meanDecimals": words.mean_decimals if tree.task == "regression" else None,

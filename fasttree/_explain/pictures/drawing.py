@@ -24,7 +24,7 @@ from fasttree._explain.pictures.outline import Item, Outline
 from fasttree._explain.pictures.scene import Box, Mark, MarkGroup, Path, Scene, Sector, Text
 from fasttree._explain.pictures.style import DEFAULT, Style
 from fasttree._model.arrays import SHARES
-from fasttree._model.tested import branch_tests, competing_tests, merge_texts, reason_text, split_text
+from fasttree._model.tested import branch_tests, competing_tests, merge_texts, proof_text, reason_text, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words, percent
 
@@ -529,7 +529,7 @@ def below(artist: Artist, width: float, height: float, n_drawn: int) -> tuple[li
 def _caption_lines(words: Words, style: Style, width: float) -> list[str]:
     """Return the lines of the caption, and before it what a search has proven of the tree."""
     caption = wrapped(style.caption, max(width - 2 * MARGIN, 320.0), CAPTION, 3 * MOST_LINES) if style.caption else []
-    proof = words.proof()
+    proof = proof_text(words)
     return [proof, *caption] if proof else caption
 
 

@@ -40,9 +40,8 @@ from fasttree._export.document.values import (
 from fasttree._export.document.write import Model, check_fit, check_names, check_range
 from fasttree._model.arrays import INTERVALS, LEAF, NOMINAL, SHARES, STOP, TASKS, THRESHOLD
 from fasttree._model.check import SUM_TOLERANCE
-from fasttree._model.proven import Proof, ProvenTree
 from fasttree._model.surrogates import DTYPES, Surrogates
-from fasttree._model.tested import TestedTree
+from fasttree._model.tested import Proof, ProvenTree, TestedTree
 from fasttree._model.tree import Tree, best_classes
 
 # Reading

@@ -26,9 +26,8 @@ from fasttree._export.document.values import (
     written_scalars,
 )
 from fasttree._model.arrays import CATEGORY, INTERVALS, NOMINAL, SHARES, STOP, THRESHOLD
-from fasttree._model.proven import ProvenTree
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tested import TestedTree
+from fasttree._model.tested import ProvenTree, TestedTree
 from fasttree._model.tree import Tree, best_classes
 
 

@@ -24,7 +24,7 @@ from fasttree._learn.grow.grower import Grower
 from fasttree._learn.progress import share
 from fasttree._learn.samples import Samples
 from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
-from fasttree._model.proven import OPTIMAL, Proof, ProvenTree
+from fasttree._model.tested import OPTIMAL, Proof, ProvenTree
 from fasttree._model.tree import Tree
 
 MOST_LANES = 1000  # classes, as the engine has room for
@@ -337,7 +337,7 @@ class _Leaves(NamedTuple):
         """Return the weights of the classes or the mean, the weight, and the cost of a leaf, all in any order of rows."""
         target, weight = self.target[rows], self.weight[rows]
         if self.n_classes:
-            value = np.bincount(target, weight, self.n_classes)
+            value: Floats = np.bincount(target, weight, self.n_classes).astype(np.float64)
             cost = float((value.sum() - value if self.loss is None else value @ self.loss).min())
             return value, float(value.sum()), cost
         total = math.fsum(weight)
