@@ -174,8 +174,8 @@ def simplify_rules(
 ):
     """Return the rules of nodes without the conditions that they do not need, and leave out rules that have no use.
 
-    `edges` holds the arrays of Edges; the samples of class k are in words class_start[k], ..., class_start[k + 1] - 1 of a row
-    of bits.  `places` has the bits of padding, and the weight of each place, or none if all are 1; n_samples and
+    `edges` holds the arrays of Edges; the samples of class k are in words class_start[k], ..., class_start[k + 1] - 1 of a
+    row of bits.  `places` has the bits of padding, and the weight of each place, or none if all are 1; n_samples and
     class_count are sums of weights.  `rates` has the level and coefficient of Confidence and its significance (< 0 = no such
     test); None, or the bits of each condition for the rules of C5.0, which use none of the others; and the unit of weights, for
     C5.0 alone.  Of each rule that is left: its label, conditions (nodes, in the order of Release 8), errors, the total of its

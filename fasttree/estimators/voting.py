@@ -119,8 +119,7 @@ class VotingRuleModel(BoostedTrees):
         "default_class_": ("object", "With `rules`: class of a sample if no rule fires; of several trials, in the first."),
         "default_count_": (
             "ndarray of shape (n_classes,)",
-            "With `rules`: number of training samples of each class that no rule covers, or their weight if not all weights are "
-            "whole numbers; of several trials, in the first.",
+            "With `rules`: number, or weight, of the training samples of each class that no rule covers; of the first trial.",
         ),
         "class_count_": (
             "ndarray of shape (n_classes,)",
