@@ -1,7 +1,7 @@
 """Trees of a forest that share rounds, because a bag is larger than the memory of a thread of a worker.
 
-A shard has the order of the rows of a few bags.  A round asks what all of these trees need next; nodes that fit into the memory
-of a thread are grown there.  The trees are those of the forest in memory.
+A shard has the order of the rows of a few bags.  A round asks what all of these trees need next.  A thread grows the nodes that
+fit into its memory.  The trees are those of the forest in memory.
 """
 
 from __future__ import annotations
