@@ -24,12 +24,12 @@ from fasttree._learn.forest.drawn import Below, DrawnForest, drawn_limits, whole
 from fasttree._learn.forest.growing import Forest, pruned
 from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
-from fasttree._scale.drawn import DrawnDriver, RoundsPlan
+from fasttree._scale.forest.driver import DrawnDriver, RoundsPlan
+from fasttree._scale.forest.packing import Grown, joined, leaf_of
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import buckets
 from fasttree._scale.messages import LAST_KEY, Keys, Question, Reply, Requests, Route
 from fasttree._scale.nodes import TreeNode
-from fasttree._scale.packing import Grown, joined, leaf_of
 from fasttree._scale.preparation import MOST_SQUARES, Array, Floats, Portion, arrays_of
 from fasttree._scale.remote import held
 from fasttree._scale.remote.held import HeldShard
