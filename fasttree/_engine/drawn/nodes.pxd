@@ -262,7 +262,10 @@ cdef inline int grow_node(Here* h, const Waiting* waiting, int32_t* n_waiting) n
 
 
 cdef inline int grow_drawn(const DrawnPlan* plan, Room* room, int64_t n, uint64_t key) noexcept nogil:
-    """Grow a tree below a node of this key on the first `n` places of Room.rows and Room.bags; -1 if there is no memory, or the work is to end."""
+    """Grow a tree below a node of this key on the first `n` places of Room.rows and Room.bags.
+
+    Returns -1 if there is no memory, or the work is to end.
+    """
     cdef int32_t n_waiting = 1
     cdef int32_t block_from = 0        # nodes that wait above this number read the block
     cdef Waiting waiting

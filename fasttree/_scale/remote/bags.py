@@ -27,8 +27,9 @@ from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.preparation import Array, Floats, Portion, Weighing
 from fasttree._scale.remote import held
 from fasttree._scale.remote.held import HeldShard
-from fasttree._scale.remote.on_dask import DaskPortions, gathered
+from fasttree._scale.remote.on_dask import DaskPortions
 from fasttree._scale.remote.shared import MOST_SHARED, TreesInRounds
+from fasttree._scale.remote.tasks import gathered
 from fasttree._scale.subtree import RowsOfNode
 from fasttree._version import __version__
 

@@ -19,7 +19,8 @@ from fasttree._scale.preparation import Array, Floats, Portions, Weighing, bins_
 from fasttree._scale.remote import partitions
 from fasttree._scale.remote.bags import BagsOnWorkers
 from fasttree._scale.remote.bins import binned, check_memory
-from fasttree._scale.remote.on_dask import DaskPortions, OnDask, gathered
+from fasttree._scale.remote.on_dask import DaskPortions, OnDask
+from fasttree._scale.remote.tasks import gathered
 from fasttree._scale.source import FeatureColumn, TargetColumn
 
 NO_DASK = "needs Dask, which is not installed: pip install 'fasttree[dask]'"

@@ -1,7 +1,7 @@
 """Trees of a forest that share rounds, because a bag is larger than the memory of a thread of a worker.
 
-A shard has the order of the rows of a few bags.  A round asks what all of these trees need next; nodes that fit into the memory
-of a thread are grown there.  The trees are those of the forest in memory.
+A shard has the order of the rows of a few bags.  A round asks what all of these trees need next.  A thread grows the nodes that
+fit into its memory.  The trees are those of the forest in memory.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from fasttree._learn.forest.drawn import Below, DrawnForest, drawn_limits, whole
 from fasttree._learn.forest.growing import Forest, pruned
 from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
-from fasttree._scale.drawn import DrawnDriver, RoundsPlan
+from fasttree._scale.forest.driver import DrawnDriver, RoundsPlan
+from fasttree._scale.forest.packing import Grown, joined, leaf_of
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import buckets
 from fasttree._scale.messages import LAST_KEY, Keys, Question, Reply, Requests, Route
 from fasttree._scale.nodes import TreeNode
-from fasttree._scale.packing import Grown, joined, leaf_of
 from fasttree._scale.preparation import MOST_SQUARES, Array, Floats, Portion, arrays_of
 from fasttree._scale.remote import held
 from fasttree._scale.remote.held import HeldShard

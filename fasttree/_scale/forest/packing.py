@@ -13,7 +13,7 @@ from fasttree._engine.forest import NODE
 from fasttree._learn.grow.decode import midpoints
 from fasttree._model import arrays
 from fasttree._model.packed.nodes import KNOWN, LEAF, SUBSET, THRESHOLD, Packed, pairs
-from fasttree._scale.drawn import RoundsPlan
+from fasttree._scale.forest.driver import RoundsPlan
 from fasttree._scale.nodes import TreeNode
 
 Bits = npt.NDArray[np.uint32]

@@ -88,7 +88,7 @@ class DrawnDriver(Driver):
         if weight < 2 * limits.min_weight_leaf:
             return False
         if self._n_classes:
-            return np.count_nonzero(node.statistics[2:]) > 1
+            return bool(np.count_nonzero(node.statistics[2:]) > 1)
         return not node.is_measured or node.risk > 0
 
     def _requests(self, started: Sequence[Counting]) -> tuple[Requests, list[Groups]]:
