@@ -28,8 +28,5 @@ def test_features(
     by_likelihood: bool,
     exhaustive: bool,
     least: float,
-    rows: npt.NDArray[np.float64],
-    tests: npt.NDArray[np.float64],
-    best: npt.NDArray[np.intp],
-    found: npt.NDArray[np.float64],
-) -> None: ...
+    room: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.intp]],
+) -> npt.NDArray[np.float64]: ...

@@ -328,9 +328,8 @@ cdef Py_ssize_t copy_present(const double* cells, Py_ssize_t n, Py_ssize_t n_cla
 
 
 def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, const unsigned char[::1] ordered,
-                  bint by_likelihood, bint exhaustive, double least, double[:, ::1] rows, double[:, :, ::1] tests,
-                  Py_ssize_t[::1] best, double[:, ::1] found):
-    """Merge the categories of each feature as `merge_classes` does, and test the groups that are left.
+                  bint by_likelihood, bint exhaustive, double least, tuple room):
+    """Merge the categories of each feature as `merge_classes` does, and return the tests of the groups that are left.
 
     Parameters
     ----------
@@ -342,11 +341,20 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
     exhaustive : bool
         Whether to merge until two groups are left, and to report the groups of the smallest p-value on the way.
     least : float
-    rows, tests, best : arrays of shapes (n + 1, n_classes), (2, n, n) and (n,)
-        Room for n categories, as many as any feature has.
-    found : float64 array of shape (n_features, 5)
+    room : tuple of arrays of shapes (n + 1, n_classes), (2, n, n) and (n,)
+        Scratch for n categories, as many as any feature has.
+
+    Returns
+    -------
+    float64 array of shape (n_features, 5)
         Categories, groups, statistic, degrees of freedom, and, if `exhaustive`, the logarithm of the p-value.
     """
+    import numpy as np
+    cdef double[:, ::1] rows = room[0]
+    cdef double[:, :, ::1] tests = room[1]
+    cdef Py_ssize_t[::1] best = room[2]
+    out = np.zeros((ordered.shape[0], 5))
+    cdef double[:, ::1] found = out
     cdef Pairs p
     cdef Py_ssize_t f, low, n_left, k
     cdef Py_ssize_t n_classes = cells.shape[1]
@@ -378,3 +386,4 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
                             found[f, k] = now[k]
             if not exhaustive:
                 test_groups(&p, False, total, &found[f, 0])
+    return out

@@ -19,7 +19,7 @@ FOLDERS = ["watch", "types", "memory", "arrays", "random", "columns", "risk", "s
 MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "walk": {"watch", "types"},
     "drawn": {"watch", "types", "random", "columns", "bounds", "walk"},
-    "forest": {"watch", "types", "arrays", "columns", "drawn", "walk"},
+    "forest": {"watch", "types", "arrays", "random", "columns", "drawn", "walk"},
     "prune": {"watch", "types", "memory", "columns", "risk", "walk"},
     "encoding": {"watch", "types", "memory", "arrays", "columns", "scan", "walk"},
     "passes": {"watch", "types", "memory", "arrays", "columns", "risk", "walk", "prune"},

@@ -529,8 +529,7 @@ def below(artist: Artist, width: float, height: float, n_drawn: int) -> tuple[li
 def _caption_lines(words: Words, style: Style, width: float) -> list[str]:
     """Return the lines of the caption, and before it what a search has proven of the tree."""
     caption = wrapped(style.caption, max(width - 2 * MARGIN, 320.0), CAPTION, 3 * MOST_LINES) if style.caption else []
-    proof = proof_text(words)
-    return [proof, *caption] if proof else caption
+    return [proof, *caption] if (proof := proof_text(words)) else caption
 
 
 def check_orientation(orientation: str | None) -> None:

@@ -297,8 +297,7 @@ class _Growth:
         choices = self.choices
         exhaustive, by_likelihood = choices.method == "exhaustive", choices.statistic == "likelihood_ratio"
         least = -math.inf if exhaustive else math.log(choices.alpha_merge)
-        found = np.zeros((len(tables), 5))
-        test_features(cells, self.starts, self.ordered, by_likelihood, exhaustive, least, *room, found)
+        found = test_features(cells, self.starts, self.ordered, by_likelihood, exhaustive, least, room)
         tested = found[:, 0] > 1
         if not exhaustive:
             found[tested, 4] = log_chi_square_tail(found[tested, 2], found[tested, 3])

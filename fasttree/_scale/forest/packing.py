@@ -19,7 +19,7 @@ from fasttree._scale.nodes import TreeNode
 Bits = npt.NDArray[np.uint32]
 
 
-class Grown(NamedTuple):
+class PackedBelow(NamedTuple):
     """A tree below a node.
 
     Parameters
@@ -46,7 +46,7 @@ def leaf_of(statistics: npt.NDArray[np.int64]) -> Packed:
     return Packed(nodes, np.array([0, 1], dtype=np.int64), np.empty(0, dtype=np.uint32), value)
 
 
-def joined(top: Sequence[TreeNode], below: Mapping[int, Grown], plan: RoundsPlan) -> Packed:
+def joined(top: Sequence[TreeNode], below: Mapping[int, PackedBelow], plan: RoundsPlan) -> Packed:
     """Return a tree.
 
     Parameters
@@ -84,7 +84,7 @@ def joined(top: Sequence[TreeNode], below: Mapping[int, Grown], plan: RoundsPlan
     return Packed(found, np.array([0, len(found)], dtype=np.int64), np.concatenate(bits), np.concatenate(values))
 
 
-def _in_order_of_growth(top: Sequence[TreeNode], below: Mapping[int, Grown]) -> list[int]:
+def _in_order_of_growth(top: Sequence[TreeNode], below: Mapping[int, PackedBelow]) -> list[int]:
     """Return the nodes in the order in which growth in memory ends or splits them: the smaller child comes first."""
     rows = [0] * len(top)
     for node in reversed(top):

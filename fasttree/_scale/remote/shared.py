@@ -25,7 +25,7 @@ from fasttree._learn.forest.growing import Forest, pruned
 from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
 from fasttree._scale.forest.driver import DrawnDriver, RoundsPlan
-from fasttree._scale.forest.packing import Grown, joined, leaf_of
+from fasttree._scale.forest.packing import PackedBelow, joined, leaf_of
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import buckets
 from fasttree._scale.messages import LAST_KEY, Keys, Question, Reply, Requests, Route
@@ -260,12 +260,12 @@ def total(counts: Sequence[Counts]) -> Counts:
     return found
 
 
-def grow_nodes(job: RoundsJob, nodes: Sequence[Below], leaves: bool, *parts: Sequence[RowsOfShard]) -> list[Grown]:
+def grow_nodes(job: RoundsJob, nodes: Sequence[Below], leaves: bool, *parts: Sequence[RowsOfShard]) -> list[PackedBelow]:
     """Return the trees below some nodes, whose rows come from all shards."""
     return [_grown(job, node, leaves, of_node) for node, of_node in zip(nodes, zip(*parts, strict=True), strict=True)]
 
 
-def _grown(job: RoundsJob, node: Below, leaf: bool, parts: Sequence[RowsOfShard]) -> Grown:
+def _grown(job: RoundsJob, node: Below, leaf: bool, parts: Sequence[RowsOfShard]) -> PackedBelow:
     grower = job.forest.grower
     columns = [np.concatenate(several) for several in zip(*(part.columns for part in parts), strict=True)]
     target = np.concatenate([part.target for part in parts])
@@ -277,7 +277,7 @@ def _grown(job: RoundsJob, node: Below, leaf: bool, parts: Sequence[RowsOfShard]
     grow = DrawnForest(replace(grower, samples=samples, limits=limits))
     packed = grow(times, 0, node._replace(depth=0) if leaf else node)
     assert packed is not None
-    return Grown(packed, len(times))
+    return PackedBelow(packed, len(times))
 
 
 # Where the fit is
@@ -358,7 +358,9 @@ class TreesInRounds:
     def _sent(self, given: Any) -> Any:
         return self._client.submit(held.identity, given, pure=False)
 
-    def _grow_group(self, group: _Group, plan: RoundsPlan, trees: Sequence[int]) -> list[tuple[list[TreeNode], dict[int, Grown]]]:
+    def _grow_group(
+        self, group: _Group, plan: RoundsPlan, trees: Sequence[int]
+    ) -> list[tuple[list[TreeNode], dict[int, PackedBelow]]]:
         """Return the large nodes of each tree, and what grows below them."""
         seeds = [seed_of_growth(group.plain.forest.bags.seed, tree) for tree in trees]
         growing = [_Growing(place, DrawnDriver(plan, seed, self._budget)) for place, seed in enumerate(seeds)]
@@ -387,16 +389,16 @@ class TreesInRounds:
     def _combined(self, replies: Sequence[Any], combine: Callable[..., Any]) -> Any:
         return gathered(self._client, combined_on_workers(self._client, replies, combine))
 
-    def _below(self, group: _Group, tree: _Growing) -> dict[int, Grown]:
+    def _below(self, group: _Group, tree: _Growing) -> dict[int, PackedBelow]:
         """Return what grows below the nodes that have no children."""
         driver = tree.driver
         log = [*tree.chunks, self._sent(held.sent_log(self._sent, tree.chunks, driver.log))]
-        below: dict[int, Grown] = {}
+        below: dict[int, PackedBelow] = {}
         ends = driver.ends()
         if group.plain.forest.grower.n_classes and ends:
             counted = self._of_shards(n_rows_of, group, NodesOfTree(tree.place, [node.id for node in ends], True), log)
             n_rows = self._combined(counted, total).tolist()
-            below = {node.id: Grown(leaf_of(node.statistics), n) for node, n in zip(ends, n_rows, strict=True)}
+            below = {node.id: PackedBelow(leaf_of(node.statistics), n) for node, n in zip(ends, n_rows, strict=True)}
             ends = []
         waiting = deque[tuple[Sequence[TreeNode], Any]]()
         for nodes, leaves in ((driver.handed, False), (ends, True)):
@@ -424,7 +426,7 @@ class TreesInRounds:
         grown = delayed(grow_nodes, pure=False)(group.job, places, leaves, *rows)
         return self._client.compute(grown, optimize_graph=False)
 
-    def _grown(self, bucket: Sequence[TreeNode], future: Any) -> dict[int, Grown]:
+    def _grown(self, bucket: Sequence[TreeNode], future: Any) -> dict[int, PackedBelow]:
         return {node.id: grown for node, grown in zip(bucket, gathered(self._client, future), strict=True)}
 
 
