@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import chi2_contingency
 
 from fasttree import CARTClassifier, CHAIDClassifier, CHAIDRegressor
 
@@ -14,7 +15,7 @@ from .cases import OURS, Answers, Case, Contest, Figures
 CART = "CARTClassifier"
 MILLION = 1_000_000
 MANY = 200_000  # rows of the columns of many categories
-AS_GOOD = 0.02  # of the training score of CART, by which CHAID may be worse
+ROWS_OF_CATEGORY = 100  # at least, so that the categories differ in small tables, too
 LEAST_LEAF = 100  # samples
 NAMES = [f"c{i}" for i in range(30)]
 
@@ -31,9 +32,12 @@ def beside_cart(n: int, **parameters: Any) -> Callable[[int], Contest]:
         def check(answers: Answers) -> Figures:
             ours, cart = answers[OURS], answers[CART]
             ours.tree_.check()
-            scores = ours.score(X, y), cart.score(X, y)
-            assert scores[0] >= scores[1] - AS_GOOD, f"training scores: {scores[0]}, CART {scores[1]}"
-            return {"nodes": ours.tree_.node_count, "nodes of CART": cart.tree_.node_count, "score": scores[0]}
+            test, branches = ours.node_test(0).split, slice(1, 1 + ours.tree_.n_branches[0])
+            statistic, p_value = chi2_contingency(ours.tree_.value[branches], correction=False)[:2]
+            assert np.isclose(test.statistic, statistic, rtol=1e-9), f"chi-square: {test.statistic}, SciPy {statistic}"
+            assert np.isclose(test.p_value, p_value, rtol=1e-6), f"p-value: {test.p_value}, SciPy {p_value}"
+            scores = {"score": ours.score(X, y), "score of CART": cart.score(X, y)}
+            return {"nodes": ours.tree_.node_count, "nodes of CART": cart.tree_.node_count} | scores
 
         calls = {OURS: lambda: CHAIDClassifier(**parameters).fit(X, y), CART: lambda: CARTClassifier(**parameters).fit(X, y)}
         return Contest(calls=calls, check=check, table=X.shape)
@@ -47,9 +51,10 @@ def of_many_categories(estimator: Any, n_categories: int) -> Callable[[int], Con
     def make(most_rows: int) -> Contest:
         rng = np.random.default_rng(0)
         n = min(MANY, most_rows)
-        codes = rng.integers(0, n_categories, n)
-        effect = rng.integers(-2, 3, n_categories)[codes]
-        X = pd.DataFrame({"category": pd.Categorical.from_codes(codes, [f"c{i}" for i in range(n_categories)])})
+        n_known = min(n_categories, n // ROWS_OF_CATEGORY)
+        codes = rng.integers(0, n_known, n)
+        effect = rng.integers(-2, 3, n_known)[codes]
+        X = pd.DataFrame({"category": pd.Categorical.from_codes(codes, [f"c{i}" for i in range(n_known)])})
         noisy = effect + rng.normal(size=n)
         y = (noisy > 0).astype(int) if isinstance(estimator, CHAIDClassifier) else noisy
 
