@@ -15,6 +15,8 @@ Line = dict[str, Any]
 
 GROUPS = {
     "targets": "Times faster",
+    "c50": "C5.0 beside its recorded seconds, one thread",
+    "chaid": "CHAID beside CART, one thread",
     "recipes": "Recipes beside plain Gini, depth 10",
     "scale": "Growth with size",
     "memory": "Peak memory of fit beyond table and model",
@@ -77,6 +79,8 @@ def rounded(figure: float) -> float:
 
 HEADINGS = {
     "targets": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
+    "c50": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
+    "chaid": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
     "forests": ("case", "table", "fasttree", "scikit-learn", "times faster", "at least", "aim"),
     "forest-peers": ("case", "table", "fasttree", "oneDAL", "Yggdrasil", "LightGBM, 1,023 leaves"),
     "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
