@@ -77,14 +77,15 @@ def rounded(figure: float) -> float:
 
 # --- lines as rows of tables
 
+BESIDE_OTHERS = ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim")
 HEADINGS = {
-    "targets": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
-    "c50": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
-    "chaid": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
+    "targets": BESIDE_OTHERS,
+    "c50": BESIDE_OTHERS,
+    "chaid": BESIDE_OTHERS,
     "forests": ("case", "table", "fasttree", "scikit-learn", "times faster", "at least", "aim"),
     "forest-peers": ("case", "table", "fasttree", "oneDAL", "Yggdrasil", "LightGBM, 1,023 leaves"),
     "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
-    "optimal": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
+    "optimal": BESIDE_OTHERS,
     "scale": ("table", "fasttree", "ns per row, column and log2 of rows", "peak GiB, table included"),
     "memory": ("case", "table", "MB", "at most"),
     "serving": ("case", "table", "predictor", "a row", "the best of the others", "times faster", "bytes", "a node"),

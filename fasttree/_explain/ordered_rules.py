@@ -238,9 +238,13 @@ class OrderedRules(Sequence[Rule]):
             ]
             for i, rule in enumerate(self._in_words[:shown])
         ]
-        counts = self._model.default_count
-        total, wrong = counts.sum().item(), (counts.sum() - counts[self._model.default]).item()
+        total, wrong = self._default_figures()
         return [*rows, ["", "else", self._default_word, amount_text(total, ","), amount_text(wrong, ","), ""]]
+
+    def _default_figures(self) -> tuple[float, float]:
+        """Return the weight of the samples that no rule covers, and that of those not in the default class."""
+        counts = self._model.default_count
+        return counts.sum().item(), (counts.sum() - counts[self._model.default]).item()
 
     def to_markdown(self) -> str:
         """Write the rules as a Markdown table in the order in which they apply; the last row is the default class.
@@ -274,12 +278,12 @@ class OrderedRules(Sequence[Rule]):
 
     def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of `to_frame`."""
-        counts, rules = self._model.default_count, self._rules
+        rules, (total, wrong) = self._rules, self._default_figures()
         return {
             "rule": [*(rule._condition_text(self._thresholds) for rule in self._in_words), "else"],
             "prediction": [*(rule.label for rule in rules), self.default],
-            "cover": [*(rule.cover for rule in rules), counts.sum().item()],
-            "errors": [*(rule.errors for rule in rules), (counts.sum() - counts[self._model.default]).item()],
+            "cover": [*(rule.cover for rule in rules), total],
+            "errors": [*(rule.errors for rule in rules), wrong],
             "estimate": [*(rule.estimate for rule in rules), None],
             "n_conditions": [*(len(rule.conditions) for rule in rules), 0],
         }

@@ -166,6 +166,16 @@ def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterato
             yield start + offset, block[offset]
 
 
+def ordered_codes(cells: npt.NDArray[Any], kind: Kind) -> npt.NDArray[np.int32]:
+    """Return the codes of a column in the order of its values, from 1; 0 for missing values."""
+    if kind is not Kind.CONTINUOUS:
+        return cells.astype(np.int32)
+    known = ~np.isnan(cells)
+    codes = np.zeros(len(cells), np.int32)
+    codes[known] = np.unique(cells[known], return_inverse=True)[1] + 1
+    return codes
+
+
 _IN_TWO = frozenset(("subset", "one_vs_rest", "threshold", "error"))  # forms of splits into two branches
 
 

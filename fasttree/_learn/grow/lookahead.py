@@ -13,7 +13,7 @@ from fasttree._data.sums import sums_of_sizes
 from fasttree._engine.lookahead import ENTROPY, ERRORS, GINI, SIGNED, Lookahead
 from fasttree._engine.records import EngineLimits, Sums
 from fasttree._learn.constraints import FREE, Constraints
-from fasttree._learn.grow.encode import AnyTable
+from fasttree._learn.grow.encode import AnyTable, ordered_codes
 from fasttree._learn.grow.fixed_point import fixed_point_targets
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -73,14 +73,8 @@ def _views_of(table: AnyTable) -> _Views:
     codes: list[Ints] = []
     described: list[tuple[bool, bool, int, int]] = []
     for j, feature in enumerate(table.schema.features):
-        cells = table.column(j)
-        if feature.kind is Kind.CONTINUOUS:
-            known = ~np.isnan(cells)
-            first = np.zeros(len(cells), np.int32)
-            first[known] = np.unique(cells[known], return_inverse=True)[1] + 1
-        else:
-            first = cells.astype(np.int32)
-            known = first > 0
+        first = ordered_codes(table.column(j), feature.kind)
+        known = first > 0
         nominal, last = feature.kind is Kind.NOMINAL, int(first.max(initial=0)) + 1
         if known.all():
             codes.append(first)

@@ -20,6 +20,7 @@ from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
 from fasttree._engine.optimal import SCORES, SIGNS, SQUARES, Optimal
 from fasttree._learn.grow.decode import midpoints
+from fasttree._learn.grow.encode import ordered_codes
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.progress import share
 from fasttree._learn.samples import Samples
@@ -162,14 +163,8 @@ def views_of(table: Table, rows: Rows) -> SearchViews:
     codes: list[npt.NDArray[Any]] = []
     nominal, missing = [], []
     for j, feature in enumerate(table.schema.features):
-        cells = table.column(j)[rows]
-        if feature.kind is Kind.CONTINUOUS:
-            known = ~np.isnan(cells)
-            first = np.zeros(len(rows), np.int32)
-            first[known] = np.unique(cells[known], return_inverse=True)[1] + 1
-        else:
-            first = cells.astype(np.int32)
-            known = first > 0
+        first = ordered_codes(table.column(j)[rows], feature.kind)
+        known = first > 0
         is_nominal = feature.kind is Kind.NOMINAL
         last = int(first.max(initial=0)) + 1
         codes.append(first)

@@ -197,21 +197,23 @@ def _first(arrays: Arrays, rows: Rows, start: int) -> int:
 
 def _count_rows(shard: Shard, order: Order, requests: Requests, reply: Reply) -> None:
     """Let the first column of all statistics count different rows."""
+    nodes = {*requests.count, *(question.node for question in requests.divide)}  # several columns of a node are divided
+    rows = {node: _different(order.rows_of(node))[0] for node in nodes}
     for node, counts in zip(requests.count, reply.counts, strict=True):
         once = np.zeros_like(counts)
-        shard.count(_different(order.rows_of(node))[0], once)
+        shard.count(rows[node], once)
         counts[:, 0] = once[:, 0]
     first = 0
     for question in requests.divide:
         parts = reply.parts[first : first + question.cells.n_parts]
-        parts[:, 0] = _rows_of_parts(shard, order, question, parts.shape)
+        parts[:, 0] = _rows_of_parts(shard, rows[question.node], question, parts.shape)
         first += question.cells.n_parts
 
 
-def _rows_of_parts(shard: Shard, order: Order, question: Question, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+def _rows_of_parts(shard: Shard, rows: Rows, question: Question, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     once = np.zeros(shape, dtype=np.int64)
     ends = np.zeros((2, shape[0]), dtype=np.uint64)
-    shard.divide(question.feature, _different(order.rows_of(question.node))[0], question.cells, once, ends[0], ends[1])
+    shard.divide(question.feature, rows, question.cells, once, ends[0], ends[1])
     return once[:, 0]
 
 
