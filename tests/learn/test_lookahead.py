@@ -1,11 +1,11 @@
 """Growth that looks ahead, against a twin that tries all pairs of levels."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
+from small_tables import table_of
 
 from fasttree import CARTClassifier, CARTRegressor, Recipe, TreeClassifier, TreeRegressor, load
 from fasttree.pruning import CostComplexity
@@ -41,23 +41,6 @@ PLAIN = {
 }
 
 
-def table_of(random, *, missing, nominal, most=12):
-    """Return a small table with ties and constants, and its columns as the twin takes them."""
-    n = int(random.integers(2, most))
-    frame, columns = {}, []
-    for j in range(int(random.integers(1, 4))):
-        codes = random.integers(1, 2 + int(random.integers(0, 9)), n)
-        if missing and random.random() < 0.6:
-            codes[random.random(n) < 0.3] = 0
-        if not codes.any():
-            codes[0] = 1
-        is_nominal = nominal and random.random() < 0.6
-        words = [None if code == 0 else f"c{code}" for code in codes]
-        frame[f"x{j}"] = words if is_nominal else np.where(codes == 0, np.nan, codes**2 / 7)
-        columns.append((codes.tolist(), is_nominal))
-    return pd.DataFrame(frame), columns
-
-
 def as_nested(model, X):
     """Return a fitted tree as the twin has it."""
     path = model.decision_path(X).toarray().astype(bool)
@@ -80,7 +63,7 @@ def test_twin(kind, n_tables):
     random = np.random.default_rng(len(kind))
     numeric = choices["criterion"] == "squared_error"
     for turn in range(n_tables):
-        X, columns = table_of(random, missing=choices["missing"], nominal=choices["nominal"])
+        X, columns = table_of(random, 12, 4, 9, missing=choices["missing"], nominal=choices["nominal"])
         n = len(X)
         y = random.integers(0, 6 if numeric else choices["n_classes"], n)
         weight = random.integers(1, 6, n) / 4 if choices["weighted"] else np.ones(n)

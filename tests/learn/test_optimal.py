@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import table_of
 
 from fasttree import OptimalTreeClassifier, OptimalTreeRegressor, from_json
 from fasttree._learn.grow import optimal
@@ -41,21 +42,9 @@ KINDS = {
 }
 
 
-def table_of(random, depth, *, missing, nominal):
-    """Return a small table with ties and constants, and its columns as the twin takes them."""
-    n = int(random.integers(2, 10 if depth == 4 else 16))
-    frame, columns = {}, []
-    for j in range(int(random.integers(1, 3 if depth == 4 else 4))):
-        codes = random.integers(1, 2 + int(random.integers(0, 4 if depth > 2 else 9)), n)
-        if missing and random.random() < 0.6:
-            codes[random.random(n) < 0.3] = 0
-        if not codes.any():
-            codes[0] = 1
-        is_nominal = nominal and random.random() < 0.6
-        words = [None if code == 0 else f"c{code}" for code in codes]
-        frame[f"x{j}"] = words if is_nominal else np.where(codes == 0, np.nan, codes**2 / 7)
-        columns.append((codes.tolist(), is_nominal))
-    return pd.DataFrame(frame), columns
+def sizes_of(depth):
+    """Return what the rows, columns and codes of a table stay below, so that the twin can search all trees."""
+    return 10 if depth == 4 else 16, 3 if depth == 4 else 4, 4 if depth > 2 else 9
 
 
 def weigh(random, n, weighted):
@@ -73,7 +62,7 @@ def test_no_tree_is_better(kind, n_tables):
     random = np.random.default_rng(len(kind))
     for turn in range(n_tables):
         depth = (1, 2, 3, 2, 3, 4)[turn % 6]
-        X, columns = table_of(random, depth, missing=choices["missing"], nominal=choices["nominal"])
+        X, columns = table_of(random, *sizes_of(depth), missing=choices["missing"], nominal=choices["nominal"])
         n, k = len(X), choices["n_classes"]
         y = random.integers(0, k, n)
         y[: min(k, n)] = np.arange(min(k, n))
@@ -118,7 +107,7 @@ def test_no_tree_has_smaller_squared_errors(kind, n_tables):
     random = np.random.default_rng(len(kind))
     for turn in range(n_tables):
         depth = (1, 2, 3, 2)[turn % 4]
-        X, columns = table_of(random, depth, missing=choices["missing"], nominal=choices["nominal"])
+        X, columns = table_of(random, *sizes_of(depth), missing=choices["missing"], nominal=choices["nominal"])
         n = len(X)
         y = random.integers(-5, 9, n) / 4 + (0, 1e4)[turn % 3 == 0]
         weight = weigh(random, n, choices["weighted"])
