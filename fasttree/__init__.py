@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from fasttree.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from fasttree.estimators.forest import RandomForestClassifier, RandomForestRegressor
     from fasttree.estimators.id3 import ID3Classifier
+    from fasttree.estimators.m5 import M5Regressor
     from fasttree.estimators.optimal import OptimalTreeClassifier
     from fasttree.estimators.persistence import from_json, load
 
@@ -91,6 +92,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "ForestExplanation",
     "ID3Classifier",
+    "M5Regressor",
     "MergeStep",
     "NodeTest",
     "OptimalTreeClassifier",

@@ -21,6 +21,7 @@ from fasttree._data.table import Table
 from fasttree._explain.explanation import Branch, Change, End, Explanation, Step
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, SHARES, STOP, THRESHOLD
 from fasttree._model.conditions import Condition, left_part
+from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.paths import conditions_of, missing_shares
 from fasttree._model.tree import Tree
 from fasttree._model.walks import predict_class, predict_value
@@ -74,6 +75,7 @@ def explain(
     ValueError, TypeError
         If `x` is not one sample with the features of the tree, or a parameter is out of range.
     """
+    check_constant_leaves(tree, "explain")
     shown_schema, shown_classes, _ = shown or (schema, classes, ())
     words = Words(tree, shown_schema, shown_classes, max_categories=max_categories, decimals=decimals)
     cells = cells_of(x, schema, estimator_name)

@@ -23,6 +23,7 @@ from fasttree._export.sql_text import ALWAYS, columns_of
 from fasttree._export.subject import Subject, check_class, check_target
 from fasttree._export.substitutes import Adapted, Medium, adapt, check_substitutes
 from fasttree._learn.progress import each_of_many
+from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.paths import ends_of
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, by_target, check_count
@@ -69,6 +70,7 @@ def rules_of(
     RuleList
         Rules from the first branch to the last.
     """
+    check_constant_leaves(tree, "to_rules")
     labels = [each.tolist() for each in by_target(classes)]
     in_words = None if shown is None else (shown[0], [each.tolist() for each in by_target(shown[1])])
     source = RuleSource(tree, schema, labels, simplify, unseen, estimator_name, in_words)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words, counted, percent
 
@@ -73,7 +74,7 @@ def summary(
 def _training(tree: Tree, words: Words) -> list[str]:
     """Return the error on the training samples beside that of the root."""
     leaves, weight = tree.leaves(), float(tree.weight[0])
-    if tree.outputs is not None or not weight:
+    if tree.outputs is not None or not weight or isinstance(tree, ModelTree):  # impurities are those of constant leaves
         return []
     if tree.task == "regression":
         risk = tree.risk

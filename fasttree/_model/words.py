@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Kind, Schema, default_target_names
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LARGEST_CUT, STOP, THRESHOLD
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tested import TestedTree
 from fasttree._model.tree import Tree
@@ -310,10 +311,29 @@ class Words:
     # --- predictions
 
     def answers(self, node: int) -> list[str]:
-        """Write the prediction of the node for each target: ``yes`` or ``2.4``."""
+        """Write the prediction of the node for each target: ``yes``, ``2.4``, or the formula of a leaf with a model."""
+        if isinstance(self.tree, ModelTree) and self.tree.n_branches[node] == 0:
+            return [self.formula(self.tree, node)]
         if self._answers is None:
             return [mean_text(mean, self.decimals) for mean in self.tree.value[node].tolist()]
         return [self.labels[answers[node]] for answers in self._answers]
+
+    def formula(self, tree: ModelTree, node: int) -> str:
+        """Write the model of a node, rounded, and its bounds: ``12.3 + 0.51 horsepower - 0.0062 weight, from 8.55 to 24.5``."""
+        models, digits = tree.models, self.decimals + 2
+        lower, upper, intercept = (float(array[node]) for array in (models.lower, models.upper, models.intercept))
+        terms = models.terms(node)
+        if not terms:
+            return mean_text(min(max(intercept, lower), upper), self.decimals)
+        text = round_text(intercept, digits) if intercept else ""
+        for feature, coefficient in terms:
+            sign = " - " if coefficient < 0 else " + "
+            if not text:
+                sign = sign.strip(" +")
+            text += f"{sign}{round_text(abs(coefficient), digits)} {self.names[feature]}"
+        bounds = [("from", lower), ("to", upper)]
+        limits = " ".join(f"{name} {round_text(bound, digits)}" for name, bound in bounds if math.isfinite(bound))
+        return f"{text}, {limits}" if limits else text
 
     def answer(self, node: int) -> str:
         """Write the prediction of the node: ``yes`` or ``2.4``; for several targets ``yes | red``."""

@@ -55,7 +55,7 @@ TABLES = {
 }
 CLASSES = np.random.default_rng(1).choice(["one", "two", "three"], N)
 VALUES = np.random.default_rng(2).poisson(2, N).astype(float)
-NUMERIC = {"squared_error", "absolute_error", "poisson"}
+NUMERIC = {"squared_error", "absolute_error", "poisson", "fifth_root"}
 
 
 def table_for(recipe: Recipe) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from fasttree._data.sources import ArraySource
 from fasttree._data.table import Table
 from fasttree._model import walks
 from fasttree._model.arrays import INTERVALS, THRESHOLD
+from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.tree import Tree
 
 __all__ = ["CellAxis", "Regions", "chosen_features", "lines_of", "regions_of", "spread", "thinned"]
@@ -125,6 +126,7 @@ def lines_of(
     ValueError
         If a feature has no known value, or there are more than a million cells.
     """
+    check_constant_leaves(tree, "plot_regions")
     lines = [_line(tree, schema.features[j], shown.features[j], j, column) for j, column in zip(indices, columns, strict=True)]
     n_cells = int(np.prod([len(line.values) for line in lines]))
     if n_cells > MOST_CELLS:
