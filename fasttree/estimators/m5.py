@@ -56,6 +56,9 @@ class M5Regressor(_WithModels, BaseRegressor):
     Terms leave one by one, each time the one that adds least to the squared error S, and the model of least
     ``sqrt(S) (n + v) / (n - v)`` is kept, where v counts its parameters and n the samples of the node.
 
+    Sample weights count in splits, models and errors.  Where the text says numbers of samples, a sample counts one whatever its
+    weight, unless that is 0.
+
     In a model, a missing value counts as the mean of its feature in the fit.  In a split, missing values follow the side that
     gained most in training.  Nominal and ordinal features are split, but have no terms.
 
@@ -133,6 +136,7 @@ class M5Regressor(_WithModels, BaseRegressor):
     _attributes = {
         "tree_": ("ModelTree", "The tree that predicts, as flat arrays, with its `models`."),
         "tree_unpruned_": ("Tree", "The tree as grown, without models.  It is not saved: a loaded model has `tree_` alone."),
+        "pruning_table_": ("", ""),
     }
     _descriptions = {"random_state": "Has no effect, because nothing is drawn.  It is there for programs that set it."}
 
@@ -172,7 +176,8 @@ class M5Regressor(_WithModels, BaseRegressor):
         return f"pruning_factor={self.pruning_factor!r}" if is_smaller else ""
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
-        return self.tree_.predict(self._encode_table(X))[:, None]
+        table = self._encode_table(X)
+        return self.tree_.predict(table)[:, None]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted values.

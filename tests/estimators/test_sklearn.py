@@ -21,6 +21,7 @@ from fasttree import (
     CARTRegressor,
     ExtraTreesClassifier,
     ID3Classifier,
+    M5Regressor,
     Recipe,
     TreeClassifier,
     TreeRegressor,
@@ -56,7 +57,14 @@ BY_POSITION = dict.fromkeys(
 )
 
 
+COUNTS_SAMPLES = dict.fromkeys(
+    BY_POSITION, "numbers of samples, not weights, are in the sizes of branches and in M5's estimated errors"
+)
+
+
 def what_cannot_pass(estimator):
+    if isinstance(estimator, M5Regressor):
+        return COUNTS_SAMPLES
     if isinstance(estimator, ExtraTreesClassifier):
         return {"check_class_weight_classifiers": "its class weights are no whole numbers, which are refused"}
     if getattr(estimator, "bootstrap", False):
