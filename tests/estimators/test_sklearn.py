@@ -57,9 +57,7 @@ BY_POSITION = dict.fromkeys(
 )
 
 
-COUNTS_SAMPLES = dict.fromkeys(
-    BY_POSITION, "numbers of samples, not weights, are in the sizes of branches and in M5's estimated errors"
-)
+COUNTS_SAMPLES = dict.fromkeys(BY_POSITION, "M5 counts samples, not weights, in branches and estimated errors")
 
 
 def what_cannot_pass(estimator):

@@ -65,8 +65,15 @@ def with_models(tree: Tree, document: dict[str, Any], order: list[int]) -> Tree:
             _bound(entry, "upper", where, math.inf),
         )
     means = [math.nan if value is None else as_number(value, f"models.filling[{j}]") for j, value in enumerate(filling)]
+    intercept, lower, upper = figures
     models = LinearModels(
-        np.array(start), np.array(feature, np.int32), np.array(coefficient, np.float64), *figures, np.array(means, np.float64)
+        start=np.array(start),
+        feature=np.array(feature, np.int32),
+        coefficient=np.array(coefficient, np.float64),
+        intercept=intercept,
+        lower=lower,
+        upper=upper,
+        filling=np.array(means, np.float64),
     )
     found = ModelTree.of(tree, models, as_number(given.get("smoothing"), "models.smoothing"))
     found.check()

@@ -167,7 +167,7 @@ class ModelTree(Tree):
             and self.smoothing == other.smoothing
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def predict(self, table: Table) -> Floats:
         """Return the predictions for the samples of a table, shape (n_samples,)."""
