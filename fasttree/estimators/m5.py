@@ -23,6 +23,7 @@ from fasttree._learn.parameters import (
     parameter,
     parameters,
 )
+from fasttree._learn.progress import in_percent
 from fasttree._learn.recipe import M5, Recipe
 from fasttree._learn.samples import Samples
 from fasttree._model.linear.model_tree import ModelTree
@@ -169,7 +170,8 @@ class M5Regressor(_WithModels, BaseRegressor):
             smoothing=float(self.smoothing),
             extrapolation=None if self.extrapolation is None else float(self.extrapolation),
         )
-        tree, self.tree_unpruned_ = grow_models(grower, choices)
+        with in_percent("growth"):
+            tree, self.tree_unpruned_ = grow_models(grower, choices)
         return tree
 
     def _pruned_by(self, is_smaller: bool) -> str:
