@@ -23,7 +23,7 @@ __all__ = ["LinearModels", "ModelTree", "check_constant_leaves", "levels_of", "s
 class LinearModels:
     """Linear models, one per node.
 
-    The model of node ``i`` predicts ``intercept[i]`` plus the terms ``start[i]:start[i + 1]``, added in this order.  A term is its
+    The model of node ``i`` predicts ``intercept[i]`` plus the terms ``start[i]:start[i + 1]``, added in order.  A term is its
     `coefficient` times the value of its `feature`.  Then the prediction is moved into ``[lower[i], upper[i]]``.
 
     Attributes
