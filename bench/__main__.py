@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import forest_peers, forests, growth, more, peers, plots, recipes, report, serving, targets
+from . import c50, chaid, forest_peers, forests, growth, more, optimal, peers, plots, recipes, report, serving, targets
 from .cases import YARDSTICK, Case, Skipped
 from .clock import race, recorded_seconds
 from .growth import MemoryCase
@@ -27,11 +27,14 @@ FULL_ROWS = 2**31
 Suite = dict[str, Sequence[Case | MemoryCase]]
 SUITE: Suite = {
     "targets": targets.CASES,
+    "c50": c50.CASES,
+    "chaid": chaid.CASES,
     "recipes": recipes.CASES,
     "scale": growth.CASES,
     "memory": growth.MEMORY_CASES,
     "forests": forests.CASES,
     "forest-peers": forest_peers.CASES,
+    "optimal": optimal.CASES,
     "serving": serving.CASES,
     "more": more.CASES,
 }

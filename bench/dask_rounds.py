@@ -122,9 +122,9 @@ def watched(client: Any) -> Iterator[Row]:
         found["requests"] += len(pickle.dumps(requests))
         return reply
 
-    def growing(self: Driver) -> None:
+    def growing(self: Driver, cluster: Any) -> None:
         before = snapshot(client)
-        grow(self)
+        grow(self, cluster)
         found["after"] = snapshot(client)
         found["in rounds"] = between(before, found["after"])
         found["splits"] = len(self.log)

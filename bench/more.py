@@ -1,4 +1,4 @@
-"""Cases without a target, run on demand: smaller tables, C4.5's rules, boosted C5.0, C4.5 on tables of different sizes."""
+"""Cases without a target, run on demand: smaller tables, C4.5's rules, C4.5 on tables of different sizes."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,14 @@ import pandas as pd
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from fasttree import C45Classifier, C45Rules, C50Classifier, CARTClassifier, ID3Classifier
+from fasttree import C45Classifier, C45Rules, CARTClassifier, ID3Classifier
 
 from .cases import OURS, YARDSTICK, Answers, Case, Contest, Figures
 from .checks import SKLEARN, same_predictions, same_scores
-from .datasets import as_codes, c45_results, c50_results, declare, matrix, one_hot, read_example, read_shared
+from .datasets import as_codes, c45_results, declare, matrix, one_hot, read_example, read_shared
 from .targets import YARDSTICK_SECONDS, against_one_hot, against_sklearn, of_signal, one_hot_adult
 
 RULE_ERRORS_APART = 0.02
-TRIAL_ERRORS_APART = 0.001  # of the rows
 
 
 def of_adult_codes(most_rows: int) -> Contest:
@@ -90,39 +89,6 @@ def rules_of_c45(name: str) -> Callable[[int], Contest]:
     return make
 
 
-def boosted_of_c50(name: str) -> Callable[[int], Contest]:
-    """Return a case of ten trials of C5.0; ties, and leaves without samples, make a few errors differ."""
-
-    def make(most_rows: int) -> Contest:
-        reference = c45_results()["datasets"][name]  # has the declarations
-        frame, target = read_shared(name)
-        X = declare(frame, reference["attributes"])
-        y = pd.Categorical(target.astype(str), categories=reference["classes"])
-        runs = c50_results()["datasets"][name]["runs"]
-        recorded = next(run for run in runs if run["run"] == "boost" and run["n_train"] == len(X))
-
-        def check(answers: Answers) -> Figures:
-            ours = answers[OURS]
-            errors, its_errors = int((ours.predict(X) != np.asarray(y)).sum()), recorded["train_errors"]
-            assert ours.n_trials_ == recorded["trials"]
-            assert abs(errors - its_errors) <= TRIAL_ERRORS_APART * len(X), f"training errors: {errors}, C5.0 {its_errors}"
-            return {
-                "leaves": sum(tree.get_n_leaves() for tree in ours.estimators_),
-                "errors": errors,
-                "recorded errors": its_errors,
-            }
-
-        return Contest(
-            calls={OURS: lambda: C50Classifier(trials=10).fit(X, y), YARDSTICK: one_hot_adult()},
-            check=check,
-            table=X.shape,
-            recorded={"C5.0, recorded": recorded["cpu_seconds"]},
-            yardstick_seconds=YARDSTICK_SECONDS,
-        )
-
-    return make
-
-
 def c45_of_hflights(n: int, missing: float) -> Callable[[int], Contest]:
     """Return a case of flights drawn with replacement: delay above 15 minutes, with a share of the cells missing."""
 
@@ -160,8 +126,6 @@ CASES = [
     Case("predict-iris", "predict, iris", predicting_iris),
     Case("predict-adult", "predict, adult from strings; one-hot there", predicting_adult),
     Case("rules-letter", "C4.5's rules of letter", rules_of_c45("letter")),
-    Case("c50-boosted-adult", "C5.0, 10 trials, adult", boosted_of_c50("adult")),
-    Case("c50-boosted-letter", "C5.0, 10 trials, letter", boosted_of_c50("letter")),
     Case("rules-adult", "C4.5's rules of adult", rules_of_c45("adult")),
     *(
         Case(f"c45-hflights-{n}{'-missing' if missing else ''}", f"C4.5, hflights, {n:,} rows{note}", c45_of_hflights(n, missing))

@@ -15,11 +15,14 @@ Line = dict[str, Any]
 
 GROUPS = {
     "targets": "Times faster",
+    "c50": "C5.0 beside its recorded seconds, one thread",
+    "chaid": "CHAID beside CART, one thread",
     "recipes": "Recipes beside plain Gini, depth 10",
     "scale": "Growth with size",
     "memory": "Peak memory of fit beyond table and model",
     "forests": "Forests beside scikit-learn's, one thread",
     "forest-peers": "Random forests beside other libraries, one thread",
+    "optimal": "Optimal trees of depth 3, one thread",
     "serving": "Prediction for servers: `to_predictor()`, rows one by one and whole tables",
     "more": "More",
 }
@@ -74,11 +77,15 @@ def rounded(figure: float) -> float:
 
 # --- lines as rows of tables
 
+BESIDE_OTHERS = ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim")
 HEADINGS = {
-    "targets": ("case", "table", "fasttree", "the best of the others", "times faster", "at least", "aim"),
+    "targets": BESIDE_OTHERS,
+    "c50": BESIDE_OTHERS,
+    "chaid": BESIDE_OTHERS,
     "forests": ("case", "table", "fasttree", "scikit-learn", "times faster", "at least", "aim"),
     "forest-peers": ("case", "table", "fasttree", "oneDAL", "Yggdrasil", "LightGBM, 1,023 leaves"),
     "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
+    "optimal": BESIDE_OTHERS,
     "scale": ("table", "fasttree", "ns per row, column and log2 of rows", "peak GiB, table included"),
     "memory": ("case", "table", "MB", "at most"),
     "serving": ("case", "table", "predictor", "a row", "the best of the others", "times faster", "bytes", "a node"),

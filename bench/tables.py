@@ -1,7 +1,8 @@
 """Deterministic tables of any size.
 
-`signal` has distinct values and something to learn, `noise` has nothing to learn, and `covtype_like` has few values per column,
-most of them 0 or 1.  The order of the random draws must not change, because figures of different dates are compared.
+`signal` has distinct values and something to learn, `noise` has nothing to learn, `covtype_like` has few values per column, most
+of them 0 or 1, and `nominal` has codes of categories.  The order of the random draws must not change, because figures of other
+dates are compared.
 """
 
 from typing import Any
@@ -92,3 +93,16 @@ def covtype_like(n_samples: int, seed: int = 7) -> tuple[Floats32, Classes]:
     score += 0.35 * np.sin(soil)[:, None] * np.arange(7) / 6
     score += 0.25 * np.sin(fire / 700)[:, None] * np.array([1, -1, 0, 0, 1, 0, -1])
     return X, (score + rng.gumbel(0, 0.22, (n_samples, 7))).argmax(axis=1)
+
+
+def nominal(n_samples: int, seed: int = 0) -> tuple[NDArray[np.uint8], Classes]:
+    """Return 20 columns of codes of 3 to 30 categories, and two classes that depend on seven of the columns."""
+    rng = np.random.default_rng(seed)
+    sizes = [3, 4, 5, 6, 8, 10, 12, 15, 20, 30] * 2
+    X = np.empty((n_samples, len(sizes)), np.uint8)
+    score = np.zeros(n_samples)
+    for j, size in enumerate(sizes):
+        X[:, j] = rng.integers(0, size, n_samples)
+        if j % 3 == 0:
+            score += rng.normal(0, 0.5, size)[X[:, j]]
+    return X, (score + rng.normal(size=n_samples) > 0).astype(np.int64)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from . import clock, scale_out
+from . import clock, report, scale_out
 from .__main__ import SUITE, chosen, measure, run
 from .cases import OURS, YARDSTICK, Answers, Case, Contest, Figures, Skipped
 
@@ -105,6 +105,10 @@ def test_a_pattern_chooses_by_group_and_by_name() -> None:
 def test_without_a_pattern_all_run_but_more() -> None:
     assert {group for group, _ in chosen([], False)} == SUITE.keys() - {"more"}
     assert {group for group, _ in chosen([], True)} == SUITE.keys()
+
+
+def test_every_group_has_a_table_in_the_report() -> None:
+    assert report.GROUPS.keys() == SUITE.keys() == report.HEADINGS.keys()
 
 
 def test_every_case_has_a_name_of_its_own() -> None:

@@ -15,6 +15,7 @@ from . import tables
         (tables.signal, -596.5484680611999, [1014, 986]),
         (tables.noise, -596.5484680611999, [1018, 982]),
         (tables.covtype_like, -728015.4996184662, [559, 1262, 120, 0, 12, 40, 7]),
+        (tables.nominal, -8297.905495199058, [1017, 983]),
     ],
 )
 def test_a_table_holds_the_values_it_always_held(make: Callable[[int], Any], fingerprint: float, class_counts: list[int]) -> None:

@@ -17,9 +17,9 @@ PARAMETERS = (
     (
         "Splits and growth",
         "/choosing",
-        "recipe criterion variant nominal subset midpoint monotonic_cst interaction_cst max_features max_bins merge_p_value "
-        "max_intervals soft_thresholds windowing winnow trials n_trials window_size window_increment method alpha_merge resplit "
-        "alpha_resplit bonferroni exhaustive_multiplier n_intervals balanced",
+        "recipe criterion lookahead variant nominal subset midpoint monotonic_cst interaction_cst max_features max_bins "
+        "merge_p_value max_intervals soft_thresholds windowing winnow trials early_stopping n_trials window_size "
+        "window_increment method alpha_merge resplit alpha_resplit bonferroni exhaustive_multiplier n_intervals balanced",
     ),
     (
         "Stopping",

@@ -11,14 +11,16 @@ ORDER = [  # of the gallery
     "surfaces",
     "pruning",
     "tree",
+    "optimal",
     "forest",
+    "c50",
+    "chaid",
     "rules",
     "missing",
     "monotone",
     "importances",
     "shap",
 ]
-
 
 # Descriptions of the pictures for screen readers, in the order of each example.
 SEEN = {
@@ -39,6 +41,16 @@ SEEN = {
         "The 21 heaviest nodes of a pruned tree of the census, with bars of the two classes",
     ],
     "forest": ["The out-of-bag error falls with the number of trees; bars of the importances of the features of cars"],
+    "optimal": ["Four squares, two dark and two light: the greedy tree makes 130 errors, the best tree of the same depth 20"],
+    "c50": [
+        "Test errors by trial: those of each tree stay near 20 percent, those of the vote decrease to below 5 percent",
+        "Ten digits that are hard to read, each with the prediction and its share of the votes",
+    ],
+    "chaid": [
+        "A tree of the census: marital status, then other features, with chi-square and p-values in the boxes",
+        "Bars of the share of high incomes by interval of age; those that merged with a neighbour are orange",
+        "Bars of the logarithms of adjusted p-values: marital status has the smallest p-value, then the other features",
+    ],
     "rules": ["Rules as dots by support and precision; those for high incomes cover few people with high precision"],
     "missing": ["Test errors by the share of missing cells for five methods: they differ if missing values are informative"],
     "monotone": ["Miles per gallon against weight: the free tree increases and decreases, the constrained one only decreases"],

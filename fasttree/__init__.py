@@ -42,6 +42,7 @@ if _PathFinder.find_spec(f"{__name__}._core", __path__) is None:  # not imported
 
 if TYPE_CHECKING:
     from fasttree import evaluation, formats, measures, pruning
+    from fasttree._explain.boosted_rules import BoostedRules
     from fasttree._explain.difference import TreeDifference
     from fasttree._explain.explanation import Explanation
     from fasttree._explain.forest_explanation import ForestExplanation
@@ -72,11 +73,12 @@ if TYPE_CHECKING:
     from fasttree.estimators.forest import RandomForestClassifier, RandomForestRegressor
     from fasttree.estimators.id3 import ID3Classifier
     from fasttree.estimators.m5 import M5Regressor
-    from fasttree.estimators.optimal import OptimalTreeClassifier
+    from fasttree.estimators.optimal import OptimalTreeClassifier, OptimalTreeRegressor
     from fasttree.estimators.persistence import from_json, load
 
 __all__ = [
     "RECIPES",
+    "BoostedRules",
     "C45Classifier",
     "C45Rules",
     "C50Classifier",
@@ -96,6 +98,7 @@ __all__ = [
     "MergeStep",
     "NodeTest",
     "OptimalTreeClassifier",
+    "OptimalTreeRegressor",
     "OrderedRules",
     "PathRule",
     "Predictor",
@@ -128,6 +131,7 @@ __all__ = [
 # `import *` takes `__all__`, in which there is no `plot_tree`, because it would hide scikit-learn's.
 # Names are loaded on first use (PEP 562): a server that only predicts does not import scikit-learn.
 _HOMES = {
+    "_explain.boosted_rules": ["BoostedRules"],
     "_explain.difference": ["TreeDifference"],
     "_explain.explanation": ["Explanation"],
     "_explain.forest_explanation": ["ForestExplanation"],

@@ -64,7 +64,7 @@ def disk_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def is_large(data: str) -> bool:
-    """Return whether the table is read in pieces: it is a folder or a pattern, or an option asks for it."""
+    """Return whether the table is read in pieces: if it is a folder or a pattern, or if an option asks for that."""
     meta = click.get_current_context().meta
     return any(meta.get(key) for key in (MEMORY, SCRATCH, KEEP)) or os.path.isdir(data) or _is_pattern(data)
 

@@ -37,7 +37,8 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "unseen, variant, window_increment, window_size",
     "c45rules": "annealing, epsilon, min_impurity, min_part_weight, min_weight_fraction_leaf, n_trials, "
     "redundancy, significance, unseen, variant, window_increment, window_size",
-    "c50": "global_pruning, min_gain, min_impurity, min_weight_fraction_leaf, rule_order, split_p_value, unseen, winnow",
+    "c50": "early_stopping, global_pruning, min_gain, min_impurity, min_weight_fraction_leaf, rule_order, split_p_value, "
+    "unseen, winnow",
     "cart": "interaction_cst, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, split_p_value, surrogate_agreement, unseen",
     "chaid": "alpha_merge, alpha_resplit, alpha_split, bonferroni, exhaustive_multiplier, method, min_weight_fraction_leaf, "
@@ -47,8 +48,8 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "forest": "bootstrap, interaction_cst, max_samples, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, oob_score, recipe, split_p_value, surrogate_agreement, "
     "unseen, warm_start",
-    "extra-trees": "bootstrap, max_samples, midpoint, min_gain, min_impurity, min_part_weight, min_weight_fraction_leaf, "
-    "nominal, oob_score, recipe, split_p_value, unseen, warm_start",
+    "extra-trees": "bootstrap, interaction_cst, max_samples, midpoint, min_gain, min_impurity, min_part_weight, "
+    "min_weight_fraction_leaf, monotonic_cst, nominal, oob_score, recipe, split_p_value, unseen, warm_start",
 }
 OPTIONS = {"n_estimators": "--trees"}  # of parameters whose options have other names
 PARAMETERS = {
@@ -63,14 +64,15 @@ PARAMETERS = {
     "min_samples_leaf": "Least number of samples in a branch; 0.01 is a share of all samples.",
     "min_impurity_decrease": "Least gain of a split, weighted by the node's share of the samples.",
     "max_bins": "Columns of more values are cut only between so many bins of nearly equal numbers of rows; by default anywhere.",
-    "n_jobs": "Threads for large tables and forests; -1 for all cores.",
+    "n_jobs": "Threads for large tables, forests and optimal trees; -1 for all cores.",
     "criterion": f"cart: {', '.join(IMPURITIES)}, or to regress {', '.join(IMPURITIES_OF_NUMBERS)}; c45: gain_ratio, gain; "
-    "m5: fifth_root, squared_error; forest: as cart.",
+    "m5: fifth_root, squared_error; forest, extra-trees: as cart.",
+    "lookahead": "cart: 2: each split is the root of the best tree of two levels, which takes longer; default: 1.",
     "missing": "cart, forest: where a missing value goes: direction (gains most), surrogate, fractional, majority, branch, or "
-    "error.",
+    "error; extra-trees: all but surrogate.",
     "class_weight": "balanced, or {'class': weight, ...}.",
-    "priors": "cart, forest: share of each class where the tree will be used, {'class': share, ...}.",
-    "loss_matrix": "cart, forest: what a mistake costs, {'true': {'predicted': cost, ...}, ...}; 1 where not named.",
+    "priors": "cart, forest, extra-trees: share of each class where the tree will be used, {'class': share, ...}.",
+    "loss_matrix": "cart, forest, extra-trees: what a mistake costs, {'true': {'predicted': cost, ...}, ...}; 1 where not named.",
     "min_samples_branch": "c45, c50: a split needs two branches with so many samples.",
     "pruning": f"{', '.join(PRUNINGS)}, or none; c45 prunes by error_based and c50 by c50, unless asked. "
     "Parameters follow a colon: cost_complexity:alpha=cv,selection=1se. `fasttree prune --help` lists them.",

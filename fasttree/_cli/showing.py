@@ -121,6 +121,7 @@ PARAMETERS = {  # of the methods, for options of other names
     "shares": "show_shares",
     "missing": "show_missing",
     "surrogates": "show_surrogates",
+    "tests": "show_tests",
     "missing_as": "missing",
     "soft_as": "soft",
 }
@@ -141,7 +142,7 @@ SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
 FORMATS = {
     "text": Format(
         _export("text"),
-        (*SIZE, "weights", "shares", "missing", "surrogates", "align", "ascii"),
+        (*SIZE, "weights", "shares", "missing", "surrogates", "tests", "align", "ascii"),
         (".txt",),
     ),
     "rules": Format(_rules, RULES_OPTIONS, ()),
@@ -198,6 +199,7 @@ FORMATS = {
 @click.option("--shares", is_flag=True, default=None, help="text: say the share of each class at every branch.")
 @click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
 @click.option("--surrogates", is_flag=True, default=None, help="text: say what stands in where a tested value is missing.")
+@click.option("--tests", is_flag=True, default=None, help="text: say which features competed (chaid), and what merged.")
 @click.option("--align", is_flag=True, default=None, help="text: answers below one another.")
 @click.option("--ascii", is_flag=True, default=None, help="text: with ASCII characters alone.")
 @click.option("--orientation", type=click.Choice(["down", "right"]), help="dot, svg: where branches go; default: what fits.")
@@ -216,8 +218,7 @@ FORMATS = {
 @click.option(
     "--missing-as",
     type=click.Choice(["majority", "error"]),
-    help="onnx, pmml, sql, where a tree does with missing values what they cannot: these follow the heaviest branch, or get no "
-    "answer.",
+    help="onnx, pmml, sql: missing values that they cannot treat as the tree does follow the heaviest branch, or get no answer.",
 )
 @click.option("--soft-as", type=click.Choice(["hard"]), help="onnx, pmml, sql: take soft thresholds for hard ones.")
 @truth_option

@@ -21,7 +21,7 @@ from fasttree._engine import encoding
 
 Array: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]
-FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+FLOAT32, FLOAT64, UINT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint64)
 
 MAX_SAMPLES = 2**31 - 1  # the tree counts samples in 32 bits where it can
 EXACT_FLOAT32 = 2**24  # integers up to this size are exact in float32
@@ -84,7 +84,7 @@ Cells: TypeAlias = Numbers | Labels
 
 def distinct_values(values: Array) -> tuple[Array, Array]:
     """Return the sorted distinct values and the position of every value among them; linear for a small range of integers."""
-    if values.dtype.kind in "iu" and values.dtype != np.uint64 and len(values):
+    if values.dtype.kind in "iu" and values.dtype != UINT64 and len(values):
         found = encoding.distinct_integers(values.astype(np.int64, copy=False), max(len(values), 1000))
         if found is not None:
             return found[0].astype(values.dtype, copy=False), found[1]
@@ -199,7 +199,7 @@ def is_plain_frame(X: Any) -> bool:
     return (
         isinstance(X, np.ndarray)
         and X.ndim == 2
-        and X.dtype in (np.float32, np.float64)
+        and X.dtype in (FLOAT32, FLOAT64)
         and X.dtype.isnative
         and X.flags.aligned
         and X.size > 0

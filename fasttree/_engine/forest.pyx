@@ -15,6 +15,7 @@ from fasttree._engine.arrays cimport copied, memory_of
 from fasttree._engine.columns.keys cimport encode_few, list_column, sort_records, sortable_float, value_of
 from fasttree._engine.drawn.block cimport block_rows, cells_of_row
 from fasttree._engine.drawn.chance cimport float_code
+from fasttree._engine.drawn.gather cimport draw
 from fasttree._engine.drawn.judge cimport Judged, Values, add_errors, add_value, judge_tree, values_of
 from fasttree._engine.drawn.nodes cimport grow_drawn
 from fasttree._engine.drawn.records cimport (
@@ -24,6 +25,7 @@ from fasttree._engine.drawn.records cimport (
 from fasttree._engine.drawn.short cimport MOST_VALUES
 from fasttree._engine.drawn.walk cimport PACKED_KNOWN, PACKED_SUBSET, PACKED_THRESHOLD, SIDE_BY_SIDE, PackedNode
 from fasttree._engine.drawn.passage cimport Passage, arrive, enter, lay_out, leave, value_row
+from fasttree._engine.random cimport mix
 from fasttree._engine.types cimport code_t, real_t
 from fasttree._engine.walk.rows cimport rows_of
 from fasttree._engine.watch cimport handles_signals, raise_pending, start_watch
@@ -525,7 +527,24 @@ cdef int write_nodes(const Room* room, PackedNode* out) noexcept nogil:
     return 0
 
 
-def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, DrawnRoom room=None):
+def key_of(uint64_t key, int32_t branch):
+    """The key of a child; of the root, for a seed and the branch -1."""
+    return mix(key + 1 + branch)
+
+
+def drawn_features(uint64_t key, int32_t n_features):
+    """All features in the order in which a node of this key draws them."""
+    cdef Room room
+    cdef int32_t[::1] order = np.arange(n_features, dtype=np.int32)
+    cdef int32_t[::1] swapped = np.empty(n_features, dtype=np.int32)
+    cdef int32_t turn
+    room.features, room.swapped = &order[0], &swapped[0]
+    for turn in range(n_features):
+        draw(&room, turn, n_features, &key)
+    return np.asarray(order)
+
+
+def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, DrawnRoom room=None, bint below=False):
     """Grow a tree on a bag.
 
     Parameters
@@ -537,6 +556,8 @@ def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, D
     seed : int
         The features that a node draws depend on it and on the node's path alone.
     room : DrawnRoom or None
+    below : bool, default=False
+        Whether the seed is the key of a node, whose subtree is grown.
 
     Returns
     -------
@@ -568,7 +589,7 @@ def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, D
                 r.rows[n] = <uint32_t> i
                 r.bags[n] = counts[i] | (<uint32_t> p.label[i] << 16 if p.n_classes else 0)
                 n += 1
-        status = grow_drawn(p, r, n, seed)
+        status = grow_drawn(p, r, n, seed if below else mix(seed))
     raise_pending()
     if status:
         raise MemoryError

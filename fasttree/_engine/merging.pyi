@@ -21,3 +21,12 @@ def merge_classes(
     best: npt.NDArray[np.intp],
     steps: npt.NDArray[np.intp],
 ) -> int: ...
+def test_features(
+    cells: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.intp],
+    ordered: npt.NDArray[np.uint8],
+    by_likelihood: bool,
+    exhaustive: bool,
+    least: float,
+    room: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.intp]],
+) -> npt.NDArray[np.float64]: ...

@@ -89,12 +89,19 @@ cdef enum:
     GONE = -1
 
 
+# With two classes, a pair has at most one degree of freedom, so that its p-value decreases with the statistic.  Tails are then
+# computed only for pairs near the smallest statistic of a group: for the others, rounding cannot make up for the distance.
+cdef double NEAR = 1e-9
+cdef double NEAR_ZERO = 1e-12
+
+
 cdef struct Pairs:
     double* rows               # by place and class
     Py_ssize_t n_classes
     Py_ssize_t n               # places; a group has that of its first category
     bint by_likelihood
     bint ordered               # neighbours alone may merge
+    bint lazy                  # tails are computed for pairs near the smallest statistic alone
     double* statistic          # by two places, the lower one first
     double* key                # log p
     Py_ssize_t* best           # by place: the higher one of its largest key, the first of ties; GONE after a merge into another
@@ -104,7 +111,13 @@ cdef void test_pair(const Pairs* p, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef int df = 0
     cdef Py_ssize_t at = i * p.n + j
     p.statistic[at] = compare(p.rows + i * p.n_classes, p.rows + j * p.n_classes, p.n_classes, p.by_likelihood, &df)
-    p.key[at] = log_tail(p.statistic[at], df)
+    if not p.lazy:
+        p.key[at] = log_tail(p.statistic[at], df)
+
+
+cdef double near(double statistic) noexcept nogil:
+    """The statistic below which p-values may be as large as that of another one."""
+    return statistic + NEAR * statistic + NEAR_ZERO
 
 
 cdef Py_ssize_t next_of(const Pairs* p, Py_ssize_t i) noexcept nogil:
@@ -119,11 +132,35 @@ cdef void find_best(const Pairs* p, Py_ssize_t i) noexcept nogil:
     """The best partner of a group among those after it; i: it has none."""
     cdef Py_ssize_t j = next_of(p, i)
     p.best[i] = j if j < p.n else i
-    if p.ordered:
+    if p.ordered or p.best[i] == i:
+        return
+    if p.lazy:
+        find_nearest(p, i)
         return
     while j < p.n:
         if p.key[i * p.n + j] > p.key[i * p.n + p.best[i]]:
             p.best[i] = j
+        j = next_of(p, j)
+
+
+cdef void find_nearest(const Pairs* p, Py_ssize_t i) noexcept nogil:
+    """Do the same by the statistics."""
+    cdef const double* statistic = p.statistic + i * p.n
+    cdef double* key = p.key + i * p.n
+    cdef double least = INFINITY
+    cdef Py_ssize_t first = next_of(p, i)
+    cdef Py_ssize_t j = first
+    while j < p.n:
+        if statistic[j] < least:
+            least = statistic[j]
+        j = next_of(p, j)
+    key[first] = log_tail(statistic[first], 1)
+    j = next_of(p, first)
+    while j < p.n:
+        if statistic[j] <= near(least):
+            key[j] = log_tail(statistic[j], 1)
+            if key[j] > key[p.best[i]]:
+                p.best[i] = j
         j = next_of(p, j)
 
 
@@ -162,9 +199,34 @@ cdef void join(const Pairs* p, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
 
 cdef bint is_better(const Pairs* p, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """Whether a group is a better partner than the best one so far, or as good and before it."""
-    cdef double now = p.key[i * p.n + j]
+    cdef Py_ssize_t at = i * p.n + j
+    if p.lazy:
+        if p.statistic[at] > near(p.statistic[i * p.n + p.best[i]]):
+            return False
+        p.key[at] = log_tail(p.statistic[at], 1)
+    cdef double now = p.key[at]
     cdef double before = p.key[i * p.n + p.best[i]]
     return now > before or (now == before and j < p.best[i])
+
+
+cdef void test_all(const Pairs* p) noexcept nogil:
+    """Make each category a group, and test all pairs."""
+    cdef Py_ssize_t i
+    for i in range(p.n):
+        p.best[i] = i
+    for i in range(p.n):
+        test_after(p, i)
+
+
+cdef Py_ssize_t most_similar(const Pairs* p, double least) noexcept nogil:
+    """The lower place of the pair with the largest p-value, the first of ties; GONE: no logarithm is above `least`."""
+    cdef double largest = -INFINITY
+    cdef Py_ssize_t low = 0
+    cdef Py_ssize_t i
+    for i in range(p.n):
+        if p.best[i] > i and p.key[i * p.n + p.best[i]] > largest:
+            largest, low = p.key[i * p.n + p.best[i]], i
+    return low if largest > least else GONE
 
 
 def merge_classes(double[:, ::1] table, bint by_likelihood, bint ordered, double least, double[:, :, ::1] tests,
@@ -190,25 +252,138 @@ def merge_classes(double[:, ::1] table, bint by_likelihood, bint ordered, double
     n_steps : int
     """
     cdef Pairs p
-    cdef Py_ssize_t i, low
+    cdef Py_ssize_t low
     cdef Py_ssize_t n_steps = 0
-    cdef double largest
     p.rows, p.n_classes, p.n = &table[0, 0], table.shape[1], table.shape[0]
     p.statistic, p.key, p.best = &tests[0, 0, 0], &tests[1, 0, 0], &best[0]
-    p.by_likelihood, p.ordered = by_likelihood, ordered
+    p.by_likelihood, p.ordered, p.lazy = by_likelihood, ordered, p.n_classes == 2 and not ordered
     with nogil:
-        for i in range(p.n):
-            p.best[i] = i
-        for i in range(p.n):
-            test_after(&p, i)
+        test_all(&p)
         while n_steps + 2 < p.n:
-            largest, low = -INFINITY, 0
-            for i in range(p.n):
-                if p.best[i] > i and p.key[i * p.n + p.best[i]] > largest:
-                    largest, low = p.key[i * p.n + p.best[i]], i
-            if not largest > least:
+            low = most_similar(&p, least)
+            if low == GONE:
                 break
             steps[n_steps, 0], steps[n_steps, 1] = low, p.best[low]
             n_steps += 1
             join(&p, low, p.best[low])
     return n_steps
+
+
+cdef enum:
+    CATEGORIES, GROUPS, STATISTIC, DF, LOG_P
+
+
+cdef void test_groups(const Pairs* p, bint with_tail, double* total, double* found) noexcept nogil:
+    """Test all groups together; `total` is room for the weight of each class."""
+    cdef double weight = 0.0
+    cdef double statistic = 0.0
+    cdef double row, expected, cell
+    cdef Py_ssize_t i, k
+    cdef int n_groups = 0
+    cdef int n_present = 0
+    for k in range(p.n_classes):
+        total[k] = 0.0
+    for i in range(p.n):
+        if p.best[i] == GONE:
+            continue
+        n_groups += 1
+        for k in range(p.n_classes):
+            total[k] += p.rows[i * p.n_classes + k]
+    for k in range(p.n_classes):
+        weight += total[k]
+        n_present += total[k] > 0
+    for i in range(p.n):
+        if p.best[i] == GONE:
+            continue
+        row = 0.0
+        for k in range(p.n_classes):
+            row += p.rows[i * p.n_classes + k]
+        for k in range(p.n_classes):
+            if total[k] <= 0:
+                continue
+            expected = row * total[k] / weight
+            cell = p.rows[i * p.n_classes + k]
+            if not p.by_likelihood:
+                statistic += (cell - expected) * (cell - expected) / expected
+            elif cell > 0:
+                statistic += 2 * cell * log(cell / expected)
+    found[GROUPS] = n_groups
+    found[STATISTIC] = fmax(statistic, 0.0)
+    found[DF] = (n_groups - 1) * fmax(n_present - 1, 0)
+    found[LOG_P] = log_tail(found[STATISTIC], <int> found[DF]) if with_tail else 0.0
+
+
+cdef Py_ssize_t copy_present(const double* cells, Py_ssize_t n, Py_ssize_t n_classes, double* rows) noexcept nogil:
+    """Copy the categories that occur; their number."""
+    cdef Py_ssize_t n_present = 0
+    cdef Py_ssize_t i, k
+    cdef double weight
+    for i in range(n):
+        weight = 0.0
+        for k in range(n_classes):
+            rows[n_present * n_classes + k] = cells[i * n_classes + k]
+            weight += cells[i * n_classes + k]
+        n_present += weight > 0
+    return n_present
+
+
+def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, const unsigned char[::1] ordered,
+                  bint by_likelihood, bint exhaustive, double least, tuple room):
+    """Merge the categories of each feature as `merge_classes` does, and return the tests of the groups that are left.
+
+    Parameters
+    ----------
+    cells : float64 array of shape (starts[-1], n_classes)
+        Weights of classes by category, of one feature after the other; a category without weight does not count.
+    starts : intp array of shape (n_features + 1,)
+    ordered : uint8 array of shape (n_features,)
+    by_likelihood : bool
+    exhaustive : bool
+        Whether to merge until two groups are left, and to report the groups of the smallest p-value on the way.
+    least : float
+    room : tuple of arrays of shapes (n + 1, n_classes), (2, n, n) and (n,)
+        Scratch for n categories, as many as any feature has.
+
+    Returns
+    -------
+    float64 array of shape (n_features, 5)
+        Categories, groups, statistic, degrees of freedom, and, if `exhaustive`, the logarithm of the p-value.
+    """
+    import numpy as np
+    cdef double[:, ::1] rows = room[0]
+    cdef double[:, :, ::1] tests = room[1]
+    cdef Py_ssize_t[::1] best = room[2]
+    out = np.zeros((ordered.shape[0], 5))
+    cdef double[:, ::1] found = out
+    cdef Pairs p
+    cdef Py_ssize_t f, low, n_left, k
+    cdef Py_ssize_t n_classes = cells.shape[1]
+    cdef double[5] now
+    cdef double* total = &rows[rows.shape[0] - 1, 0]
+    p.rows, p.n_classes, p.by_likelihood = &rows[0, 0], n_classes, by_likelihood
+    p.statistic, p.key, p.best = &tests[0, 0, 0], &tests[1, 0, 0], &best[0]
+    with nogil:
+        for f in range(ordered.shape[0]):
+            p.ordered = ordered[f]
+            p.lazy = n_classes == 2 and not p.ordered
+            p.n = n_left = copy_present(&cells[starts[f], 0], starts[f + 1] - starts[f], n_classes, p.rows)
+            found[f, CATEGORIES] = p.n
+            if p.n < 2:
+                continue
+            test_all(&p)
+            if exhaustive:
+                test_groups(&p, True, total, &found[f, 0])
+            while n_left > 2:
+                low = most_similar(&p, least)
+                if low == GONE:
+                    break
+                join(&p, low, p.best[low])
+                n_left -= 1
+                if exhaustive:
+                    test_groups(&p, True, total, now)
+                    if now[LOG_P] < found[f, LOG_P]:
+                        for k in range(GROUPS, LOG_P + 1):
+                            found[f, k] = now[k]
+            if not exhaustive:
+                test_groups(&p, False, total, &found[f, 0])
+    return out

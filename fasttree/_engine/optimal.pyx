@@ -24,6 +24,10 @@ neighbours bound a cut, and cuts are scanned from coarse to fine (as the interva
 between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
 both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.
 
+**The root.**  The intervals of all roots of the whole tree wait in one heap, that of the least bound first: no tree costs
+less than this bound, wherever the search ends.  A batch is divided among lanes, each with scratch and results of its own.
+Batches and lanes do not depend on the number of threads, and so neither do the tree and the bounds.
+
 Knows codes and rows; kernels trust their caller, which is `_learn/optimal.py`.
 """
 
@@ -37,7 +41,8 @@ from fasttree._engine.levels.nodes cimport (
     add_row, count_cuts, gain_of, least_cost, mark_sides, settle_view, sides_are_large, stump, take_rows, take_views,
 )
 from fasttree._engine.levels.records cimport (
-    MOST_LEVELS, MOST_TESTS, WAYS, CutRange, FoundTree, LevelNode, KeptResult, TreeSearch, LevelTest,
+    AT_ONCE, LANES, MOST_LEVELS, MOST_TESTS, WAYS, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts, RootCut,
+    TreeSearch,
 )
 from fasttree._engine.levels.records cimport SCORES as SCORES_
 from fasttree._engine.levels.records cimport SIGNS as SIGNS_
@@ -246,8 +251,6 @@ cdef void search_more(TreeSearch* s, LevelNode* node, int depth, double budget, 
             try_codes(s, node, &root, whole, out, &budget)
         else:
             try_cuts(s, node, &root, whole, start[view], out, &budget)
-        if depth == s.depth:
-            s.best = min(budget, s.best)
     out.low = min(out.low, budget)
 
 
@@ -293,6 +296,40 @@ cdef void solve(TreeSearch* s, LevelNode* node, const LevelNode* parent, int dep
     keep(s, node, depth, out)
 
 
+cdef bint is_before(const OpenCuts* a, const OpenCuts* b) noexcept nogil:
+    return a.bound < b.bound or (a.bound == b.bound and a.turn < b.turn)
+
+
+cdef void push(OpenCuts* heap, int64_t n, const OpenCuts* cuts) noexcept nogil:
+    """Add cuts to a heap of `n`."""
+    cdef int64_t above
+    while n > 0:
+        above = (n - 1) >> 1
+        if not is_before(cuts, &heap[above]):
+            break
+        heap[n] = heap[above]
+        n = above
+    heap[n] = cuts[0]
+
+
+cdef OpenCuts pop(OpenCuts* heap, int64_t n) noexcept nogil:
+    """Take the first cuts from a heap of `n`."""
+    cdef OpenCuts first = heap[0]
+    cdef OpenCuts last = heap[n - 1]
+    cdef int64_t at = 0
+    cdef int64_t below = 1
+    while below < n - 1:
+        if below + 1 < n - 1 and is_before(&heap[below + 1], &heap[below]):
+            below += 1
+        if not is_before(&heap[below], &last):
+            break
+        heap[at] = heap[below]
+        at = below
+        below = 2 * at + 1
+    heap[at] = last
+    return first
+
+
 cdef class Optimal:
     """A search for the best tree of a table.
 
@@ -317,13 +354,25 @@ cdef class Optimal:
         Bytes of the results that are kept.
     """
 
-    cdef TreeSearch s
+    cdef TreeSearch lanes[LANES]
     cdef list kept
     cdef object watch
     cdef readonly object failure
+    cdef int depth
+    cdef int64_t n_results         # of a lane
+    cdef int64_t n_codes           # of all views
+    cdef FoundTree best
+    cdef double low                # of all trees with a root that is not in the heap
+    cdef bint over
+    cdef OpenCuts* heap
+    cdef int64_t n_open
+    cdef int64_t n_turns
+    cdef double* worth_before      # (codes of all views): of the cuts of all roots
+    cdef RootCut batch[AT_ONCE]
+    cdef int n_batch
 
     def __cinit__(self, views, rows, *, double penalty, int min_leaf, double min_weight, double tolerance, int64_t memory):
-        cdef TreeSearch* s = &self.s
+        cdef TreeSearch* s = &self.lanes[0]
         codes, nominal, missing = views
         cdef int32_t n_views = codes.shape[0]
         cdef int32_t n_rows = codes.shape[1]
@@ -338,6 +387,7 @@ cdef class Optimal:
         s.unit = rows.worth.sum() / most
         s.slack = 0 if s.kind == SQUARES_ else 2 if s.kind == SIGNS_ else 1
         sizes = np.concatenate([[0], np.cumsum(codes.max(axis=1, initial=0) + 1)])
+        self.n_codes = int(sizes[n_views])
         s.offset = <const int64_t*> self.hold(sizes.astype(np.int64))
         s.nominal = <const uint8_t*> self.hold(nominal)
         s.missing = <const int32_t*> self.hold(missing)
@@ -349,11 +399,10 @@ cdef class Optimal:
             s.score = <const double*> self.hold(rows.score)
         numbers = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, (most, 2), np.uint64)
         s.number = <const uint64_t*> self.hold(numbers)
-        self.make_room(most, int(sizes[n_views]))
-        s.n_results = max(memory, 0) // sizeof(KeptResult)
-        s.results = <KeptResult*> self.room(s.n_results * sizeof(KeptResult))
+        self.n_results = max(memory, 0) // (LANES * <int64_t> sizeof(KeptResult))
         s.watcher = <void*> self
         s.ask = watch_over
+        self.make_node(s, MOST_LEVELS - 1)
         self.fill_root(codes)
 
     cdef void* room(self, int64_t size):
@@ -367,19 +416,23 @@ cdef class Optimal:
         self.kept.append(view)
         return <void*> &view[0]
 
-    cdef void make_room(self, int64_t most, int64_t codes):
-        cdef TreeSearch* s = &self.s
-        cdef LevelNode* node
+    cdef void make_node(self, TreeSearch* s, int level):
+        cdef LevelNode* node = &s.nodes[level]
+        cdef int64_t most = max(s.n_rows, 1)
+        node.row = <int32_t*> self.room(most * 4)
+        node.order = <int32_t*> self.room(s.n_views * most * 4)
+        node.rank = <int32_t*> self.room(s.n_views * most * 4)
+        node.code = <int32_t*> self.room(s.n_views * most * 4)
+        node.n_ranks = <int32_t*> self.room(s.n_views * 4)
+        node.active = <uint8_t*> self.room(s.n_views)
+        node.sums = <double*> self.room(s.lanes * 8)
+
+    cdef void make_lane(self, TreeSearch* s):
+        """Make the scratch of a lane; nodes of one level, whose rows are those of a side, need none."""
+        cdef int64_t most = max(s.n_rows, 1)
         cdef int level
-        for level in range(MOST_LEVELS):
-            node = &s.nodes[level]
-            node.row = <int32_t*> self.room(most * 4)
-            node.order = <int32_t*> self.room(s.n_views * most * 4)
-            node.rank = <int32_t*> self.room(s.n_views * most * 4)
-            node.code = <int32_t*> self.room(s.n_views * most * 4)
-            node.n_ranks = <int32_t*> self.room(s.n_views * 4)
-            node.active = <uint8_t*> self.room(s.n_views)
-            node.sums = <double*> self.room(s.lanes * 8)
+        for level in range(1, self.depth - 1):
+            self.make_node(s, level)
         s.local = <int32_t*> self.room(most * 4)
         s.side = <uint8_t*> self.room(most)
         s.label_along = <int32_t*> self.room(most * 4)
@@ -394,7 +447,7 @@ cdef class Optimal:
         s.gain_right = <double*> self.room(most * 8)
         s.counts = self.room((most + 1) * s.lanes * 8)
         s.prefix = self.room((most + 1) * s.lanes * 8)
-        s.totals = self.room(codes * s.lanes * 8)
+        s.totals = self.room(self.n_codes * s.lanes * 8)
         s.before = self.room(2 * most * s.lanes * 8)
         s.best_pairs = self.room(5 * (most + 1) * 8)
         s.sums = <double*> self.room((most + 1) * s.lanes * 8)
@@ -402,14 +455,16 @@ cdef class Optimal:
         s.masses = <double*> self.room((most + 1) * 8)
         s.profile = <double*> self.room(s.n_views * 8)
         s.profile_cut = <int32_t*> self.room(s.n_views * 4)
-        s.saved_profile = <double*> self.room((MOST_LEVELS + 1) * s.n_views * 8)
-        s.saved_cut = <int32_t*> self.room((MOST_LEVELS + 1) * s.n_views * 4)
-        s.saved_worth = <double*> self.room((MOST_LEVELS + 1) * (most + 1) * 8)
-        s.stack = <CutRange*> self.room((MOST_LEVELS + 1) * (most + 2) * sizeof(CutRange))
+        s.saved_profile = <double*> self.room(MOST_LEVELS * s.n_views * 8)
+        s.saved_cut = <int32_t*> self.room(MOST_LEVELS * s.n_views * 4)
+        s.saved_worth = <double*> self.room(MOST_LEVELS * (most + 1) * 8)
+        s.stack = <CutRange*> self.room(MOST_LEVELS * (most + 2) * sizeof(CutRange))
+        s.n_results = self.n_results
+        s.results = <KeptResult*> self.room(s.n_results * sizeof(KeptResult))
 
     cdef void fill_root(self, codes):
         """Fill the first node, which has all rows."""
-        cdef TreeSearch* s = &self.s
+        cdef TreeSearch* s = &self.lanes[0]
         cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
         cdef int32_t[:, ::1] order
         cdef int32_t[:, ::1] rank
@@ -434,24 +489,216 @@ cdef class Optimal:
             node.key[1] += s.number[2 * row + 1]
             add_row(s, row, node.sums)
 
+    cdef double bound(self) noexcept nogil:
+        """Return what no tree costs less than."""
+        cdef double low = min(self.low, self.best.value)
+        cdef int i
+        for i in range(self.n_batch):
+            low = min(low, self.batch[i].of.bound)
+        return min(low, self.heap[0].bound) if self.n_open else low
+
     cdef bint is_over(self) noexcept:
-        """Whether the watch ends the search; what a handler of signals or the watch raises is kept."""
+        """Whether the watch or a signal ends the search; what a handler of signals or the watch raises is kept."""
+        if self.over:
+            return True
         try:
             PyErr_CheckSignals()
-            return bool(self.watch(self.s.best)) if self.watch is not None else False
+            self.over = self.watch is not None and bool(self.watch(self.best.value, self.bound()))
         except BaseException as failure:
-            self.failure = failure
-            return True
+            self.stop(failure)
+        return self.over
 
-    def run(self, int depth, watch=None):
+    def stop(self, failure):
+        """End the search because of an exception, such as an interrupt."""
+        self.failure = failure if self.failure is None else self.failure
+        self.over = True
+
+    cdef void open_root(self, int32_t view, int32_t start, double whole) noexcept nogil:
+        """Put the cuts of a root into the heap."""
+        cdef TreeSearch* s = &self.lanes[0]
+        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
+        cdef double* worth = self.worth_before + s.offset[view]
+        cdef OpenCuts opened
+        cdef CutRange* c = &opened.cuts
+        cdef int32_t cut
+        describe_root(s, node, view)
+        memcpy(worth, s.worth_before, node.n_ranks[view] * sizeof(double))
+        opened.view = view
+        c.worth_low, c.worth_high = 0, node.worth
+        if s.nominal[view]:
+            opened.start = -1
+            c.far_left = c.far_right = 0
+            for cut in range(count_cuts(s, node, view)):
+                c.low = c.high = cut
+                c.near_left = bound_side(s, 0, whole, node.worth - worth[cut])
+                c.near_right = bound_side(s, 0, whole, worth[cut])
+                self.put(&opened)
+            return
+        opened.start = start
+        c.low, c.high = 0, count_cuts(s, node, view) - 1
+        c.near_left = c.near_right = 0
+        c.far_left = c.far_right = whole
+        self.put(&opened)
+
+    cdef void put(self, OpenCuts* opened) noexcept nogil:
+        """Put cuts into the heap.
+
+        One side grows with the cut and the other falls, both by the slack of the rows between at most: the least sum is where
+        the bounds by both neighbours meet on one side.
+        """
+        cdef const TreeSearch* s = &self.lanes[0]
+        cdef const CutRange* c = &opened.cuts
+        if c.low > c.high:
+            return
+        opened.bound = max(c.near_left, 0) + max(c.near_right, 0)
+        if s.slack > 0:
+            opened.bound = max(opened.bound, c.far_left + c.far_right - s.slack * (c.worth_high - c.worth_low))
+        opened.turn = self.n_turns
+        self.n_turns += 1
+        push(self.heap, self.n_open, opened)
+        self.n_open += 1
+
+    cdef void begin(self) noexcept nogil:
+        """Find the best tree of two levels, and open all roots, in the order of what they cost there."""
+        cdef TreeSearch* s = &self.lanes[0]
+        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
+        cdef FoundTree two
+        cdef double whole
+        cdef int32_t view, i, _turn
+        two.value = INFINITY
+        two.tests[0].view = -1
+        search_two(s, node, self.best.value, &two)
+        if s.over:
+            return
+        whole = two.low if self.depth == 3 else 0
+        if two.value < self.best.value:
+            memcpy(self.best.tests, two.tests, 3 * sizeof(LevelTest))
+            self.best.value = two.value
+        self.low = INFINITY
+        for _turn in range(s.n_views):
+            view = -1
+            for i in range(s.n_views):
+                if s.profile[i] >= 0 and node.active[i] and (view < 0 or s.profile[i] < s.profile[view]):
+                    view = i
+            if view < 0:
+                break
+            s.profile[view] = -1
+            self.open_root(view, s.profile_cut[view], whole)
+
+    cdef void trim(self, OpenCuts* opened) noexcept nogil:
+        """Leave out the first and the last cuts whose bounds are not below the best tree."""
+        cdef const TreeSearch* s = &self.lanes[0]
+        cdef CutRange* c = &opened.cuts
+        cdef SearchedRoot root
+        cdef double low[2]
+        if s.nominal[opened.view]:
+            return
+        root.worth_before = self.worth_before + s.offset[opened.view]
+        while c.low <= c.high and bound_cut(s, &root, c, c.low, low) >= self.best.value - s.tolerance:
+            c.low += 1
+        while c.low <= c.high and bound_cut(s, &root, c, c.high, low) >= self.best.value - s.tolerance:
+            c.high -= 1
+
+    cdef void choose(self) noexcept nogil:
+        """Take the next cuts of the root from the heap."""
+        cdef const TreeSearch* s = &self.lanes[0]
+        cdef RootCut* task
+        cdef SearchedRoot root
+        cdef CutRange* c
+        self.n_batch = 0
+        while self.n_batch < AT_ONCE and self.n_open and self.heap[0].bound < self.best.value - s.tolerance:
+            task = &self.batch[self.n_batch]
+            task.of = pop(self.heap, self.n_open)
+            self.n_open -= 1
+            self.trim(&task.of)
+            c = &task.of.cuts
+            if c.low > c.high:
+                continue
+            task.cut = min(max(task.of.start, c.low), c.high) if task.of.start >= 0 else (c.low + c.high) // 2
+            task.low[0], task.low[1] = c.near_left, c.near_right
+            if not s.nominal[task.of.view]:
+                root.worth_before = self.worth_before + s.offset[task.of.view]
+                bound_cut(s, &root, c, task.cut, task.low)
+            task.found.value = INFINITY
+            self.n_batch += 1
+
+    def search_lane(self, int lane):
+        """Search the cuts of one lane."""
+        cdef TreeSearch* s = &self.lanes[lane]
+        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
+        cdef double budget = self.best.value
+        cdef SearchedRoot root
+        cdef int i
+        root.depth = self.depth
+        with nogil:
+            for i in range(self.n_batch):
+                if i % LANES == lane:
+                    root.view = self.batch[i].of.view
+                    try_cut(s, node, &root, self.batch[i].cut, self.batch[i].low, &self.batch[i].found, &budget)
+
+    cdef void settle(self) noexcept nogil:
+        """Take the results of a batch, in its order, and put the rest of the cuts into the heap."""
+        cdef const TreeSearch* s = &self.lanes[0]
+        cdef OpenCuts part
+        cdef RootCut* task
+        cdef int i
+        for i in range(self.n_batch):
+            task = &self.batch[i]
+            self.low = min(self.low, task.low[0] + task.low[1])
+            if task.found.value < self.best.value - s.tolerance:
+                self.best = task.found
+            if s.nominal[task.of.view]:
+                continue
+            part = task.of
+            part.start = -1
+            part.cuts.high = task.cut - 1
+            part.cuts.far_left, part.cuts.near_right = task.low[0], task.low[1]
+            part.cuts.worth_high = self.worth_before[s.offset[part.view] + task.cut]
+            self.put(&part)
+            part.cuts = task.of.cuts
+            part.cuts.low = task.cut + 1
+            part.cuts.near_left, part.cuts.far_right = task.low[0], task.low[1]
+            part.cuts.worth_low = self.worth_before[s.offset[part.view] + task.cut]
+            self.put(&part)
+        self.n_batch = 0
+
+    cdef void search_roots(self, side_by_side):
+        """Search trees of three or more levels."""
+        cdef LevelNode* node = &self.lanes[0].nodes[MOST_LEVELS - 1]
+        cdef int64_t n_cuts = 0
+        cdef int32_t view
+        cdef int i
+        for view in range(self.lanes[0].n_views):
+            n_cuts += node.n_ranks[view]
+        self.heap = <OpenCuts*> self.room(n_cuts * sizeof(OpenCuts))
+        self.worth_before = <double*> self.room(self.n_codes * 8)
+        with nogil:
+            self.begin()
+        for i in range(1, LANES):
+            self.lanes[i] = self.lanes[0]
+            self.make_lane(&self.lanes[i])
+        while not self.is_over():
+            self.choose()
+            if not self.n_batch:
+                break
+            if side_by_side is None or self.n_batch == 1:
+                for i in range(LANES):
+                    self.search_lane(i)
+            else:
+                side_by_side(self.search_lane, LANES)
+            self.settle()
+
+    def run(self, int depth, watch=None, side_by_side=None):
         """Search for the best tree of 1 to 4 levels.
 
         Parameters
         ----------
         depth : int
         watch : callable or None
-            Called now and then with the cost of the best tree; the search ends if it returns true.  What it raises, and what a
-            handler of signals raises, ends the search and becomes `failure`.
+            Called now and then, in any thread, with the cost of the best tree and a bound that no tree undercuts; the search
+            ends if it returns true.  What it raises, and what a handler of signals raises, ends the search and becomes `failure`.
+        side_by_side : callable or None
+            Called with a function and a number n: calls the function with 0 to n - 1, in any threads.
 
         Returns
         -------
@@ -462,13 +709,21 @@ cdef class Optimal:
         over : bool
             Whether the watch or a signal ended the search.
         """
-        cdef TreeSearch* s = &self.s
-        cdef FoundTree found
+        cdef TreeSearch* s = &self.lanes[0]
+        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
+        cdef double least
         cdef int i
         self.watch = watch
-        s.depth = depth
-        s.best = INFINITY
-        with nogil:
-            solve(s, &s.nodes[MOST_LEVELS - 1], NULL, depth, INFINITY, &found)
-        tests = np.array([[found.tests[i].view, found.tests[i].code] for i in range((1 << depth) - 1)], np.int32)
-        return found.value, found.low, tests, bool(s.over)
+        self.depth = depth
+        self.make_lane(s)
+        clear(self.best.tests, MOST_TESTS)
+        self.best.value = node.worth - gain_of(s, node.sums) + s.penalty
+        self.low = least = min(least_cost(s, node, depth), self.best.value)
+        if depth < 3:
+            with nogil:
+                solve(s, node, NULL, depth, INFINITY, &self.best)
+            self.low = self.best.low
+        elif node.n > 1 and least < self.best.value - s.tolerance:
+            self.search_roots(side_by_side)
+        tests = np.array([[self.best.tests[i].view, self.best.tests[i].code] for i in range((1 << depth) - 1)], np.int32)
+        return self.best.value, max(self.bound(), least), tests, bool(self.over)

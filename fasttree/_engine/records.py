@@ -24,6 +24,8 @@ class Policy(NamedTuple):
         A surrogate agrees among the samples that know both values, not among all that know the node's own.
     to_heavier : bool
         Samples on which no surrogate decides follow the heavier branch; else they stay.
+    random_cuts : bool
+        Each feature has one random cut in a node; see `scan/feature`.
     """
 
     impurity: int
@@ -35,6 +37,7 @@ class Policy(NamedTuple):
     release8: bool
     known_agreement: bool
     to_heavier: bool
+    random_cuts: bool
 
 
 class EngineLimits(NamedTuple):

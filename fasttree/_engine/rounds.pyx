@@ -642,9 +642,10 @@ cdef class Judge:
         cdef double gain_before = 0
         cdef double gain_after = 0
         cdef double found
-        cdef int64_t cell[4]
+        cdef Totals copies = self.node       # a sample of weight w is as w samples
         cdef int64_t q = groups.shape[0]
         cdef int64_t g
+        copies.n = copies.weight
         start_before(p, s, &self.missing, missing_left, &before)
         if p.n_classes == 0:
             gain_before = self.gain_left(&before)
@@ -655,11 +656,7 @@ cdef class Judge:
             elif p.n_classes == 0:
                 gain_after = group_gain(p, &self.node, before.weight + s.group_w[g], before.sum + s.group_stat[g], NULL, NULL)
                 if not closed[g]:
-                    cell[0] = groups[g, 0]
-                    cell[1] = groups[g, HEAD]
-                    cell[2] = groups[g, HEAD + 1]
-                    cell[3] = groups[g, HEAD + 2]
-                    found = moment_bound(p, &self.node, <const char*> cell, before.n, gain_before, gain_after)
+                    found = moment_bound(p, &copies, <const char*> &groups[g, 1], before.weight, gain_before, gain_after)
                 gain_before = gain_after
             bounds[g] = max(bounds[g], with_margin(found, s.group_n[g], self.node.risk))
             add_to_before(p, s, g, &before)

@@ -8,14 +8,14 @@ import numpy.typing as npt
 def simplify_rules(
     edges: dict[str, npt.NDArray[Any]],
     codes: npt.NDArray[np.uint32],
-    padding: npt.NDArray[np.uint64],
+    places: tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]],
     class_start: npt.NDArray[np.int64],
     n_samples: int,
     default_error: npt.NDArray[np.float32],
     leaves: npt.NDArray[np.int32],
     labels: npt.NDArray[np.int32],
     class_count: npt.NDArray[np.int64],
-    rates: tuple[float, float, float, npt.NDArray[np.float64] | None],
+    rates: tuple[float, float, float, npt.NDArray[np.float64] | None, float],
 ) -> dict[str, npt.NDArray[Any]]: ...
 def seed_random() -> npt.NDArray[np.uint32]: ...
 def select_rules(
@@ -37,6 +37,16 @@ def drop_rules(
     truth: npt.NDArray[np.int32],
     default_label: int,
 ) -> npt.NDArray[np.uint8]: ...
+def select_voting(
+    covers: tuple[npt.NDArray[Any], ...],
+    ballots: npt.NDArray[np.int32],
+    order: npt.NDArray[np.int32],
+    truth: npt.NDArray[np.int32],
+    weight: npt.NDArray[np.int64],
+    message: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, float, float],
+    least: tuple[int, int, int],
+    by_use: bool,
+) -> npt.NDArray[np.int32]: ...
 def fire_rules(
     X: npt.NDArray[Any],
     tests: tuple[npt.NDArray[Any], ...],

@@ -3,7 +3,7 @@
 Kernels trust their caller: every check is at the edge, in Python.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fasttree._engine.prune.simplify cimport (
     BATCH, Confidence, Draft, Edges, Failures, RuleClass, SampleSet, Verdict, Without, count_failing, digits_of, fill_failing,
     list_samples, put_in_order, simplify,
 )
+from fasttree._engine.prune.vote cimport Ballots, RulesMessage, begin_with, climb, order_by_use, vote_of_all
 from fasttree._engine.types cimport Arena, real_t
 from fasttree._engine.watch cimport Watch, handles_signals, interrupted, raise_pending, start_watch
 
@@ -57,11 +58,15 @@ cdef class Simplification:
     cdef int64_t[::1] start
     cdef int32_t[::1] label
     cdef int64_t[::1] errors
+    cdef int64_t[::1] total
     cdef float[::1] estimate
     cdef int64_t[::1] cover_start
     cdef tuple kept                # arrays whose memory is in use
 
-    def __cinit__(self, dict edges, const uint32_t[:, ::1] codes, const uint64_t[::1] padding, const int32_t[::1] leaves):
+    def __cinit__(
+        self, dict edges, const uint32_t[:, ::1] codes, const uint64_t[::1] padding, const int64_t[::1] weight,
+        const int32_t[::1] leaves,
+    ):
         cdef Edges* e = &self.edges
         e.parent, e.slot, e.feature = int32s_of(edges["parent"]), int32s_of(edges["slot"]), int32s_of(edges["feature"])
         e.low, e.high, e.kind = uint32s_of(edges["low"]), uint32s_of(edges["high"]), uint8s_of(edges["kind"])
@@ -69,12 +74,13 @@ cdef class Simplification:
         e.threshold = doubles_of(edges["threshold"])
         self.samples.codes = &codes[0, 0] if codes.shape[0] else NULL
         self.samples.padding = &padding[0]
+        self.samples.weight = &weight[0] if weight.shape[0] else NULL
         self.samples.n_words = padding.shape[0]
         n = leaves.shape[0]
         self.node = np.empty(measure_paths(e.parent, leaves, &self.longest), dtype=np.int32)
         self.start, self.cover_start = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
         self.label, self.errors = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
-        self.estimate = np.empty(n, dtype=np.float32)
+        self.estimate, self.total = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.int64)
         self.make_room()
 
     def __dealloc__(self):
@@ -129,7 +135,8 @@ cdef class Simplification:
         """Add the rule at work to those that are left.  -1 if memory runs out."""
         cdef Draft* rule = &self.rule
         cdef int64_t j
-        if reserve(&self.cover, (self.n_covered + verdict.n) * sizeof(uint32_t)):
+        cdef int64_t most = verdict.n if self.samples.weight == NULL else 64 * self.samples.n_words
+        if reserve(&self.cover, (self.n_covered + most) * sizeof(uint32_t)):
             return -1
         self.n_covered += list_samples(rule, &self.samples, <uint32_t*> self.cover.data + self.n_covered)
         for j in range(depth):
@@ -140,6 +147,7 @@ cdef class Simplification:
         self.n_nodes += rule.n_kept
         self.label[self.n_rules] = label
         self.errors[self.n_rules] = verdict.errors
+        self.total[self.n_rules] = verdict.n
         self.estimate[self.n_rules] = <float> verdict.estimate
         self.n_rules += 1
         self.start[self.n_rules] = self.n_nodes
@@ -153,6 +161,7 @@ cdef class Simplification:
             "start": self.start.base[:n + 1],
             "node": self.node.base[:self.n_nodes],
             "errors": self.errors.base[:n],
+            "total": self.total.base[:n],
             "estimate": self.estimate.base[:n],
             "cover_start": self.cover_start.base[:n + 1],
             "cover": copied(self.cover.data, self.n_covered, sizeof(uint32_t), "u4"),
@@ -160,18 +169,19 @@ cdef class Simplification:
 
 
 def simplify_rules(
-    dict edges, const uint32_t[:, ::1] codes, const uint64_t[::1] padding, const int64_t[::1] class_start, int64_t n_samples,
-    const float[::1] default_error, const int32_t[::1] leaves, const int32_t[::1] labels,
-    class_count, tuple rates,
+    dict edges, const uint32_t[:, ::1] codes, tuple places, const int64_t[::1] class_start, int64_t n_samples,
+    const float[::1] default_error, const int32_t[::1] leaves, const int32_t[::1] labels, class_count, tuple rates,
 ):
     """Return the rules of nodes without the conditions that they do not need, and leave out rules that have no use.
 
-    `edges` holds the arrays of Edges; the samples of class k are in words class_start[k], ..., class_start[k + 1] - 1 of a row of
-    bits.  `rates` has the level and coefficient of Confidence and its significance (< 0 = no such test), and None, or the bits of
-    each condition for the rules of C5.0, which use none of the others.  Of each rule that is left: its label, conditions (nodes,
-    in the order of Release 8), errors, estimate, and the places of the samples that satisfy it.
+    `edges` holds the arrays of Edges; the samples of class k are in words class_start[k], ..., class_start[k + 1] - 1 of a
+    row of bits.  `places` has the bits of padding, and the weight of each place, or none if all are 1; n_samples and
+    class_count are sums of weights.  `rates` has the level and coefficient of Confidence and its significance (< 0 = no such
+    test); None, or the bits of each condition for the rules of C5.0, which use none of the others; and the unit of weights, for
+    C5.0 alone.  Of each rule that is left: its label, conditions (nodes, in the order of Release 8), errors, the total of its
+    samples, estimate, and their places.
     """
-    cdef Simplification x = Simplification(edges, codes, padding, leaves)
+    cdef Simplification x = Simplification(edges, codes, places[0], places[1], leaves)
     cdef RuleClass its
     cdef Confidence level
     cdef Verdict verdict
@@ -180,7 +190,7 @@ def simplify_rules(
     cdef int32_t depth = 0
     cdef Py_ssize_t i
     cdef int status = 0
-    level.level, level.coefficient, level.significance, bits = rates
+    level.level, level.coefficient, level.significance, bits, level.unit = rates
     log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n_samples + 1 if level.significance >= 0 else 1)))])
     orders = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, x.longest + 1)))])
     level.bits = NULL
@@ -369,6 +379,81 @@ def drop_rules(
             rule = 0
     raise_pending()
     return marks
+
+
+def select_voting(
+    tuple covers, const int32_t[:, ::1] ballots, const int32_t[::1] order, const int32_t[::1] truth, const int64_t[::1] weight,
+    tuple message, tuple least, bint by_use,
+):
+    """Return the rules whose message is short, together with the weight that their votes predict wrong, in their order; int32.
+
+    `covers` has the start, stop and places of the covers.  `ballots` has the class and votes (at most 1,000) of each rule, and
+    `order` the rules by class and descending votes, which is the order of the result unless it is `by_use`.  truth and weight
+    are those of each place (padding: class 0, weight 0).  `message` has the bits of each rule, the logarithms of factorials, the
+    share of the bits, and the bits of a unit of errors and of hits.  `least` has the number of classes, the least right weight of
+    a rule at the start, and the margin by which its new right weight exceeds the wrong.
+    """
+    cdef Ballots b
+    cdef RulesMessage m
+    cdef Watch watch
+    cdef Py_ssize_t n_places = truth.shape[0]
+    cdef Py_ssize_t r, i, n = 0
+    cdef uint32_t place
+    cdef int64_t total = 0
+    cdef int64_t least_right = least[1]
+    cdef int64_t margin = least[2]
+    b.n_rules, b.n_classes = ballots.shape[0], least[0]
+    if b.n_rules == 0:
+        return np.empty(0, dtype=np.int32)
+    b.cover_start, b.cover_stop, b.cover = int64s_of(covers[0]), int64s_of(covers[1]), uint32s_of(covers[2])
+    cdef int32_t[:, ::1] of_rules = np.ascontiguousarray(np.transpose(ballots))
+    cdef int64_t[::1] start = np.zeros(n_places + 2, dtype=np.int64)
+    for r in range(b.n_rules):
+        total += b.cover_stop[r] - b.cover_start[r]
+    cdef int32_t[::1] pairs = np.empty(max(total, 1), dtype=np.int32)
+    cdef int8_t[::1] turns = np.zeros(max(total, 1), dtype=np.int8)
+    cdef int32_t[:, ::1] votes = np.zeros((n_places, b.n_classes), dtype=np.int32)
+    cdef uint8_t[:, ::1] marks = np.zeros((2, n_places), dtype=np.uint8)
+    cdef uint8_t[::1] selected = np.zeros(b.n_rules, dtype=np.uint8)
+    cdef int64_t[::1] change = np.zeros(b.n_rules, dtype=np.int64)
+    cdef int64_t[::1] sums = np.zeros(b.n_classes, dtype=np.int64)
+    cdef int32_t[::1] seen = np.zeros(n_places, dtype=np.int32)
+    chosen = np.empty(b.n_rules, dtype=np.int32)
+    cdef int32_t[::1] out = chosen
+    b.label, b.vote, b.truth, b.weight = &of_rules[0, 0], &of_rules[1, 0], &truth[0], &weight[0]
+    b.start, b.rule, b.turn = &start[0], &pairs[0], &turns[0]
+    b.votes, b.is_right, b.is_open = &votes[0, 0], &marks[0, 0], &marks[1, 0]
+    b.selected, b.change = &selected[0], &change[0]
+    m.bits, m.orders = doubles_of(message[0]), doubles_of(message[1])
+    m.share, m.of_error, m.of_hit = message[2:]
+    m.total = 0
+    start_watch(&watch, handles_signals(), NULL)
+    with nogil:
+        for r in range(b.n_rules):
+            for i in range(b.cover_start[r], b.cover_stop[r]):
+                start[b.cover[i] + 2] += 1
+        for i in range(2, n_places + 2):
+            start[i] += start[i - 1]
+        for r in range(b.n_rules):
+            for i in range(b.cover_start[r], b.cover_stop[r]):
+                place = b.cover[i]
+                pairs[start[place + 1]] = <int32_t> r
+                start[place + 1] += 1
+        for i in range(n_places):
+            m.total += weight[i]
+            sums[truth[i]] += weight[i]
+        b.errors = m.total
+        begin_with(&b, &order[0], least_right, margin, &sums[0], &seen[0])
+        vote_of_all(&b, n_places)
+        climb(&b, &m, &watch)
+        for r in range(b.n_rules):
+            if selected[order[r]]:
+                out[n] = order[r]
+                n += 1
+        if by_use:
+            order_by_use(&b, &out[0], n, &watch)
+    raise_pending()
+    return chosen[:n]
 
 
 def fire_rules(

@@ -73,6 +73,7 @@ cdef enum GroupOrder:  # how a division into two groups of categories was found;
     BY_PARTITION = -3  # every partition was tried
     BY_SINGLE = -4     # one against the rest
     BY_CODE = -5       # the first ones, where no division gains anything
+    BY_CHANCE = -6     # each group on a random side
 
 cdef enum HistogramKind:   # what a cell of a node's histogram holds, if nodes have one
     NO_HISTOGRAM
@@ -128,7 +129,7 @@ cdef struct Cut:
     float single_info
     int64_t position       # the last of branch 0: list position, code, place in an order of groups, or a place in a bin
     uint64_t mask          # GROUP_CUT over an exhaustive search: groups of branch 0
-    uint64_t key           # of a bin (whose code is at >> 32) the largest key of branch 0
+    uint64_t key           # of a bin (whose code is at >> 32) the largest key of branch 0; BY_CHANCE: of the sides
     int32_t feature
     int32_t form
     int32_t order          # GROUP_CUT: how the groups were ordered
@@ -235,6 +236,7 @@ cdef struct Problem:
     int32_t missing
     int32_t rank           # a Rank: not 0 where the gain ratio counts
     bint release8
+    bint random            # each feature has one random cut (Geurts, Ernst and Wehenkel 2006)
     bint weighted
     bint lazy              # a child's search may stop at a perfect split
     bint screens           # features that cannot win are found by a bound
@@ -309,6 +311,7 @@ cdef struct Search:                # for the best cut of a node
     Cut* cuts                      # the best of each feature
     double at_least                # minus infinity, or the gain for whose first candidate the search looks
     double sorts                   # as in Pending
+    uint64_t key                   # random stream of the node
 
 
 cdef struct Arena:

@@ -21,7 +21,7 @@ from fasttree._export.sql_dialect import DialectName
 from fasttree._export.sql_text import columns_of
 from fasttree._export.subject import check_class
 from fasttree._model.conditions import Condition
-from fasttree._model.ruleset import Rule, matches, probabilities, thresholds_of
+from fasttree._model.ruleset import Rule, amount_text, matches, probabilities, thresholds_of
 from fasttree._model.words import name_text, threshold_texts, word
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class RuleModel:
     schema: Schema
     labels: list[Any]
     default: int  # index in `labels`
-    class_count: NDArray[np.int64]
-    default_count: NDArray[np.int64]
+    class_count: NDArray[Any]
+    default_count: NDArray[Any]
     unseen: str
     estimator_name: str
     shown: tuple[Schema, list[Any]]  # schema and classes with their labels
@@ -232,15 +232,19 @@ class OrderedRules(Sequence[Rule]):
                 str(i),
                 rule._condition_text(self._thresholds),
                 word(rule.label),
-                f"{rule.cover:,}",
-                f"{rule.errors:,}",
+                amount_text(rule.cover, ","),
+                amount_text(rule.errors, ","),
                 f"{100 * rule.estimate:.1f} %",
             ]
             for i, rule in enumerate(self._in_words[:shown])
         ]
+        total, wrong = self._default_figures()
+        return [*rows, ["", "else", self._default_word, amount_text(total, ","), amount_text(wrong, ","), ""]]
+
+    def _default_figures(self) -> tuple[float, float]:
+        """Return the weight of the samples that no rule covers, and that of those not in the default class."""
         counts = self._model.default_count
-        wrong = int(counts.sum() - counts[self._model.default])
-        return [*rows, ["", "else", self._default_word, f"{int(counts.sum()):,}", f"{wrong:,}", ""]]
+        return counts.sum().item(), (counts.sum() - counts[self._model.default]).item()
 
     def to_markdown(self) -> str:
         """Write the rules as a Markdown table in the order in which they apply; the last row is the default class.
@@ -270,16 +274,19 @@ class OrderedRules(Sequence[Rule]):
         ImportError
             If the backend is not installed.
         """
-        counts, rules = self._model.default_count, self._rules
-        columns: dict[str, list[Any]] = {
+        return frame(self._columns(), backend)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of `to_frame`."""
+        rules, (total, wrong) = self._rules, self._default_figures()
+        return {
             "rule": [*(rule._condition_text(self._thresholds) for rule in self._in_words), "else"],
             "prediction": [*(rule.label for rule in rules), self.default],
-            "cover": [*(rule.cover for rule in rules), int(counts.sum())],
-            "errors": [*(rule.errors for rule in rules), int(counts.sum() - counts[self._model.default])],
+            "cover": [*(rule.cover for rule in rules), total],
+            "errors": [*(rule.errors for rule in rules), wrong],
             "estimate": [*(rule.estimate for rule in rules), None],
             "n_conditions": [*(len(rule.conditions) for rule in rules), 0],
         }
-        return frame(columns, backend)
 
     def to_sql(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._model.linear.model_tree import ModelTree
+from fasttree._model.tested import split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words, counted, percent
 
@@ -54,7 +55,7 @@ def summary(
         before = "" if grown is None else f" from {counted(grown.n_leaves, 'leaf', 'leaves')}"
         lines.append(f"Pruned by {pruning}{before}")
     lines += _training(tree, words)
-    if note := words.significance(0):
+    if note := split_text(words, 0):
         lines.append(f"Root: {words.test(0)}, {note}")
     if tree.by_hand is not None:
         lines.append(f"{counted(int(tree.by_hand.sum()), 'split')} set by hand")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from fasttree._export.sql import case, check_names
 from fasttree._export.sql_dialect import Dialect, DialectName
 from fasttree._export.sql_text import ColumnTexts, columns_of
 from fasttree._export.subject import check_class
-from fasttree._model.ruleset import ranks_of, vote_shares, voted_classes, votes_of
+from fasttree._model.ruleset import figures_of, ranks_of, vote_shares, voted_classes, votes_of
 from fasttree._model.words import counted, percent
 
 __all__ = ["VotingRules"]
@@ -47,8 +47,7 @@ class VotingRules(OrderedRules):
     _how = "Every rule whose conditions all hold votes with its confidence, 1 - estimate."
 
     def _votes(self) -> NDArray[np.int32]:
-        cover = np.array([rule.cover for rule in self._rules], dtype=np.int64)
-        return votes_of(cover, np.array([rule.errors for rule in self._rules], dtype=np.int64))
+        return votes_of(*figures_of(self._rules))
 
     def _decide(self, found: list[int]) -> tuple[int | None, int, NDArray[np.float64]]:
         model = self._model
@@ -137,7 +136,8 @@ class VotingRules(OrderedRules):
             taken.append(apart(f"votes_{label}", taken))
         given = list(map(columns.dialect.identifier, taken[len(names) :])) if columns.dialect.has_steps else sums
         place = None if probability_of is None else model.labels.index(probability_of)
-        text = "\n".join(self._chosen(columns, given) if place is None else self._share(columns, given, place))
+        chosen = self._chosen(columns, given, columns.dialect.literal, self._refused(columns))
+        text = "\n".join(chosen if place is None else self._share(columns, given, place))
         if columns.dialect.has_steps:
             votes = columns.dialect.identifier("votes")
             text = (
@@ -160,15 +160,21 @@ class VotingRules(OrderedRules):
         features = [model.schema.features[i] for i in used if model.unseen == "error"]
         return [(columns.is_other(feature, feature.categories), ["NULL"]) for feature in features if feature.categories]
 
-    def _chosen(self, columns: ColumnTexts, votes: Sequence[str]) -> list[str]:
+    def _chosen(
+        self,
+        columns: ColumnTexts,
+        votes: Sequence[str],
+        write: Callable[[Any], str],
+        refused: Sequence[tuple[str, list[str]]] = (),
+    ) -> list[str]:
         """Return the lines of a `CASE` for the class with the most votes; `votes` has an expression for each class."""
-        model, dialect = self._model, columns.dialect
+        model = self._model
         waiting = [model.default, *(k for k in range(len(votes)) if k != model.default)]
-        cases = self._refused(columns)
+        cases = list(refused)
         while len(waiting) > 1:
             k = waiting.pop(0)
-            cases.append((" AND ".join(f"{votes[k]} >= {votes[j]}" for j in waiting), [dialect.literal(model.labels[k])]))
-        return case("CASE", cases, [dialect.literal(model.labels[waiting[0]])])
+            cases.append((" AND ".join(f"{votes[k]} >= {votes[j]}" for j in waiting), [write(model.labels[k])]))
+        return case("CASE", cases, [write(model.labels[waiting[0]])])
 
     def _share(self, columns: ColumnTexts, votes: Sequence[str], k: int) -> list[str]:
         """Return the lines of a `CASE` for the probability of a class."""
@@ -181,20 +187,30 @@ class VotingRules(OrderedRules):
 
     def _query(self, columns: ColumnTexts, table: Sequence[str], name: str, names: list[str], sums: Sequence[str]) -> str:
         """Return a query of all columns of the table, the votes, the prediction, and the probabilities."""
-        dialect, labels = columns.dialect, self._model.labels
-        taken = list(names)
-        for wanted in [*(f"votes_{label}" for label in labels), name, *(f"probability_{label}" for label in labels)]:
-            taken.append(apart(wanted, taken))
-        own = list(map(dialect.identifier, taken[len(names) :]))
-        votes, prediction, shares = own[: len(labels)], own[len(labels)], own[len(labels) + 1 :]
+        dialect = columns.dialect
+        own = self._own_columns(names, name)
+        votes = list(map(dialect.identifier, own[: len(sums)]))
         rows = dialect.identifier(apart("voted", table))
         each = ",\n".join(f"{text} AS {column}" for text, column in zip(sums, votes, strict=True))
-        results = ["\n".join(self._chosen(columns, votes)) + f" AS {prediction}"]
+        source = ".".join(map(dialect.identifier, table))
+        return f"WITH {rows} AS (\nSELECT *, {each}\nFROM {source}\n)\n{self._results(columns, rows, votes, own[len(sums) :])}"
+
+    def _own_columns(self, names: list[str], name: str) -> list[str]:
+        """Return names of the columns of a query: the votes for each class, the prediction, and the probabilities."""
+        taken, labels = list(names), self._model.labels
+        for wanted in [*(f"votes_{label}" for label in labels), name, *(f"probability_{label}" for label in labels)]:
+            taken.append(apart(wanted, taken))
+        return taken[len(names) :]
+
+    def _results(self, columns: ColumnTexts, rows: str, votes: Sequence[str], own: Sequence[str]) -> str:
+        """Return the part of a query that reads the votes: the prediction, and the probabilities."""
+        dialect = columns.dialect
+        prediction, *shares = map(dialect.identifier, own)
+        results = ["\n".join(self._chosen(columns, votes, dialect.literal, self._refused(columns))) + f" AS {prediction}"]
         for k, column in enumerate(shares):
             results.append("\n".join(self._share(columns, votes, k)) + f" AS {column}")
         chosen = ",\n".join(results)
-        source = ".".join(map(dialect.identifier, table))
-        return f"WITH {rows} AS (\nSELECT *, {each}\nFROM {source}\n)\nSELECT {rows}.*, {chosen}\nFROM {rows}"
+        return f"SELECT {rows}.*, {chosen}\nFROM {rows}"
 
 
 def added(terms: Sequence[str]) -> str:

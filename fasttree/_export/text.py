@@ -1,7 +1,7 @@
 """A tree drawn in text: a line per branch, with the names of features, categories and classes.
 
 Below each test are its branches with their conditions.  A path ends with the prediction of its leaf and the weights of the
-training samples there.
+training samples there.  A first line says what a search has proven of the tree.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import bisect
 import copy
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.schema import Schema
 from fasttree._model.fold import below, opened
+from fasttree._model.tested import competing_tests, merge_texts, proof_text, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words, check_count
 
@@ -44,6 +46,7 @@ def export_text(
     show_shares: bool = False,
     show_missing: bool | None = None,
     show_surrogates: bool = False,
+    show_tests: bool = False,
     align: bool = False,
     ascii: bool = False,
 ) -> str:
@@ -85,6 +88,10 @@ def export_text(
     show_surrogates : bool, default False
         Whether lines above the branches of a test show its surrogates, in order: ``width is missing: width <= 0.6 if length
         <= 4 (agreement 0.9, adjusted 0.7)`` is the condition of the first branch and its replacement.
+    show_tests : bool, default False
+        Whether lines above the branches of a test show the significance tests of the other features, ``competing age:
+        chi-square = 12.3, df = 1, ...``, and how categories merged, ``merged: A with B, p = 0.685``.  The test of the branches
+        themselves is always shown.
     align : bool, default False
         Whether predictions are aligned in a column to the right of all conditions.
     ascii : bool, default False
@@ -108,7 +115,8 @@ def export_text(
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals, ellipsis=drawing["more"])
     is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes)
     figures = "shares" if show_shares else "weights" if show_weights else None
-    lines = list(_Writer(words, is_open, figures, show_missing, show_surrogates, drawing, width).lines())
+    above = partial(_above, words, show_surrogates, show_tests)
+    lines = list(_Writer(words, is_open, figures, show_missing, above, drawing, width).lines())
     if not align:
         return "".join(f"{line.left}{line.colon}{line.right}\n" for line in lines)
     widths = [_columns(line.left) for line in lines]
@@ -124,6 +132,15 @@ def _columns(text: str) -> int:
         return len(text)
     wide = sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in words)
     return len(text) - len(words) + wide
+
+
+def _above(words: Words, show_surrogates: bool, show_tests: bool, node: int) -> list[str]:
+    """Return the lines between a node and its branches: significance tests and surrogates."""
+    found = [text for text in [split_text(words, node)] if text]
+    if show_tests:
+        found += [f"competing {text}" for text in competing_tests(words, node)]
+        found += [f"merged: {text}" for text in merge_texts(words, node)]
+    return found + ([*words.surrogate_notes(node)] if show_surrogates else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +161,7 @@ class _Writer:
         is_open: npt.NDArray[np.bool_],
         figures: str | None,
         show_missing: bool | None,
-        show_surrogates: bool,
+        above: Callable[[int], list[str]],
         drawing: dict[str, str],
         width: int | None,
     ) -> None:
@@ -153,12 +170,14 @@ class _Writer:
         self.is_open = is_open
         self.figures = figures
         self.show_missing = show_missing
-        self.show_surrogates = show_surrogates
+        self.above = above
         self.drawing = drawing
         self.width = width
         self.below = below(self.tree)
 
     def lines(self) -> Iterator[_Line]:
+        if note := proof_text(self.words):
+            yield _Line(note)
         if not self.is_open[0]:
             yield _Line(self.outcome(0))
             return
@@ -174,11 +193,9 @@ class _Writer:
     def branches(self, node: int, indentation: str) -> list[_Line]:
         """Return the lines under a test."""
         drawing, words = self.drawing, self.words
-        surrogates = [*words.surrogate_notes(node)] if self.show_surrogates else []
-        above = [note for note in [words.significance(node)] if note] + surrogates
         notes = [words.missing_note(node)] if self.show_missing and self.tree.missing[node] < 0 else []
         # tests and surrogates are no branches: their lines have no fork
-        result = [_Line(f"{indentation}{drawing['through']}{note}") for note in above]
+        result = [_Line(f"{indentation}{drawing['through']}{note}") for note in self.above(node)]
         lines = self.conditions(node, words)
         for place, (child, condition) in enumerate(lines):
             last = place == len(lines) - 1 and not notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.progress import steps
 from fasttree._learn.prune.c50 import NULL_CASES
+from fasttree._learn.samples import Samples
 from fasttree._model import walks
 from fasttree._model.tree import Tree
 
@@ -23,6 +25,37 @@ FEWEST_TRIALS = 3
 LEAST_WEIGHT = 0.001  # of a sample; also the margin by which others are heavier
 MANY = 4001  # samples, above which light ones may be left out of the growth
 LIGHT = 0.2
+
+Model = TypeVar("Model")
+
+
+class BoostingTrial(NamedTuple, Generic[Model]):
+    """What a trial learns, and what it predicts.
+
+    Parameters
+    ----------
+    model : object
+        A tree, or rules.
+    n_leaves : int
+        Leaves of its tree, which bound those of later trials if it is the first one.
+    is_constant : bool
+        Whether it predicts one class for all samples, as a tree that is a leaf.
+    predicted, confidence : arrays, shape (n_samples,)
+        Class of each sample, and the vote for it.  They are not used for samples that are dropped.
+    """
+
+    model: Model
+    n_leaves: int
+    is_constant: bool
+    predicted: npt.NDArray[np.intp]
+    confidence: Floats
+
+    @classmethod
+    def of_tree(cls, tree: Tree, samples: Samples, n_leaves: int) -> BoostingTrial[Tree]:
+        """Return the trial of a tree, which votes with the share of its class in the leaf."""
+        shares = walks.predict_value(tree, samples.table)
+        predicted = shares.argmax(axis=1)
+        return BoostingTrial(tree, n_leaves, tree.node_count == 1, predicted, shares[np.arange(len(shares)), predicted])
 
 
 @dataclass
@@ -36,7 +69,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Boosting:
+class Boosting(Generic[Model]):
     """Growth of a tree in each trial, on weights that the trial before has moved.
 
     After a trial, the weight of the samples that it predicts wrong grows by an equal addition for each sample, and that of the
@@ -47,41 +80,44 @@ class Boosting:
     grower : Grower
         Its samples have the weights that samples count by.
     n_trials : int
-    prune : callable
-        Function of a grower, a grown tree and the number of its trial that returns the pruned tree.
+    learn : callable
+        Function of a grower, a grown tree and the number of its trial that prunes the tree, and returns the `BoostingTrial`.
+    stops_early : bool, default=True
+        Whether a trial that is constant or makes too many errors ends boosting.
     """
 
     grower: Grower
     n_trials: int
-    prune: Callable[[Grower, Tree, int], Tree]
+    learn: Callable[[Grower, Tree, int], BoostingTrial[Model]]
+    stops_early: bool = True
 
-    def __call__(self) -> list[Tree]:
-        """Return the pruned trees of the trials: at least three, or the first one alone."""
+    def __call__(self) -> list[Model]:
+        """Return the models of the trials: at least three, or the first one alone."""
         samples = self.grower.samples
         n = samples.table.n_samples
         counts = np.ones(n) if samples.counts is None else samples.counts
         state = Standing(np.ones(n, np.float32), counts > 0, np.zeros((n, self.grower.n_classes)))
         total, ratio = sum_of_sizes(counts), 0.0
-        trees: list[Tree] = []
+        models: list[Model] = []
         report = steps("trials", self.n_trials)
         report(0)
-        for trial in range(self.n_trials):
+        for number in range(self.n_trials):
             grower = self._weighted(counts, state, total, ratio)
-            tree = self.prune(grower, grower(rows=self._grown_on(state, total, trial)), trial)
-            report(trial + 1)
-            ratio = ratio or MORE_LEAVES * n_leaves(tree, by_category=self.grower.recipe.nominal != "groups") / total
-            wrong = self._judge(tree, state, trial)
+            trial = self.learn(grower, grower(rows=self._grown_on(state, total, number)), number)
+            report(number + 1)
+            ratio = ratio or MORE_LEAVES * trial.n_leaves / total
+            wrong = self._judge(trial, state, number)
             weight = counts * state.factor
             errors = sum_of_sizes(weight[wrong])
-            is_last = trial == self.n_trials - 1
-            is_bad = errors / sum_of_sizes(counts[state.kept]) >= TOO_WRONG
-            if trial and not is_last and (tree.node_count == 1 or is_bad):
+            is_last = number == self.n_trials - 1
+            is_bad = self.stops_early and errors / sum_of_sizes(counts[state.kept]) >= TOO_WRONG
+            if number and not is_last and (is_bad or (self.stops_early and trial.is_constant)):
                 break
-            trees.append(tree)
-            if is_last or is_bad or errors < NO_ERRORS:
+            models.append(trial.model)
+            if is_last or is_bad or errors < NO_ERRORS or not (state.kept & ~wrong).any():
                 break
             move_weights(state, counts, wrong)
-        return trees if len(trees) >= FEWEST_TRIALS else trees[:1]
+        return models if len(models) >= FEWEST_TRIALS else models[:1]
 
     def _weighted(self, counts: Floats, state: Standing, total: float, ratio: float) -> Grower:
         """Return the growth of a trial; without weights in the first one if no sample has any."""
@@ -99,16 +135,14 @@ class Boosting:
         heavy = np.flatnonzero(state.kept & (state.factor > state.lightest + LEAST_WEIGHT))
         return heavy if heavy.size else None
 
-    def _judge(self, tree: Tree, state: Standing, trial: int) -> npt.NDArray[np.bool_]:
-        """Add the votes of a tree; drop the samples that later trials cannot win; return the kept ones that it predicts wrong."""
-        samples = self.grower.samples
-        shares = walks.predict_value(tree, samples.table)
-        predicted, every = shares.argmax(axis=1), np.arange(len(shares))
-        state.votes[every, predicted] += shares[every, predicted]
-        if trial + 1 > self.n_trials / 2:
-            ahead = state.votes.max(axis=1) - state.votes[every, samples.target]
-            state.kept &= ahead <= self.n_trials - 1 - trial
-        wrong: npt.NDArray[np.bool_] = state.kept & (predicted != samples.target)
+    def _judge(self, trial: BoostingTrial[Model], state: Standing, number: int) -> npt.NDArray[np.bool_]:
+        """Add the votes of a trial; drop samples that later trials cannot win; return the kept ones that it predicts wrong."""
+        target, every = self.grower.samples.target, np.arange(len(trial.predicted))
+        state.votes[every, trial.predicted] += trial.confidence
+        if number + 1 > self.n_trials / 2:
+            ahead = state.votes.max(axis=1) - state.votes[every, target]
+            state.kept &= ahead <= self.n_trials - 1 - number
+        wrong: npt.NDArray[np.bool_] = state.kept & (trial.predicted != target)
         return wrong
 
 

@@ -76,7 +76,7 @@ def constraints(monotonic_cst: Any, interaction_cst: Any, schema: Schema) -> Con
     """
     monotone = None if monotonic_cst is None else _directions(monotonic_cst, schema)
     if interaction_cst is None:
-        return Constraints(monotone)
+        return FREE if monotone is None else Constraints(monotone)
     if isinstance(interaction_cst, str) and interaction_cst == "pairwise":
         return Constraints(monotone, pairwise=True)
     return Constraints(monotone, _sets(interaction_cst, schema))

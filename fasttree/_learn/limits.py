@@ -16,6 +16,7 @@ class Limits:
     `max_leaf_nodes`, the nodes of largest weight * gain are split first.  Two neighbouring intervals stay apart if the p-value of
     their chi-square test (K - 1 degrees of freedom for K classes) is at most `merge_p_value`; at most `max_intervals` are left.
     A continuous feature of more than `max_bins` values (2 to 65,535) is grown on that many bins of nearly equal counts.
+    With `random_cuts`, each feature has one random cut in a node, drawn by `seed` (Geurts, Ernst and Wehenkel 2006).
     """
 
     max_depth: int | None = None
@@ -42,4 +43,6 @@ class Limits:
     max_intervals: int | None = None
     max_bins: int | None = None
     max_features: int | None = None
+    random_cuts: bool = False
     seed: int = 0
+    lookahead: int = 1  # 2: every split is the root of the best tree of two levels

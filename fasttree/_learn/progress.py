@@ -49,10 +49,11 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
         with the name of a step, the number of its parts that are done, and the number of all of them: before the first part and
         after each part, in the thread of the step.  An exception from the function ends the step.  These report:
 
-        - `fit`: ``"growth"``, with a part for each percent of the samples that have reached a leaf; ``"cross-validation"``, with
-          a part for each fold; ``"windowing"``, with a part for each trial; ``"rules"`` of `C45Rules`, and ``"trees"`` of a
-          forest, with a part for each tree.  A fit to a `Dataset` reports ``"reading"``, if the number of rows is known,
-          ``"large nodes"`` and ``"subtrees"``, with a part for each percent of the rows.
+        - `fit`: ``"growth"``, with a part for each percent of the samples that have reached a leaf, or, for optimal trees, each
+          percent of the objective of the best tree that the lower bound has reached; ``"cross-validation"``, with a part for
+          each fold; ``"windowing"``, with a part for each trial; ``"rules"`` of `C45Rules`, and ``"trees"`` of a forest, with a
+          part for each tree.  A fit to a `Dataset` reports ``"reading"``, if the number of rows is known, ``"large nodes"`` and
+          ``"subtrees"``, with a part for each percent of the rows.
         - `permutation_importances` of a forest: ``"permutation"``, with a part for each tree.
         - `evaluation.compare`: ``"model 1 of 2"`` and so on, with a part for each fold, or with one part if `n_jobs` works on
           several folds at a time.  Its fits do not report steps of their own.

@@ -115,6 +115,9 @@ class Recipe:
         if not isinstance(self.release8, bool):
             raise ValueError(f"release8={self.release8!r}: must be True or False")
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.impurity))  # checks are looked up by recipe in every fit, and few differ in the rest alone
+
     def variant(self, **choices: Any) -> Recipe:
         """Return the recipe with other choices, or itself if nothing changes."""
         same = all(getattr(self, name) == choice for name, choice in choices.items())

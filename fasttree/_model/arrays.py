@@ -128,3 +128,16 @@ def require(holds: npt.NDArray[Any], rule: str, node_of: npt.NDArray[np.intp] | 
     if not holds.all():
         first = int(holds.argmin())
         raise ValueError(f"node {first if node_of is None else node_of[first]}: {rule}")
+
+
+def cuts_of(
+    start: npt.NDArray[np.int64] | None,
+    size: npt.NDArray[np.int64] | None,
+    cut: npt.NDArray[np.float64] | None,
+    nodes: npt.NDArray[Any],
+) -> dict[str, Any]:
+    """Return the arrays of cuts of some nodes, in their order; empty if no node has cuts."""
+    if start is None or size is None or cut is None or not size[nodes].any():
+        return {}
+    offsets, entries = gather(start[nodes], size[nodes])
+    return {"cut_start": offsets, "cut": cut[entries]}

@@ -6,6 +6,7 @@ number of threads, and its first trees are those of a smaller forest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +65,24 @@ class Bags:
         return all(getattr(self, name) == getattr(other, name) for name in plain) and all(
             _same(getattr(self, name), getattr(other, name)) for name in ("rows", "classes")
         )
+
+    @property
+    def weight(self) -> int:
+        """Draws of a bag."""
+        sizes = self._sizes()
+        if self.n_drawn is None:
+            return sum(sizes)
+        return sum(self.n_drawn if self.replaces else min(self.n_drawn, size) for size in sizes)
+
+    @property
+    def n_different(self) -> float:
+        """Different samples of a bag, on average."""
+        if self.n_drawn is None or not self.replaces:
+            return float(self.weight)
+        return sum(size * -math.expm1(self.n_drawn * math.log1p(-1 / size)) if size > 1 else 1.0 for size in self._sizes())
+
+    def _sizes(self) -> list[int]:
+        return [self.n_samples if rows is None else len(rows) for rows in self._groups()]
 
     def counts(self, tree: int) -> npt.NDArray[np.integer]:
         """Return how often a tree has drawn each sample; uint16 (n_samples,), or uint32 if one was drawn more often."""

@@ -16,6 +16,7 @@ from fasttree._model.words import threshold_texts, word
 
 _Compiled = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
+NO_RULE_FIRES = 500  # votes of the default class, in thousandths
 OPERATORS = {"<=": 0, ">": 1, "=": 2, "in": 2}
 
 
@@ -29,10 +30,10 @@ class Rule:
         At least one.
     label : object
         The class.
-    cover : int
-        Number of training samples that satisfy the conditions.
-    errors : int
-        Number of those that are of another class.
+    cover : int or float
+        Number of training samples that satisfy the conditions; their weight, as a float, if not all weights are whole numbers.
+    errors : int or float
+        Number, or weight, of those that are of another class.
     estimate : float
         Pessimistic estimate of the rule's error rate (Quinlan 1993, section 5.2).
 
@@ -46,8 +47,8 @@ class Rule:
 
     conditions: tuple[Condition, ...]
     label: Any
-    cover: int
-    errors: int
+    cover: float
+    errors: float
     estimate: float
 
     @property
@@ -63,11 +64,36 @@ class Rule:
 
     def _write(self, thresholds: Mapping[tuple[int, float], str]) -> str:
         conditions = self._condition_text(thresholds)
-        figures = f"cover {self.cover}, errors {self.errors}, estimate {100 * self.estimate:.1f} %"
+        cover, errors = amount_text(self.cover), amount_text(self.errors)
+        figures = f"cover {cover}, errors {errors}, estimate {100 * self.estimate:.1f} %"
         return f"if {conditions} then {word(self.label)}  ({figures})"
 
 
-def votes_of(cover: NDArray[np.integer], errors: NDArray[np.integer]) -> NDArray[np.int32]:
+def amount_text(amount: float, grouping: str = "") -> str:
+    """Return a number of samples, or their weight to one decimal, as text."""
+    return format(amount, f"{grouping}.1f" if isinstance(amount, float) else grouping)
+
+
+@dataclass(frozen=True)
+class TrialRules:
+    """The rules of a trial, which vote.
+
+    Attributes
+    ----------
+    rules : tuple of Rule
+    default : int
+        Code of the class that is predicted if no rule fires.
+    default_count, class_count : arrays, shape (n_classes,)
+        Weight of the training samples of each class that no rule covers, and of all.
+    """
+
+    rules: tuple[Rule, ...]
+    default: int
+    default_count: NDArray[Any]
+    class_count: NDArray[Any]
+
+
+def votes_of(cover: NDArray[Any], errors: NDArray[Any]) -> NDArray[np.int32]:
     """Return the votes of rules of C5.0: 1 - their Laplace errors, in thousandths, rounded half up."""
     votes: NDArray[np.int32] = ((2000 * (cover - errors + 1) + cover + 2) // (2 * (cover + 2))).astype(np.int32)
     return votes
@@ -116,7 +142,7 @@ def matches(rules: Sequence[Rule], table: Table) -> list[NDArray[np.intp]]:
 
 
 def probabilities(
-    label: int, estimate: float | None, class_count: NDArray[np.int64], default_count: NDArray[np.int64]
+    label: int, estimate: float | None, class_count: NDArray[np.number], default_count: NDArray[np.number]
 ) -> NDArray[np.float64]:
     """Return the class probabilities of a rule, or of the default class if `estimate` is None.
 
@@ -144,11 +170,21 @@ def probabilities(
 
 def ranks_of(rules: Sequence[Rule]) -> NDArray[np.int32]:
     """Return the rank of each rule that votes: the first covers the fewest samples of the fit, then has the most votes."""
-    cover = np.array([rule.cover for rule in rules], dtype=np.int64)
-    votes = votes_of(cover, np.array([rule.errors for rule in rules], dtype=np.int64))
-    ranks = np.empty(len(rules), dtype=np.int32)
-    ranks[np.lexsort((-votes, cover))] = np.arange(len(rules), dtype=np.int32)
-    return ranks
+    cover, errors = figures_of(rules)
+    return ranks(cover, votes_of(cover, errors))
+
+
+def ranks(cover: NDArray[np.number], votes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the ranks of rules with these covers and votes."""
+    found = np.empty(len(cover), dtype=np.int32)
+    found[np.lexsort((-votes, cover))] = np.arange(len(cover), dtype=np.int32)
+    return found
+
+
+def figures_of(rules: Sequence[Rule]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the covers and errors of rules."""
+    cover, errors = np.array([[rule.cover, rule.errors] for rule in rules], dtype=np.float64).reshape(-1, 2).T
+    return cover, errors
 
 
 def voted_classes(votes: NDArray[Any], default: int) -> NDArray[np.intp]:
@@ -158,7 +194,7 @@ def voted_classes(votes: NDArray[Any], default: int) -> NDArray[np.intp]:
     return np.where(votes[:, default] == most, default, best)
 
 
-def vote_shares(votes: NDArray[np.int32], default: int, class_count: NDArray[np.int64]) -> NDArray[np.float64]:
+def vote_shares(votes: NDArray[np.int32], default: int, class_count: NDArray[np.number]) -> NDArray[np.float64]:
     """Return the share of each class in each row of votes; without any, one half for the default class."""
     total = votes.sum(axis=1, dtype=np.int64)
     shares = np.empty(votes.shape)

@@ -19,7 +19,6 @@ from fasttree._data.schema import Kind, Schema, default_target_names
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LARGEST_CUT, STOP, THRESHOLD
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tested import TestedTree
 from fasttree._model.tree import Tree
 
 __all__ = [
@@ -296,18 +295,6 @@ class Words:
         group = [self.categories[feature][code - 1] for code in codes[branches == 0].tolist()]
         return f"{self.names[feature]} {self.group_text(group)}"
 
-    # --- significance tests
-
-    def significance(self, node: int) -> str:
-        """Write the test of the branches of a node: ``chi-square = 27, df = 2, p = 1.37e-06, adjusted 3.43e-05``, or ``""``."""
-        test = self.tree.tests[node].split if isinstance(self.tree, TestedTree) else None
-        if test is None:
-            return ""
-        name = "chi-square" if len(test.df) == 1 else "F"
-        df = ", ".join(map(self.number, test.df))
-        adjusted = f", adjusted {p_text(test.log_adjusted_p_value)}" if test.log_multiplier else ""
-        return f"{name} = {test.statistic:.4g}, df = {df}, p = {p_text(test.log_p_value)}{adjusted}"
-
     # --- predictions
 
     def answers(self, node: int) -> list[str]:
@@ -505,16 +492,6 @@ def interval_text(lower: float, upper: float) -> str:
     """Write the interval of a soft threshold to two digits of its length."""
     decimals = min(max(1 - math.floor(math.log10(max(upper / 2 - lower / 2, TINY)) + math.log10(2)), 0), EXACT_DIGITS)
     return f"[{fixed(lower, decimals)}, {fixed(upper, decimals)}]"
-
-
-def p_text(log: float) -> str:
-    """Write a p-value, given as its logarithm, with three digits; it may be too small for a float."""
-    if log == -math.inf:
-        return "0"
-    if log > -600:
-        return f"{math.exp(log):.3g}"
-    exponent = math.floor(log / math.log(10))
-    return f"{math.exp(log - exponent * math.log(10)):.2f}e{exponent}"
 
 
 def threshold_texts(pairs: Set[tuple[int, float]]) -> dict[tuple[int, float], str]:

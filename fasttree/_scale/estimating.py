@@ -81,6 +81,8 @@ def check_fit(estimator: Any, y: Any, sample_weight: Any, what: str = "a Dataset
         if getattr(estimator, parameter, None) is not None:
             given = getattr(estimator, parameter)
             raise ValueError(f"{parameter}={given!r} is not used with {what}: leave it out, or fit the table in memory")
+    if getattr(estimator, "lookahead", 1) != 1:
+        raise ValueError(f"lookahead={estimator.lookahead!r} is not used with {what}: leave it out, or fit the table in memory")
     if is_forest and estimator.oob_score is not False:
         raise ValueError(
             f"oob_score={estimator.oob_score!r} is not found with {what}: leave it out, and score rows that are kept apart"

@@ -7,9 +7,10 @@ memory is left to the growth in memory.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +89,6 @@ class Driver:
     n_classes : int
         0 for numbers.
     columns : Features
-    cluster : Cluster
     budget : Budget
     max_depth : int, default=-1
         Largest depth; -1: there is none.
@@ -104,7 +104,6 @@ class Driver:
         unit: float,
         n_classes: int,
         columns: Features,
-        cluster: Cluster,
         budget: Budget,
         *,
         max_depth: int = -1,
@@ -118,7 +117,7 @@ class Driver:
         self.n_rounds = 0
         self._setting, self._judge = setting, Judge(setting)
         self._unit, self._n_classes = unit, n_classes
-        self._columns, self._cluster, self._budget = columns, cluster, budget
+        self._columns, self._budget = columns, budget
         self._first_cell = np.cumsum([0, *columns.n_codes])
         self._single = np.ones(self._first_cell[-1], dtype=np.uint8)  # bins of one value, and categories
         for first, edges in zip(self._first_cell[:-1], columns.edges, strict=True):
@@ -133,14 +132,23 @@ class Driver:
         self._searching: list[TreeNode] = []
         self._measuring: list[TreeNode] = []
 
-    def grow(self) -> None:
-        """Grow all nodes but those below `handed`."""
-        self._open_root()
+    def grow(self, cluster: Cluster) -> None:
+        """Grow all nodes but those below `handed`, from the rows of a cluster."""
+        rounds = self.rounds()
+        with contextlib.suppress(StopIteration):
+            requests = next(rounds)
+            while True:
+                requests = rounds.send(cluster.ask(self.log, requests))
+
+    def rounds(self) -> Generator[Requests, Reply, None]:
+        """Yield the requests of each round, and grow by the replies that are sent: all nodes but those below `handed`."""
+        self.n_rounds += 1
+        self._open_root((yield Requests(count=[0])).counts[0])
         while self._waiting or self._searching or self._measuring or self._reported < len(self.log):
             started = self._start()
             requests, divided = self._requests(started)
-            reply = self._cluster.ask(self.log, requests)
             self.n_rounds += 1
+            reply = yield requests
             self._read_neighbours(reply)
             self._read_targets(requests, reply)
             self._read_parts(requests.divide, divided, reply)
@@ -162,10 +170,8 @@ class Driver:
 
     # Nodes
 
-    def _open_root(self) -> None:
-        """Count the root, which shows what it holds."""
-        histogram = self._cluster.ask(self.log, Requests(count=[0])).counts[0]
-        self.n_rounds += 1
+    def _open_root(self, histogram: Counts) -> None:
+        """Open the root, of which the histogram shows what it contains."""
         root = self._new_node(histogram[: self._first_cell[1]].sum(axis=0), None)
         if root.is_open and not self._fits(root):
             self._search(root, histogram)
@@ -358,8 +364,11 @@ class Driver:
             if groups.best > -np.inf and groups.best >= node.limit:
                 cut = groups.cut(self._judge, node.limit)
                 if cut is not None:
-                    return cut if self._judge.accepts(cut.gain) else None
+                    return cut if self._accepts(cut) else None
         return None
+
+    def _accepts(self, cut: Decision) -> bool:
+        return self._judge.accepts(cut.gain)
 
     def _split(self, node: TreeNode, cut: Decision, whole: Counts | None) -> None:
         """Route a node, and open its children."""

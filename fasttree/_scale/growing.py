@@ -49,18 +49,17 @@ def grow(
         growth.scale.unit,
         growth.n_classes,
         columns,
-        cluster,
         budget,
         max_depth=growth.numbers.max_depth,
         most_splits=growth.numbers.most_splits,
         refuses_missing=growth.recipe.missing == "error",
         report=None if report is None else lambda done: report("large nodes", done),
     )
-    frontier.grow()
+    frontier.grow(cluster)
     below: dict[int, dict[str, npt.NDArray[Any]]] = {}
     n_handed = sum(node.n_samples for node in frontier.handed)
     n_grown, n_nodes = 0, len(frontier.nodes)
-    for node, grown_there in cluster.exchange(growth, frontier.log, list(_buckets(frontier.handed, budget.rows))):
+    for node, grown_there in cluster.exchange(growth, frontier.log, list(buckets(frontier.handed, budget.rows))):
         below[node.id] = grown_there
         n_grown += node.n_samples
         n_nodes += len(grown_there["kind"]) - 1
@@ -87,7 +86,7 @@ def _as_tree(growth: Task, grown: dict[str, npt.NDArray[Any]], costs: Costs | No
     return finish(tree, growth.recipe, growth.limits, FREE)
 
 
-def _buckets(nodes: Sequence[TreeNode], rows: int) -> Iterator[list[TreeNode]]:
+def buckets(nodes: Sequence[TreeNode], rows: int) -> Iterator[list[TreeNode]]:
     """Yield nodes whose rows fit into memory together, the largest first."""
     bucket: list[TreeNode] = []
     room = rows

@@ -58,9 +58,13 @@ class BoostedTrees(BaseClassifier):
                 )
             return self.__getattribute__(name)  # raises the error that led here
 
+    def _is_boosted(self) -> bool:
+        """Whether several trials vote."""
+        return "ensemble_" in self.__dict__
+
     # Fit
 
-    def _boost(self, boosting: Boosting) -> Tree:
+    def _boost(self, boosting: Boosting[Tree]) -> Tree:
         """Return the tree of the first trial; `_set_fitted` takes the others."""
         trees = boosting()
         self.__dict__["_trees"] = trees
@@ -97,7 +101,7 @@ class BoostedTrees(BaseClassifier):
         return Made(self._estimator, self.n_trials_)
 
     def _estimator(self, i: int) -> Self:
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             return self
         model = type(self)(**self.get_params(deep=False) | {"trials": 1})
         model._set_fitted(self.ensemble_.tree(i), self.recipe_, self.schema_)
@@ -121,7 +125,7 @@ class BoostedTrees(BaseClassifier):
         return labels
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             return super()._predictions(X)
         votes = self._votes(X)
         votes /= votes.sum(axis=1, keepdims=True)
@@ -155,7 +159,7 @@ class BoostedTrees(BaseClassifier):
         -------
         ndarray of shape (n_samples,), of the dtype of `classes_`
         """
-        return self._voted(self._votes(X)) if "ensemble_" in self.__dict__ else super().predict(X)
+        return self._voted(self._votes(X)) if self._is_boosted() else super().predict(X)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield the predicted classes after each trial.
@@ -179,7 +183,7 @@ class BoostedTrees(BaseClassifier):
         [4, 4, 4, 2, 2, 2, 1, 0, 1, 0]
         """
         check_is_fitted(self)
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             yield self.predict(X)
             return
         votes = np.zeros((0, 0))
@@ -236,7 +240,7 @@ class BoostedTrees(BaseClassifier):
             Index of the leaf in `tree_`, or with several trials in the tree of each.  If a sample with missing values reaches
             several leaves, it is the heaviest.
         """
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             return super().apply(X)
         table = self._encode_table(X)
         return np.concatenate([self.ensemble_.leaves(block, n_jobs=self._threads()) for _, block in walks.blocks(table)])
@@ -247,13 +251,13 @@ class BoostedTrees(BaseClassifier):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in the decrease of weighted impurity; with several trials, the mean over the trees."""
         check_is_fitted(self)
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             return super().feature_importances_
         return np.asarray(np.mean([impurity_importances(tree) for tree in self.ensemble_.trees()], axis=0))
 
     def summary(self) -> str:
         """Describe the fitted model in a few lines; see `C50Classifier`."""
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             return super().summary()
         trees = list(self.ensemble_.trees())
         samples, features = counted(int(trees[0].n_samples[0]), "sample"), counted(self.n_features_in_, "feature")
@@ -264,7 +268,7 @@ class BoostedTrees(BaseClassifier):
 
     def explain(self, x: Any, *, max_categories: int = 12, decimals: int = 2, labels: GivenLabels = None) -> Any:
         """Explain the prediction for one sample; see `C50Classifier`."""
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             return super().explain(x, max_categories=max_categories, decimals=decimals, labels=labels)
         return self._explain_vote(x, labels)
 
@@ -279,7 +283,7 @@ class BoostedTrees(BaseClassifier):
     # Files
 
     def _to_document(self) -> dict[str, Any]:
-        if "ensemble_" not in self.__dict__:
+        if not self._is_boosted():
             return super()._to_document()
         write.check_names(self.schema_)
         target = {"name": self._target_names()[0]} | write.written_classes(self.classes_, self.n_classes_)

@@ -17,6 +17,7 @@ from fasttree.estimators.common.growth_parameters import (
     ConstraintChoices,
     CostChoices,
     LeastGain,
+    LookaheadChoice,
     SurrogateChoices,
     WeightLimits,
 )
@@ -125,7 +126,15 @@ class _ByRecipe(BaseTree):
 
 @parameters
 class TreeClassifier(
-    _ByRecipe, BaseClassifier, CostChoices, ConstraintChoices, LeastGain, SurrogateChoices, WeightLimits, _RecipeChoice
+    _ByRecipe,
+    BaseClassifier,
+    CostChoices,
+    ConstraintChoices,
+    LeastGain,
+    LookaheadChoice,
+    SurrogateChoices,
+    WeightLimits,
+    _RecipeChoice,
 ):
     """Classification tree by any recipe: a free choice of impurity, ranking and forms of splits, and missing values.
 
@@ -172,7 +181,9 @@ class TreeClassifier(
 
 
 @parameters
-class TreeRegressor(_ByRecipe, BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoices, WeightLimits, _RecipeChoice):
+class TreeRegressor(
+    _ByRecipe, BaseRegressor, ConstraintChoices, LeastGain, LookaheadChoice, SurrogateChoices, WeightLimits, _RecipeChoice
+):
     """Regression tree by any recipe: a free choice of impurity, forms of splits and missing values.
 
     Examples

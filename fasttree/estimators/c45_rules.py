@@ -355,7 +355,9 @@ class C45Rules(LogProbability, RuleViews, ClassifierMixin, FittedModel, Reading,
         model = cls(**{name: value for name, value in saved.settings.items() if name in names})
         with file.errors_of_settings():
             model._check_parameters()
-        model._set_fitted(*saved[:7])
+        first = saved.first
+        about = saved.schema, saved.classes, first.class_count, first.default, first.default_count
+        model._set_fitted(first.rules, *about, saved.n_dropped)
         model.target_names_ = saved.target_names
         model._read_labels(document)
         return model
@@ -389,8 +391,16 @@ def _as_codes_of(known: NDArray[Any], classes: NDArray[Any], codes: NDArray[np.i
     return new[codes]
 
 
-def described(rules: Drafts, conditions: Conditions, classes: NDArray[Any]) -> Iterator[Rule]:
-    """Yield the rules in the words of their table."""
+def described(
+    rules: Drafts,
+    conditions: Conditions,
+    classes: NDArray[Any],
+    cover: NDArray[np.number] | None = None,
+    errors: NDArray[np.number] | None = None,
+) -> Iterator[Rule]:
+    """Yield the rules in the words of their table, with their covers and errors, which by default count samples."""
+    covers = (rules.cover_stop - rules.cover_start if cover is None else cover).tolist()
+    wrong = (rules.errors if errors is None else errors).tolist()
     labels = classes.tolist()
     known: dict[int, Condition] = {}
     for i in range(len(rules.label)):
@@ -403,7 +413,7 @@ def described(rules: Drafts, conditions: Conditions, classes: NDArray[Any]) -> I
         yield Rule(
             tuple(known[edge] for edge in edges),
             labels[rules.label[i]],
-            int(rules.cover_stop[i] - rules.cover_start[i]),
-            int(rules.errors[i]),
+            covers[i],
+            wrong[i],
             float(rules.estimate[i]),
         )

@@ -6,26 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fasttree._data.schema import Feature
-from fasttree._learn.boosting import Boosting
+from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
 from fasttree._learn.prune.c50 import C50Pruning
 from fasttree._learn.prune.soften_c50 import soften_c50
 from fasttree._learn.recipe import C50, Recipe
-from fasttree._learn.rules.induction import PlacedSamples
-from fasttree._learn.rules.voting import CLASS, UTILITY, VotingInduction
+from fasttree._learn.rules.voting import CLASS, UTILITY, ConditionBits, VotingInduction, WeighedSamples
 from fasttree._learn.samples import Samples
 from fasttree._learn.winnowing import winnow, without_features
 from fasttree._model.tree import Tree
-from fasttree.estimators.c45_rules import whole_weights
 from fasttree.estimators.common.growing import MOST_GROUPED
 from fasttree.estimators.common.growth_parameters import LeastGain
 from fasttree.estimators.common.pruning_parameters import ANY_PRUNING, check_one_confidence
-from fasttree.estimators.voting import VotingRuleModel
+from fasttree.estimators.voting import LearnedRules, VotingRuleModel
 from fasttree.pruning import ErrorBased, PruningMethod
 
 OWN_PRUNING = "c50"
@@ -74,8 +69,10 @@ class C50Classifier(VotingRuleModel, LeastGain):
     the bits that name its conditions exceed those that it saves in naming the classes.  Of all rules, the set is chosen whose
     bits, together with those of its errors, are fewest.  In prediction, each rule whose conditions all hold votes for its class
     with its confidence, 1 - `estimate`; the class with the most votes is predicted, on ties the default class.  `rules_` has the
-    rules, and text, tables, SQL, explanations and files are those of rules.  Rules count whole samples: weights must be whole
-    numbers, and a sample of weight 2 takes the memory of two.  Rules of several trials are not part of this class.
+    rules, and text, tables, SQL, explanations and files are those of rules.  With `trials`, the rules of a trial are learned from
+    its tree and its weights.  The class that they predict gets the confidence of the rule that fires for it and covers the least
+    weight, or 0.5 if none fires.  The class with the most votes of the trials is predicted, on ties the default class of the
+    first trial.
 
     The option of the program for costs is not part of this class.
 
@@ -130,6 +127,12 @@ class C50Classifier(VotingRuleModel, LeastGain):
         """With ``pruning="c50"``: whether subtrees are removed while the training errors rise by at most one standard error.
         False is option `-g` of the original.""",
     )
+    early_stopping: bool = parameter(
+        True,
+        FLAG,
+        """Whether boosting ends before a trial that predicts one class or is wrong on 49 % of the weight.  A trial with less than
+        0.1 wrong weight, or without right samples, always ends it.""",
+    )
     soft_thresholds: bool = parameter(
         False,
         FLAG,
@@ -160,7 +163,8 @@ class C50Classifier(VotingRuleModel, LeastGain):
     rules: bool = parameter(
         False,
         FLAG,
-        """Whether the model is a set of rules that vote, learned from the tree (option `-r`); `trials` must be 1.""",
+        """Whether the model is a set of rules that vote, learned from the tree (option `-r`), or with `trials` a set in each
+        trial.""",
     )
 
     rule_order: str = parameter(
@@ -209,30 +213,48 @@ class C50Classifier(VotingRuleModel, LeastGain):
         if self.winnow:
             grower = self._winnowed(grower)
         if self.trials > 1:
-            return self._boost(Boosting(grower, int(self.trials), self._pruned_in_trial))
-        weight = self._weights_of_rules(grower.samples) if self.rules else None
+            boosting = Boosting[Any](grower, int(self.trials), self._trial(grower), bool(self.early_stopping))
+            return self._boost_rules(boosting) if self.rules else self._boost(boosting)
         tree = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
         if self.rules:
-            self._find_rules(grower, tree, weight)
+            self.__dict__["_learned"] = [self._learned_rules(self._bits_of_rules(grower, None), grower, tree)]
+            return tree
         return self._softened(tree, grower.samples) if self.soft_thresholds else tree
 
-    def _weights_of_rules(self, samples: Samples) -> NDArray[np.int64] | None:
-        counts = samples.counts
-        return None if counts is None else whole_weights(counts, samples.table.n_samples)
+    def _trial(self, first: Grower) -> Callable[[Grower, Tree, int], BoostingTrial[Any]]:
+        """Return the function that makes a trial of a grown tree; `first` is the growth of the first one."""
+        tested: list[Tree] = []
 
-    def _find_rules(self, grower: Grower, tree: Tree, weight: NDArray[np.int64] | None) -> None:
+        def learn(grower: Grower, grown: Tree, number: int) -> BoostingTrial[Any]:
+            tree = self._pruned_in_trial(grower, grown, number)
+            size = n_leaves(tree, by_category=not self.subset and not self.rules)
+            if not self.rules:
+                return BoostingTrial.of_tree(tree, grower.samples, size)
+            tested.append(tree)
+            model = self._learned_rules(self._bits_of_rules(first, tested[0]), grower, tree)
+            return model.trial(tree, size, first.samples.table.n_samples)
+
+        return learn
+
+    def _bits_of_rules(self, grower: Grower, first: Tree | None) -> ConditionBits:
+        """Return the bits of conditions; thresholds of features that the first tree of several does not test have none."""
+        samples, n_features = grower.samples, grower.samples.table.n_features
+        tested = None if first is None else {*first.feature[first.n_branches > 0].tolist()}
+        free = frozenset() if tested is None else frozenset(range(n_features)) - tested
+        return ConditionBits(samples.table, samples.counts, n_features - len(self.winnowed_), free)
+
+    def _learned_rules(self, bits: ConditionBits, grower: Grower, tree: Tree) -> LearnedRules:
         samples = grower.samples
-        self._learn_rules(
-            VotingInduction(
-                tree,
-                samples.table,
-                PlacedSamples(samples.target, grower.n_classes, weight),
-                samples.table.n_features - len(self.winnowed_),
-                self._own_pruning(grower, 0).training_errors(tree),
-                grower.limits.min_branch_weight,
-                self.rule_order,
-            )
+        induction = VotingInduction(
+            tree,
+            WeighedSamples(samples.target, grower.n_classes, samples.counts),
+            bits,
+            self._own_pruning(grower, 0).training_errors(tree),
+            grower.limits.min_branch_weight,
+            self.rule_order,
         )
+        conditions = induction.conditions()
+        return LearnedRules(induction.run(conditions), conditions, induction.samples)
 
     def _softened(self, tree: Tree, samples: Samples) -> Tree:
         return soften_c50(tree, samples)
@@ -271,8 +293,6 @@ class C50Classifier(VotingRuleModel, LeastGain):
                 f"winnow=True and pruning={self.pruning!r} exclude each other, because winnowing judges trees that are pruned by "
                 f"the rules of C5.0: use pruning='{OWN_PRUNING}', or winnow=False"
             )
-        if self.rules and self.trials > 1:
-            raise ValueError(f"trials={self.trials} and rules=True exclude each other: use trials=1, or rules=False")
         if self.rules and self.soft_thresholds:
             raise ValueError(
                 "soft_thresholds=True and rules=True exclude each other, because a condition of a rule has one threshold: use "

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from fasttree._learn.parameters import AMOUNT_OR_NONE, anything, one_of, parameter, parameters
 from fasttree._learn.recipe import CART_CLASSIFICATION, CART_REGRESSION, IMPURITIES, IMPURITIES_OF_NUMBERS, Recipe
-from fasttree.estimators.common.growth_parameters import ConstraintChoices, CostChoices, LeastGain, SurrogateChoices
+from fasttree.estimators.common.growth_parameters import (
+    ConstraintChoices,
+    CostChoices,
+    LeastGain,
+    LookaheadChoice,
+    SurrogateChoices,
+)
 from fasttree.estimators.common.tasks import ATTRIBUTES_BY_TARGET, BaseClassifier, BaseRegressor
 
 
@@ -54,7 +60,7 @@ class CARTChoices:
 
 
 @parameters
-class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, SurrogateChoices, CARTChoices):
+class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, LookaheadChoice, SurrogateChoices, CARTChoices):
     """Classification tree by CART: binary splits, Gini impurity.
 
     Continuous and ordinal features are split at a threshold (midway between neighbouring values of the node), nominal ones
@@ -86,7 +92,7 @@ class CARTClassifier(BaseClassifier, CostChoices, ConstraintChoices, LeastGain, 
 
 
 @parameters
-class CARTRegressor(BaseRegressor, ConstraintChoices, LeastGain, SurrogateChoices, CARTChoices):
+class CARTRegressor(BaseRegressor, ConstraintChoices, LeastGain, LookaheadChoice, SurrogateChoices, CARTChoices):
     """Regression tree by CART: binary splits, squared error.
 
     Continuous and ordinal features are split at a threshold (midway between neighbouring values of the node), nominal ones

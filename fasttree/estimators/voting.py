@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,14 +12,28 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fasttree._data.schema import Schema
+from fasttree._data.table import Table
 from fasttree._engine import rulesets
 from fasttree._explain.ordered_rules import RuleExplanation
+from fasttree._explain.vote import VoteExplanation
 from fasttree._explain.voting_rules import VotingRules
 from fasttree._export.document import file, rules, write
+from fasttree._learn.boosting import Boosting, BoostingTrial
 from fasttree._learn.recipe import Recipe
-from fasttree._learn.rules.voting import VotingInduction
+from fasttree._learn.rules.induction import Conditions
+from fasttree._learn.rules.voting import VotingSet, WeighedSamples
 from fasttree._model import walks
-from fasttree._model.ruleset import Rule, compile_rules, ranks_of, vote_shares, voted_classes, votes_of
+from fasttree._model.ruleset import (
+    NO_RULE_FIRES,
+    Rule,
+    TrialRules,
+    compile_rules,
+    figures_of,
+    ranks_of,
+    vote_shares,
+    voted_classes,
+    votes_of,
+)
 from fasttree._model.tree import Tree
 from fasttree._model.words import counted
 from fasttree._version import __version__
@@ -30,6 +45,32 @@ from fasttree.estimators.common.rule_views import RuleViews
 _FITTED = ("rules_", "default_class_", "default_count_", "class_count_")
 
 
+@dataclass(frozen=True)
+class LearnedRules:
+    """Rules as they are learned, and where from."""
+
+    found: VotingSet
+    conditions: Conditions
+    samples: WeighedSamples
+
+    @property
+    def tree(self) -> Tree:
+        """The tree whose paths the rules are."""
+        (tree,) = self.conditions.trees
+        return tree
+
+    def trial(self, tree: Tree, n_leaves: int, n_samples: int) -> BoostingTrial[LearnedRules]:
+        """Return the trial of these rules."""
+        predicted, confidence = self.found.predict(self.samples, n_samples)
+        return BoostingTrial(self, n_leaves, not len(self.found.cover), predicted, confidence)
+
+    def described(self, classes: NDArray[Any]) -> TrialRules:
+        """Return the rules in the words of their table."""
+        found = self.found
+        made = tuple(described(found.rules, self.conditions, classes, found.cover, found.errors))
+        return TrialRules(made, found.default, found.default_count, found.class_count)
+
+
 class _Views(RuleViews):
     """Views of the rules of a model."""
 
@@ -38,7 +79,7 @@ class _Views(RuleViews):
     def __init__(self, model: VotingRuleModel) -> None:
         self._model_name = model._name()
         self.unseen = model.unseen
-        shared = (*_FITTED, "schema_", "classes_", "target_names_", "labels_")
+        shared = (*_FITTED, "_trials", "schema_", "classes_", "target_names_", "labels_")
         self.__dict__.update({name: model.__dict__[name] for name in shared if name in model.__dict__})
 
     def _name(self) -> str:
@@ -64,19 +105,26 @@ class VotingRuleModel(BoostedTrees):
 
     rules_: tuple[Rule, ...]
     default_class_: Any
-    default_count_: NDArray[np.int64]
-    class_count_: NDArray[np.int64]
+    default_count_: NDArray[Any]
+    class_count_: NDArray[Any]
     rules: bool
     _rules_vote = True
+    _trials: tuple[TrialRules, ...]
 
     _attributes = {
-        "rules_": ("tuple of Rule", "With `rules`: the rules.  The model then has no `tree_`."),
-        "default_class_": ("object", "With `rules`: class of a sample if no rule fires."),
-        "default_count_": (
-            "ndarray of int64, shape (n_classes,)",
-            "With `rules`: number of training samples of each class that no rule covers.",
+        "rules_": (
+            "tuple of Rule",
+            "With `rules`: the rules, those of several trials one after the other.  The model then has no `tree_`.",
         ),
-        "class_count_": ("ndarray of int64, shape (n_classes,)", "With `rules`: number of training samples of each class."),
+        "default_class_": ("object", "With `rules`: class of a sample if no rule fires; of several trials, in the first."),
+        "default_count_": (
+            "ndarray of shape (n_classes,)",
+            "With `rules`: number, or weight, of the training samples of each class that no rule covers; of the first trial.",
+        ),
+        "class_count_": (
+            "ndarray of shape (n_classes,)",
+            "With `rules`: number, or weight, of the training samples of each class.",
+        ),
     }
 
     def _has_rules(self) -> bool:
@@ -84,53 +132,77 @@ class VotingRuleModel(BoostedTrees):
 
     # Fit
 
-    def _learn_rules(self, induction: VotingInduction) -> None:
-        """Learn rules; `_set_fitted` takes them."""
-        conditions = induction.conditions()
-        found = induction.run(conditions)
-        made = tuple(described(found.rules, conditions, self.classes_))
-        self.__dict__["_rules"] = made, found.default, found.default_count, induction.samples.class_count
+    def _is_boosted(self) -> bool:
+        return self.n_trials_ > 1 if self._has_rules() else super()._is_boosted()
+
+    def _boost_rules(self, boosting: Boosting[LearnedRules]) -> Tree:
+        """Return the tree of the first trial; `_set_fitted` takes the rules."""
+        learned = boosting()
+        self.__dict__["_learned"] = learned
+        return learned[0].tree
 
     def _set_fitted(self, tree: Tree, recipe: Recipe, schema: Schema) -> None:
-        found = self.__dict__.pop("_rules", None)
+        learned: list[LearnedRules] = self.__dict__.pop("_learned", [])
         super()._set_fitted(tree, recipe, schema)
-        for name in (*_FITTED, "_compiled"):  # of an earlier fit
+        for name in (*_FITTED, "_compiled", "_trials"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        if found is not None:
-            self._keep_rules(*found)
+        if learned:
+            self._keep_rules(tuple(each.described(self.classes_) for each in learned))
 
-    def _keep_rules(
-        self, made: tuple[Rule, ...], default: int, default_count: NDArray[np.int64], class_count: NDArray[np.int64]
-    ) -> None:
-        self.rules_, self.default_class_ = made, self.classes_[default]
-        self.default_count_, self.class_count_ = default_count, class_count
+    def _keep_rules(self, trials: tuple[TrialRules, ...]) -> None:
+        first = trials[0]
+        self._trials, self.n_trials_ = trials, len(trials)
+        self.rules_ = tuple(rule for trial in trials for rule in trial.rules)
+        self.default_class_ = self.classes_[first.default]
+        self.default_count_, self.class_count_ = first.default_count, first.class_count
         for name in ("tree_", "tree_unpruned_"):
             self.__dict__.pop(name, None)
         label_of = {label: code for code, label in enumerate(self.classes_.tolist())}
-        cover, errors = np.array([[rule.cover, rule.errors] for rule in made], dtype=np.int64).reshape(-1, 2).T
-        labels = np.array([label_of[rule.label] for rule in made], dtype=np.int32)
-        self._compiled = (
-            compile_rules(made, self.schema_),
-            np.column_stack([labels, votes_of(cover, errors), ranks_of(made)]),  # class, vote and rank of each rule
-            default,
-        )
+        compiled = []
+        for trial in trials:
+            labels = np.array([label_of[rule.label] for rule in trial.rules], dtype=np.int32)
+            ballots = np.column_stack([labels, votes_of(*figures_of(trial.rules)), ranks_of(trial.rules)])
+            compiled.append((compile_rules(trial.rules, self.schema_), ballots, trial.default))
+        self._compiled = compiled
 
     # Predictions
 
-    def _ballots(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the votes for each class, and the least rank of its rules that fire (none: their number)."""
-        table = self._encode_table(X)
-        tests, ballots, _ = self._compiled
+    def _ballots(self, table: Table, trial: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the votes for each class in a trial, and the least rank of its rules that fire (none: their number)."""
+        tests, ballots, _ = self._compiled[trial]
         shape = (table.n_samples, self.n_classes_)
         given, lowest = np.zeros(shape, dtype=np.int32), np.full(shape, len(ballots), dtype=np.int32)
         for rows, block in walks.blocks(table):
             rulesets.fire_rules(block, tests, ballots, given[rows], lowest[rows])
         return given, lowest
 
-    def _predictions(self, X: Any) -> NDArray[np.float64]:
+    def _deciding(self, table: Table, trial: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the class that a trial predicts, and the rule that gives the confidence (-1: none fires)."""
+        votes, lowest = self._ballots(table, trial)
+        _, ballots, default = self._compiled[trial]
+        chosen = voted_classes(votes, default)
+        return chosen, np.append(np.argsort(ballots[:, 2]), -1)[lowest[np.arange(len(votes)), chosen]]
+
+    def _votes(self, X: Any, first: int = 0, last: int | None = None) -> NDArray[np.float64]:
         if not self._has_rules():
+            return super()._votes(X, first, last)
+        table = self._encode_table(X)
+        votes, every = np.zeros((table.n_samples, self.n_classes_)), np.arange(table.n_samples)
+        for trial in range(first, self.n_trials_ if last is None else last):
+            chosen, rule = self._deciding(table, trial)
+            votes[every, chosen] += np.append(self._compiled[trial][1][:, 1], NO_RULE_FIRES)[rule]
+        return votes
+
+    def _voted(self, votes: NDArray[Any]) -> NDArray[Any]:
+        if not self._has_rules():
+            return super()._voted(votes)
+        labels: NDArray[Any] = self.classes_.take(voted_classes(votes, self._trials[0].default))
+        return labels
+
+    def _predictions(self, X: Any) -> NDArray[np.float64]:
+        if not self._has_rules() or self._is_boosted():
             return super()._predictions(X)
-        return vote_shares(self._ballots(X)[0], self._compiled[-1], self.class_count_)
+        return vote_shares(self._ballots(self._encode_table(X), 0)[0], self._trials[0].default, self.class_count_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class, on ties the first.
@@ -147,10 +219,9 @@ class VotingRuleModel(BoostedTrees):
         -------
         ndarray of shape (n_samples,), of the dtype of `classes_`
         """
-        if not self._has_rules():
+        if not self._has_rules() or self._is_boosted():
             return super().predict(X)
-        predicted: NDArray[Any] = self.classes_.take(voted_classes(self._ballots(X)[0], self._compiled[-1]))
-        return predicted
+        return self._voted(self._ballots(self._encode_table(X), 0)[0])
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class.
@@ -182,14 +253,29 @@ class VotingRuleModel(BoostedTrees):
         ndarray of int32, shape (n_samples,) or (n_samples, n_trials)
             Index of the leaf in `tree_`, or with several trials in the tree of each.  If a sample with missing values reaches
             several leaves, it is the heaviest.  With `rules`, index in `rules_` of the rule that fires for the predicted class
-            and covers the fewest training samples; -1 if no rule fires.
+            and covers the fewest training samples; -1 if no rule fires.  With several trials, it is the index in the rules of
+            each, ``estimators_[i].rules_``.
         """
         if not self._has_rules():
             return super().apply(X)
-        votes, lowest = self._ballots(X)
-        _, ballots, default = self._compiled
-        chosen = lowest[np.arange(len(votes)), voted_classes(votes, default)]
-        return np.append(np.argsort(ballots[:, 2]), -1).astype(np.int32)[chosen]
+        table = self._encode_table(X)
+        rules = [self._deciding(table, trial)[1].astype(np.int32) for trial in range(self.n_trials_)]
+        return np.column_stack(rules) if self._is_boosted() else rules[0]
+
+    def _estimator(self, i: int) -> Self:
+        if not self._is_boosted() or not self._has_rules():
+            return super()._estimator(i)
+        model = type(self)(**self.get_params(deep=False) | {"trials": 1})
+        model.recipe_ = self.recipe_
+        model._keep_classes(self.classes_)
+        model.n_outputs_ = 1
+        model._keep_schema(self.schema_)
+        model.max_features_ = self.max_features_
+        model._keep_rules((self._trials[i],))
+        model.target_names_ = self.target_names_
+        if "labels_" in self.__dict__:
+            model.labels_ = self.labels_
+        return model
 
     # Views
 
@@ -203,7 +289,7 @@ class VotingRuleModel(BoostedTrees):
 
         Returns
         -------
-        VotingRules or RuleList
+        VotingRules, BoostedRules or RuleList
 
         Examples
         --------
@@ -238,7 +324,7 @@ class VotingRuleModel(BoostedTrees):
         -------
         Explanation, VoteExplanation or RuleExplanation
             That of a tree.  With several trials, the votes of the trials; the path in a tree is that of
-            ``estimators_[i].explain(x)``.  With `rules`, those that fire and vote.
+            ``estimators_[i].explain(x)``.  With `rules`, those that fire and vote; with both, the votes of the trials.
 
         Raises
         ------
@@ -259,7 +345,7 @@ class VotingRuleModel(BoostedTrees):
         """
         if not self._has_rules():
             return super().explain(x, max_categories=max_categories, decimals=decimals, labels=labels)
-        explanation: RuleExplanation = self._voting_rules(labels).explain(x)
+        explanation: RuleExplanation | VoteExplanation = self._voting_rules(labels).explain(x)
         return explanation
 
     export_text = _or_of_rules("export_text")
@@ -289,8 +375,15 @@ class VotingRuleModel(BoostedTrees):
         if not self._has_rules():
             return super().summary()
         samples, features = counted(int(self.class_count_.sum()), "sample"), counted(self.n_features_in_, "feature")
-        conditions = counted(sum(len(rule.conditions) for rule in self.rules_), "condition")
-        return f"{samples}, {features}\n{counted(len(self.rules_), 'rule')} that vote, {conditions}\n"
+        sizes = [
+            (counted(len(trial.rules), "rule"), counted(sum(len(rule.conditions) for rule in trial.rules), "condition"))
+            for trial in self._trials
+        ]
+        if not self._is_boosted():
+            return f"{samples}, {features}\n{sizes[0][0]} that vote, {sizes[0][1]}\n"
+        lines = [f"{samples}, {features}", f"{len(sizes)} trials that vote"]
+        lines += [f"  trial {number}: {rules}, {conditions}" for number, (rules, conditions) in enumerate(sizes)]
+        return "\n".join(lines) + "\n"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return scikit-learn's repr of the parameters, followed by the upper part of a tree or the first rules."""
@@ -311,24 +404,23 @@ class VotingRuleModel(BoostedTrees):
             return super()._to_document()
         write.check_names(self.schema_)
         target = {"name": self._target_names()[0]} | write.written_classes(self.classes_, self.n_classes_)
-        _, ballots, default = self._compiled
+        form = rules.BOOSTED if self._is_boosted() else rules.VOTING
+        first, *later = (rules.written_trial(trial, self.classes_.tolist(), self.schema_) for trial in self._trials)
         return {
-            "format": rules.VOTING,
-            "version": rules.VERSIONS[rules.VOTING],
+            "format": form,
+            "version": rules.VERSIONS[form],
             "library": __version__,
             **write.written_table(self.schema_, [target], self._settings()),
-            "class_count": self.class_count_.tolist(),
-            "default": default,
-            "default_count": self.default_count_.tolist(),
+            **first,
             "n_dropped": 0,
-            "rules": rules.written_rules(self.rules_, ballots[:, 0].tolist(), self.schema_),
+            **({"later_trials": later} if later else {}),
             **self._written_labels(),
         }
 
     @classmethod
     def _from_document(cls, document: dict[str, Any]) -> Self:
         """Return the boosted model, or the model of rules, of a document."""
-        if document.get("format") != rules.VOTING:
+        if document.get("format") not in (rules.VOTING, rules.BOOSTED):
             return super()._from_document(document)
         saved = rules.from_document(document)
         with file.errors_of_settings():
@@ -339,7 +431,7 @@ class VotingRuleModel(BoostedTrees):
         model._keep_schema(saved.schema)
         with file.errors_of_settings():
             model.max_features_ = model._count_features(model.n_features_in_)
-        model._keep_rules(saved.rules, saved.default, saved.default_count, saved.class_count)
+        model._keep_rules(saved.trials)
         model.target_names_ = saved.target_names
         model._read_labels(document)
         return model

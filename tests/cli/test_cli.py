@@ -888,3 +888,9 @@ def test_columns_of_dates_are_noted(tmp_path):
     assert "day looks like dates, and is taken for 9 categories; --ignore day" in run(
         "train", tmp_path / "days.csv", "--target", "y"
     )
+
+
+def test_train_looks_ahead(tmp_path):
+    model = tmp_path / "tree.json"
+    run("train", IRIS, "--target", "class", "--lookahead", 2, "--max-depth", 3, "--output", model)
+    assert fasttree.load(model).get_params()["lookahead"] == 2

@@ -150,7 +150,10 @@ def test_rows_in_every_bag_are_noted():
         (["--algorithm", "forest", "--print-depth", "2"], "`fasttree show MODEL --tree 0` prints a tree"),
         (["--algorithm", "extra-trees", "--print-depth", "all"], "a forest is not printed"),
         (["--trees", "20"], "--trees is for forests: add --algorithm forest"),
-        (["--algorithm", "c45", "--task", "regression"], "with --task regression, use one of: cart, chaid, forest, extra-trees"),
+        (
+            ["--algorithm", "c45", "--task", "regression"],
+            "with --task regression, use one of: cart, chaid, optimal, forest, extra-trees",
+        ),
     ],
 )
 def test_options_of_trees_and_forests_are_not_mixed(options, message):

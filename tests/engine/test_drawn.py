@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
 from tests.twins.drawn import RandomTwin, Twin
@@ -70,13 +73,14 @@ def check(node, at, nodes, bits, nominal, path="root"):
 
 def compare(X, y, n_classes, counts, seed, nominal=(), **limits):
     max_features, most_narrow = limits.pop("max_features"), limits.pop("most_narrow", 65_536)
+    blocks = limits.pop("block_rows", 40)
     chance = limits.get("random", False)
     knobs = {name: limits.pop(name) for name in ("most_ranked", "most_cells") if name in limits}
     twin = (RandomTwin if limits.pop("random", False) else Twin)(
         X, y, n_classes, counts, seed, max_features=max_features, nominal=nominal, **limits
     )
     found = []
-    for block_rows in (None, 40):
+    for block_rows in (None, blocks):
         chosen = Limits(max_features, chance, block_rows=block_rows, **limits, **knobs)
         found.append(grow_packed(grower_of(X, y, n_classes, chosen, nominal, most_narrow), counts, seed))
     check(twin.root, 0, found[0][0], found[0][2], nominal)
@@ -174,3 +178,50 @@ def test_indicators_make_a_bundle_beside_columns_that_do_not_fit():
     indicators = np.eye(40)
     assert columns_of(X).n_bundles == 0
     assert columns_of(np.column_stack([X[:, :3], indicators])).n_bundles > 0
+
+
+COLUMNS = {
+    "few": [0.0, 1.0, 2.0],
+    "fractions": [-2.5, -0.0, 0.0, 0.1, 1 / 3, 0.5, 7.0, 1e6],
+    "many": [k / 8 for k in range(-100, 100)],
+    "missing": [np.nan, 0.1, 3.0, 4.0],
+    "nominal": [np.nan, 1.0, 2.0, 3.0, 4.0, 9.0],
+}
+
+
+@st.composite
+def growths(draw, random):
+    """A small table with a target, a bag, limits and the knobs that choose a path through the engine."""
+    n = draw(st.integers(2, 24))
+    n_classes = draw(st.sampled_from([0, 2, 3, 5]))
+    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)[: 5 if random or n_classes < 3 else 4]), min_size=1, max_size=4))
+    nominal = tuple(j for j, kind in enumerate(kinds) if kind == "nominal")
+    X = np.column_stack([draw(arrays(float, n, elements=st.sampled_from(COLUMNS[kind]))) for kind in kinds])
+    X[0, list(nominal)] = 1.0
+    if draw(st.booleans()):  # indicators, which make a bundle
+        X = np.column_stack([X, draw(arrays(int, n, elements=st.integers(0, 3)))[:, None] == np.arange(3)])
+    y = draw(arrays(int, n, elements=st.integers(0, (n_classes or 9) - 1)))
+    counts = draw(arrays(np.uint16, n, elements=st.sampled_from([0, 1, 1, 2, 300])))
+    counts[0] = max(counts[0], 1)
+    limits = {
+        "max_features": draw(st.integers(1, X.shape[1])),
+        "min_samples_leaf": draw(st.sampled_from([1, 1, 1, 2, 3])),
+        "most_ranked": draw(st.sampled_from([1, 4, 32])),
+        "most_cells": draw(st.sampled_from([2, 4, 1024])),
+        "most_narrow": draw(st.sampled_from([4, 65_536])),
+        "block_rows": draw(st.integers(3, 24)),
+        "random": random,
+    }
+    return X, y, n_classes, counts, draw(st.integers(0, 2**64 - 1)), nominal, limits
+
+
+@given(growths(random=False))
+def test_every_small_table_has_the_best_cuts_of_its_draws(growth):
+    *growth, limits = growth
+    compare(*growth, **limits)
+
+
+@given(growths(random=True))
+def test_every_small_table_has_the_random_cuts_of_its_draws(growth):
+    *growth, limits = growth
+    compare(*growth, **limits)

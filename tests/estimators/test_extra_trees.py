@@ -75,27 +75,117 @@ def test_strings_and_missing_values_need_no_encoding():
     assert forest.score(table[400:], label[400:]) > 0.85
 
 
+def fruit(n_samples=400):
+    rng = np.random.default_rng(0)
+    colour, width = rng.choice(["red", "green", "blue", "grey"], n_samples), rng.normal(size=n_samples)
+    label = np.where((colour == "red") | (width > 0.8), "ripe", "unripe")
+    holes = rng.random((2, n_samples)) < 0.1
+    table = pl.DataFrame({"colour": np.where(holes[0], None, colour).tolist(), "width": np.where(holes[1], None, width).tolist()})
+    return table.with_columns(pl.col("width").cast(pl.Float64)), label
+
+
 @pytest.mark.parametrize(
     "choices",
     [
-        {"max_leaf_nodes": 4},
+        {"max_leaf_nodes": 9},
         {"max_bins": 8},
         {"class_weight": "balanced"},
-        {"recipe": {"impurity": "entropy"}},
+        {"class_weight": "balanced_subsample", "bootstrap": True},
+        {"criterion": "entropy"},
+        {"criterion": "misclassification"},
+        {"recipe": {"impurity": "entropy", "rank": "gain_ratio"}},
+        {"recipe": "c45_textbook"},
+        {"recipe": {"missing": "surrogate"}},
+        {"recipe": {"nominal": "declared", "missing": "fractional"}},
         {"midpoint": "high"},
+        {"missing": "fractional"},
+        {"missing": "majority"},
+        {"missing": "branch"},
+        {"priors": {"ripe": 0.5, "unripe": 0.5}},
+        {"loss_matrix": {"ripe": {"unripe": 2}}},
+        {"interaction_cst": "no_interactions"},
+        {"min_impurity": 0.1},
+        {"split_p_value": 0.05},
     ],
     ids=str,
 )
-def test_what_random_cuts_cannot_do_is_refused(choices):
-    X, y = load_breast_cancer(return_X_y=True)
-    with pytest.raises(ValueError, match="extremely randomized trees need"):
-        ExtraTreesClassifier(n_estimators=2, **choices).fit(X, y)
+def test_trees_of_random_cuts_have_every_choice(choices):
+    X, y = fruit()
+    grown = [ExtraTreesClassifier(n_estimators=8, random_state=0, n_jobs=n_jobs, **choices).fit(X, y) for n_jobs in (1, 2)]
+    assert grown[0].score(X, y) > 0.75
+    assert grown[0].ensemble_ == grown[1].ensemble_
+    assert ExtraTreesClassifier(n_estimators=3, random_state=0, **choices).fit(X, y).ensemble_ == grown[0].ensemble_.prefix(3)
+    for tree in grown[0].ensemble_.trees():
+        tree.check()
+    found = {float(t) for tree in grown[0].ensemble_.trees() for t in tree.threshold[~np.isnan(tree.threshold)]}
+    assert len(found) > (0 if "min_impurity" in choices else 8)  # hardly two thresholds are equal
+    copy = fasttree.from_json(grown[0].to_json())
+    assert (copy.predict_proba(X) == grown[0].predict_proba(X)).all()
 
 
-def test_several_targets_are_refused():
+def test_recipes_with_thresholds_of_their_own_are_refused():
+    X, y = load_iris(return_X_y=True)
+    for recipe in ("c45", {"impurity": "entropy", "continuous": "intervals", "missing": "fractional"}):
+        with pytest.raises(ValueError, match="random cuts cannot follow"):
+            ExtraTreesClassifier(n_estimators=2, recipe=recipe).fit(X, y)
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_several_targets_and_every_criterion_of_numbers(criterion):
     X, y = load_diabetes(return_X_y=True)
-    with pytest.raises(ValueError, match="extremely randomized trees need one target"):
-        ExtraTreesRegressor(n_estimators=2).fit(X, np.column_stack([y, y]))
+    Y = np.column_stack([y, y[::-1]])
+    for target in (y, Y):
+        forest = ExtraTreesRegressor(n_estimators=20, criterion=criterion, min_samples_leaf=3, random_state=0).fit(X, target)
+        assert forest.predict(X).shape == target.shape
+        assert forest.score(X, target) > 0.5
+    weight = np.random.default_rng(0).random(len(y))
+    weighted = ExtraTreesRegressor(n_estimators=20, criterion=criterion, random_state=0).fit(X, y, weight)
+    assert weighted.score(X, y, weight) > 0.9
+
+
+def test_several_targets_of_classes():
+    X, y = load_iris(return_X_y=True)
+    forest = ExtraTreesClassifier(n_estimators=20, random_state=0).fit(X, np.column_stack([y, y > 0]))
+    assert [part.shape for part in forest.predict_proba(X)] == [(150, 3), (150, 2)]
+    assert forest.score(X, np.column_stack([y, y > 0])) > 0.95
+
+
+def test_monotone_constraints_hold_for_random_cuts():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 2))
+    forest = ExtraTreesRegressor(n_estimators=30, monotonic_cst=[1, 0], random_state=0).fit(X, X[:, 0] + rng.normal(size=300))
+    at = np.column_stack([np.linspace(0, 1, 50), np.full(50, 0.5)])
+    assert (np.diff(forest.predict(at)) >= -1e-12).all()
+    assert len(set(forest.predict(at))) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "choices", "weighted"),
+    [
+        ("ExtraTreesClassifier", load_iris, {"criterion": "entropy"}, False),
+        ("ExtraTreesClassifier", load_breast_cancer, {"class_weight": {0: 3.5, 1: 1.25}}, False),
+        ("ExtraTreesRegressor", load_diabetes, {"criterion": "poisson", "max_features": 0.5}, False),
+        ("ExtraTreesRegressor", load_diabetes, {"min_samples_leaf": 3}, True),
+    ],
+)
+def test_figures_of_other_choices_are_those_of_scikit_learn(name, data, choices, weighted):
+    X, y = data(return_X_y=True)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(y))
+    learn, unseen = order[len(y) // 3 :], order[: len(y) // 3]
+    weight = rng.random(len(learn)) + 0.5 if weighted else None
+    figures = []
+    for module in (fasttree, sklearn.ensemble):
+        forests = [
+            getattr(module, name)(n_estimators=60, random_state=seed, **choices).fit(X[learn], y[learn], weight)
+            for seed in range(5)
+        ]
+        nodes = [np.mean([tree.tree_.node_count for tree in forest.estimators_]) for forest in forests]
+        scores = [forest.score(X[unseen], y[unseen]) for forest in forests]
+        figures.append(np.column_stack([scores, nodes, [forest.feature_importances_ for forest in forests]]))
+    spread = np.sqrt((figures[0].var(axis=0, ddof=1) + figures[1].var(axis=0, ddof=1)) / 5)
+    apart = np.abs(figures[0].mean(axis=0) - figures[1].mean(axis=0))
+    assert (apart <= 4 * spread + 5e-3 * np.abs(figures[1].mean(axis=0))).all()
 
 
 def test_trees_are_pruned():

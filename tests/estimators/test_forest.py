@@ -378,6 +378,13 @@ def test_a_warm_start_needs_the_same_samples_of_weight_0():
         assert one.set_params(n_estimators=6).fit(X, y, 2 * some).ensemble_.n_trees == 6
 
 
+def test_zeros_have_one_sign():
+    """Which of the targets 0.0 and -0.0 comes first in a leaf must not show."""
+    X, y = np.arange(12.0)[:, None], np.array([1, -0.0, 0.0] * 4)
+    value = RandomForestRegressor(n_estimators=2, random_state=0).fit(X, y).ensemble_.packed.value
+    assert not np.signbit(value).any()
+
+
 def test_targets_may_be_as_small_as_floats_are():
     X, y = DIABETES
     forest = regressor(n_estimators=3).fit(X, y * 1e-300)

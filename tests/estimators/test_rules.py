@@ -693,7 +693,8 @@ def spoil(document: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
     return document
 
 
-FORMATS = "must be 'fasttree.tree' or 'fasttree.rules' or 'fasttree.voting_rules' or 'fasttree.forest'"
+KNOWN = ("tree", "rules", "voting_rules", "boosted_rules", "forest")
+FORMATS = "must be " + " or ".join(f"'fasttree.{name}'" for name in KNOWN)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from fasttree import (
     C45Classifier,
     CARTClassifier,
     CARTRegressor,
-    ExtraTreesClassifier,
     ID3Classifier,
     M5Regressor,
     Recipe,
@@ -63,8 +62,6 @@ COUNTS_SAMPLES = dict.fromkeys(BY_POSITION, "M5 counts samples, not weights, in 
 def what_cannot_pass(estimator):
     if isinstance(estimator, M5Regressor):
         return COUNTS_SAMPLES
-    if isinstance(estimator, ExtraTreesClassifier):
-        return {"check_class_weight_classifiers": "its class weights are no whole numbers, which are refused"}
     if getattr(estimator, "bootstrap", False):
         return BY_POSITION
     folds = getattr(estimator, "ccp_alpha", 0) == "cv" or isinstance(getattr(estimator, "pruning", None), CostComplexity)

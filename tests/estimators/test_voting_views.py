@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from commands import IRIS
 from exports import table
 from sklearn.base import clone
-from test_export_sql import ENGINES, TABLE, expression_of, in_duckdb_without_nan, in_sqlite
+from test_export_sql import DIALECTS, ENGINES, TABLE, expression_of, in_duckdb_without_nan, in_sqlite
 from test_rule_views import KINDS, rows_for
 
 import fasttree
-from fasttree import C50Classifier, VotingRules
+from fasttree import BoostedRules, C50Classifier, VotingRules
 from fasttree._cli.commands import fasttree as command_line
 from fasttree.estimators.common.saved import SavedRules
 
@@ -199,4 +199,70 @@ def test_the_command_line_learns_measures_shows_and_explains_rules(tmp_path):
     assert "then Iris-setosa" in run("show", path)
     assert run("show", path, "--format", "sql").startswith("(WITH")
     assert "1 rule of 4 votes" in run("explain", path, IRIS, "--row", 0)
+    assert len(run("predict", path, IRIS).splitlines()) == 151
+
+
+@pytest.fixture(scope="module")
+def boosted():
+    X, y, _ = table()
+    return C50Classifier(**KINDS, rules=True, trials=4, subset=True, confidence=0.9, global_pruning=False).fit(X, y)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_sql_of_several_trials_gives_the_class_and_the_probabilities(engine, boosted):
+    X = rows_for(boosted, 200)
+    found = engine.run(boosted, X, boosted.export_sql(table=TABLE, **engine.options))
+    assert found["prediction"].tolist() == boosted.predict(X).tolist()
+    shares = boosted.predict_proba(X)
+    assert (found[[name for name in found if name.startswith("probability_")]].to_numpy(float) == shares).all()
+    if not DIALECTS[engine.options.get("dialect", "standard")].has_steps:
+        with pytest.raises(ValueError, match="expressions have no steps"):
+            boosted.export_sql(**engine.options)
+        return
+    text = expression_of(engine, boosted.export_sql(name="y", **engine.options))
+    assert engine.run(boosted, X, text)["y"].tolist() == boosted.predict(X).tolist()
+
+
+def test_several_trials_are_saved_shown_and_explained(boosted, tmp_path):
+    X = rows_for(boosted, 50)
+    boosted.save(tmp_path / "rules.json")
+    for read in (fasttree.load(tmp_path / "rules.json"), pickle.loads(pickle.dumps(boosted))):
+        assert read.rules_ == boosted.rules_
+        assert (read.predict_proba(X) == boosted.predict_proba(X)).all()
+        assert read.to_json() == boosted.to_json()
+    shown = SavedRules(json.loads(boosted.to_json()))
+    assert shown.export_text() == boosted.export_text()
+    assert shown.export_sql() == boosted.export_sql()
+    rules = boosted.to_rules()
+    assert isinstance(rules, BoostedRules)
+    assert [len(trial) for trial in rules.trials] == [len(trial.rules_) for trial in boosted.estimators_]
+    assert rules.to_text().count("\ntrial ") == boosted.n_trials_ - 1
+    assert rules.to_frame()["trial"].nunique() == boosted.n_trials_
+    assert len(rules.to_markdown().splitlines()) == 2 + len(boosted.rules_) + boosted.n_trials_
+    assert f"{boosted.n_trials_} trials that vote" in boosted.summary()
+    for i in range(len(X)):
+        explanation = boosted.explain(X.iloc[i])
+        assert explanation.prediction == boosted.predict(X[i : i + 1])[0]
+        assert list(explanation.probabilities.values()) == boosted.predict_proba(X[i : i + 1])[0].tolist()
+        alone = [trial.predict(X[i : i + 1])[0] for trial in boosted.estimators_]
+        assert [vote.prediction for vote in explanation.votes] == alone
+
+
+def test_a_damaged_file_of_trials_is_rejected(boosted):
+    document = json.loads(boosted.to_json())
+    document["later_trials"][0]["rules"][0]["cover"] = -1
+    with pytest.raises(ValueError, match=r"later_trials\[0\].rules\[0\].cover: must be"):
+        fasttree.from_json(json.dumps(document))
+    document["later_trials"] = []
+    with pytest.raises(ValueError, match="later_trials: must not be empty"):
+        fasttree.from_json(json.dumps(document))
+
+
+def test_the_command_line_boosts_rules(tmp_path):
+    path = tmp_path / "model.json"
+    output = run("train", IRIS, "--target", "class", "--algorithm", "c50", "--rules", "--trials", 3, "--output", path)
+    assert "trial 2, 3 rules:" in output
+    assert "accuracy" in json.loads(run("evaluate", path, IRIS, "--json"))
+    assert "trial 1: Iris-setosa, confidence" in run("explain", path, IRIS, "--row", 0)
+    assert "trial 0, 4 rules:" in run("show", path)
     assert len(run("predict", path, IRIS).splitlines()) == 151

@@ -24,6 +24,7 @@ from fasttree import (
     C45Classifier,
     CARTClassifier,
     CARTRegressor,
+    CHAIDClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
     Recipe,
@@ -1256,3 +1257,26 @@ def test_trees_with_and_without_tests_are_in_one_page(show):
     page = show(forest.export_html([others[0], leaves[0]], X=[[0.0], [1.0]], y=[0.0, 1.0]))
     page.locator("#which").select_option(str(leaves[0]))
     wait_until(page, f"tree.number === {leaves[0]} && tree.n === 1")
+
+
+def test_significance_tests_are_in_boxes_and_panel(show):
+    X = [[name] for name in "ABCDE" for _ in range(50)]
+    y = ["yes" if i < n else "no" for n in (30, 28, 10, 12, 20) for i in range(50)]
+    X = [[*row, i % 3] for i, row in enumerate(X)]
+    model = CHAIDClassifier(max_depth=1).fit(X, y)
+    page = show(model.export_html(X=X, y=y))
+    parts = ["chi-square = 27, df = 2", "p = 1.37e-06", "adjusted 3.43e-05"]
+    box = page.locator("#node-0").text_content()
+    assert all(part in box for part in parts)
+    height = page.evaluate("heightOf(0)")
+    assert height >= page.evaluate("heightOf(1)") + 2 * page.evaluate("LINE")
+    panel = page.locator("#panel-node")
+    assert ", ".join(parts) in panel.inner_text()
+    assert panel.locator(".tests tbody tr td").first.inner_text() == "x1"
+    assert panel.get_by_text("A with B, p = 0.685").count() == 1
+    page.get_by_label("Charts in the boxes").click()
+    assert page.evaluate("heightOf(0)") > height
+    page.evaluate("goTo(1)")
+    assert "not split: max_depth is reached" in panel.inner_text()
+    page.evaluate("prune(LAST)")  # a leaf has no test in its box
+    assert page.evaluate("heightOf(0)") < height

@@ -10,11 +10,12 @@ from scipy.special import erfcx
 
 from fasttree import CHAIDClassifier, CHAIDRegressor, from_json
 from fasttree._engine.merging import add_cells
-from fasttree._learn.chaid import merging
+from fasttree._learn.chaid import growth, merging
 from fasttree._learn.chaid.columns import bounds_of
 from fasttree._learn.chaid.merging import Choices, join_small, merge
 from fasttree._learn.chaid.statistics import STATISTICS, log_chi_square_tail, log_f_tail, log_multiplier, log_stirling
 from fasttree._model.arrays import INTERVALS, KNOWN, NOMINAL, STOP, THRESHOLD
+from fasttree._model.tree import Tree
 
 NOMINAL_EXAMPLE = np.array([[30, 20], [28, 22], [10, 40], [12, 38], [20, 30.0]])
 ORDINAL_EXAMPLE = np.array([[30, 10], [28, 12], [22, 18], [14, 26], [12, 28], [13, 27.0]])  # the last is missing
@@ -381,3 +382,41 @@ def test_the_limits_of_spss(waves):
     short = CHAIDRegressor(spss_limits=True).fit(X, y)
     assert short.tree_ == CHAIDRegressor(max_depth=3, min_samples_split=100, min_samples_leaf=50).fit(X, y).tree_
     assert short.tree_.n_samples.min() >= 50
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"method": "exhaustive"},
+        {"criterion": "likelihood_ratio", "min_samples_leaf": 8},
+        {"bonferroni": False, "min_samples_split": 60, "ordinal_features": {2: range(6)}},
+    ],
+)
+def test_compiled_tests_of_features_are_those_of_the_general_merges(parameters, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=500), rng.integers(0, 9, 500), rng.integers(0, 6, 500), rng.integers(0, 3, 500)])
+    y = (X[:, 0] + (X[:, 1] % 3) + (X[:, 2] > 3) + rng.normal(size=500)).round().clip(0, 3)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    weight = rng.integers(1, 4, 500) / 4
+    model = CHAIDClassifier(**{"categorical_features": [1, 3]} | parameters)
+    compiled = model.fit(X, y, sample_weight=weight).tree_
+    monkeypatch.setattr(growth, "_room", lambda *_: None)
+    general = model.fit(X, y, sample_weight=weight).tree_
+    assert Tree.__eq__(compiled, general)
+    assert compiled.node_count > 5
+    for test, other in zip(compiled.tests, general.tests, strict=True):
+        assert (test.reason, test.split is None) == (other.reason, other.split is None)
+        assert [(step.one, step.other, step.divides) for step in test.merges] == [
+            (step.one, step.other, step.divides) for step in other.merges
+        ]
+        pairs = [*zip(test.predictors, other.predictors, strict=True), *([(test.split, other.split)] if test.split else [])]
+        for one, same in pairs:
+            assert (one.feature, one.n_categories, one.n_groups, one.df) == (
+                same.feature,
+                same.n_categories,
+                same.n_groups,
+                same.df,
+            )
+            assert one.log_multiplier == same.log_multiplier
+            assert (one.statistic, one.log_p_value) == pytest.approx((same.statistic, same.log_p_value), rel=1e-9, abs=1e-12)

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import table_of
 
-from fasttree import OptimalTreeClassifier, from_json
+from fasttree import OptimalTreeClassifier, OptimalTreeRegressor, from_json
 from fasttree._learn.grow import optimal
-from tests.twins.best_tree import least_objective
+from fasttree.estimators.common.saved import SavedTree
+from tests.twins.best_tree import least_objective, least_squares
 
 PLAIN = {
     "n_classes": 2,
@@ -40,21 +42,9 @@ KINDS = {
 }
 
 
-def table_of(random, depth, *, missing, nominal):
-    """Return a small table with ties and constants, and its columns as the twin takes them."""
-    n = int(random.integers(2, 10 if depth == 4 else 16))
-    frame, columns = {}, []
-    for j in range(int(random.integers(1, 3 if depth == 4 else 4))):
-        codes = random.integers(1, 2 + int(random.integers(0, 4 if depth > 2 else 9)), n)
-        if missing and random.random() < 0.6:
-            codes[random.random(n) < 0.3] = 0
-        if not codes.any():
-            codes[0] = 1
-        is_nominal = nominal and random.random() < 0.6
-        words = [None if code == 0 else f"c{code}" for code in codes]
-        frame[f"x{j}"] = words if is_nominal else np.where(codes == 0, np.nan, codes**2 / 7)
-        columns.append((codes.tolist(), is_nominal))
-    return pd.DataFrame(frame), columns
+def sizes_of(depth):
+    """Return what the rows, columns and codes of a table stay below, so that the twin can search all trees."""
+    return 10 if depth == 4 else 16, 3 if depth == 4 else 4, 4 if depth > 2 else 9
 
 
 def weigh(random, n, weighted):
@@ -72,7 +62,7 @@ def test_no_tree_is_better(kind, n_tables):
     random = np.random.default_rng(len(kind))
     for turn in range(n_tables):
         depth = (1, 2, 3, 2, 3, 4)[turn % 6]
-        X, columns = table_of(random, depth, missing=choices["missing"], nominal=choices["nominal"])
+        X, columns = table_of(random, *sizes_of(depth), missing=choices["missing"], nominal=choices["nominal"])
         n, k = len(X), choices["n_classes"]
         y = random.integers(0, k, n)
         y[: min(k, n)] = np.arange(min(k, n))
@@ -86,6 +76,7 @@ def test_no_tree_is_better(kind, n_tables):
             min_weight_fraction_leaf=choices["share"],
             loss_matrix=loss if choices["costs"] and k > 1 else None,
             memory_limit=(256, 1e-9)[turn % 2],
+            n_jobs=1 + turn // 2 % 2,
         ).fit(X, y, sample_weight=weight)
         costs = weight[:, None] * loss[y]
         large = partial(may_be_leaf, weight, choices["min_leaf"], choices["share"] * weight.sum())
@@ -97,6 +88,65 @@ def test_no_tree_is_better(kind, n_tables):
         assert (model.tree_.n_samples[model.tree_.leaves()] >= min(choices["min_leaf"], n)).all()
         paid = costs[np.arange(n), model.predict(X)].sum() + choices["penalty"] * model.get_n_leaves()
         assert paid == float(least), turn
+
+
+OF_NUMBERS = {
+    "numbers": {},
+    "missing numbers": {"missing": True, "nominal": True},
+    "weights": {"weighted": True},
+    "penalty": {"penalty": 2.5, "weighted": True},
+    "small leaves": {"min_leaf": 3, "missing": True},
+    "light leaves": {"share": 0.2, "nominal": True, "weighted": True},
+}
+
+
+@pytest.mark.parametrize("kind", OF_NUMBERS)
+@pytest.mark.parametrize("n_tables", [40, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_no_tree_has_smaller_squared_errors(kind, n_tables):
+    choices = PLAIN | OF_NUMBERS[kind]
+    random = np.random.default_rng(len(kind))
+    for turn in range(n_tables):
+        depth = (1, 2, 3, 2)[turn % 4]
+        X, columns = table_of(random, *sizes_of(depth), missing=choices["missing"], nominal=choices["nominal"])
+        n = len(X)
+        y = random.integers(-5, 9, n) / 4 + (0, 1e4)[turn % 3 == 0]
+        weight = weigh(random, n, choices["weighted"])
+        model = OptimalTreeRegressor(
+            max_depth=depth,
+            leaf_penalty=choices["penalty"],
+            min_samples_leaf=choices["min_leaf"],
+            min_weight_fraction_leaf=choices["share"],
+            memory_limit=(256, 1e-9)[turn % 2],
+            n_jobs=1 + turn // 2 % 2,
+        ).fit(X, y, sample_weight=weight)
+        large = partial(may_be_leaf, weight, choices["min_leaf"], choices["share"] * weight.sum())
+        least = least_squares(columns, y, weight, depth, choices["penalty"], large)
+        assert model.objective_ == pytest.approx(float(least), rel=1e-9, abs=1e-9), turn
+        assert (model.status_, model.gap_) == ("optimal", 0)
+        model.tree_.check()
+        assert model.get_depth() <= depth
+        paid = (weight * (y - model.predict(X)) ** 2).sum() + choices["penalty"] * model.get_n_leaves()
+        assert paid == pytest.approx(float(least), rel=1e-9, abs=1e-7), turn
+
+
+def test_squared_errors_do_not_depend_on_the_order_of_rows_scale_or_threads():
+    random = np.random.default_rng(8)
+    X, y = random.integers(0, 7, (50, 3)).astype(float), random.normal(size=50)
+    order = random.permutation(50)
+    first = OptimalTreeRegressor(max_depth=3).fit(X, y)
+    assert OptimalTreeRegressor(max_depth=3, n_jobs=2).fit(X[order], y[order]).tree_ == first.tree_
+    scaled = OptimalTreeRegressor(max_depth=3).fit(X, 1000 - 8 * y)
+    assert scaled.objective_ == pytest.approx(64 * first.objective_)
+    assert np.array_equal(scaled.tree_.threshold, first.tree_.threshold, equal_nan=True)
+
+
+def test_squared_errors_have_bounds_at_a_time_limit():
+    random = np.random.default_rng(4)
+    X, y = random.normal(size=(300, 6)), random.normal(size=300)
+    with pytest.warns(UserWarning, match="ended by its time limit"):
+        model = OptimalTreeRegressor(max_depth=3, time_limit=0.3).fit(X, y)
+    assert 0 <= model.lower_bound_ < model.objective_ == pytest.approx(((y - model.predict(X)) ** 2).sum())
+    assert from_json(model.to_json()).lower_bound_ == model.lower_bound_
 
 
 def test_wide_cells_find_the_same():
@@ -178,6 +228,37 @@ def test_proven_optima_of_larger_tables(shared):
         check_optimum(X[rows][: entry["rows"]], y[rows][: entry["rows"]], entry)
 
 
+@pytest.mark.nightly
+def test_proven_sums_of_squares(shared):
+    described = {each["file"]: each for each in json.loads((shared / "data" / "datasets.json").read_text())}
+    for entry in json.loads((shared / "reference" / "optimal.json").read_text())["entries"]:
+        if entry["objective"] != "training errors":
+            declared = {each["name"]: each.get("values") for each in described[entry["file"]]["columns"]}
+            X, y = coded(shared / "data" / entry["file"], declared)
+            rows = np.arange(len(X)) % 5 != 4
+            model = OptimalTreeRegressor(max_depth=entry["depth"]).fit(X[rows], y[rows].astype(float))
+            assert model.objective_ == pytest.approx(entry["optimum"], rel=1e-9)
+
+
+def test_the_tree_does_not_depend_on_threads():
+    random = np.random.default_rng(9)
+    X, y = random.integers(0, 12, (90, 4)).astype(float), random.integers(0, 3, 90)
+    models = [OptimalTreeClassifier(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 3, -1)]
+    assert all(model.tree_ == models[0].tree_ for model in models[1:])
+
+
+def test_the_bound_is_useful_long_before_the_end(monkeypatch):
+    """A search that ends after some cuts of each root has a bound of more than half of the optimum."""
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(150, 4)), random.integers(0, 2, 150)
+    seen = []
+    monkeypatch.setattr(optimal, "_watch", lambda *_: lambda best, low: seen.append((best, low)))
+    best = OptimalTreeClassifier().fit(X, y).objective_
+    assert all(low <= best <= found for found, low in seen)
+    assert [low for _, low in seen] == sorted(low for _, low in seen)
+    assert seen[len(seen) // 3][1] > best / 2
+
+
 def hard_table(n=400):
     random = np.random.default_rng(1)
     return random.normal(size=(n, 12)), random.integers(0, 2, n)
@@ -190,6 +271,8 @@ def test_time_limit_keeps_the_best_tree_so_far():
     assert model.status_ == "time_limit"
     assert model.lower_bound_ <= 90 < model.objective_ + 60
     assert model.gap_ == model.objective_ - model.lower_bound_ > 0
+    assert model.export_text().startswith(f"gap {model.gap_:g}: objective {model.objective_:g}, lower bound ")
+    assert from_json(model.to_json()).gap_ == model.gap_
     assert np.count_nonzero(model.predict(X) != y) == model.objective_ < np.bincount(y).min()
 
 
@@ -199,7 +282,7 @@ def test_bounds_hold_wherever_the_search_ends(monkeypatch):
     best = OptimalTreeClassifier().fit(X, y).objective_
     for calls in range(0, 40, 3):
         left = iter(range(calls))
-        monkeypatch.setattr(optimal, "_clock", lambda _, left=left: lambda __: next(left, None) is None)
+        monkeypatch.setattr(optimal, "_watch", lambda *_, left=left: lambda *__: next(left, None) is None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = OptimalTreeClassifier(time_limit=1).fit(X, y)
@@ -230,11 +313,35 @@ def test_is_an_ordinary_tree(tmp_path):
     again = from_json(model.to_json())
     assert again.tree_ == model.tree_
     assert again.get_params() == model.get_params()
-    assert model.export_text().count("\n") >= 3
+    assert (again.objective_, again.lower_bound_, again.gap_, again.status_) == (model.objective_,) * 2 + (0.0, "optimal")
+    assert model.export_text().startswith(f"optimal: objective {model.objective_:g}\n├── ")
+    assert f"optimal: objective {model.objective_:g}" in model.export_svg()
+    assert f"optimal: objective {model.objective_:g}" in model.export_html()
+    assert SavedTree(json.loads(model.to_json())).export_text() == model.export_text()
+    smaller = model.collapse(0)
+    assert smaller.export_text() == "a (2 of 6)\n"
+    assert from_json(smaller.to_json()).objective_ == model.objective_
     assert len(model.to_rules()) == model.get_n_leaves()
     assert np.isfinite(model.shap_values(X).values).all()
     pruned = OptimalTreeClassifier(max_depth=2, pruning="cost_complexity", ccp_alpha="cv", random_state=0)
     assert pruned.fit(*hard_table(60)).get_n_leaves() >= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lower_bound": 9.0}, r"proof\.lower_bound=9\.0: must be in \[0, 0\.0\], the objective"),
+        ({"objective": None}, "proof.objective: must be a finite number; got None"),
+        ({"status": "fine"}, "proof.status='fine': must be one of"),
+        ({"objective": 2.0}, "must not be 'optimal' with a gap of 2.0"),
+        ({"n_leaves": -1}, "proof.n_leaves: must be an integer"),
+    ],
+)
+def test_wrong_proofs_of_files_raise(changes, message):
+    document = json.loads(OptimalTreeClassifier(max_depth=1).fit([[1.0], [2.0]], [0, 1]).to_json())
+    document["proof"] |= changes
+    with pytest.raises(ValueError, match=message):
+        from_json(json.dumps(document))
 
 
 @pytest.mark.parametrize(

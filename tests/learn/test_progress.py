@@ -28,6 +28,7 @@ from fasttree import (
     ID3Classifier,
     M5Regressor,
     OptimalTreeClassifier,
+    OptimalTreeRegressor,
     RandomForestClassifier,
     TreeClassifier,
     TreeRegressor,
@@ -268,6 +269,7 @@ FITS = {  # estimators with `verbose`, and the bars of their fits
     "CHAIDRegressor": (CHAIDRegressor(verbose=1), ["growth"]),
     "M5Regressor": (M5Regressor(verbose=1), ["growth"]),
     "OptimalTreeClassifier": (OptimalTreeClassifier(max_depth=2, verbose=1), ["growth"]),
+    "OptimalTreeRegressor": (OptimalTreeRegressor(max_depth=2, verbose=1), ["growth"]),
 }
 
 

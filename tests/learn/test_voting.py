@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from c50.problem import Options
 from c50.recorded import as_table
-from c50.rules import learn
+from c50.rules import learn, search
 
 from fasttree import C50Classifier
-from fasttree._learn.rules.voting import MessageLength, group_bits, threshold_bits, value_bits
+from fasttree._engine import rulesets
+from fasttree._learn.rules.voting import group_bits, log_factorials, threshold_bits, value_bits
 from fasttree._model.ruleset import vote_shares, voted_classes, votes_of
 
 
@@ -103,11 +104,33 @@ def test_bits_of_conditions() -> None:
     assert group_bits(1, 2) == 0
 
 
-def test_the_message_of_a_set() -> None:
-    message = MessageLength(np.array([10.0, 20.0]), 100, 3, 0.2)
-    found = message.length(np.array([30.0, 0.5]), np.array([2, 2]), np.array([4, 4]))
-    of_errors = 4 * (-math.log2(0.2) + 1) - 96 * math.log2(0.8)
-    assert found == pytest.approx([0.23 * 29 + of_errors, of_errors], abs=0.005)  # bits of rules are not negative
+@pytest.mark.parametrize("seed", range(40))
+def test_the_compiled_search_finds_the_set_of_the_slow_one(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    n, n_rules, n_classes = int(draw.integers(5, 60)), int(draw.integers(1, 14)), int(draw.integers(2, 5))
+    truth = draw.integers(0, n_classes, n).astype(np.int32)
+    weight = draw.integers(1, 6, n) if seed % 2 else np.ones(n, np.int64)
+    label = draw.integers(0, n_classes, n_rules).astype(np.int32)
+    mask = draw.random((n_rules, n)) < np.where(truth == label[:, None], 0.5, 0.05)
+    vote, bits = draw.integers(1, 1001, n_rules).astype(np.int32), draw.random(n_rules) * 30
+    minimum, expected = float(draw.integers(1, 4)), 0.05 + 0.3 * draw.random()
+    figures = list(zip(label.tolist(), vote.tolist(), bits.tolist(), strict=True))
+    slow = search(mask, figures, truth, weight, n_classes, minimum, expected)
+
+    start = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
+    order = np.lexsort((-vote, label)).astype(np.int32)
+    message = bits, log_factorials(n_rules + 1), 0.23, -math.log2(expected) + math.log2(n_classes - 1), -math.log2(1 - expected)
+    found = rulesets.select_voting(
+        (start[:-1].copy(), start[1:].copy(), np.nonzero(mask)[1].astype(np.uint32)),
+        np.column_stack([label, vote]),
+        order,
+        truth,
+        weight,
+        message,
+        (n_classes, int(minimum), int(minimum)),
+        False,
+    )
+    assert found.tolist() == [rule for rule in order.tolist() if rule in slow]
 
 
 def test_votes_and_ties() -> None:
@@ -139,7 +162,6 @@ def test_a_leaf_has_no_rules(X, y) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"trials": 3}, "trials=3 and rules=True exclude each other"),
         ({"soft_thresholds": True}, "soft_thresholds=True and rules=True exclude each other"),
         ({"rule_order": "votes"}, "rule_order='votes': must be 'class' or 'utility'"),
     ],
@@ -150,7 +172,68 @@ def test_what_rules_exclude(options, message) -> None:
         C50Classifier(rules=True, **options).fit(X, y)
 
 
-def test_weights_must_be_whole() -> None:
-    X, y = table(40)
-    with pytest.raises(ValueError, match=r"sample_weight\[0\] is 0.5: rules count whole samples"):
-        C50Classifier(rules=True).fit(X, y, sample_weight=np.full(40, 0.5))
+def test_weights_may_have_fractions() -> None:
+    X, y = table()
+    weight = np.random.default_rng(4).integers(1, 8, len(X)) / 4
+    model, rules = C50Classifier(rules=True, min_samples_branch=1), C50Classifier(rules=True, min_samples_branch=1)
+    fires = model.fit(X, y, sample_weight=weight).to_rules().matches(X).T.toarray() > 0
+    for rule, samples in zip(model.rules_, fires, strict=True):
+        assert rule.cover == weight[samples].sum()
+        assert rule.errors == weight[samples & (y != rule.label)].sum()
+        assert rule.estimate == pytest.approx((rule.errors + 1) / (rule.cover + 2))
+    assert model.class_count_.tolist() == [weight[y == label].sum() for label in model.classes_]
+    assert any(isinstance(rule.cover, float) for rule in model.rules_)
+    rules.fit(X, y, sample_weight=np.full(len(X), 0.5))
+    assert rules.class_count_.sum() == len(X) / 2
+
+
+@pytest.fixture(scope="module")
+def boosted() -> C50Classifier:
+    return C50Classifier(rules=True, trials=5).fit(*table())
+
+
+def test_trials_learn_rules_on_the_weights_that_the_trial_before_moved(boosted: C50Classifier) -> None:
+    X, y = table()
+    first, second = boosted.estimators_[0], boosted.estimators_[1]
+    assert first.rules_ == C50Classifier(rules=True).fit(X, y).rules_
+    assert second.class_count_.sum() == pytest.approx(len(X))
+    wrong = first.predict(X) != y
+    # the wrong weight moves halfway to half of all weight, the same for each sample
+    added = (np.count_nonzero(~wrong) - np.count_nonzero(wrong)) / 4
+    weight = np.where(wrong, 1 + added / wrong.sum(), 1 - added / (~wrong).sum())
+    fires = second.to_rules().matches(X).T.toarray() > 0
+    for rule, samples in zip(second.rules_, fires, strict=True):
+        assert rule.cover == pytest.approx(weight[samples].sum(), rel=1e-5)
+        assert rule.errors == pytest.approx(weight[samples & (y != rule.label)].sum(), rel=1e-5, abs=1e-5)
+
+
+def test_trials_of_rules_vote_with_the_confidence_of_the_rule_of_the_least_cover(boosted: C50Classifier) -> None:
+    X, _ = table(seed=5)
+    votes = np.zeros((len(X), 3))
+    applied = boosted.apply(X)
+    assert applied.shape == (len(X), boosted.n_trials_)
+    for trial, rule in zip(boosted.estimators_, applied.T, strict=True):
+        votes_of_rules = [math.floor(1000 * each.confidence + 0.5) for each in trial.rules_]
+        predicted = np.searchsorted(boosted.classes_, trial.predict(X))
+        votes[np.arange(len(X)), predicted] += [votes_of_rules[i] if i >= 0 else 500 for i in rule.tolist()]
+    assert boosted.predict_proba(X) == pytest.approx(votes / votes.sum(axis=1, keepdims=True))
+    default = list(boosted.classes_).index(boosted.default_class_)
+    best = np.where(votes[:, default] == votes.max(axis=1), default, votes.argmax(axis=1))
+    assert (boosted.predict(X) == boosted.classes_[best]).all()
+    assert [*boosted.staged_predict(X)][-1].tolist() == boosted.predict(X).tolist()
+    assert len(boosted.rules_) == sum(len(trial.rules_) for trial in boosted.estimators_)
+    assert len(boosted.trial_errors(X, boosted.predict(X))) == boosted.n_trials_
+
+
+def test_order_of_rows_and_threads_do_not_change_boosted_rules(boosted: C50Classifier) -> None:
+    X, y = table()
+    order = np.random.default_rng(6).permutation(len(X))
+    assert C50Classifier(rules=True, trials=5, n_jobs=2).fit(X.iloc[order], y[order]).rules_ == boosted.rules_
+
+
+def test_without_early_stopping_bad_trials_do_not_end_boosting() -> None:
+    draw = np.random.default_rng(7)
+    X, y = draw.normal(size=(120, 3)), draw.integers(0, 2, 120)
+    for rules in (False, True):
+        stopped, model = (C50Classifier(trials=8, rules=rules, early_stopping=early).fit(X, y) for early in (True, False))
+        assert stopped.n_trials_ < model.n_trials_

@@ -37,6 +37,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "soft": {"soft_thresholds": True},
     "boost": {"trials": 10},
     "rules": {"rules": True},
+    "boost_rules": {"trials": 10, "rules": True},
 }
 
 
@@ -48,7 +49,8 @@ def figures_of(dataset: DataSet, run: Run) -> dict[str, int]:
     """Return what the original printed for this run, by us."""
     train, test = dataset.frames(run.split)
     model = C50Classifier(**PARAMETERS[run.name]).fit(train.iloc[:, :-1], train.iloc[:, -1])
-    sizes = [len(model.rules_)] if run.name == "rules" else [size_of(found.tree_) for found in model.estimators_]
+    has_rules = run.name.endswith("rules")
+    sizes = [len(found.rules_) if has_rules else size_of(found.tree_) for found in model.estimators_]
     figures = {"size": sizes[0]}
     if len(sizes) > 1:
         wrong = model.trial_errors(train.iloc[:, :-1], train.iloc[:, -1])[:, 0] * len(train)

@@ -46,6 +46,13 @@ def test_all_figures_of_rules_on_small_tables_are_those_of_the_original():
     assert count[False] == 0
 
 
+def test_nearly_all_figures_of_every_trial_of_rules_on_tables_of_up_to_300_rows_are_those_of_the_original():
+    sets = (dataset for dataset in shipped_sets().values() if dataset.declared.n_rows <= 300)
+    count = report(sets, runs=["boost_rules"])
+    assert count[False] == 0
+    assert count[True] > 100
+
+
 @pytest.mark.nightly
 def test_nearly_all_figures_of_all_tables_of_up_to_50000_rows_are_those_of_the_original(shared):
     sets = [dataset for dataset in sets_in(shared).values() if dataset.declared.n_rows <= 50_000]

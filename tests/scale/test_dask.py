@@ -105,11 +105,27 @@ def test_forests_are_those_of_the_table_in_memory(client, table, monkeypatch, ro
         assert found.to_json() == expected, forest
 
 
+LARGE: list[tuple[Any, str]] = [
+    (RandomForestClassifier(**FEW), "two"),
+    (RandomForestRegressor(**FEW, min_samples_leaf=3, ccp_alpha=0.001), "number"),
+]
+
+
+def test_trees_share_rounds_if_a_bag_is_too_large(client, table, monkeypatch):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 200)
+    frame = parts_of(table, [0, 700, 701])
+    for forest, target in LARGE:
+        expected = forest.fit(table[FEATURES], table[target]).to_json()
+        assert forest.fit(frame[FEATURES], frame[target]).to_json() == expected, forest
+
+
 def test_a_bag_must_fit_into_the_memory_of_a_worker(client, table, monkeypatch):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 900)
     forest = RandomForestClassifier(n_estimators=2, random_state=0)
     with Dataset.from_dask(parts_of(table, [700]), "label", features=FEATURES) as data:
-        message = r"the bag of tree \d has 9\d\d rows, and a thread of a worker has room for 900: give max_samples=900 or fewer"
+        message = (
+            r"the bag of tree \d has 9\d\d rows, and a thread of a worker has room for 900 rows .*: give max_samples=900 or fewer"
+        )
         with pytest.raises(ValueError, match=message):
             forest.fit(data)
         monkeypatch.setattr(data, "memory", 2 * 10 * N - 1)

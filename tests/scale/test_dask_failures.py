@@ -15,7 +15,7 @@ import pytest
 
 from fasttree import CARTClassifier, Dataset, RandomForestClassifier
 from fasttree._scale import fitting
-from fasttree._scale.remote import bags, dask_table, held, on_dask
+from fasttree._scale.remote import bags, dask_table, held, on_dask, shared
 
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
@@ -122,7 +122,8 @@ def at_stage(monkeypatch: pytest.MonkeyPatch, stage: str, act: Callable[[], None
     monkeypatch.setattr(on_dask.OnDask, "_grown", grew)
     for module in (on_dask, dask_table):
         monkeypatch.setattr(module, "gathered", waited)
-    monkeypatch.setattr(bags, "gathered", lambda *given: (stages.append("forest"), waited(*given))[1])
+    for module in (bags, shared):
+        monkeypatch.setattr(module, "gathered", lambda *given: (stages.append("forest"), waited(*given))[1])
     return done
 
 
@@ -133,7 +134,10 @@ def test_a_killed_worker_changes_nothing(client, table, expected, monkeypatch, s
     assert done
 
 
-@pytest.mark.parametrize("room", [N, N - 1], ids=["the table fits", "a bag fits"])
+WAYS = pytest.mark.parametrize("room", [N, N - 1, 500], ids=["the table fits", "a bag fits", "trees share rounds"])
+
+
+@WAYS
 def test_a_worker_killed_while_a_forest_grows_changes_nothing(client, table, monkeypatch, room):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: room)
     forest = RandomForestClassifier(n_estimators=6, random_state=0)
@@ -183,6 +187,15 @@ def test_nothing_is_left_on_the_workers(client, table):
         shards, fits = np.sum(list(client.run(held.kept).values()), axis=0)
         assert shards >= 2  # Dask may copy one
         assert fits == 0
+    assert eventually_nothing_is_kept(client)
+
+
+@WAYS
+def test_a_forest_leaves_nothing_on_the_workers(client, table, monkeypatch, room):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: room)
+    with Dataset.from_dask(frame_of(table), "y", client=client) as data:
+        RandomForestClassifier(n_estimators=5, random_state=0).fit(data)
+        assert np.sum(list(client.run(held.kept).values()), axis=0)[1] == 0  # the shards keep nothing of the fit
     assert eventually_nothing_is_kept(client)
 
 

@@ -16,7 +16,8 @@ from fasttree import CARTClassifier, CARTRegressor, Dataset
 from fasttree._scale import fitting
 from fasttree._scale.remote import held, partitions
 from fasttree._scale.remote.dask_table import TARGET, DaskTable
-from fasttree._scale.remote.on_dask import FAN_IN, OnDask
+from fasttree._scale.remote.on_dask import OnDask
+from fasttree._scale.remote.tasks import FAN_IN
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("distributed")  # whose errors OnDask translates

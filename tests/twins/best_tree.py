@@ -24,16 +24,36 @@ def least_objective(columns, costs, depth, penalty, is_large):
 
     `is_large` says of the numbers of some rows whether they may be a leaf.
     """
-    tests = tests_of(columns)
     costs = [[Fraction(cost) for cost in row] for row in costs]
 
+    def of_leaf(rows):
+        return min(map(sum, zip(*(costs[i] for i in rows), strict=True))) + Fraction(penalty)
+
+    return least_cost(columns, of_leaf, depth, is_large)
+
+
+def least_squares(columns, target, weight, depth, penalty, is_large):
+    """Return the smallest weighted sum of squared errors of a tree."""
+    target, weight = list(map(Fraction, target)), list(map(Fraction, weight))
+
+    def of_leaf(rows):
+        mean = sum(weight[i] * target[i] for i in rows) / sum(weight[i] for i in rows)
+        return sum(weight[i] * (target[i] - mean) ** 2 for i in rows) + Fraction(penalty)
+
+    return least_cost(columns, of_leaf, depth, is_large)
+
+
+def least_cost(columns, of_leaf, depth, is_large):
+    """Return the smallest sum over the leaves of a tree of what `of_leaf` says of their rows."""
+    tests = tests_of(columns)
+    n = len(columns[0][0])
+
     def numbers(rows):
-        return [i for i in range(len(costs)) if rows >> i & 1]
+        return [i for i in range(n) if rows >> i & 1]
 
     @cache
     def best(rows, depth):
-        inside = [costs[i] for i in numbers(rows)]
-        least = min(map(sum, zip(*inside, strict=True))) + Fraction(penalty)
+        least = of_leaf(numbers(rows))
         if depth:
             for test in tests:
                 first, second = rows & test, rows & ~test
@@ -41,4 +61,4 @@ def least_objective(columns, costs, depth, penalty, is_large):
                     least = min(least, best(first, depth - 1) + best(second, depth - 1))
         return least
 
-    return best((1 << len(costs)) - 1, depth)
+    return best((1 << n) - 1, depth)

@@ -19,7 +19,7 @@ FOLDERS = ["watch", "types", "memory", "arrays", "random", "columns", "risk", "s
 MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "walk": {"watch", "types"},
     "drawn": {"watch", "types", "random", "columns", "bounds", "walk"},
-    "forest": {"watch", "types", "arrays", "columns", "drawn", "walk"},
+    "forest": {"watch", "types", "arrays", "random", "columns", "drawn", "walk"},
     "prune": {"watch", "types", "memory", "columns", "risk", "walk"},
     "encoding": {"watch", "types", "memory", "arrays", "columns", "scan", "walk"},
     "passes": {"watch", "types", "memory", "arrays", "columns", "risk", "walk", "prune"},
@@ -31,6 +31,8 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "attribution": {"watch", "types", "walk"},
     "levels": set(),
     "optimal": {"levels"},
+    "ahead": set(),
+    "lookahead": {"arrays", "ahead"},
     "_core": {*FOLDERS, "walk", "encoding"},
 }
 STEPS = [  # of `grow`: a header may cimport those of its own step and of the steps before
@@ -62,6 +64,7 @@ MANY_PARAMETERS = {
     "_engine/passes.pyx:class_from": (11, DOOR),
     "_engine/passes.pyx:error_based": (9, DOOR),
     "_engine/rulesets.pyx:select_rules": (9, DOOR),
+    "_engine/rulesets.pyx:select_voting": (8, DOOR),
     "_engine/rulesets.pyx:simplify_rules": (10, DOOR),
     "_engine/scan/counts.pxd:count_cells": (8, LOOP),
     "_engine/scan/merged.pxd:estimate_pair": (9, LOOP),

@@ -261,8 +261,11 @@ cdef inline int grow_node(Here* h, const Waiting* waiting, int32_t* n_waiting) n
     return 0
 
 
-cdef inline int grow_drawn(const DrawnPlan* plan, Room* room, int64_t n, uint64_t seed) noexcept nogil:
-    """Grow a tree on the first `n` places of Room.rows and Room.bags; -1 if there is no memory, or the work is to end."""
+cdef inline int grow_drawn(const DrawnPlan* plan, Room* room, int64_t n, uint64_t key) noexcept nogil:
+    """Grow a tree below a node of this key on the first `n` places of Room.rows and Room.bags.
+
+    Returns -1 if there is no memory, or the work is to end.
+    """
     cdef int32_t n_waiting = 1
     cdef int32_t block_from = 0        # nodes that wait above this number read the block
     cdef Waiting waiting
@@ -283,7 +286,7 @@ cdef inline int grow_drawn(const DrawnPlan* plan, Room* room, int64_t n, uint64_
     room.stack[0].n = <uint32_t> n
     room.stack[0].node = 0
     room.stack[0].depth = 0
-    room.stack[0].key = mix(seed)
+    room.stack[0].key = key
     while n_waiting:
         n_waiting -= 1
         waiting = room.stack[n_waiting]

@@ -75,6 +75,10 @@ cdef struct NodeTable:                 # the tree under construction, in order o
     Frontier frontier
 
 
+cdef enum:
+    FIRST_NODES = 32               # room from the start is for twice as many
+
+
 cdef inline int reserve_nodes(NodeTable* t, int64_t extra) noexcept nogil:
     cdef int64_t n = t.n + extra
     cdef size_t[13] sizes = [4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 8, 8, 8 * t.width]
@@ -83,6 +87,7 @@ cdef inline int reserve_nodes(NodeTable* t, int64_t extra) noexcept nogil:
         return -1
     if n * 4 <= <int64_t> t.fields[0].size:
         return 0
+    n = max(n, FIRST_NODES)
     for i in range(13):
         if reserve(&t.fields[i], 2 * n * sizes[i]):
             return -1
@@ -233,9 +238,9 @@ cdef inline int64_t number_breadth_first(NodeTable* t, int64_t* order, int32_t* 
     return n
 
 
-cdef inline object take_field(NodeTable* t, int32_t field, const int64_t* order, object array):
-    """Fill an array, which has a row per node, with a field of the nodes, and free the field: a tree may be large."""
-    pick(t.fields[field].data, order, array.shape[0], array.strides[0], memory_of(array))
+cdef inline object take_field(NodeTable* t, int32_t field, int64_t n, size_t size, const int64_t* order, object array):
+    """Fill an array, which has `size` bytes for each of n nodes, with a field, and free the field: a tree may be large."""
+    pick(t.fields[field].data, order, n, size, memory_of(array))
     free_arena(&t.fields[field])
     return array
 
@@ -246,19 +251,21 @@ cdef inline dict take_nodes(NodeTable* t, bint with_surrogates):
     cdef int64_t n = t.n
     cdef int32_t field = 0
     cdef dict out = {}
-    orders = np.empty(n, "i8")
-    places = np.empty(n, "i4")
+    empty = np.empty
+    orders = empty(n, "i8")
+    places = empty(n, "i4")
     cdef int64_t* order = <int64_t*> memory_of(orders)
     cdef int32_t* place = <int32_t*> memory_of(places)
     with nogil:
         n = number_breadth_first(t, order, place)
-    for name, dtype in (
-        ("parent", "i4"), ("first_child", "i4"), ("n_branches", "i4"), ("feature", "i4"), ("missing", "i4"), ("row_low", "u4"),
-        ("row_high", "u4"), ("kind", "u1"), ("n_samples", "i8"), ("weight", "f8"), ("impurity", "f8"), ("gain", "f8"),
+    for name, dtype, size in (
+        ("parent", "i4", 4), ("first_child", "i4", 4), ("n_branches", "i4", 4), ("feature", "i4", 4), ("missing", "i4", 4),
+        ("row_low", "u4", 4), ("row_high", "u4", 4), ("kind", "u1", 1), ("n_samples", "i8", 8), ("weight", "f8", 8),
+        ("impurity", "f8", 8), ("gain", "f8", 8),
     ):
-        out[name] = take_field(t, field, order, np.empty(n, dtype))
+        out[name] = take_field(t, field, n, size, order, empty(n, dtype))
         field += 1
-    out["value"] = take_field(t, field, order, np.empty((n, t.width)))
+    out["value"] = take_field(t, field, n, 8 * t.width, order, empty((n, t.width)))
     out["cut_node"] = copied(t.cut_node, t.cut_n, 8, "i8")
     out["cut_low"] = copied(t.cut_low, t.cut_n, 4, "u4")
     out["cut_high"] = copied(t.cut_high, t.cut_n, 4, "u4")

@@ -117,6 +117,7 @@ cdef inline Cut search_features(
     cdef int32_t kept = 0
     cdef int32_t i
     cdef bint varies
+    search.key = key
     if p.sweep == MEDIANS:
         rank_targets(p, block, search.rows, search.totals.n)
     if p.draws:

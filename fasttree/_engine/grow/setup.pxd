@@ -35,6 +35,7 @@ cdef inline int set_policy(Problem* p, object policy) except -1:
     p.missing = policy.missing
     p.rank = policy.rank
     p.release8 = policy.release8
+    p.random = policy.random_cuts
     p.known_agreement = policy.known_agreement
     p.to_heavier = policy.to_heavier
     return 0
@@ -125,7 +126,7 @@ cdef inline void plan_search(Problem* p) noexcept nogil:
     """Choose the sweep and the short cuts of a complete policy with its features and targets."""
     cdef int32_t f
     p.sweep = sweep_of(p)
-    p.lazy = not has_branches(p) and not p.draws and not p.rank and not p.release8
+    p.lazy = not has_branches(p) and not p.draws and not p.random and not p.rank and not p.release8
     if p.sweep == MEDIANS:
         p.lazy = False                 # a node's targets are ranked once for all features
     p.screens = p.lazy and not p.weighted and p.monotone == NULL and (p.sweep == LINEAR or p.sweep == SQUARES)

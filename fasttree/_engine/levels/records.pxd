@@ -17,6 +17,8 @@ cdef enum:
     FIRST_CUTS = 12                # of a root that are scanned first
     CELLS_AT_ONCE = 1000000        # of work between two looks at the clock
     WAYS = 4                       # places of a result in the cache
+    LANES = 4                      # searches side by side, in as many threads at most
+    AT_ONCE = 16                   # cuts of the root that are searched between two looks at the best tree
 
 ctypedef fused cell_t:
     int16_t
@@ -63,6 +65,21 @@ cdef struct CutRange:                  # an interval of cuts of a root, with its
     double worth_low, worth_high   # worth of the rows before these two neighbours
 
 
+cdef struct OpenCuts:                  # of a root of the whole tree, of three or more levels
+    double bound                   # no tree by one of the cuts costs less
+    int64_t turn                   # equal bounds go in the order in which they were found
+    int32_t view
+    int32_t start                  # the cut to be searched first; -1: the middle one
+    CutRange cuts
+
+
+cdef struct RootCut:                   # that is searched
+    OpenCuts of
+    int32_t cut
+    double low[2]                  # bounds of the costs of both sides
+    FoundTree found
+
+
 cdef struct TreeSearch:
     int32_t n_rows, n_views, lanes, kind
     const uint8_t* nominal         # (views)
@@ -78,8 +95,7 @@ cdef struct TreeSearch:
     int32_t min_leaf               # rows
     double min_weight              # of a leaf
     bint has_least                 # whether a leaf may be too small
-    int depth                      # of the whole tree
-    LevelNode nodes[MOST_LEVELS]
+    LevelNode nodes[MOST_LEVELS]     # the last one, of all rows, is that of all lanes
     # scratch
     int32_t* local                 # (rows)
     uint8_t* side                  # (rows)
@@ -113,6 +129,5 @@ cdef struct TreeSearch:
     # state
     int64_t cells
     bint over
-    double best                    # cost of the best tree so far
     void* watcher
     bint (*ask)(void* watcher) noexcept nogil      # is the search to end?

@@ -1,8 +1,8 @@
 """Removal of conditions that a rule of a tree does not need (Quinlan 1993, section 5.2; C5.0).  Header only.
 
 Samples are class by class, each class padded to whole words of 64, so that a set of samples is a row of bits and the part of it
-in one class a range of words.  All counts are of whole samples.  Numbers that decide are rounded to single precision where
-Release 8 stores them, so that its choices among near equals are repeated.
+in one class a range of words.  Counts are of whole samples, or of weights in whole units.  Numbers that decide are rounded to
+single precision where Release 8 stores them, so that its choices among near equals are repeated.
 """
 
 from libc.math cimport exp, log2
@@ -117,8 +117,9 @@ cdef struct Edges:             # a condition is the edge that leads to a node an
 cdef struct SampleSet:
     const uint32_t* codes      # a row of n_words * 64 codes per slot; 0 = missing or padding, satisfies nothing
     const uint64_t* padding    # bits of no sample
+    const int64_t* weight      # of each place, in units; NULL: every sample counts 1
     int64_t n_words
-    int64_t n_samples
+    int64_t n_samples          # their weight in units
 
 
 cdef inline bint in_group(const Edges* edges, int32_t edge, uint32_t code) noexcept nogil:
@@ -190,6 +191,7 @@ cdef struct Confidence:
     const double* log_factorial
     const double* bits         # C5.0: of each condition; NULL: the rules are Release 8's
     const double* bits_of_order  # C5.0: logarithms of factorials to base 2
+    double unit                # C5.0: of the weights
 
 
 cdef struct RuleClass:         # the class of a rule
@@ -207,16 +209,16 @@ cdef inline float pessimistic_error(const Confidence* c, int64_t n, int64_t e, f
 
 
 cdef inline double estimated_error(const Confidence* c, int64_t n, int64_t e, float of_none) noexcept nogil:
-    return (e + 1.0) / (n + 2.0) if c.bits != NULL else pessimistic_error(c, n, e, of_none)
+    return (e * c.unit + 1.0) / (n * c.unit + 2.0) if c.bits != NULL else pessimistic_error(c, n, e, of_none)
 
 
-cdef inline double side_bits(int64_t a, int64_t b) noexcept nogil:
+cdef inline double side_bits(double a, double b) noexcept nogil:
     """Bits that name the side of each of a + b samples."""
     cdef double total = 0
     if a > 0:
-        total += a * log2((a + b) / <double> a)
+        total += a * log2((a + b) / a)
     if b > 0:
-        total += b * log2((a + b) / <double> b)
+        total += b * log2((a + b) / b)
     return total
 
 
@@ -308,6 +310,15 @@ cdef struct Verdict:
     bint is_of_use
 
 
+cdef inline int64_t weigh(uint64_t bits, const int64_t* weight) noexcept nogil:
+    """The weight of some samples of a word."""
+    cdef int64_t total = 0
+    while bits:
+        total += weight[lowest_bit(bits)]
+        bits &= bits - 1
+    return total
+
+
 cdef inline void split_failures(Draft* rule, const SampleSet* samples, int64_t first, int64_t size) noexcept nogil:
     """Mark, in some words, what fails a condition at least, or is no sample, and what fails two at least."""
     cdef const uint64_t* times = rule.failures.times + first
@@ -345,7 +356,8 @@ cdef inline void note_alone(
         rule.once[w] &= ~rule.twice[w] & ~samples.padding[first + w]
         if among != NULL:
             rule.once[w] &= among[first + w]
-    if 2 * count_common(rule.once, rule.once, size) > rule.n_kept * size:  # so many that it is cheaper to read the conditions
+    # so many that it is cheaper to read the conditions
+    if samples.weight == NULL and 2 * count_common(rule.once, rule.once, size) > rule.n_kept * size:
         for number in range(rule.depth):
             if not rule.without[number].dropped:
                 n = count_common(rule.once, rule.failing + number * samples.n_words + first, size)
@@ -360,7 +372,7 @@ cdef inline void note_alone(
             number = 0
             for digit in range(rule.failures.n_digits):
                 number |= <int32_t> (which[digit * samples.n_words + w] >> bit & 1) << digit
-            add_alone(rule, number, 1, is_right)
+            add_alone(rule, number, 1 if samples.weight == NULL else samples.weight[(first + w) * 64 + bit], is_right)
 
 
 cdef inline int64_t next_words(const SampleSet* samples, int64_t first, int64_t start, int64_t stop) noexcept nogil:
@@ -375,7 +387,7 @@ cdef inline Verdict take_path(
     """Begin with all conditions of the path; returns what satisfies them, without the estimate."""
     cdef Verdict v
     cdef int64_t first = 0
-    cdef int64_t size, n
+    cdef int64_t size, n, w
     cdef int32_t number
     cdef bint is_right
     rule.depth = depth
@@ -396,7 +408,12 @@ cdef inline Verdict take_path(
         is_right = start <= first < stop
         size = next_words(samples, first, start, stop)
         split_failures(rule, samples, first, size)
-        n = 64 * size - count_common(rule.once, rule.once, size)
+        if samples.weight == NULL:
+            n = 64 * size - count_common(rule.once, rule.once, size)
+        else:
+            n = 0
+            for w in range(size):
+                n += weigh(~rule.once[w], samples.weight + (first + w) * 64)
         v.n += n
         v.errors += 0 if is_right else n
         note_alone(rule, samples, NULL, first, size, is_right)
@@ -444,6 +461,7 @@ cdef inline Verdict simplify(
     cdef bint pays = False
     cdef double bits = 0
     cdef int64_t others = samples.n_samples - its.n_samples
+    cdef double unit = confidence.unit
     cdef Verdict v = take_path(rule, path, depth, samples, its.start, its.stop)
     cdef Without* without
     cdef double least
@@ -460,7 +478,8 @@ cdef inline Verdict simplify(
         if by_bits:
             n = v.n - v.errors
             pays = 0.23 * (bits - confidence.bits_of_order[rule.n_kept]) <= (
-                side_bits(its.n_samples, others) - side_bits(n, v.errors) - side_bits(its.n_samples - n, others - v.errors)
+                side_bits(unit * its.n_samples, unit * others) - side_bits(unit * n, unit * v.errors)
+                - side_bits(unit * (its.n_samples - n), unit * (others - v.errors))
             )
             if rule.n_kept == 1:
                 break
@@ -500,7 +519,9 @@ cdef inline Verdict simplify(
             rule.kept[rule.n_kept] = number
             rule.n_kept += 1
     if by_bits:  # the share of the class must be at least 0.95 of that of all samples
-        v.is_of_use = pays and v.n > 0 and (v.n - v.errors + 1.0) * samples.n_samples >= 0.95 * its.n_samples * (v.n + 2.0)
+        v.is_of_use = pays and unit * v.n > 0.99 and (
+            (unit * (v.n - v.errors) + 1.0) * samples.n_samples >= 0.95 * its.n_samples * (unit * v.n + 2.0)
+        )
     else:
         v.is_of_use = rule.n_kept > 0 and v.n > 0 and v.estimate < its.default_error
     return v

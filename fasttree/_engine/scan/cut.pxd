@@ -5,7 +5,7 @@ tolerance of the largest one.
 """
 
 from libc.math cimport INFINITY, ceil, floor
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from fasttree._engine.risk.impurity cimport tie_limit, xlogx
 from fasttree._engine.risk.release8 cimport single_information
@@ -25,6 +25,8 @@ cdef struct Division:          # what the cuts of one feature divide in one node
     int64_t n_groups           # of equal values; 0 if a list is swept
     double at_least            # as in Search
     int64_t tries              # admissible thresholds, which the sweep counts
+    int64_t only               # random cuts: the position of the threshold that competes; -1: all do
+    uint64_t chance            # random cuts: key of the feature in the node
 
 
 cdef inline Cut no_cut(int32_t feature) noexcept nogil:

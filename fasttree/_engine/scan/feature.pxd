@@ -5,8 +5,9 @@ groups, or get a branch each.  `scan_feature` reads the feature, chooses the sea
 """
 
 from libc.math cimport INFINITY, log2
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from fasttree._engine.random cimport mix
 from fasttree._engine.risk.medians cimport lay_out_codes, lay_out_list
 from fasttree._engine.risk.release8 cimport in_single, single_branches
 from fasttree._engine.scan.counts cimport count_codes, groups_from_counts, groups_from_list, widen_cells
@@ -18,12 +19,12 @@ from fasttree._engine.scan.missing cimport (
 )
 from fasttree._engine.scan.message cimport judge_by_message
 from fasttree._engine.scan.multiway cimport branch_per_block, branch_per_group
-from fasttree._engine.scan.subsets cimport best_groups
+from fasttree._engine.scan.subsets cimport best_groups, random_groups
 from fasttree._engine.scan.thresholds cimport sweep_groups, sweep_list
 from fasttree._engine.scan.tiles cimport groups_from_histogram
 from fasttree._engine.types cimport (
     BRANCH_CUT, DIRECTION, INTERVALS, INTERVAL_CUT, MAJORITY, MDL_RATIO, MEDIANS, MERGED, MERGE_CUT, NO_CUT, ONE_VS_REST, ORDERED,
-    OWN_BRANCH, SUBSET, TO_HEAVIEST, Active, Block, Cut, Problem, Scratch, Search, Totals, code_of, entry_t,
+    OWN_BRANCH, SUBSET, TO_HEAVIEST, Active, Block, Column, Cut, Problem, Scratch, Search, Totals, code_of, entry_t, row_of,
 )
 
 
@@ -72,6 +73,55 @@ cdef inline void lay_out_parts(
         lay_out_codes(p, s, block.codes + <size_t> p.slot[division.feature] * block.n, rows, n, division.missing.n, q)
 
 
+cdef inline double value_of(const Problem* p, const Block* block, int32_t f, uint32_t code, uint32_t row) noexcept nogil:
+    """The value of a code, which a row has; for an ordinal feature without values, the code."""
+    cdef const Column* column = &p.exact[f]
+    cdef const char* place = column.data
+    if place == NULL:
+        return <double> code
+    if p.counted[f]:
+        place += code * column.stride
+    else:
+        place += (row if block.origin == NULL else block.origin[row]) * column.stride
+    return (<const double*> place)[0] if column.is_double else <double> (<const float*> place)[0]
+
+
+cdef inline double value_at(
+    const Problem* p, const Block* block, const Scratch* s, const Division* division, const entry_t* entries, int64_t i,
+) noexcept nogil:
+    """The value at a place of the feature's list, or of a group."""
+    if division.listed:
+        return value_of(p, block, division.feature, code_of(entries[i]), row_of(entries[i]))
+    return value_of(p, block, division.feature, s.group_code[i], 0)
+
+
+cdef inline bint draw_threshold(
+    const Problem* p, const Block* block, const Scratch* s, Division* division, const entry_t* entries,
+) noexcept nogil:
+    """Draw the place of one threshold, uniform between the least and the largest value; False if all known values are equal."""
+    cdef int64_t low = division.missing.n if division.listed else 0
+    cdef int64_t high = (division.node.n if division.listed else division.n_groups) - 1
+    cdef int64_t middle
+    cdef double least, most, threshold
+    if low > high:
+        return False
+    least = value_at(p, block, s, division, entries, low)
+    most = value_at(p, block, s, division, entries, high)
+    if not least < most:
+        return False
+    threshold = least + <double> (mix(division.chance) >> 11) * 2.0 ** -53 * (most - least)
+    if not least <= threshold < most:
+        threshold = least
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        if value_at(p, block, s, division, entries, middle) <= threshold:
+            low = middle
+        else:
+            high = middle
+    division.only = low if division.listed else s.group_code[low]
+    return True
+
+
 cdef inline Cut best_threshold(
     const Problem* p, const Block* block, Scratch* s, Division* division, const entry_t* entries, bint missing_left,
 ) noexcept nogil:
@@ -88,7 +138,7 @@ cdef inline Cut best_division(
     cdef int32_t form = form_of(p, division.feature)
     cdef Cut cut, other
     if form == SUBSET or form == ONE_VS_REST:
-        return best_groups(p, s, division)
+        return random_groups(p, s, division) if p.random else best_groups(p, s, division)
     if form == MERGED:
         return branch_per_block(p, s, division)
     if form != ORDERED:
@@ -141,6 +191,7 @@ cdef inline Cut scan_feature(
     cdef Cut cut
     cdef double apart = 0
     cdef bint own
+    cdef bint varies = False
     missing.counts = s.missing
     missing.sum = 0
     known.counts = s.totals
@@ -151,6 +202,7 @@ cdef inline Cut scan_feature(
     division.missing = &missing
     division.at_least = search.at_least
     division.tries = 1
+    division.only = -1
     division.n_groups = read_feature(p, block, s, search, active, &missing, width)
     if division.n_groups < 0:
         constant[0] = True
@@ -161,6 +213,12 @@ cdef inline Cut scan_feature(
         if known.weight <= 0 or (p.release8 and form_of(p, active.feature) == ORDERED
                                  and <double> known.weight * p.unit < 2 * p.min_branch_weight * (1 - 1e-12)):
             return no_cut(active.feature)
+    if p.random:
+        division.chance = mix(mix(search.key + 1) ^ mix(<uint64_t> active.feature + 1))
+        if form_of(p, active.feature) == ORDERED:
+            varies = draw_threshold(p, block, s, &division, entries)
+        else:
+            varies = division.n_groups > 1
     if p.sweep == MEDIANS:
         lay_out_parts(p, block, s, search.rows, &division, entries)
     own = own_branch_allowed(p, &missing)
@@ -172,7 +230,7 @@ cdef inline Cut scan_feature(
         cut = with_own_branch(p, node, &missing, cut, apart, search.at_least)
     elif division.total != node:
         cut.missing = TO_HEAVIEST if p.missing == MAJORITY or p.missing == OWN_BRANCH else -1
-    if p.missing == DIRECTION and missing.n > 0:
+    if p.missing == DIRECTION and missing.n > 0 and not varies:
         cut = with_known_cut(p, s, node, &missing, cut, search.at_least)
     if cut.form != NO_CUT and cut.form != MERGE_CUT and p.rank and not in_single(p):
         cut.split_info = split_information(p, block, s, &division, entries, &cut)

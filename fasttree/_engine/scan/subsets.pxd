@@ -8,13 +8,14 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from fasttree._engine.random cimport mix
 from fasttree._engine.risk.impurity cimport FIFTH_ROOT, tie_limit
 from fasttree._engine.scan.cut cimport Bounds, Division, bounds_of, no_cut, within
 from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.types cimport (
-    BY_CODE, BY_MEAN, BY_PARTITION, BY_PRINCIPAL, BY_SINGLE, DIRECTION, EXHAUSTIVE, GROUP_CUT, MEDIANS, NO_CUT, ONE_VS_REST,
-    RISK_TIE, Cut, Problem, Ranked, Scratch,
+    BY_CHANCE, BY_CODE, BY_MEAN, BY_PARTITION, BY_PRINCIPAL, BY_SINGLE, DIRECTION, EXHAUSTIVE, GROUP_CUT, MEDIANS, NO_CUT,
+    ONE_VS_REST, RISK_TIE, Cut, Problem, Ranked, Scratch,
 )
 from fasttree._engine.watch cimport interrupted
 
@@ -57,6 +58,18 @@ cdef inline void canonical_side(uint8_t* side, int64_t q) noexcept nogil:
         side[g] = 1 - side[g]
 
 
+cdef inline void sides_by_chance(uint64_t key, int64_t q, uint8_t* side) noexcept nogil:
+    """A random side for each of two or more groups; both sides get one."""
+    cdef int64_t n_right = 0
+    cdef int64_t g
+    for g in range(q):
+        side[g] = <uint8_t> (mix(key ^ <uint64_t> (g + 1)) & 1)
+        n_right += side[g]
+    if n_right == 0 or n_right == q:
+        g = <int64_t> (mix(key) % <uint64_t> q)
+        side[g] = 1 - side[g]
+
+
 cdef inline void cut_side(const Problem* p, Scratch* s, int64_t q, const Cut* cut, uint8_t* side) noexcept nogil:
     """Write the side of every group under a GROUP_CUT: `at` ranks of an order, one group, or a mask."""
     cdef Ranked* ranked = s.ranked
@@ -70,6 +83,8 @@ cdef inline void cut_side(const Problem* p, Scratch* s, int64_t q, const Cut* cu
     elif cut.order == BY_CODE:
         for g in range(q):
             side[g] = 0 if g <= cut.position else 1
+    elif cut.order == BY_CHANCE:
+        sides_by_chance(cut.key, q, side)
     else:
         for g in range(q):
             side[ranked[g].group] = 0 if g <= cut.position else 1
@@ -226,6 +241,38 @@ cdef inline int32_t orders_of(const Problem* p, int64_t q, int32_t* orders) noex
         orders[0] = 0
         return p.n_counts + (p.sweep != MEDIANS)
     return 1
+
+
+cdef inline Cut random_groups(const Problem* p, Scratch* s, const Division* division) noexcept nogil:
+    """One random division of the categories that occur; missing values go to the side that gains more, on a tie right."""
+    cdef Cut cut = no_cut(division.feature)
+    cdef Bounds limits = bounds_of(p, division.total.n, division.total.weight, False)
+    cdef int64_t q = division.n_groups
+    cdef int64_t n_left = 0
+    cdef int64_t w_left = 0
+    cdef int64_t s_left = 0
+    cdef int64_t g
+    cdef int32_t missing_left
+    cdef double gain
+    if q < 2:
+        return cut
+    cut.order = BY_CHANCE
+    cut.key = division.chance
+    cut_side(p, s, q, &cut, s.best_side)
+    for missing_left in range(2 if division.missing.n > 0 and p.missing == DIRECTION else 1):
+        start_left(p, s, division.missing, missing_left, &n_left, &w_left, &s_left)
+        for g in range(q):
+            if s.best_side[g] == 0:
+                add_group(p, s, g, 1, &n_left, &w_left, &s_left)
+        if not within(&limits, n_left, w_left):
+            continue
+        gain = group_gain(p, division.total, w_left, s_left, s.left, s.right)
+        if cut.form == NO_CUT or cut.gain < tie_limit(gain, division.total.risk):
+            cut.form = GROUP_CUT
+            cut.gain = gain
+            cut.missing = -1 if division.missing.n == 0 else 1 - missing_left
+    cut.first_gain = cut.gain
+    return cut
 
 
 cdef inline Cut best_groups(const Problem* p, Scratch* s, const Division* division) noexcept nogil:

@@ -153,6 +153,8 @@ cdef inline Cut sweep_list(
     # a cut at position i puts i + 1 - first + before samples on the left
     low = max(at.limits.n_min + at.first - at.before - 1, at.first)
     high = min(at.limits.n_max + at.first - at.before - 1, division.node.n - 2)
+    if division.only >= 0:
+        low, high = max(low, division.only), min(high, division.only)
     if low > high:
         return cut
     i = at.first
@@ -206,7 +208,7 @@ cdef inline Cut sweep_groups(const Problem* p, const Block* block, Scratch* s, D
         if p.sweep == MEDIANS and interrupted(s.watch, MEDIAN_COST * s.group_n[g]):
             return cut
         add_group(p, s, g, 1, &n_left, &w_left, &s_left)
-        if not within(&limits, n_left, w_left):
+        if not within(&limits, n_left, w_left) or (division.only >= 0 and s.group_code[g] != division.only):
             continue
         if ordered and not in_order(p, total, p.monotone[f], s.left, s_left, w_left):
             continue

@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
-from fasttree._explain.page.charts import chart_data
+from fasttree._explain.page.charts import chart_data, split_data
 from fasttree._explain.page.lean import lean_markup, lean_script, lean_style
-from fasttree._explain.page.splits import split_data
 from fasttree._explain.pictures.charts import ChartSamples
 from fasttree._explain.pictures.colours import DARK, LIGHT, NUMERIC, class_colour
 from fasttree._explain.pictures.lettering import distinct
@@ -37,6 +36,7 @@ from fasttree._model.arrays import INTERVALS, NOMINAL, THRESHOLD
 from fasttree._model.fold import opened
 from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.surrogates import Surrogates
+from fasttree._model.tested import TestedTree, branch_tests, merge_texts, proof_text, reason_text, rival_cells
 from fasttree._model.tree import Tree
 from fasttree._model.walks import decision_path
 from fasttree._model.words import Classes, Words, check_count
@@ -45,6 +45,7 @@ __all__ = ["Given", "export_html", "tree_data", "written_page"]
 
 AT_FIRST = 64  # nodes that are unfolded at first, if the screen shows them at a readable size
 MOST_ROWS = 200
+MOST_TESTS = 40  # features, and merges, of a node
 NAME_ROOM, NAME_SIZE = 160.0, 12.0  # pixels of a category in the text of a branch
 WHOLE = 2**53  # sums of integers up to here are exact in any order
 ERRORS = {
@@ -54,8 +55,8 @@ ERRORS = {
     "fifth_root": "mean squared error",
 }
 # One script, in this order.  Some parts are only in pages with data for them: those of a tree with a test, or of samples.
-SCRIPTS = ("model", "words", "shown", "drawing", "panels", "choices", "charts", "splits", "views", "events")
-ONLY_WITH = {"charts": "charts", "splits": "splits", "views": "feature"}
+SCRIPTS = ("model", "words", "shown", "drawing", "panels", "choices", "charts", "splits", "views", "significance", "events")
+ONLY_WITH = {"charts": "charts", "splits": "splits", "views": "feature", "significance": "significance"}
 STYLES = {"page": "model", "samples": "charts splits", "views": "views"}  # by parts that need them
 _MARKS = re.compile(r"\{\{(\w+)\}\}")
 
@@ -140,7 +141,7 @@ def tree_data(
     is_asked = max_depth is not None or max_nodes is not None
     is_open = opened(tree, max_depth=max_depth, max_nodes=max_nodes if is_asked else AT_FIRST)
     return {
-        "title": title,
+        "title": f"{title} ({proof})" if (proof := proof_text(words)) else title,
         "task": tree.task,
         "decimals": words.decimals,
         "meanDecimals": words.mean_decimals if tree.task == "regression" else None,
@@ -151,6 +152,7 @@ def tree_data(
         **_nodes(tree),
         **_tests(tree, words),
         "surrogates": _surrogates(tree, words),
+        **_significance(words),
         "loss": None if tree.loss is None else tree.loss.tolist(),
         "divides": tree.divides,
         "subtrees": _subtrees(tree, given, impurity, risk),
@@ -329,6 +331,30 @@ def _surrogates(tree: Tree, words: Words) -> dict[str, Any] | None:
         "agreement": _rounded(s.agreement),
         "adjusted": _rounded(s.adjusted),
     }
+
+
+def _significance(words: Words) -> dict[str, list[dict[str, Any]]]:
+    """Return the significance tests of each node; nothing for a tree without tests.
+
+    `test` has two texts for the branches, or none with their `reason`.  `rivals` are the other features, the best first, each as
+    a list of cells, and `merges` are texts; `more` counts the features that are left out, `moreMerges` the merges.
+    """
+    if not isinstance(words.tree, TestedTree):
+        return {}
+    found = []
+    for node in range(words.tree.node_count):
+        rivals, merges = rival_cells(words, node), merge_texts(words, node)
+        found.append(
+            {
+                "test": branch_tests(words, node),
+                "reason": reason_text(words, node),
+                "rivals": rivals[:MOST_TESTS],
+                "more": max(len(rivals) - MOST_TESTS, 0),
+                "merges": merges[:MOST_TESTS],
+                "moreMerges": max(len(merges) - MOST_TESTS, 0),
+            }
+        )
+    return {"significance": found}
 
 
 def _subtrees(tree: Tree, given: Given | None, impurity: str, risk: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from fasttree._explain.pictures.outline import Item, Outline
 from fasttree._explain.pictures.scene import Box, Mark, MarkGroup, Path, Scene, Sector, Text
 from fasttree._explain.pictures.style import DEFAULT, Style
 from fasttree._model.arrays import SHARES
+from fasttree._model.tested import branch_tests, competing_tests, merge_texts, proof_text, reason_text, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words, percent
 
@@ -52,6 +53,7 @@ NOTE, CAPTION_LINE = 14.0, 15.0  # heights of lines below the tree
 PASSED = 3.5  # least width of the branches of a path
 MOST_APART, MOST_GAP = 1.6, 90.0  # largest factor between neighbours, and room added between levels, to fill given axes
 MOST_TARGETS = 4  # targets that a box lists
+MOST_TESTS = 4  # rival features, and merges, that a tooltip lists
 LINES_OF_NAME = 2  # lines that a long name fills; it is broken into twice as many at most
 MOST_LINES = 2 * LINES_OF_NAME
 FEW_BRANCHES = 6  # whose names may fill several lines
@@ -114,6 +116,8 @@ class Artist:
         if look.figures and self.tree.n_outputs == 1:
             yield Caption([(self._summary(node), look.small, "muted", False)])
             yield from self._impurity(node)
+            for text in branch_tests(self.words, node):
+                yield Caption([(text, look.small, "muted", False)])
         if chart is None or self.shares is not None:
             yield from self._bars(node)
 
@@ -272,9 +276,19 @@ class Artist:
         lines.append(words.outcome(node))
         if tree.weight[node] > 0 and self.labels is not None:
             lines.extend(words.by_class(node))
+        lines.extend(self._tests(node))
         if item.folded:
             lines.append(f"{item.folded:,} nodes below are not drawn")
         return "\n".join(lines)
+
+    def _tests(self, node: int) -> Iterator[str]:
+        """Yield the significance tests of a node: of its branches, or why it has none; the best rivals; the first merges."""
+        words = self.words
+        yield from filter(None, (split_text(words, node), reason_text(words, node)))
+        for lead, texts in (("competing ", competing_tests(words, node)), ("merged: ", merge_texts(words, node))):
+            yield from (f"{lead}{text}" for text in texts[:MOST_TESTS])
+            if len(texts) > MOST_TESTS:
+                yield f"{lead}{ELLIPSIS} {len(texts) - MOST_TESTS:,} more"
 
 
 @dataclass
@@ -471,7 +485,7 @@ def draw(
     top = MARGIN + key_height
     if room is not None:
         noted = NOTE if outline.n_drawn < tree.node_count else 0.0
-        noted += CAPTION_LINE * len(_caption_lines(style, room[0]))
+        noted += CAPTION_LINE * len(_caption_lines(words, style, room[0]))
         arranged.fill(room[0] - 2 * MARGIN, room[1] - top - MARGIN - noted)
     groups = []
     for at, item in enumerate(outline.items):
@@ -504,7 +518,7 @@ def below(artist: Artist, width: float, height: float, n_drawn: int) -> tuple[li
     """Return the note on nodes that are not drawn and the caption, and the size of the picture with them."""
     n_nodes = artist.tree.node_count
     lines = [(f"{n_drawn:,} of {n_nodes:,} nodes are drawn", artist.look.small, NOTE)] if n_drawn < n_nodes else []
-    lines += [(line, CAPTION, CAPTION_LINE) for line in _caption_lines(artist.style, width)]
+    lines += [(line, CAPTION, CAPTION_LINE) for line in _caption_lines(artist.words, artist.style, width)]
     marks = []
     for line, size, room in lines:
         marks.append(Text(MARGIN, height + 4.0, line, size, "muted", anchor="start"))
@@ -512,8 +526,10 @@ def below(artist: Artist, width: float, height: float, n_drawn: int) -> tuple[li
     return marks, width, height
 
 
-def _caption_lines(style: Style, width: float) -> list[str]:
-    return wrapped(style.caption, max(width - 2 * MARGIN, 320.0), CAPTION, 3 * MOST_LINES) if style.caption else []
+def _caption_lines(words: Words, style: Style, width: float) -> list[str]:
+    """Return the lines of the caption, and before it what a search has proven of the tree."""
+    caption = wrapped(style.caption, max(width - 2 * MARGIN, 320.0), CAPTION, 3 * MOST_LINES) if style.caption else []
+    return [proof, *caption] if (proof := proof_text(words)) else caption
 
 
 def check_orientation(orientation: str | None) -> None:
@@ -579,5 +595,6 @@ def description(tree: Tree, words: Words) -> str:
     if tree.n_branches[0]:
         first = int(tree.first_child[0])
         ways = (f"{way}: {words.outcome(first + branch)}" for branch, way in enumerate(words.conditions(0)[:MOST_LEGEND]))
-        parts.append(f"The first test is of {words.test(0)}. {'; '.join(ways)}.")
+        significance = f", {split_text(words, 0)}" if split_text(words, 0) else ""
+        parts.append(f"The first test is of {words.test(0)}{significance}. {'; '.join(ways)}.")
     return " ".join(parts)

@@ -14,6 +14,7 @@ from fasttree._explain.pictures.drawing import MARGIN, Artist, Item, Outline, ab
 from fasttree._explain.pictures.lettering import ELLIPSIS, shortened, text_width
 from fasttree._explain.pictures.scene import Box, Mark, MarkGroup, Scene, Text
 from fasttree._explain.pictures.style import DEFAULT, Style
+from fasttree._model.tested import branch_tests
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words
 
@@ -127,6 +128,8 @@ def _lines(artist: Artist, item: Item) -> Iterator[tuple[str, float, str, bool, 
         yield ", ".join(item.label), SMALL, "muted", False, item.is_set
     if item.is_open:
         yield artist.names[artist.words.raw_names[int(artist.tree.feature[node])]], NAME, "ink", True, True
+        for text in branch_tests(artist.words, node)[1:]:  # the p-values
+            yield text, SMALL, "muted", False, False
         return
     answer = artist.answer_text(node, 0)
     yield f"{answer} {ELLIPSIS}" if item.folded else answer, NAME, "ink", True, bool(artist.words.labels)

@@ -41,7 +41,7 @@ from fasttree._export.document.write import Model, check_fit, check_names, check
 from fasttree._model.arrays import INTERVALS, LEAF, NOMINAL, SHARES, STOP, TASKS, THRESHOLD
 from fasttree._model.check import SUM_TOLERANCE
 from fasttree._model.surrogates import DTYPES, Surrogates
-from fasttree._model.tested import TestedTree
+from fasttree._model.tested import Proof, ProvenTree, TestedTree
 from fasttree._model.tree import Tree, best_classes
 
 # Reading
@@ -205,6 +205,7 @@ def read_tree(
     given = entry_of(document, "tests", list)
     tests = _read_tests(given, integers, floats["weight"], schema, soft=soft)
     given_tests = significance.read(document, len(values), len(schema.features))
+    proof = _read_proof(entry_of(document, "proof", dict)) if "proof" in document else None
     with_surrogates = as_type(document.get("surrogates", False), bool, "surrogates")
     surrogates = _read_surrogates(given, integers, schema) if with_surrogates else None
     if with_labels and (wrong := integers["label"] != best_classes(value, loss)).any():
@@ -235,9 +236,22 @@ def read_tree(
         if given_tests is not None:
             tree = TestedTree.of(tree, [given_tests[node] for node in order])
         tree = linear.with_models(tree, document, order)
+        if proof is not None:
+            tree = ProvenTree.of(tree, proof)
     except ValueError as error:
         raise DocumentError(f"the tree is broken (nodes numbered breadth first): {error}") from None
     return tree
+
+
+def _read_proof(entry: dict[str, Any]) -> Proof:
+    cost, low = (as_number(entry.get(name), f"proof.{name}") for name in ("objective", "lower_bound"))
+    n_leaves = as_index(entry.get("n_leaves"), MAX_NODES, "proof.n_leaves")
+    proof = Proof(cost, low, entry_of(entry, "status", str, "proof"), n_leaves)
+    try:
+        proof.check()
+    except ValueError as error:
+        raise DocumentError(f"proof.{error}") from None
+    return proof
 
 
 def _read_columns(

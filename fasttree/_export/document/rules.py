@@ -1,4 +1,7 @@
-"""The document of rules: those of `C45Rules`, which apply in order, and those of `C50Classifier`, which vote."""
+"""The document of rules: those of `C45Rules`, which apply in order, and those of `C50Classifier`, which vote.
+
+Counts are weights, and may have fractions, where rules vote.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from numpy.typing import NDArray
 from fasttree._data.schema import Schema
 from fasttree._export.document import read, values
 from fasttree._model.conditions import Condition
-from fasttree._model.ruleset import Rule
+from fasttree._model.ruleset import Rule, TrialRules
 
 FORMAT = "fasttree.rules"
 VERSION = "1.0"
 VOTING = "fasttree.voting_rules"  # a format of its own: readers of the other one would take the first rule that fires
-VERSIONS = {FORMAT: VERSION, VOTING: "1.0"}
+BOOSTED = "fasttree.boosted_rules"  # the rules of several trials: `later_trials` has those after the first
+VERSIONS = {FORMAT: VERSION, VOTING: "1.0", BOOSTED: "1.0"}
 MOST_SAMPLES = 2**31 - 1  # positions have 32 bits
 
 
@@ -69,25 +73,73 @@ def read_estimate(given: Any, where: str) -> float:
     return estimate
 
 
-def read_counts(document: dict[str, Any], name: str, n_classes: int) -> NDArray[np.int64]:
-    counts = values.entry_of(document, name, list)
+def read_amount(given: Any, where: str) -> float:
+    """Read a count, or a sum of weights, which has a point."""
+    if isinstance(given, int):
+        return values.as_index(given, MOST_SAMPLES + 1, where)
+    amount = values.as_number(given, where)
+    if amount < 0:
+        raise values.DocumentError(f"{where}: must not be negative; got {amount!r}")
+    return amount
+
+
+def read_counts(document: dict[str, Any], name: str, n_classes: int, where: str = "") -> NDArray[Any]:
+    counts = values.entry_of(document, name, list, where)
+    name = f"{where}.{name}" if where else name
     if len(counts) != n_classes:
         raise values.DocumentError(f"{name}: has {len(counts)} numbers; must have {n_classes}, one per class")
-    return np.array([values.as_index(count, MOST_SAMPLES + 1, f"{name}[{k}]") for k, count in enumerate(counts)], dtype=np.int64)
+    return np.array([read_amount(count, f"{name}[{k}]") for k, count in enumerate(counts)])
+
+
+def written_trial(trial: TrialRules, classes: Sequence[Any], schema: Schema) -> dict[str, Any]:
+    """Return the entries of the rules of a trial."""
+    return {
+        "class_count": trial.class_count.tolist(),
+        "default": trial.default,
+        "default_count": trial.default_count.tolist(),
+        "rules": written_rules(trial.rules, [classes.index(rule.label) for rule in trial.rules], schema),
+    }
+
+
+def read_trial(document: dict[str, Any], labels: Sequence[Any], schema: Schema, where: str = "") -> TrialRules:
+    """Read the entries of the rules of a trial."""
+    before, n_classes = f"{where}." if where else "", len(labels)
+    rules = []
+    for i, given in enumerate(values.entry_of(document, "rules", list, where)):
+        at = f"{before}rules[{i}]"
+        entry = values.as_type(given, dict, at)
+        conditions = values.entry_of(entry, "if", list, at)
+        if not conditions:
+            raise values.DocumentError(f"{at}.if: must not be empty")
+        rules.append(
+            Rule(
+                tuple(read_condition(condition, schema, f"{at}.if[{j}]") for j, condition in enumerate(conditions)),
+                labels[values.as_index(entry.get("then"), n_classes, f"{at}.then")],
+                read_amount(entry.get("cover"), f"{at}.cover"),
+                read_amount(entry.get("errors"), f"{at}.errors"),
+                read_estimate(entry.get("estimate"), f"{at}.estimate"),
+            )
+        )
+    counts = [read_counts(document, name, n_classes, where) for name in ("class_count", "default_count")]
+    if not counts[0].any():
+        raise values.DocumentError(f"{before}class_count: must count at least one sample")
+    default = values.as_index(document.get("default"), n_classes, f"{before}default")
+    return TrialRules(tuple(rules), default, counts[1], counts[0])
 
 
 class RulesOfFile(NamedTuple):
     """Rules of a document, and what is needed to use them."""
 
-    rules: tuple[Rule, ...]
+    trials: tuple[TrialRules, ...]
     schema: Schema
     classes: NDArray[Any]
-    class_count: NDArray[np.int64]
-    default: int  # code of the default class
-    default_count: NDArray[np.int64]
     n_dropped: int
     settings: dict[str, Any]
     target_names: list[str]
+
+    @property
+    def first(self) -> TrialRules:
+        return self.trials[0]
 
 
 def from_document(document: dict[str, Any]) -> RulesOfFile:
@@ -98,35 +150,32 @@ def from_document(document: dict[str, Any]) -> RulesOfFile:
     DocumentError
         If it is none.
     """
-    votes = read.check_format(document, VERSIONS) == VOTING
+    form = read.check_format(document, VERSIONS)
     schema, targets, settings = read.read_table(document)
     if len(targets) > 1:
         raise values.DocumentError(f"targets: rules have 1 target; got {len(targets)}")
     classes = read.read_classes(targets[0])
-    n_classes = len(classes)
     labels = classes.tolist()
-    rules = []
-    for i, entry in enumerate(values.entry_of(document, "rules", list)):
-        where = f"rules[{i}]"
-        entry = values.as_type(entry, dict, where)
-        conditions = values.entry_of(entry, "if", list, where)
-        if not conditions:
-            raise values.DocumentError(f"{where}.if: must not be empty")
-        rules.append(
-            Rule(
-                tuple(read_condition(condition, schema, f"{where}.if[{j}]") for j, condition in enumerate(conditions)),
-                labels[values.as_index(entry.get("then"), n_classes, f"{where}.then")],
-                values.as_index(entry.get("cover"), MOST_SAMPLES + 1, f"{where}.cover"),
-                values.as_index(entry.get("errors"), MOST_SAMPLES + 1, f"{where}.errors"),
-                read_estimate(entry.get("estimate"), f"{where}.estimate"),
-            )
-        )
-        if votes and rules[-1].errors > rules[-1].cover:
-            raise values.DocumentError(f"{where}.errors: must not exceed cover, {rules[-1].cover}")
-    counts = [read_counts(document, name, n_classes) for name in ("class_count", "default_count")]
-    if not counts[0].any():
-        raise values.DocumentError("class_count: must count at least one sample")
-    default = values.as_index(document.get("default"), n_classes, "default")
+    trials = [read_trial(document, labels, schema)]
+    if form == BOOSTED:
+        later = values.entry_of(document, "later_trials", list)
+        for i, entry in enumerate(later):
+            at = f"later_trials[{i}]"
+            trials.append(read_trial(values.as_type(entry, dict, at), labels, schema, at))
+        if not later:
+            raise values.DocumentError("later_trials: must not be empty")
+    _check_amounts(trials, form)
     n_dropped = values.as_index(document.get("n_dropped"), MOST_SAMPLES + 1, "n_dropped")
-    names = read.names_of(targets)
-    return RulesOfFile(tuple(rules), schema, classes, counts[0], default, counts[1], n_dropped, settings, names)
+    return RulesOfFile(tuple(trials), schema, classes, n_dropped, settings, read.names_of(targets))
+
+
+def _check_amounts(trials: Sequence[TrialRules], form: str) -> None:
+    """Raise an error if rules that vote have more errors than samples, or others a weight with a fraction."""
+    for trial in trials:
+        for i, rule in enumerate(trial.rules):
+            if form != FORMAT and rule.errors > rule.cover:
+                raise values.DocumentError(f"rules[{i}].errors: must not exceed cover, {rule.cover}")
+            if form == FORMAT and not (isinstance(rule.cover, int) and isinstance(rule.errors, int)):
+                raise values.DocumentError(f"rules[{i}]: cover and errors must be integers")
+        if form == FORMAT and not all(counts.dtype.kind == "i" for counts in (trial.class_count, trial.default_count)):
+            raise values.DocumentError("class_count and default_count must have integers")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from fasttree._export.document.values import DocumentError, as_index, as_number, as_type, entry_of, short
@@ -29,6 +30,7 @@ def written(tests: Sequence[NodeTest]) -> list[dict[str, Any]]:
                 }
                 for step in test.merges
             ],
+            **({"bounds": list(test.bounds)} if test.bounds else {}),
         }
         for test in tests
     ]
@@ -78,7 +80,16 @@ def _read_node(entry: Any, where: str, n_features: int) -> NodeTest:
         _read_test(entry["split"], f"{where}.split", n_features) if "split" in entry else None,
         tuple(_read_test(each, f"{where}.predictors[{i}]", n_features) for i, each in enumerate(predictors)),
         tuple(_read_step(each, f"{where}.merges[{i}]") for i, each in enumerate(merges)),
+        _read_bounds(entry, where),
     )
+
+
+def _read_bounds(entry: dict[str, Any], where: str) -> tuple[float, ...]:
+    given = as_type(entry.get("bounds", []), list, f"{where}.bounds")
+    bounds = tuple(as_number(each, f"{where}.bounds") for each in given)
+    if any(low >= high for low, high in pairwise(bounds)):
+        raise DocumentError(f"{where}.bounds: must increase")
+    return bounds
 
 
 def _read_test(entry: Any, where: str, n_features: int) -> PredictorTest:

@@ -28,7 +28,7 @@ from fasttree._export.document.values import (
 from fasttree._model.arrays import CATEGORY, INTERVALS, NOMINAL, SHARES, STOP, THRESHOLD
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tested import TestedTree
+from fasttree._model.tested import ProvenTree, TestedTree
 from fasttree._model.tree import Tree, best_classes
 
 
@@ -130,6 +130,7 @@ def to_document(
         **({} if tree.surrogates is None else {"surrogates": True}),
         "tests": _written_tests(tree, schema),
         **({"significance": significance.written(tree.tests)} if isinstance(tree, TestedTree) else {}),
+        **({"proof": tree.proof._asdict()} if isinstance(tree, ProvenTree) else {}),
         **({"models": linear.written(tree)} if isinstance(tree, ModelTree) else {}),
     }
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._data.sums import sum_of_sizes
-from fasttree._engine.merging import add_cells
+from fasttree._engine.merging import add_cells, test_features
 from fasttree._learn.chaid.columns import CategoryColumn, columns_of
 from fasttree._learn.chaid.merging import Choices, Merged, join_small, merge, with_test
+from fasttree._learn.chaid.statistics import log_chi_square_tail, log_multiplier
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.limits import Limits
 from fasttree._learn.progress import share
@@ -25,6 +27,8 @@ from fasttree._model.tested import SPLIT, MergeStep, NodeTest, PredictorTest, Te
 from fasttree._model.tree import Tree
 
 Rows = npt.NDArray[np.intp]
+_Room = tuple[Floats, Floats, npt.NDArray[np.intp]]
+MOST_TERMS = 400  # degrees of freedom for which the compiled tail of chi-square is exact
 _EXACT = 52  # bits of a sum that doubles hold exactly, less one
 
 
@@ -190,6 +194,10 @@ class _Growth:
         self, columns: Sequence[CategoryColumn], target: _Target, choices: Choices, limits: Limits, impurity: str
     ) -> None:
         self.columns, self.target, self.choices, self.limits = columns, target, choices, limits
+        sizes = np.array([column.n_known + 1 for column in columns], np.intp)
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        self.ordered = np.array([column.kind != "nominal" for column in columns], np.uint8)
+        self.room = _room(int(sizes.max()), target.n_classes, choices)
         self.impurity_of = _IMPURITIES[impurity]
         self.nodes: list[_Node] = []
         self.splits: list[_Split | None] = []
@@ -242,35 +250,85 @@ class _Growth:
             return None, NodeTest("max_depth")
         if n < limits.min_samples_split:
             return None, NodeTest("min_samples_split")
-        candidates = self._candidates(node, target)
-        if not candidates:
+        tests, best = self._candidates(node, target)
+        if best is None:
             return None, NodeTest("no_predictor")
-        candidates.sort(key=lambda each: (each.merged.log_adjusted, each.merged.log_p, -each.merged.statistic, each.feature))
-        predictors = tuple(each.test(each.merged) for each in candidates)
-        best = candidates[0]
+        predictors = tuple(tests)
         if best.merged.log_adjusted > math.log(self.choices.alpha_split):
-            return None, NodeTest("not_significant", None, predictors, best.steps(best.merged))
+            return None, NodeTest("not_significant", None, predictors, best.steps(best.merged), best.bounds)
         final = self._large_enough(best)
         if len(final.groups) < 2:
-            return None, NodeTest("min_samples_leaf", None, predictors, best.steps(final))
-        return self._as_split(node, best, final), NodeTest(SPLIT, best.test(final), predictors, best.steps(final))
+            return None, NodeTest("min_samples_leaf", None, predictors, best.steps(final), best.bounds)
+        test = NodeTest(SPLIT, best.test(final), predictors, best.steps(final), best.bounds)
+        return self._as_split(node, best, final), test
 
-    def _candidates(self, node: _Node, target: _Target) -> list[_Candidate]:
-        """Merge the categories of every feature."""
-        found = []
-        for j, column in enumerate(self.columns):
-            whole = target.table(column.codes, column.n_known + 1)
-            counts = _counts(column, node.rows) if self._needs_counts(target) else None
-            present = np.flatnonzero((whole.sum(axis=1) if target.n_classes else whole[:, 0]) > 0)
-            if len(present) < 2:
+    def _candidates(self, node: _Node, target: _Target) -> tuple[list[PredictorTest], _Candidate | None]:
+        """Merge the categories of every feature; return the tests, the best first, and the best feature."""
+        cells, tables = self._tables(target)
+        found = [None] * len(tables) if cells is None or self.room is None else self._tested(cells, tables, self.room)
+        merged: dict[int, _Candidate] = {}
+        tests = []
+        for j, (table, test) in enumerate(zip(tables, found, strict=True)):
+            if test is None and (candidate := self._candidate(node, target, j, table)) is not None:
+                merged[j] = candidate
+                tests.append(candidate.test(candidate.merged))
+            elif test is not None and test.n_categories > 1:
+                tests.append(test)
+        if not tests:
+            return [], None
+        tests.sort(key=lambda test: (test.log_adjusted_p_value, test.log_p_value, -test.statistic, test.feature))
+        first = tests[0].feature
+        best = merged.get(first) or self._candidate(node, target, first, tables[first], tests[0])
+        return tests, best
+
+    def _tables(self, target: _Target) -> tuple[Floats | None, list[Floats]]:
+        """Return the table of each feature; for classes also the array of which these are parts."""
+        if not target.n_classes:
+            return None, [target.table(column.codes, column.n_known + 1) for column in self.columns]
+        cells = np.zeros((self.starts[-1], target.n_classes))
+        tables = [cells[start:stop] for start, stop in pairwise(self.starts.tolist())]
+        for column, table in zip(self.columns, tables, strict=True):
+            add_cells(column.codes, target.rows, target.values, target.weight, table)
+        cells *= target.unit
+        return cells, tables
+
+    def _tested(self, cells: Floats, tables: Sequence[Floats], room: _Room) -> list[PredictorTest | None]:
+        """Return the test of each feature by compiled merges; None where a missing category floats."""
+        choices = self.choices
+        exhaustive, by_likelihood = choices.method == "exhaustive", choices.statistic == "likelihood_ratio"
+        least = -math.inf if exhaustive else math.log(choices.alpha_merge)
+        found = test_features(cells, self.starts, self.ordered, by_likelihood, exhaustive, least, room)
+        tested = found[:, 0] > 1
+        if not exhaustive:
+            found[tested, 4] = log_chi_square_tail(found[tested, 2], found[tested, 3])
+        tests: list[PredictorTest | None] = []
+        for j, (n, n_groups, statistic, df, log_p) in enumerate(found.tolist()):
+            if self.ordered[j] and tables[j][-1].any():
+                tests.append(None)
                 continue
-            has_missing = bool(present[-1] == column.n_known)
-            kind = "floating" if has_missing and column.kind == "ordinal" else column.kind
-            table = whole[present]
-            merged = merge(table, kind, self.choices, len(present) - 1 if has_missing else -1)
-            sizes = table.sum(axis=1) if target.n_classes else table[:, 0]
-            found.append(_Candidate(j, column, present, table, sizes if counts is None else counts[present], merged))
-        return found
+            kind = self.columns[j].kind
+            factor = 0.0
+            if n > 1 and choices.bonferroni:
+                factor = log_multiplier(kind, choices.method, int(n), int(n_groups), choices.exhaustive_multiplier)
+            tests.append(PredictorTest(j, int(n), int(n_groups), statistic, (df,), log_p, factor))
+        return tests
+
+    def _candidate(
+        self, node: _Node, target: _Target, j: int, whole: Floats, known: PredictorTest | None = None
+    ) -> _Candidate | None:
+        """Merge the categories of a feature, whose test may be known; return None if only one occurs."""
+        column = self.columns[j]
+        present = np.flatnonzero((whole.sum(axis=1) if target.n_classes else whole[:, 0]) > 0)
+        if len(present) < 2:
+            return None
+        has_missing = bool(present[-1] == column.n_known)
+        kind = "floating" if has_missing and column.kind == "ordinal" else column.kind
+        table = whole[present]
+        merged = merge(table, kind, self.choices, len(present) - 1 if has_missing else -1, known)
+        sizes = table.sum(axis=1) if target.n_classes else table[:, 0]
+        if self._needs_counts(target):
+            sizes = _counts(column, node.rows)[present]
+        return _Candidate(j, column, present, table, sizes, merged)
 
     def _needs_counts(self, target: _Target) -> bool:
         return target.weight is not None and self.limits.min_samples_leaf > 1
@@ -380,6 +438,14 @@ class _Growth:
         return _TreeTest(INTERVALS, missing, cuts=np.concatenate([cuts, own]))
 
 
+def _room(n: int, n_classes: int, choices: Choices) -> _Room | None:
+    """Return room for the compiled merges of all features; None if the choices or the size exclude them."""
+    terms_of_exhaustive = (n - 1) * (n_classes - 1) if choices.method == "exhaustive" else 0
+    if not n_classes or choices.resplit is not None or terms_of_exhaustive > MOST_TERMS:
+        return None
+    return np.empty((n + 1, n_classes)), np.empty((2, n, n)), np.empty(n, np.intp)
+
+
 class _TreeTest(NamedTuple):
     """A test as `Tree` has it."""
 
@@ -400,6 +466,11 @@ class _Candidate(NamedTuple):
     table: Floats
     sizes: npt.NDArray[Any]
     merged: Merged
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """Largest value of each interval; empty for categories."""
+        return () if self.column.bounds is None else tuple(self.column.bounds.tolist())
 
     def test(self, merged: Merged) -> PredictorTest:
         """Return the test of the groups for the tree."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._engine.merging import merge_classes
 from fasttree._learn.chaid.statistics import LARGEST, STATISTICS, Statistic, TestResults, log_multiplier
+from fasttree._model.tested import PredictorTest
 
 Indices = npt.NDArray[np.intp]
 
@@ -171,7 +172,7 @@ class _Pairs:
             self.best = self.key.argmax(axis=1)
 
 
-def merge(table: Floats, kind: str, choices: Choices, missing: int = -1) -> Merged:
+def merge(table: Floats, kind: str, choices: Choices, missing: int = -1, tested: PredictorTest | None = None) -> Merged:
     """Merge the categories of one feature in one node.
 
     Parameters
@@ -183,6 +184,8 @@ def merge(table: Floats, kind: str, choices: Choices, missing: int = -1) -> Merg
     choices : Choices
     missing : int, default -1
         The place of the missing category, or -1.
+    tested : PredictorTest or None, default None
+        The test of the groups, if it is known.
     """
     test = choices.test
     known = table[:-1] if kind == "floating" else table
@@ -197,6 +200,9 @@ def merge(table: Floats, kind: str, choices: Choices, missing: int = -1) -> Merg
         groups = [(i,) for i in range(len(known))]
     if kind == "floating":
         groups = _with_missing(groups, table, test, steps)
+    if tested is not None and tested.n_groups == len(groups):
+        of_groups = (tested.statistic, tested.df, tested.log_p_value, tested.log_multiplier)
+        return Merged(tuple(groups), kind, len(table), *of_groups, tuple(steps), missing)
     return with_test(groups, table, kind, choices, steps, missing)
 
 

@@ -218,6 +218,7 @@ STATISTICS = {
 # Bonferroni multipliers
 
 
+@lru_cache(maxsize=1 << 12)
 def log_multiplier(kind: str, method: str, n_categories: int, n_groups: int, exhaustive_multiplier: str = "spss") -> float:
     """Return the logarithm of the number of ways to merge categories, by which a p-value is multiplied.
 

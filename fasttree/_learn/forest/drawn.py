@@ -14,6 +14,7 @@ from fasttree._data.table import Table
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
 from fasttree._learn.grow.encode import columns
 from fasttree._learn.grow.grower import Grower, Whole
+from fasttree._learn.limits import Limits
 from fasttree._model.packed.nodes import MOST_FEATURES, Packed
 from fasttree._model.threads import in_threads
 
@@ -41,6 +42,22 @@ class DrawnLimits(NamedTuple):
     block_rows: int | None = None
 
 
+class Below(NamedTuple):
+    """A node of a tree, of which the subtree is grown.
+
+    Parameters
+    ----------
+    key : int
+        Key of its draws.
+    depth, weight : int
+        The depth of the node, and the weight of the bag of its tree.
+    """
+
+    key: int
+    depth: int
+    weight: int
+
+
 def may_be_drawn(grower: Grower, random: bool = False) -> bool:
     """Whether the drawn layout can grow the trees: two-way splits by gain, one target, whole weights, no constraints.
 
@@ -55,7 +72,7 @@ def may_be_drawn(grower: Grower, random: bool = False) -> bool:
         and recipe.continuous in ("threshold", "error")
         and recipe.ordinal == "threshold"
         and recipe.missing in ("direction", "error")
-        and recipe.midpoint == "low"
+        and (random or recipe.midpoint == "low")
         and grower.outputs is None
         and grower.costs is None
         and grower.constraints == type(grower.constraints)()
@@ -98,51 +115,58 @@ class DrawnForest:
         self._limits, self._n_classes, self._random = grower.limits, grower.n_classes, random
         self._whole = _whole_of(grower)
         self._columns = encode_drawn(samples.table, random=random, n_jobs=n_jobs)
-        self._target = np.ascontiguousarray(samples.target)
+        target = np.ascontiguousarray(samples.target)
+        self._target = target if grower.n_classes else target + 0.0  # no -0.0: which of equal targets comes first must not show
         self._rooms = threading.local()
-        self._last: tuple[int, DrawnGrower] | None = None
+        self._last: tuple[tuple[int, int], DrawnGrower] | None = None
 
-    def __call__(self, counts: npt.NDArray[np.integer], seed: int) -> Packed | None:
-        """Grow a tree on a bag; None if a sample counts too often for this layout."""
+    def __call__(self, counts: npt.NDArray[np.integer], seed: int, below: Below | None = None) -> Packed | None:
+        """Grow a tree on a bag, or `below` a node on its rows; None if a sample counts too often for this layout."""
         if self._weight is not None:
             counts = counts * self._weight
         if counts.max() > MOST_DRAWN:
             return None
         if not hasattr(self._rooms, "room"):
             self._rooms.room = DrawnRoom()
-        grower = self._grower(int(counts.sum()))
-        nodes, values, bits, _ = grow_packed(grower, counts.astype(np.uint16, copy=False), seed, self._rooms.room)
+        grower = self._grower(int(counts.sum()) if below is None else below.weight, 0 if below is None else below.depth)
+        start = seed if below is None else below.key
+        times = counts.astype(np.uint16, copy=False)
+        nodes, values, bits, _ = grow_packed(grower, times, start, self._rooms.room, below is not None)
         if self._n_classes:
             values = np.concatenate([np.eye(self._n_classes), values])
         return Packed(nodes, np.array([0, len(nodes)], dtype=np.int64), bits, values)
 
-    def _grower(self, weight: int) -> DrawnGrower:
-        """Return targets and limits for a bag of this weight, which most bags share."""
+    def _grower(self, weight: int, depth: int) -> DrawnGrower:
+        """Return targets and limits for a bag of this weight, which most bags share, below a node of this depth."""
         last = self._last
-        if last is not None and last[0] == weight:
+        if last is not None and last[0] == (weight, depth):
             return last[1]
         if self._n_classes:
-            limits, labels = self._drawn_limits(weight, 1.0), self._target.astype(np.uint16)
+            limits, labels = self._drawn_limits(weight, 1.0, depth), self._target.astype(np.uint16)
             grower = DrawnGrower(self._columns, limits, labels=labels, n_classes=self._n_classes)
         else:
             target, unit = whole_numbers(self._target, weight, self._whole)
             y = self._target.astype(np.float64, copy=False)
-            grower = DrawnGrower(self._columns, self._drawn_limits(weight, unit * unit), target=target, y=y)
-        self._last = (weight, grower)
+            grower = DrawnGrower(self._columns, self._drawn_limits(weight, unit * unit, depth), target=target, y=y)
+        self._last = (weight, depth), grower
         return grower
 
-    def _drawn_limits(self, weight: int, unit: float) -> DrawnLimits:
-        """Return the limits for a bag of this weight; `unit` is that of gains."""
-        limits, n_features = self._limits, self._columns.n_features
-        return DrawnLimits(
-            max_features=n_features if limits.max_features is None else limits.max_features,
-            random=self._random,
-            max_depth=2**31 - 1 if limits.max_depth is None else limits.max_depth,
-            min_samples_split=limits.min_samples_split,
-            min_samples_leaf=limits.min_samples_leaf,
-            min_weight_leaf=limits.min_weight_leaf * weight / self._whole.weight,
-            min_gain=limits.min_impurity_decrease * weight / unit if limits.min_impurity_decrease else 0.0,
-        )
+    def _drawn_limits(self, weight: int, unit: float, depth: int) -> DrawnLimits:
+        limits = drawn_limits(self._limits, self._columns.n_features, weight, self._whole.weight, unit)
+        return limits._replace(random=self._random, max_depth=limits.max_depth - depth)
+
+
+def drawn_limits(limits: Limits, n_features: int, weight: int, whole_weight: float, unit: float) -> DrawnLimits:
+    """Return the limits for a bag of this weight, drawn from samples of the weight `whole_weight`; `unit` is that of gains."""
+    return DrawnLimits(
+        max_features=n_features if limits.max_features is None else limits.max_features,
+        random=False,
+        max_depth=2**31 - 1 if limits.max_depth is None else limits.max_depth,
+        min_samples_split=limits.min_samples_split,
+        min_samples_leaf=limits.min_samples_leaf,
+        min_weight_leaf=limits.min_weight_leaf * weight / whole_weight,
+        min_gain=limits.min_impurity_decrease * weight / unit if limits.min_impurity_decrease else 0.0,
+    )
 
 
 def encode_drawn(table: Table, *, random: bool, n_jobs: int = 1) -> DrawnColumns:

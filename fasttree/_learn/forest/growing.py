@@ -17,6 +17,7 @@ from fasttree._learn.forest.drawn import DrawnForest, may_be_drawn
 from fasttree._learn.grow.encode import InOrder, KeptColumns
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.progress import steps
+from fasttree._learn.recipe import Recipe
 from fasttree._model.bags import Bags, seed_of_growth
 from fasttree._model.packed.nodes import Packed, pack_tree, unpack_tree
 from fasttree._model.threads import in_threads
@@ -83,42 +84,55 @@ def layout_of(forest: Forest, n_jobs: int = 1) -> GrowTree:
     Raises
     ------
     ValueError
-        If thresholds are random, and only the search on lists could grow the trees.
+        If cuts are random, and the recipe has others.
     """
+    if forest.random_cuts:
+        _check_random(forest.grower.recipe)
     if not may_be_drawn(forest.grower, forest.random_cuts) or forest.balances_bags:
-        if forest.random_cuts:
-            raise _needs_lists()
         return _on_lists(forest)
     drawn, lists = DrawnForest(forest.grower, forest.random_cuts, n_jobs), list[GrowTree]()
-    samples, impurity = forest.grower.samples, forest.grower.recipe.impurity
 
     def grow(counts: npt.NDArray[np.integer], seed: int) -> Tree | Packed:
         packed = drawn(counts, seed)
         if packed is None:  # a sample counts too often
-            if forest.random_cuts:
-                raise _needs_lists()
             if not lists:
                 lists.append(_on_lists(forest))
             return lists[0](counts, seed)
-        if forest.prune is None:
-            return packed
-        task = "classification" if forest.grower.n_classes else "regression"
-        tree = forest.prune(unpack_tree(packed, 0, task, samples.table.n_features, impurity))
-        return pack_tree(tree, impurity) or tree
+        return pruned(forest, packed)
 
     return grow
 
 
-def _needs_lists() -> ValueError:
-    return ValueError(
-        "extremely randomized trees need one target and whole sample weights of at most 65,535 in a bag, and cannot use "
-        "'balanced' class weights, max_leaf_nodes, max_bins, min_gain, min_impurity, split_p_value, midpoint='high' or another "
-        "recipe: leave these out, or use a random forest"
-    )
+def pruned(forest: Forest, packed: Packed) -> Tree | Packed:
+    """Return a tree after the pruning of the forest, if it has one."""
+    if forest.prune is None:
+        return packed
+    grower = forest.grower
+    task = "classification" if grower.n_classes else "regression"
+    impurity = grower.recipe.impurity
+    tree = forest.prune(unpack_tree(packed, 0, task, grower.samples.table.n_features, impurity))
+    return pack_tree(tree, impurity) or tree
+
+
+def may_grow_in_rounds(forest: Forest) -> bool:
+    """Whether the trees can grow from counts of shards: in the drawn layout, with all samples of weight 1, by the best cuts."""
+    drawn = may_be_drawn(forest.grower) and not (forest.random_cuts or forest.balances_bags)
+    return drawn and forest.grower.samples.weight is None
+
+
+def _check_random(recipe: Recipe) -> None:
+    """Raise a ValueError if a recipe chooses thresholds by rules of its own, which random cuts do not obey."""
+    if recipe.release8 or recipe.rank == "mdl_gain_ratio" or "intervals" in (recipe.continuous, recipe.ordinal):
+        raise ValueError(
+            f"recipe {recipe.name!r} chooses thresholds by rules of its own, which random cuts cannot follow: leave recipe= out, "
+            f"choose another one, such as 'c45_textbook', or use a random forest"
+        )
 
 
 def _on_lists(forest: Forest) -> GrowTree:
     """Return a function that grows on sorted lists of the samples in the bag, which every recipe allows.
+
+    With random cuts, each feature has one of them in a node.
 
     The search on lists gives ties to the first feature.  In small nodes, ties are frequent, and a forest would prefer the first
     columns of the table: each tree has the columns in an order of its own.
@@ -126,6 +140,7 @@ def _on_lists(forest: Forest) -> GrowTree:
     whole = forest.grower.samples
     grower = replace(forest.grower, n_jobs=1)
     bins_of = None if whole.weight is None else np.flatnonzero(whole.weight)  # all trees are cut between the same bins
+    grower = replace(grower, limits=replace(grower.limits, random_cuts=forest.random_cuts))
     columns = KeptColumns(whole.table, grower.recipe, grower.limits, bins_of)
 
     def grow(counts: npt.NDArray[np.integer], seed: int) -> Tree | Packed:

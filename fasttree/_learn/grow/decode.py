@@ -70,16 +70,19 @@ def decode_thresholds(
     whole: AnyTable,
     recipe: Recipe,
     bins: Mapping[int, Bins],
+    seed: int | None = None,
 ) -> Floats:
     """Return the midpoints of the two values that each cut separates, or numbers just below them, by `recipe.midpoint`.
 
     C4.5 takes the largest value of the whole table up to the midpoint.  For a feature in bins, the two values are of the whole
-    table, too: every sample is then on the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.
+    table, too: every sample is then on the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.  With a seed,
+    thresholds are random between the two values.
     """
-    thresholds = np.full(len(grown["feature"]), np.nan)
+    thresholds = np.empty(len(grown["feature"]))
+    thresholds.fill(np.nan)
     if not by_threshold.size:
         return thresholds
-    if table.matrix is not None and not recipe.release8 and not bins and recipe.midpoint == "low":
+    if table.matrix is not None and not recipe.release8 and not bins and recipe.midpoint == "low" and seed is None:
         passes.thresholds(table.matrix, by_threshold, grown["feature"], grown["row_low"], grown["row_high"], thresholds)
         return thresholds
     features = grown["feature"][by_threshold]
@@ -87,6 +90,9 @@ def decode_thresholds(
     for feature, at in _by_feature(features) if bins else ():
         if feature in bins:
             low[at], high[at] = bins[feature].gap(low[at], high[at])
+    if seed is not None:
+        thresholds[by_threshold] = _random_between(low, high, seed)
+        return thresholds
     between = thresholds_between(low, high, features, table.schema, recipe)
     for feature, at in _by_feature(features) if recipe.release8 else ():
         if table.schema.features[feature].kind == Kind.CONTINUOUS:
@@ -133,6 +139,17 @@ def midpoints(low: Floats, high: Floats) -> Floats:
     between = np.empty(len(low))
     passes.midpoints(low, high, between)
     return between
+
+
+def _random_between(low: Floats, high: Floats, seed: int) -> Floats:
+    """Return uniform random doubles t with low <= t < high; never -0.0.
+
+    The engine has drawn between which two values a threshold is, so that it is uniform over all values of the node.
+    """
+    share = np.random.Generator(np.random.Philox(key=np.array([seed, 1], dtype=np.uint64))).random(len(low))
+    with np.errstate(over="ignore", invalid="ignore"):
+        between = low + share * (high - low)
+    return np.where((low <= between) & (between < high), between, low) + 0.0
 
 
 def thresholds_between(low: Floats, high: Floats, features: npt.NDArray[np.int32], schema: Schema, recipe: Recipe) -> Floats:
@@ -183,4 +200,6 @@ def as_tree(
             grown["categories_code"][by_node],
             grown["categories_branch"][by_node],
         )
-    return Tree(task=task, n_features=n_features, categories_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown)
+    return Tree.of_engine(
+        task=task, n_features=n_features, categories_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown
+    )

@@ -166,6 +166,19 @@ def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterato
             yield start + offset, block[offset]
 
 
+def ordered_codes(cells: npt.NDArray[Any], kind: Kind) -> npt.NDArray[np.int32]:
+    """Return the codes of a column in the order of its values, from 1; 0 for missing values."""
+    if kind is not Kind.CONTINUOUS:
+        return cells.astype(np.int32)
+    known = ~np.isnan(cells)
+    codes = np.zeros(len(cells), np.int32)
+    codes[known] = np.unique(cells[known], return_inverse=True)[1] + 1
+    return codes
+
+
+_IN_TWO = frozenset(("subset", "one_vs_rest", "threshold", "error"))  # forms of splits into two branches
+
+
 def may_be_bounded(
     table: AnyTable, recipe: Recipe, limits: Limits, constraints: Constraints, n_classes: int, weighted: bool, several: bool
 ) -> bool:
@@ -178,10 +191,11 @@ def may_be_bounded(
         and not several
         and recipe.impurity in ("gini", "entropy", "misclassification", "squared_error")
         and not (weighted and n_classes == 0)
-        and {recipe.nominal, recipe.ordinal, recipe.continuous} <= {"subset", "one_vs_rest", "threshold", "error"}
+        and _IN_TWO.issuperset((recipe.nominal, recipe.ordinal, recipe.continuous))
         and recipe.missing in ("direction", "error")
         and limits.max_features is None
-        and constraints == FREE
+        and not limits.random_cuts
+        and (constraints is FREE or constraints == FREE)
     )
 
 
@@ -201,8 +215,8 @@ def encode_columns(
         encoding.finish()
         return encoding, False, {}
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
-    if recipe.rank == "mdl_gain_ratio":
-        gap = math.inf  # a threshold pays for the interval that it names, so the engine reads all values
+    if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
+        gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
     has_missing = False
     bins: dict[int, Bins] = {}
     for feature, column in columns(table):
@@ -210,6 +224,8 @@ def encode_columns(
         if described.kind != Kind.CONTINUOUS:
             assert described.categories is not None
             encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+            if limits.random_cuts and described.kind == Kind.ORDINAL and len(described.categories) > MOST_CODES:
+                encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
         elif binning is not None:
             codes, edges, *bounds = binning.bin(column if bins_of is table else bins_of.column(feature))
             bins[feature] = Bins(*bounds)

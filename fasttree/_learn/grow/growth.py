@@ -38,6 +38,7 @@ from fasttree._learn.grow.fixed_point import (
     with_squares,
 )
 from fasttree._learn.grow.independence import without_independent_splits
+from fasttree._learn.grow.lookahead import check_lookahead, grow_ahead
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
@@ -123,40 +124,39 @@ def grow(
     ValueError
         If two choices of the recipe exclude each other.
     """
-    check_recipe(recipe, n_classes, constraints, several=outputs is not None)
-    if costs is not None and constraints.monotone is not None and n_classes > 2:
-        raise ValueError(
-            "monotonic_cst and a loss matrix of more than two classes exclude each other: growth uses altered priors, by which "
-            "the mean class index may rise where it falls by the true ones"
-        )
+    _check(recipe, limits, constraints, costs, n_classes, outputs)
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
-    bounded = most_codes > 1 and may_be_bounded(
-        source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
-    )
-    if weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy"):
-        bounded = False
-    encoding, has_missing, bins = encode_columns(
-        source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0, n_jobs
-    )
-    divides = recipe.missing == "fractional" and has_missing
-    if divides and unit == 1.0:
-        # samples will be divided: weights become multiples of a unit far below one sample
-        weight, unit = fractional_weights(weight, source.n_samples)
-    numbers = _limits_of(samples, recipe, limits, n_classes, has_missing, bounded_from)
-    grown = _core.grow(
-        encoding,
-        _targets(samples.target, weight, unit, recipe.impurity, divides, n_classes, outputs),
-        _core.Spec(policy_of(recipe, limits), numbers, constraints.for_engine(table.n_features)),
-        weight=weight,
-        case_weight=_case_weight(samples, weight, recipe, limits),
-        seed=limits.seed,
-        n_jobs=n_jobs,
-        workspace=_core.Workspace(consume=True, report=progress.share()),
-    )
-    del encoding
-    surrogates, cuts = _decode(grown, samples, recipe, bins)
+    if limits.lookahead > 1:
+        numbers, bins = _limits_of(samples, recipe, limits, n_classes, False, bounded_from), dict[int, Bins]()
+        grown = grow_ahead(source, samples.target, weight, unit, recipe, numbers, n_classes)
+    else:
+        bounded = most_codes > 1 and may_be_bounded(
+            source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
+        )
+        if weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy"):
+            bounded = False
+        encoding, has_missing, bins = encode_columns(
+            source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0, n_jobs
+        )
+        divides = recipe.missing == "fractional" and has_missing
+        if divides and unit == 1.0:
+            # samples will be divided: weights become multiples of a unit far below one sample
+            weight, unit = fractional_weights(weight, source.n_samples)
+        numbers = _limits_of(samples, recipe, limits, n_classes, has_missing, bounded_from)
+        grown = _core.grow(
+            encoding,
+            _targets(samples.target, weight, unit, recipe.impurity, divides, n_classes, outputs),
+            _core.Spec(policy_of(recipe, limits), numbers, constraints.for_engine(table.n_features)),
+            weight=weight,
+            case_weight=_case_weight(samples, weight, recipe, limits),
+            seed=limits.seed,
+            n_jobs=n_jobs,
+            workspace=_core.Workspace(consume=True, report=progress.share()),
+        )
+        del encoding
+    surrogates, cuts = _decode(grown, samples, recipe, bins, limits.seed if limits.random_cuts else None)
     if not n_classes:
         grown["value"] += 0.0  # no -0.0: which of two equal targets comes first must not show
     if costs is not None:
@@ -164,6 +164,20 @@ def grow(
     task = "classification" if n_classes else "regression"
     tree = as_tree(grown, task, table.n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
     return finish(tree, recipe, limits, constraints)
+
+
+def _check(
+    recipe: Recipe, limits: Limits, constraints: Constraints, costs: Costs | None, n_classes: int, outputs: tuple[int, ...] | None
+) -> None:
+    """Check that no two choices exclude each other."""
+    check_recipe(recipe, n_classes, constraints, several=outputs is not None)
+    if costs is not None and constraints.monotone is not None and n_classes > 2:
+        raise ValueError(
+            "monotonic_cst and a loss matrix of more than two classes exclude each other: growth uses altered priors, by which "
+            "the mean class index may rise where it falls by the true ones"
+        )
+    if limits.lookahead > 1:
+        check_lookahead(recipe, limits, constraints, several=outputs is not None)
 
 
 def _choose_samples(
@@ -237,6 +251,7 @@ def policy_of(recipe: Recipe, limits: Limits) -> Policy:
         release8=recipe.release8,
         known_agreement=limits.surrogate_agreement == "known",
         to_heavier=limits.no_surrogate == "majority",
+        random_cuts=limits.random_cuts,
     )
 
 
@@ -296,14 +311,14 @@ def engine_limits(
 
 
 def _decode(
-    grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins]
+    grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins], seed: int | None
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
     if recipe.impurity == "fifth_root":
         grown["value"] = np.ascontiguousarray(grown["value"][:, :1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
     source, whole = samples.source, samples.whole
-    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins)
+    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)
     surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
     return surrogates, decode_cuts(grown, source, whole, recipe, bins)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from fasttree._core import started_threads
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
-from fasttree._engine.optimal import SCORES, SIGNS, Optimal
+from fasttree._engine.optimal import SCORES, SIGNS, SQUARES, Optimal
 from fasttree._learn.grow.decode import midpoints
+from fasttree._learn.grow.encode import ordered_codes
 from fasttree._learn.grow.grower import Grower
+from fasttree._learn.progress import share
 from fasttree._learn.samples import Samples
 from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
+from fasttree._model.tested import OPTIMAL, Proof, ProvenTree
 from fasttree._model.tree import Tree
 
 MOST_LANES = 1000  # classes, as the engine has room for
@@ -48,20 +54,11 @@ class SearchLimits:
     memory_limit: float = 256
 
 
-class Proof(NamedTuple):
-    """The cost of a tree, a bound that no tree undercuts, and how the search ended."""
-
-    objective: float
-    lower_bound: float
-    status: str
-
-
 @dataclass(frozen=True)
 class OptimalGrower(Grower):
-    """Growth of the best tree, in the place of a recipe's growth; `proofs` has an entry for each tree."""
+    """Growth of the best tree, in the place of a recipe's growth."""
 
     search: SearchLimits = field(default_factory=SearchLimits)
-    proofs: list[Proof] = field(default_factory=list)
 
     def __call__(self, part: Samples | None = None, rows: Rows | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
@@ -72,17 +69,24 @@ class OptimalGrower(Grower):
             chosen = chosen[counts[chosen] > 0]
         weight = np.ones(len(chosen)) if counts is None else counts[chosen]
         views = views_of(samples.table, chosen)
-        target = samples.target[chosen].astype(np.intp)
+        target = samples.target[chosen].astype(np.intp if self.n_classes else np.float64)
         loss = None if self.costs is None else self.costs.loss
         found, proof = self._find(views, target, weight, loss)
-        self.proofs.append(proof)
-        return _Tests(samples.table, views, chosen).tree(found, target, weight, self.n_classes, loss)
+        tree = _Tests(samples.table, views, chosen).tree(found, _Leaves(target, weight, self.n_classes, loss))
+        if not self.n_classes:  # without the rounding of the search
+            objective = math.fsum(tree.risk[tree.leaves()]) + self.search.leaf_penalty * tree.n_leaves
+            bound = objective if proof.status == OPTIMAL else min(proof.lower_bound, objective)
+            proof = proof._replace(objective=objective, lower_bound=bound)
+        return ProvenTree.of(tree, proof._replace(n_leaves=tree.n_leaves))
 
-    def _find(self, views: SearchViews, target: npt.NDArray[np.intp], weight: Floats, loss: Floats | None) -> tuple[Any, Proof]:
+    def _find(self, views: SearchViews, target: npt.NDArray[Any], weight: Floats, loss: Floats | None) -> tuple[Any, Proof]:
         """Search; return the tests, level by level, and the proof."""
         search, limits = self.search, self.limits
         mass, mass_unit = _whole(weight, 2.0**_BITS)  # a comparison with a least weight does not depend on the order of rows
-        problem = _problem(target, weight, self.n_classes, loss)._replace(weight=mass)
+        if self.n_classes:
+            problem = _problem(target, weight, self.n_classes, loss)._replace(weight=mass)
+        else:
+            problem = _squares(target, mass, mass_unit)
         penalty = search.leaf_penalty / problem.unit
         optimal = Optimal(
             views,
@@ -90,23 +94,55 @@ class OptimalGrower(Grower):
             penalty=penalty,
             min_leaf=limits.min_samples_leaf,
             min_weight=limits.min_weight_leaf / mass_unit,
-            tolerance=0.0 if penalty.is_integer() else 1e-12 * float(problem.worth.sum()),
+            tolerance=0.0 if self.n_classes and penalty.is_integer() else 1e-12 * float(problem.worth.sum()),
             memory=int(search.memory_limit * 2**20),
         )
         assert limits.max_depth is not None
-        watch = None if search.time_limit is None else _clock(search.time_limit)
-        value, low, tests, over = optimal.run(limits.max_depth, watch)
+        watch = _watch(search.time_limit, share())
+        threads = None if self.n_jobs == 1 else partial(_side_by_side, optimal, self.n_jobs)
+        value, low, tests, over = optimal.run(limits.max_depth, watch, threads)
         if optimal.failure is not None and not isinstance(optimal.failure, KeyboardInterrupt):
             raise optimal.failure
-        status = "interrupted" if optimal.failure is not None else "time_limit" if over else "optimal"
+        status = "interrupted" if optimal.failure is not None else "time_limit" if over else OPTIMAL
         objective = value * problem.unit
-        bound = objective if status == "optimal" else min(low * problem.unit, objective)
-        return tests, Proof(objective, bound, status)
+        bound = objective if status == OPTIMAL else max(min(low * problem.unit, objective), 0.0)
+        return tests, Proof(objective, bound, status, 0)
 
 
-def _clock(seconds: float) -> Callable[[float], bool]:
-    end = time.monotonic() + seconds
-    return lambda best: time.monotonic() >= end
+def _side_by_side(optimal: Optimal, n_threads: int, search: Callable[[int], None], n_lanes: int) -> None:
+    """Search all lanes in threads, among them this one; an interrupt ends the search."""
+    waiting = iter(range(n_lanes))
+
+    def take(_: int) -> None:
+        try:
+            for lane in waiting:
+                search(lane)
+        except BaseException as failure:
+            optimal.stop(failure)
+
+    threads = started_threads(take, min(n_threads, n_lanes) - 1)
+    take(0)
+    while any(thread.is_alive() for thread in threads):
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt as interrupt:
+            optimal.stop(interrupt)
+
+
+def _watch(seconds: float | None, report: Callable[[float], None] | None) -> Callable[[float, float], bool] | None:
+    """Return a function of the cost of the best tree and of a bound: it reports their ratio, and whether the time is over."""
+    if seconds is None and report is None:
+        return None
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    thread = threading.get_ident()
+
+    def is_over(best: float, low: float) -> bool:
+        if report is not None and threading.get_ident() == thread:
+            report(low / best if 0 < best < math.inf else 0.0)
+        return time.monotonic() >= end
+
+    return is_over
 
 
 class SearchViews(NamedTuple):
@@ -127,14 +163,8 @@ def views_of(table: Table, rows: Rows) -> SearchViews:
     codes: list[npt.NDArray[Any]] = []
     nominal, missing = [], []
     for j, feature in enumerate(table.schema.features):
-        cells = table.column(j)[rows]
-        if feature.kind is Kind.CONTINUOUS:
-            known = ~np.isnan(cells)
-            first = np.zeros(len(rows), np.int32)
-            first[known] = np.unique(cells[known], return_inverse=True)[1] + 1
-        else:
-            first = cells.astype(np.int32)
-            known = first > 0
+        first = ordered_codes(table.column(j)[rows], feature.kind)
+        known = first > 0
         is_nominal = feature.kind is Kind.NOMINAL
         last = int(first.max(initial=0)) + 1
         codes.append(first)
@@ -176,6 +206,22 @@ def _problem(target: npt.NDArray[np.intp], weight: Floats, n_classes: int, loss:
     largest = whole.max(axis=1)
     score = np.ascontiguousarray(largest[:, None] - whole)
     return _Problem(SCORES, n_classes, label, amount, weight, amount * largest[target], score, unit * cost_unit)
+
+
+def _squares(target: Floats, mass: Floats, unit: float) -> _Problem:
+    """Return the problem of numbers: deviations from their mean, and multiples of a unit, whose sums no order of rows changes."""
+    total = math.fsum(mass)
+    deviation = target - math.fsum(target * (mass / total))
+    amount, worth = (_multiples(values) for values in (mass * deviation, mass * deviation**2))
+    return _Problem(SQUARES, 2, np.zeros(len(target), np.int32), amount, mass, worth, None, unit)
+
+
+def _multiples(values: Floats) -> Floats:
+    """Round values to multiples of a power of two, so that doubles hold their sums exactly."""
+    total = sum_of_sizes(values)
+    unit = float(np.ldexp(1.0, int(np.frexp(total)[1]) - _BITS)) if total else 1.0
+    rounded: Floats = np.rint(values / unit) * unit
+    return rounded
 
 
 def _whole(values: Floats, most: float) -> tuple[Floats, float]:
@@ -248,9 +294,9 @@ class _Tests:
         threshold = float(midpoints(np.array([low], np.float64), np.array([high], np.float64))[0])
         return _Split(feature, THRESHOLD, threshold, missing), first
 
-    def tree(self, tests: Any, target: npt.NDArray[np.intp], weight: Floats, n_classes: int, loss: Floats | None) -> Tree:
+    def tree(self, tests: Any, leaves: _Leaves) -> Tree:
         """Return the tree with the figures of all nodes."""
-        nodes = [_Node(0, np.arange(len(target)), -1)]
+        nodes = [_Node(0, np.arange(len(leaves.target)), -1)]
         splits: list[_Split] = []
         first_child = []
         for number, node in enumerate(nodes):  # the list grows
@@ -265,8 +311,7 @@ class _Tests:
             splits.append(split)
             for branch, rows in enumerate((node.rows[first], node.rows[~first])):
                 nodes.append(_Node(2 * node.place + 1 + (branch ^ swapped), rows, number))
-        value = np.array([np.bincount(target[node.rows], weight[node.rows], n_classes) for node in nodes])
-        return _made(nodes, splits, np.array(first_child, np.int32), value, self.table.n_features, loss)
+        return _made(nodes, splits, np.array(first_child, np.int32), leaves, self.table.n_features)
 
     def _is_first(self, test: Any, rows: Rows) -> npt.NDArray[np.bool_]:
         """Return which rows are in the first branch of the search's test."""
@@ -275,22 +320,34 @@ class _Tests:
         return np.asarray(codes == code if self.views.nominal[view] else codes <= code)
 
 
-def _made(
-    nodes: list[_Node],
-    splits: list[_Split],
-    first_child: npt.NDArray[np.int32],
-    value: Floats,
-    n_features: int,
-    loss: Floats | None,
-) -> Tree:
-    weight = value.sum(axis=1)
+class _Leaves(NamedTuple):
+    """What the samples of a leaf say."""
+
+    target: npt.NDArray[Any]
+    weight: Floats
+    n_classes: int  # 0 for numbers
+    loss: Floats | None
+
+    def figures(self, rows: Rows) -> tuple[Floats, float, float]:
+        """Return the weights of the classes or the mean, the weight, and the cost of a leaf, all in any order of rows."""
+        target, weight = self.target[rows], self.weight[rows]
+        if self.n_classes:
+            value: Floats = np.bincount(target, weight, self.n_classes).astype(np.float64)
+            cost = float((value.sum() - value if self.loss is None else value @ self.loss).min())
+            return value, float(value.sum()), cost
+        total = math.fsum(weight)
+        mean = math.fsum(target * (weight / total))
+        return np.array([mean]), total, math.fsum(weight * (target - mean) ** 2)
+
+
+def _made(nodes: list[_Node], splits: list[_Split], first_child: npt.NDArray[np.int32], leaves: _Leaves, n_features: int) -> Tree:
+    value, weight, costs = map(np.array, zip(*(leaves.figures(node.rows) for node in nodes), strict=True))
     n_branches = np.where(first_child >= 0, 2, 0).astype(np.int32)
     parent = parents(np.flatnonzero(n_branches), n_branches[n_branches > 0])
-    costs = (weight[:, None] - value if loss is None else value @ loss).min(axis=1)
     impurity = costs / weight
     below = np.bincount(parent[1:], costs[1:], minlength=len(nodes))
     return Tree(
-        task="classification",
+        task="classification" if leaves.n_classes else "regression",
         n_features=n_features,
         parent=parent,
         first_child=first_child,
@@ -306,6 +363,6 @@ def _made(
         weight=weight,
         value=value,
         impurity=impurity,
-        gain=np.where(n_branches > 0, (costs - below) / weight, 0.0),
-        loss=loss,
+        gain=np.where(n_branches > 0, np.maximum(costs - below, 0.0) / weight, 0.0),
+        loss=leaves.loss,
     )

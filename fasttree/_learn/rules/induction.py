@@ -226,7 +226,7 @@ class Drafts:
     stop: NDArray[np.int64]
     node: NDArray[np.int32]
     errors: NDArray[np.int64]
-    estimate: NDArray[np.float32]
+    estimate: NDArray[np.floating[Any]]
     cover_start: NDArray[np.int64]
     cover_stop: NDArray[np.int64]
     cover: NDArray[np.uint32]
@@ -331,7 +331,7 @@ class Induction:
         found = rulesets.simplify_rules(
             edges,
             codes,
-            self.samples.padding,
+            (self.samples.padding, np.empty(0, np.int64)),
             self.samples.class_start,
             self.samples.n_samples,
             self.samples.default_error(),
@@ -343,6 +343,7 @@ class Induction:
                 float(normal_quantile(confidence) ** 2),
                 -1.0 if significance is None else significance * (1 + ROUNDING),
                 None,
+                1.0,
             ),
         )
         start, cover_start = found["start"], found["cover_start"]

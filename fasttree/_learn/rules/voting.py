@@ -7,7 +7,8 @@ message, together with the samples that it predicts wrong, is shortest.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,26 +16,130 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.table import Table
 from fasttree._engine import rulesets
+from fasttree._learn.grow.fixed_point import fixed_point_weights
 from fasttree._learn.rules.induction import BY_THRESHOLD, Conditions, Drafts, PlacedSamples
-from fasttree._model.ruleset import votes_of
+from fasttree._model.ruleset import NO_RULE_FIRES, ranks, voted_classes, votes_of
 from fasttree._model.tree import Tree
 
-__all__ = ["VotingInduction", "VotingSet"]
+__all__ = ["ConditionBits", "VotingInduction", "VotingSet", "WeighedSamples"]
 
 SHARE_OF_BITS = 0.23  # of the bits of a rule set, in its message
 MOST_EXPECTED = 0.5, 0.45  # a larger expected share of errors is replaced by the second
 NEW = 1e-4  # weight by which the new samples of a rule exceed the least number of a branch
-AT_ONCE = 2**16  # places that are judged together
 CLASS, UTILITY = "class", "utility"  # orders of the rules
+
+
+class WeighedSamples(PlacedSamples):
+    """Samples of positive weight, one place for each.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        Classes.
+    n_classes : int
+    weight : float64 array, shape (n,), or None
+        None: all weights are 1.
+    """
+
+    def __init__(self, y: npt.NDArray[np.intp], n_classes: int, weight: Floats | None) -> None:
+        kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+        super().__init__(y[kept], n_classes, None)
+        self.rows = kept[self.rows]
+        units, self.unit = fixed_point_weights(None if weight is None else weight[self.rows])
+        self.weighs = units is not None  # else each sample counts 1
+        self.weight = np.zeros(len(self.truth), dtype=np.int64)
+        self.weight[self.places] = 1 if units is None else units
+        self.class_units = self._by_class(self.weight)
+        self.class_weight = self.class_units * self.unit
+        self.total_weight = int(self.class_units.sum()) * self.unit
+
+    def weight_by_class(self, places: npt.NDArray[np.bool_]) -> Floats:
+        """Return the weight of each class in some places."""
+        return np.asarray(self._by_class(np.where(places, self.weight, 0)) * self.unit, dtype=np.float64)
+
+    def _by_class(self, units: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        bounds = (64 * self.class_start).tolist()
+        return np.array([int(units[start:stop].sum()) for start, stop in pairwise(bounds)], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class VotingSet:
-    """Rules in their order, the default class, and the number of uncovered samples of each class."""
+    """Rules in their order, and what the samples say of them.
+
+    Parameters
+    ----------
+    rules : Drafts
+    cover, errors : arrays, shape (n_rules,)
+        Weight of the samples on which a rule fires, and of those of other classes; whole numbers if all weights are.
+    default : int
+    default_count, class_count : arrays, shape (n_classes,)
+        Weight of the samples of each class that no rule covers, and of all.
+    """
 
     rules: Drafts
+    cover: npt.NDArray[np.number]
+    errors: npt.NDArray[np.number]
     default: int
-    default_count: npt.NDArray[np.int64]
+    default_count: npt.NDArray[np.number]
+    class_count: npt.NDArray[np.number]
+
+    def predict(self, samples: WeighedSamples, n_rows: int) -> tuple[npt.NDArray[np.intp], Floats]:
+        """Return the class of each row of a table, and the confidence; rows without weight get the default class."""
+        vote = votes_of(self.cover, self.errors)
+        votes = np.zeros((len(samples.truth), len(self.class_count)), dtype=np.int32)
+        confidence = np.zeros(votes.shape, dtype=np.int32)
+        for rule in np.argsort(-ranks(self.cover, vote)).tolist():  # the rule of the least rank comes last, and its vote stays
+            places, label = self.rules.covers(rule), int(self.rules.label[rule])
+            votes[places, label] += vote[rule]
+            confidence[places, label] = vote[rule]
+        chosen = voted_classes(votes, self.default)
+        votes_of_chosen = confidence[np.arange(len(votes)), chosen]
+        predicted, share = np.full(n_rows, self.default), np.zeros(n_rows)
+        predicted[samples.rows] = chosen[samples.places]
+        share[samples.rows] = np.where(votes_of_chosen > 0, votes_of_chosen, NO_RULE_FIRES)[samples.places] / 1000
+        return predicted, share
+
+
+@dataclass(frozen=True)
+class ConditionBits:
+    """Bits of the conditions of a table, of its features, and of their values, thresholds and groups.
+
+    Parameters
+    ----------
+    table : Table
+    counts : float64 array, shape (n_samples,), or None
+        How many samples each counts for.
+    n_usable : int
+        Number of features that growth could test.
+    free : frozenset of int
+        Features whose thresholds need no bits: those that the first of several trees does not test.
+    """
+
+    table: Table
+    counts: Floats | None
+    n_usable: int
+    free: frozenset[int] = frozenset()
+
+    def __call__(self, conditions: Conditions) -> Floats:
+        """Return the bits of each condition."""
+        total = np.zeros(len(conditions.parent))
+        kept = slice(None) if self.counts is None else self.counts > 0
+        for feature in conditions.tested.tolist():
+            column = self.table.column(feature)[kept]
+            categories = self.table.schema.features[feature].categories
+            here = np.flatnonzero(conditions.feature == feature)
+            if categories is None:
+                total[here] = 0.0 if feature in self.free else threshold_bits(column)
+                continue
+            weight = None if self.counts is None else self.counts[kept]
+            count = np.bincount(column, weights=weight, minlength=len(categories) + 1)[1:]
+            every = float(len(column) if weight is None else weight.sum())
+            of_value = value_bits(count, every)
+            start, _ = conditions.groups
+            for edge in here.tolist():
+                size = max(int(start[edge + 1] - start[edge]), 1)
+                total[edge] = of_value if size == 1 else group_bits(int(np.count_nonzero(count)), size)
+        return total + math.log2(max(self.n_usable, 1))
 
 
 @dataclass(frozen=True)
@@ -45,10 +150,8 @@ class VotingInduction:
     ----------
     tree : Tree
         The pruned tree; only its empty branches may have been merged.
-    table : Table
-    samples : PlacedSamples
-    n_usable : int
-        Number of features that growth could test.
+    samples : WeighedSamples
+    bits : ConditionBits
     tree_errors : float
         Weight of the samples that the tree predicts wrong.
     min_branch_weight : float
@@ -57,58 +160,81 @@ class VotingInduction:
     """
 
     tree: Tree
-    table: Table
-    samples: PlacedSamples
-    n_usable: int
+    samples: WeighedSamples
+    bits: ConditionBits
     tree_errors: float
     min_branch_weight: float
     order: str = CLASS
 
     def conditions(self) -> Conditions:
-        return Conditions([self.tree], self.table, grouped=False)
+        return Conditions([self.tree], self.bits.table, grouped=False)
 
     def run(self, conditions: Conditions) -> VotingSet:
         """Find the rules whose conditions are those of the tree."""
-        samples, n_classes = self.samples, len(self.samples.class_count)
-        of_condition = self._bits(conditions)
-        rules = without_repeats(self._shortened(conditions, of_condition), looks(conditions))
-        expected = (self.tree_errors + n_classes - 1) / (samples.n_samples + n_classes)
-        most, instead = MOST_EXPECTED
-        message = MessageLength(
-            rule_bits(rules, of_condition), samples.n_samples, n_classes, instead if expected > most else expected
-        )
-        selection = Selection(rules, votes_of_drafts(rules), samples.truth, n_classes)
-        selection.select(first_choice(rules, selection.vote, samples, self.min_branch_weight))
-        climb(selection, message)
-        chosen = np.flatnonzero(selection.selected)
+        samples = self.samples
+        of_condition = self.bits(conditions)
+        rules, total = self._shortened(conditions, of_condition)
+        own = without_repeats(rules, looks(conditions))
+        rules, total = rules.take(own), total[own]
+        chosen = self._selected(rules, total, rule_bits(rules, of_condition))
         covered = np.zeros(len(samples.truth), bool)
         for rule in chosen.tolist():
             covered[rules.covers(rule)] = True
-        left = np.bincount(samples.truth[~covered & (samples.truth >= 0)], minlength=n_classes).astype(np.int64)
-        default = int(((left + 1) / (left.sum() + 2.001) + samples.class_count / samples.n_samples).argmax())
-        by_class = chosen[np.lexsort((-selection.vote[chosen], rules.label[chosen]))]
-        order = by_class if self.order == CLASS else by_utility(selection, by_class)
-        return VotingSet(rules.take(order), default, left)
+        left = samples.weight_by_class(~covered)
+        default = int(((left + 1) / (left.sum() + 2.001) + samples.class_weight / samples.total_weight).argmax())
+        found = rules.take(chosen)
+        figures = (total[chosen] * samples.unit, found.errors * samples.unit, left, samples.class_weight)
+        cover, errors, default_count, class_count = (
+            np.asarray(part).astype(np.int64) if samples.unit == 1 else part for part in figures
+        )
+        return VotingSet(found, cover, errors, default, default_count, class_count)
 
-    def _shortened(self, conditions: Conditions, of_condition: Floats) -> Drafts:
+    def _selected(self, rules: Drafts, total: npt.NDArray[np.int64], bits: Floats) -> npt.NDArray[np.intp]:
+        """Return the rules of a set whose message is short, in their order."""
+        samples, n_classes = self.samples, len(self.samples.class_count)
+        if not len(total):
+            return np.empty(0, dtype=np.intp)
+        expected = (self.tree_errors + n_classes - 1) / (samples.total_weight + n_classes)
+        most, instead = MOST_EXPECTED
+        expected = instead if expected > most else expected
+        of_error = -math.log2(expected) + math.log2(max(n_classes - 1, 1))
+        of_hit = -math.log2(1 - expected)
+        vote = votes_of(total * samples.unit, rules.errors * samples.unit)
+        order = np.lexsort((-vote, rules.label)).astype(np.int32)
+        least, unit = self.min_branch_weight, samples.unit
+        found = rulesets.select_voting(
+            (rules.cover_start, rules.cover_stop, rules.cover),
+            np.column_stack([rules.label, vote]),
+            order,
+            np.maximum(samples.truth, 0),
+            samples.weight,
+            (bits, log_factorials(len(vote) + 1), SHARE_OF_BITS, of_error * unit, of_hit * unit),
+            (n_classes, math.ceil(least / unit), math.floor((least + NEW) / unit)),
+            self.order == UTILITY,
+        )
+        return found.astype(np.intp)
+
+    def _shortened(self, conditions: Conditions, of_condition: Floats) -> tuple[Drafts, npt.NDArray[np.int64]]:
+        """Return the rules without conditions that do not pay, and the units of weight that they cover."""
         samples = self.samples
         edges, codes = conditions.encode(samples)
         nodes = candidates(self.tree)
         found = rulesets.simplify_rules(
             edges,
             codes,
-            samples.padding,
+            (samples.padding, samples.weight if samples.weighs else np.empty(0, np.int64)),
             samples.class_start,
-            samples.n_samples,
+            int(samples.class_units.sum()),
             samples.default_error(),
             nodes,
             self.tree.predicted_class[nodes].astype(np.int32),
-            samples.class_count,
-            (0.0, 0.0, -1.0, of_condition),
+            samples.class_units,
+            (0.0, 0.0, -1.0, of_condition, samples.unit),
         )
         start, cover_start = found["start"], found["cover_start"]
-        estimate = (found["errors"] + 1) / (np.diff(cover_start) + 2)
-        return Drafts(
+        total = found["total"]
+        estimate = (found["errors"] * samples.unit + 1) / (total * samples.unit + 2)
+        rules = Drafts(
             found["label"],
             start[:-1],
             start[1:],
@@ -119,24 +245,7 @@ class VotingInduction:
             cover_start[1:],
             found["cover"],
         )
-
-    def _bits(self, conditions: Conditions) -> Floats:
-        """Return the bits of each condition: of its feature, and of its value, threshold or group."""
-        total = np.zeros(len(conditions.parent))
-        for feature in conditions.tested.tolist():
-            column = self.table.column(feature)[self.samples.rows]
-            categories = self.table.schema.features[feature].categories
-            here = np.flatnonzero(conditions.feature == feature)
-            if categories is None:
-                total[here] = threshold_bits(column)
-                continue
-            count = np.bincount(column, minlength=len(categories) + 1)[1:]
-            of_value = value_bits(count, self.samples.n_samples)
-            start, _ = conditions.groups
-            for edge in here.tolist():
-                size = max(int(start[edge + 1] - start[edge]), 1)
-                total[edge] = of_value if size == 1 else group_bits(int(np.count_nonzero(count)), size)
-        return total + math.log2(max(self.n_usable, 1))
+        return rules, total
 
 
 def threshold_bits(column: npt.NDArray[np.generic]) -> float:
@@ -146,7 +255,7 @@ def threshold_bits(column: npt.NDArray[np.generic]) -> float:
     return 1 + math.log2(n_cuts) / 2 if n_cuts > 1 else 0.0
 
 
-def value_bits(count: npt.NDArray[np.integer], n_samples: int) -> float:
+def value_bits(count: npt.NDArray[np.number], n_samples: float) -> float:
     """Return the mean bits of a category; `count` has the samples of each."""
     found = count[count > 0]
     return float((found / n_samples * np.log2(n_samples / found)).sum())
@@ -186,13 +295,13 @@ def looks(conditions: Conditions) -> npt.NDArray[np.int64]:
     return np.array(found, dtype=np.int64)
 
 
-def without_repeats(rules: Drafts, look: npt.NDArray[np.int64]) -> Drafts:
-    """Return the first of each set of rules with the same conditions and class."""
+def without_repeats(rules: Drafts, look: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Return the numbers of the first of each set of rules with the same conditions and class."""
     first: dict[tuple[int, ...], int] = {}
     for rule, label in enumerate(rules.label.tolist()):
         conditions = sorted(look[rules.node[rules.start[rule] : rules.stop[rule]]].tolist())
         first.setdefault((label, *conditions), rule)
-    return rules.take(np.array(list(first.values()), dtype=np.intp))
+    return np.array(list(first.values()), dtype=np.intp)
 
 
 def rule_bits(rules: Drafts, of_condition: Floats) -> Floats:
@@ -207,188 +316,3 @@ def rule_bits(rules: Drafts, of_condition: Floats) -> Floats:
 def log_factorials(most: int) -> Floats:
     """Return the logarithm to base 2 of 0!, 1!, ..., `most`!."""
     return np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, most + 1)))])
-
-
-def votes_of_drafts(rules: Drafts) -> npt.NDArray[np.int32]:
-    return votes_of(rules.cover_stop - rules.cover_start, rules.errors)
-
-
-def first_choice(rules: Drafts, vote: npt.NDArray[np.int32], samples: PlacedSamples, least: float) -> npt.NDArray[np.bool_]:
-    """Return the rules to start from: by class, those of largest votes that cover more new samples right than wrong.
-
-    A class takes rules until as many of its samples are uncovered as samples of others are covered.
-    """
-    chosen = np.zeros(len(vote), bool)
-    right = rules.cover_stop - rules.cover_start - rules.errors
-    for label, n_class in enumerate(samples.class_count.tolist()):
-        covered = np.zeros(len(samples.truth), bool)
-        uncovered, wrong = n_class, 0
-        of_class = np.flatnonzero((rules.label == label) & (right >= least))
-        for rule in of_class[np.argsort(-vote[of_class], kind="stable")].tolist():
-            if uncovered <= wrong:
-                break
-            new = rules.covers(rule)
-            new = new[~covered[new]]
-            n_right = int(np.count_nonzero(samples.truth[new] == label))
-            if 2 * n_right - len(new) > least + NEW:
-                chosen[rule] = covered[new] = True
-                uncovered -= n_right
-                wrong += len(new) - n_right
-    return chosen
-
-
-@dataclass(frozen=True)
-class MessageLength:
-    """Bits of a set of rules and of the samples that it predicts wrong.
-
-    Parameters
-    ----------
-    bits : float64 array, shape (n_rules,)
-        Bits of each rule.
-    n_samples, n_classes : int
-    expected : float
-        Share of errors by which the samples are coded.
-    """
-
-    bits: Floats
-    n_samples: int
-    n_classes: int
-    expected: float
-    orders: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "orders", log_factorials(len(self.bits) + 1))
-
-    def length(self, bits: Floats, size: npt.NDArray[np.intp], errors: npt.NDArray[np.int64]) -> Floats:
-        """Return the bits, to two decimals, of sets of some size and errors whose rules have these bits together."""
-        of_error = -math.log2(self.expected) + math.log2(max(self.n_classes - 1, 1))
-        of_hit = -math.log2(1 - self.expected)
-        rules = SHARE_OF_BITS * np.maximum(bits - self.orders[size], 0.0)
-        return np.asarray(np.rint(100 * (rules + errors * of_error + (self.n_samples - errors) * of_hit)) / 100)
-
-
-class Selection:
-    """A set of rules, and the samples that their votes predict wrong with and without each rule.
-
-    The class with the most votes is predicted, on ties the first one; a sample that no rule covers counts as wrong.
-
-    Attributes
-    ----------
-    selected : bool array, shape (n_rules,)
-    change : int64 array, shape (n_rules,)
-        Additional errors if the rule enters the set, or leaves it.
-    errors : int
-    """
-
-    def __init__(self, rules: Drafts, vote: npt.NDArray[np.int32], truth: npt.NDArray[np.int32], n_classes: int) -> None:
-        n_rules = len(vote)
-        self.rules, self.vote, self.label = rules, vote, rules.label
-        self.truth = np.maximum(truth, 0)  # padding is covered by no rule
-        self.n_samples = int(np.count_nonzero(truth >= 0))
-        covers = [rules.covers(rule) for rule in range(n_rules)]
-        places = np.concatenate([np.empty(0, np.uint32), *covers])
-        owner = np.repeat(np.arange(n_rules, dtype=np.int32), np.array([len(cover) for cover in covers], dtype=np.intp))
-        # the rules that cover a place follow one another
-        self.rule = owner[np.argsort(places, kind="stable")]
-        self.start = np.zeros(len(truth) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(places, minlength=len(truth)), out=self.start[1:])
-        self.selected = np.zeros(n_rules, bool)
-        self.votes = np.zeros((len(truth), n_classes), dtype=np.int32)
-        self.is_right = np.zeros(len(truth), bool)
-        self.turns = np.zeros(len(self.rule), dtype=np.int8)  # additional errors on a place if a rule that covers it changes
-        self.change = np.zeros(n_rules, dtype=np.int64)
-
-    @property
-    def errors(self) -> int:
-        return self.n_samples - int(np.count_nonzero(self.is_right))
-
-    def select(self, chosen: npt.NDArray[np.bool_]) -> None:
-        """Begin with some rules."""
-        self.selected[:] = chosen
-        for rule in np.flatnonzero(chosen).tolist():
-            self.votes[self.rules.covers(rule), self.label[rule]] += self.vote[rule]
-        covered = np.flatnonzero(np.diff(self.start))
-        for first in range(0, len(covered), AT_ONCE):
-            self._judge(covered[first : first + AT_ONCE])
-
-    def toggle(self, rule: int) -> None:
-        """Take a rule into the set, or out of it."""
-        places = self.rules.covers(rule)
-        self.votes[places, self.label[rule]] += -self.vote[rule] if self.selected[rule] else self.vote[rule]
-        self.selected[rule] ^= True
-        self._judge(places)
-
-    def _judge(self, places: npt.NDArray[np.integer]) -> None:
-        """Find out anew what rules change on some places."""
-        votes, truth = self.votes[places], self.truth[places]
-        n_classes = votes.shape[1]
-        own = votes[np.arange(len(truth)), truth]
-        earlier = np.arange(n_classes) < truth[:, None]
-        others = np.where(np.arange(n_classes) == truth[:, None], -1, votes)
-        before = np.where(earlier, others, -1).max(axis=1, initial=-1)
-        behind = np.where(earlier, -1, others).max(axis=1, initial=-1)
-        n_ahead = (np.where(earlier, others >= own[:, None], others > own[:, None])).sum(axis=1)
-        self.is_right[places] = (own > 0) & (n_ahead == 0)
-        size = self.start[places + 1] - self.start[places]
-        of_place = np.repeat(np.arange(len(truth)), size)
-        pairs = np.arange(len(of_place)) + np.repeat(self.start[places] - (np.cumsum(size) - size), size)
-        rule = self.rule[pairs]
-        label, mine, is_of_class = self.label[rule], own[of_place], self.label[rule] == truth[of_place]
-        now = votes[of_place, label]
-        then = now + np.where(self.selected[rule], -self.vote[rule], self.vote[rule])
-        is_earlier = label < truth[of_place]
-        # a rule of the true class must lead all others; one of another class must not be ahead, nor must the others
-        ahead_now, ahead_then = leads(now, mine, is_earlier), leads(then, mine, is_earlier)
-        right = np.where(
-            is_of_class,
-            (then > 0) & (then > before[of_place]) & (then >= behind[of_place]),
-            (mine > 0) & (n_ahead[of_place] == ahead_now) & ~ahead_then,
-        )
-        turns = self.is_right[places][of_place].astype(np.int8) - right
-        difference = turns - self.turns[pairs]
-        self.turns[pairs] = turns
-        self.change += np.bincount(rule, weights=difference, minlength=len(self.change)).astype(np.int64)
-
-
-def leads(votes: npt.NDArray[np.int32], own: npt.NDArray[np.int32], is_earlier: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether another class with these votes is predicted instead of the true one."""
-    is_ahead: npt.NDArray[np.bool_] = (votes > own) | (is_earlier & (votes == own))
-    return is_ahead
-
-
-def climb(selection: Selection, message: MessageLength) -> None:
-    """Toggle the rule that makes the message shortest, until none does.
-
-    A rule that was toggled last stays, and rules are only added while there are errors.  A removal that leaves the message as
-    long as it was is made.  Of equal changes, the last removal is made, or else the first addition.
-    """
-    last, now = -1, np.inf
-    while len(selection.vote):
-        selected = selection.selected
-        size, errors, bits = int(np.count_nonzero(selected)), selection.errors, float(message.bits[selected].sum())
-        if now == np.inf:  # else that of the last step: another order of additions must not lead in circles
-            now = float(message.length(np.array([bits]), np.array([size]), np.array([errors]))[0])
-        step = np.where(selected, -1, 1)
-        then = message.length(bits + step * message.bits, size + step, errors + selection.change)
-        may = selected | (errors > 0)
-        if last >= 0:
-            may[last] = False
-        least = float(then[may].min(initial=np.inf))
-        found = np.flatnonzero(may & (then == least))
-        removals = found[selected[found]]
-        if least > now or (least == now and not removals.size) or not found.size:
-            return
-        last, now = int(removals[-1] if removals.size else found[0]), least
-        selection.toggle(last)
-
-
-def by_utility(selection: Selection, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the rules, last the one whose removal adds the fewest errors, and so on; of equal ones the last in `order`."""
-    left, found = order.tolist(), []
-    while left:
-        change = selection.change[left]
-        place = int(np.flatnonzero(change == change.min())[-1])
-        rule = left.pop(place)
-        selection.toggle(rule)
-        found.append(rule)
-    return np.array(found[::-1], dtype=np.intp)

@@ -1,7 +1,8 @@
 """Trees of a forest on workers, each grown as a whole by one thread.
 
 Where the table fits into the memory of a thread, a task has all rows and grows some trees, for which it encodes the columns once.
-Else the task of a tree has the rows of its bag alone.  Both ways grow the trees of the forest in memory.
+Else the task of a tree has the rows of its bag alone.  If not even a bag fits, trees share rounds (see `shared`).  All ways grow
+the trees of the forest in memory.
 """
 
 from __future__ import annotations
@@ -9,26 +10,31 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.schema import Schema
-from fasttree._learn.forest.growing import Forest, Trees, layout_of
+from fasttree._learn.forest.growing import Forest, Trees, layout_of, may_grow_in_rounds
 from fasttree._learn.grow.grower import Whole
 from fasttree._learn.progress import steps
 from fasttree._model.bags import Bags, seed_of_growth
 from fasttree._model.packed.nodes import Packed
 from fasttree._model.tree import Tree
+from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.preparation import Array, Floats, Portion, Weighing
 from fasttree._scale.remote import held
 from fasttree._scale.remote.held import HeldShard
-from fasttree._scale.remote.on_dask import DaskPortions, gathered
+from fasttree._scale.remote.on_dask import DaskPortions
+from fasttree._scale.remote.shared import MOST_SHARED, TreesInRounds
+from fasttree._scale.remote.tasks import gathered
 from fasttree._scale.subtree import RowsOfNode
 from fasttree._version import __version__
 
 MOST_TREES = 8  # that share encoded columns
+SPREAD = 6  # standard deviations of the size of a bag at most
 
 Counts: TypeAlias = npt.NDArray[np.integer]
 
@@ -115,10 +121,17 @@ def draw(job: ForestJob, tree: int, room: int) -> Counts:
     n_rows = np.count_nonzero(counts)
     if n_rows > room:
         raise ValueError(
-            f"the bag of tree {tree} has {n_rows:,} rows, and a thread of a worker has room for {room:,}: give "
-            f"max_samples={room} or fewer, more memory for the workers, or fewer threads"
+            f"the bag of tree {tree} has {n_rows:,} rows, and a thread of a worker has room for {room:,} rows of a "
+            f"forest that does not grow in rounds: give max_samples={room} or fewer, more memory for the workers, or fewer "
+            f"threads"
         )
     return counts
+
+
+def draw_all(job: ForestJob, tree: int) -> Counts:
+    """Return how often a tree has drawn each row, of which there may be any number."""
+    held.check_version(job.version)
+    return job.bags.counts(tree)
 
 
 def rows_of(shard: HeldShard, job: ForestJob, first: int, counts: Counts | None) -> RowsOfBag:
@@ -173,20 +186,30 @@ class BagsOnWorkers:
     weigh : Weighing
     n_threads : int
         Threads of all workers.
-    room : int
-        Rows for which a thread has memory.
+    room, memory : int
+        Rows for which a thread has memory, and its bytes.
+    columns : Features
     """
 
-    def __init__(self, portions: DaskPortions, weigh: Weighing, n_threads: int, room: int) -> None:
+    def __init__(
+        self, portions: DaskPortions, weigh: Weighing, n_threads: int, room: int, memory: int, columns: Features
+    ) -> None:
         self._client, self._shards, self._encode = portions.client, portions.shards, portions.encode
         self._portions, self._weigh, self._n_threads, self._room = portions, weigh, n_threads, room
+        self._memory, self._columns = memory, columns
 
     def grow(self, forest: Forest, first: int, last: int, _n_jobs: int, found: Trees) -> Trees:
         """Grow the trees first, ..., last - 1 as `grow_forest` does, but in the threads of all workers."""
         report = steps("trees", last - first)
         report(0)
-        job = self._client.submit(held.identity, job_of(forest, self._encode, self._weigh), pure=False)
+        own = job_of(forest, self._encode, self._weigh)
+        job = self._client.submit(held.identity, own, pure=False)
         fits = forest.bags.n_samples <= self._room
+        if not fits and self._is_too_large(forest):
+            for trees in self._in_rounds(own.forest, job, range(first, last)):
+                found.extend(trees)
+                report(len(found))
+            return found
         waiting = deque[Any]()
         for task in (self._from_all_rows if fits else self._from_bags)(job, range(first, last)):
             waiting.append(task)
@@ -197,6 +220,18 @@ class BagsOnWorkers:
             found.extend(gathered(self._client, waiting.popleft()))
             report(len(found))
         return found
+
+    def _is_too_large(self, forest: Forest) -> bool:
+        """Whether a bag may be too large for the memory of a thread, and the trees can share rounds."""
+        n_different = forest.bags.n_different
+        return n_different + SPREAD * n_different**0.5 > self._room and may_grow_in_rounds(forest)
+
+    def _in_rounds(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
+        sizes = list(self._portions.outcomes(_n_rows))
+        reply_bytes = min(2**28, self._memory // 8) // MOST_SHARED
+        budget = Budget(self._room, reply_bytes=reply_bytes)
+        growth = TreesInRounds(self._client, self._shards, sizes, self._n_threads, self._columns, budget)
+        return growth.grow(forest, partial(self._client.submit, draw_all, job, pure=False), self._encode, trees)
 
     def _from_all_rows(self, job: Any, trees: Sequence[int]) -> Iterator[Any]:
         step = min(max(len(trees) // (2 * self._n_threads), 1), MOST_TREES)

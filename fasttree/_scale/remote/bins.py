@@ -15,7 +15,8 @@ from fasttree._scale.binned import BYTES_OF_ROW
 from fasttree._scale.frontier import Features
 from fasttree._scale.preparation import Array, Floats, Portion, Weighing, tiles_of
 from fasttree._scale.remote.held import HeldShard
-from fasttree._scale.remote.on_dask import DaskPortions, gathered
+from fasttree._scale.remote.on_dask import DaskPortions
+from fasttree._scale.remote.tasks import gathered
 
 
 def check_memory(max_bins: int, n_samples: int, memory: int) -> None:

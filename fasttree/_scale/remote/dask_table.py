@@ -19,7 +19,8 @@ from fasttree._scale.preparation import Array, Floats, Portions, Weighing, bins_
 from fasttree._scale.remote import partitions
 from fasttree._scale.remote.bags import BagsOnWorkers
 from fasttree._scale.remote.bins import binned, check_memory
-from fasttree._scale.remote.on_dask import DaskPortions, OnDask, gathered
+from fasttree._scale.remote.on_dask import DaskPortions, OnDask
+from fasttree._scale.remote.tasks import gathered
 from fasttree._scale.source import FeatureColumn, TargetColumn
 
 NO_DASK = "needs Dask, which is not installed: pip install 'fasttree[dask]'"
@@ -175,7 +176,7 @@ class DaskShards:
         """Return the rows for a forest; `portions` have its targets."""
         assert isinstance(portions, DaskPortions)
         room = rows_in_memory(self.memory, len(self.columns), 1)
-        return BagsOnWorkers(portions, weigh, self._held.n_threads, room)
+        return BagsOnWorkers(portions, weigh, self._held.n_threads, room, self.memory, self.features)
 
     def largest_subtree(self, rows: int) -> int:
         """Return the rows of the largest node that one worker grows, so that all workers have some to grow."""

@@ -24,6 +24,7 @@ from fasttree._scale.subtree import Task, grow_below
 from fasttree._version import __version__
 
 MOST_FITS = 4  # of which a shard keeps the order of its rows
+CHUNK = 4096  # splits that are sent once
 
 _here: weakref.WeakSet[HeldShard] = weakref.WeakSet()
 
@@ -89,7 +90,7 @@ class HeldShard:
 
     def __init__(self, portion: Portion) -> None:
         self.portion = portion
-        self._fits: dict[str, _Fit] = {}
+        self._fits: dict[str, Any] = {}
         _here.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,22 +108,27 @@ class HeldShard:
     def take(self, job: Job) -> _Fit:
         """Return what the shard keeps for a fit, which no other task has meanwhile."""
         check_version(job.version)
-        fit = self._fits.pop(job.key, None)
+        fit: _Fit | None = self.borrow(job.key)
         if fit is None:
             scale, weighted = job.terms[2], job.terms[6]
             arrays = arrays_of(self.with_target(job.encode), scale, job.weigh, weighted)
             fit = _Fit(arrays, arrays.engine(Setting(*job.terms)), Order(arrays.first_rows()))
         return fit
 
-    def keep(self, job: Job, fit: _Fit) -> None:
+    def borrow(self, key: str) -> Any:
+        """Return what the shard keeps for a fit, which no other task has meanwhile; None if there is nothing."""
+        return self._fits.pop(key, None)
+
+    def keep(self, key: str, fit: Any) -> None:
         """Keep what was taken, for the next round."""
-        self._fits[job.key] = fit
-        for key in list(self._fits)[:-MOST_FITS]:
-            self._fits.pop(key, None)
+        self._fits[key] = fit
+        for other in list(self._fits)[:-MOST_FITS]:
+            self._fits.pop(other, None)
 
     def forget(self, key: str) -> None:
-        """Drop what is kept for a fit."""
-        self._fits.pop(key, None)
+        """Drop what is kept under a key, and under those that begin with it."""
+        for own in [own for own in list(self._fits) if own.startswith(key)]:
+            self._fits.pop(own, None)
 
 
 def outcome(function: Callable[[Portion], Any], encode: Callable[[Floats], Array], shard: HeldShard) -> Any:
@@ -132,23 +138,32 @@ def outcome(function: Callable[[Portion], Any], encode: Callable[[Floats], Array
 
 def ask(shard: HeldShard, job: Job, message: Message, *earlier: Sequence[Route]) -> Reply:
     """Return the reply of a shard in one round."""
-    fit, log = shard.take(job), _whole(earlier, message.tail)
+    fit, log = shard.take(job), whole(earlier, message.tail)
     reply = serve(fit.shard, Setting(*job.terms), fit.order, log, message.requests)
-    shard.keep(job, fit)
+    shard.keep(job.key, fit)
     return reply
 
 
 def rows_of(shard: HeldShard, job: Job, nodes: Sequence[int], *log: Sequence[Route]) -> list[Arrays]:
     """Return the rows of some nodes."""
     fit = shard.take(job)
-    fit.order.follow(fit.shard, _whole(log, ()))
+    fit.order.follow(fit.shard, whole(log, ()))
     found = [some_rows(fit.arrays, fit.order.rows_of(node)) for node in nodes]
-    shard.keep(job, fit)
+    shard.keep(job.key, fit)
     return found
 
 
-def _whole(earlier: Sequence[Sequence[Route]], tail: Sequence[Route]) -> list[Route]:
+def whole(earlier: Sequence[Sequence[Route]], tail: Sequence[Route]) -> list[Route]:
+    """Return all splits so far."""
     return [route for routes in (*earlier, tail) for route in routes]
+
+
+def sent_log(send: Callable[[Any], Any], chunks: list[Any], log: Sequence[Route]) -> Sequence[Route]:
+    """Send splits that are enough for a chunk, and add them to those that were sent; return the others."""
+    while len(log) - CHUNK * len(chunks) >= CHUNK:
+        first = CHUNK * len(chunks)
+        chunks.append(send(log[first : first + CHUNK]))
+    return log[CHUNK * len(chunks) :]
 
 
 def combined(replies: Sequence[Reply]) -> Reply:

@@ -6,7 +6,6 @@ from the collection, and a shard follows the splits so far.
 
 from __future__ import annotations
 
-import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,35 +17,8 @@ from fasttree._scale.messages import Reply, Requests, Route
 from fasttree._scale.nodes import TreeNode
 from fasttree._scale.preparation import Array, Floats, Portion, Portions
 from fasttree._scale.remote import held
+from fasttree._scale.remote.tasks import combined_on_workers, forget, gathered
 from fasttree._scale.subtree import Task
-
-FAN_IN = 4  # replies that a task combines
-CHUNK = 4096  # splits that are sent once
-
-KILLED = (
-    "a worker that held rows was killed too often, most likely for its memory: give Dataset.from_dask more shards by n_shards=, "
-    "or the workers more memory; `allowed-failures` of Dask is how often a task may lose its worker"
-)
-CLOSED = "the Dask client or its scheduler is gone, and the fit with it: connect again, and fit again"
-
-
-def gathered(client: Any, futures: Any) -> Any:
-    """Return results.
-
-    Raises
-    ------
-    RuntimeError
-        If a worker was killed too often, or the client is closed.
-    """
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
-
-    try:
-        return client.gather(futures)
-    except KilledWorker as error:
-        raise RuntimeError(KILLED) from error
-    except FutureCancelledError as error:
-        raise RuntimeError(CLOSED) from error
 
 
 class DaskPortions(Portions):
@@ -104,10 +76,7 @@ class OnDask:
 
     def _send_chunks(self, log: Sequence[Route]) -> Sequence[Route]:
         """Send splits that are enough for a chunk; return the others."""
-        while len(log) - CHUNK * len(self._chunks) >= CHUNK:
-            first = CHUNK * len(self._chunks)
-            self._chunks.append(self._sent(log[first : first + CHUNK]))
-        return log[CHUNK * len(self._chunks) :]
+        return held.sent_log(self._sent, self._chunks, log)
 
     def ask(self, log: Sequence[Route], requests: Requests) -> Reply:
         """Let all shards answer the requests of one round, and combine their replies."""
@@ -118,12 +87,10 @@ class OnDask:
         """Submit all tasks of a round at once, of which the client keeps the last alone: this takes the scheduler least time."""
         from dask.delayed import delayed
 
-        ask, combined = delayed(held.ask, pure=False), delayed(held.combined, pure=False)
+        ask = delayed(held.ask, pure=False)
         sent = delayed(partial(held.identity, message), pure=False)()
         replies = [ask(shard, self._job, sent, *self._chunks) for shard in self._shards]
-        while len(replies) > 1:
-            replies = [combined(replies[i : i + FAN_IN]) for i in range(0, len(replies), FAN_IN)]
-        return self._client.compute(replies[0], optimize_graph=False)
+        return combined_on_workers(self._client, replies, held.combined)
 
     def exchange(
         self, growth: Task, log: Sequence[Route], buckets: Sequence[Sequence[TreeNode]]
@@ -144,6 +111,5 @@ class OnDask:
         return zip(bucket, gathered(self._client, future), strict=True)
 
     def close(self) -> None:
-        """Drop what the shards keep for the fit; where that fails, it goes with the shards."""
-        with contextlib.suppress(Exception):
-            self._client.run(held.forget, self._key, on_error="ignore")
+        """Drop what the shards keep for the fit."""
+        forget(self._client, self._key)

@@ -254,6 +254,7 @@ class BaseTree(EditableTree):
             min_impurity=0.0,
             min_impurity_decrease=0.0,
             split_p_value=None,
+            lookahead=1,
         )
         monotone = self._constraints(table.schema).monotone
         costs = None if self.tree_.loss is None else costs_of(samples, self.tree_.loss)

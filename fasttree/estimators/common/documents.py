@@ -46,7 +46,7 @@ def makes_rules(document: dict[str, Any]) -> bool:
 
 def rules_entry(document: dict[str, Any]) -> Entry:
     """Return the entry of the estimator that learned saved rules: those that vote are of one that may boost, too."""
-    votes = document["format"] == rules.VOTING
+    votes = document["format"] != rules.FORMAT
     (entry,) = (entry for entry in ESTIMATORS if (entry.may_boost if votes else entry.makes_rules))
     return entry
 

@@ -85,7 +85,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     def _check_parameters(self) -> None:
         estimator: type = type(self)
-        changed = [name for name, default in defaults_of(estimator) if getattr(self, name) is not default]
+        given = self.__dict__
+        changed = [name for name, default in defaults_of(estimator) if given.get(name, default) is not default]
         rules = self._parameter_rules() if changed else {}
         for name in changed:
             value = getattr(self, name)

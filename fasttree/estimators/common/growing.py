@@ -211,6 +211,7 @@ class Growing(FittedModel, Reading, TreeLimits):
             max_bins=None if self.max_bins is None else int(self.max_bins),
             max_features=max_features if draws else None,
             seed=self._seed() if draws else 0,
+            lookahead=int(getattr(self, "lookahead", 1)),
         )
 
     def _seed(self) -> int:

@@ -157,6 +157,22 @@ class TreeLimits(GrowthLimits):
 
 
 @parameters
+class LookaheadChoice:
+    """How far growth looks ahead."""
+
+    lookahead: int = parameter(
+        1,
+        ParameterRule(lambda value: is_integer(value) and value in (1, 2), "1 or 2", "int"),
+        """Number of levels that a split looks ahead.  1: a split has the largest gain.  2: a split is the root of the tree of two
+        levels with the largest gain.  Such a tree keeps `max_depth`, `min_samples_split` and the smallest sizes of leaves;
+        `min_gain` and `min_impurity_decrease` limit its gain.  Among equal roots, that with the largest gain of its own is used,
+        then the first feature, then its lowest threshold.  This takes longer.  It needs a recipe that splits by gain, at
+        thresholds and into two groups of categories, with `missing="direction"` or "error", and one target, and it has no
+        constraints, bins or drawn features.""",
+    )
+
+
+@parameters
 class LeastGain:
     """The smallest gain of a split."""
 
@@ -360,4 +376,4 @@ class C45Choices:
 
 def count(number: int | float, n_samples: int) -> int:
     """Return a number of samples given as such, or as a share of `n_samples`, rounded up as scikit-learn does."""
-    return int(number) if isinstance(number, Integral) else math.ceil(number * n_samples)
+    return int(number) if type(number) is int or isinstance(number, Integral) else math.ceil(number * n_samples)

@@ -109,6 +109,7 @@ class Views(Pictures):
         show_shares: bool = False,
         show_missing: bool | None = None,
         show_surrogates: bool = False,
+        show_tests: bool = False,
         align: bool = False,
         ascii: bool = False,
         labels: GivenLabels = None,
@@ -142,6 +143,9 @@ class Views(Pictures):
         show_surrogates : bool, default=False
             Whether to write each surrogate of a test above its branches: ``width is missing: width <= 0.6 if length <= 4
             (agreement 0.9, adjusted 0.7)``, else the second branch.
+        show_tests : bool, default=False
+            With CHAID: whether to write above the branches of a test the significance tests of the features that compete, and
+            how categories merged.  The test of the branches themselves is always written.
         align : bool, default=False
             Whether to align the predictions in a column to the right of all conditions.
         ascii : bool, default=False
@@ -183,6 +187,7 @@ class Views(Pictures):
             show_shares=show_shares,
             show_missing=show_missing,
             show_surrogates=show_surrogates,
+            show_tests=show_tests,
             align=align,
             ascii=ascii,
         )

@@ -67,6 +67,7 @@ ESTIMATORS = (
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
     Entry("M5Regressor", "m5", "m5", "regression"),
     Entry("OptimalTreeClassifier", "optimal", "optimal", "classification"),
+    Entry("OptimalTreeRegressor", "optimal", "optimal", "regression"),
     Entry("TreeClassifier", "by_recipe", BY_RECIPE, "classification", on_command_line=False),
     Entry("TreeRegressor", "by_recipe", BY_RECIPE, "regression", on_command_line=False),
     Entry("RandomForestClassifier", "forest", "random_forest", "classification", makes_forest=True, other_word="forest"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._model.ruleset import Rule
+from fasttree._model.ruleset import Rule, TrialRules
 from fasttree._model.words import counted
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
 
@@ -25,11 +25,12 @@ class RuleViews(LabelledModel):
 
     rules_: tuple[Rule, ...]
     classes_: NDArray[Any]
-    class_count_: NDArray[np.int64]
+    class_count_: NDArray[Any]
     default_class_: Any
-    default_count_: NDArray[np.int64]
+    default_count_: NDArray[Any]
     unseen: str
     _rules_vote: bool = False  # else the first one that fires decides
+    _trials: tuple[TrialRules, ...] = ()
 
     def _name(self) -> str:
         """Return the name of the estimator, as errors and pages show it."""
@@ -59,6 +60,7 @@ class RuleViews(LabelledModel):
         | 1 | x1 &lt;= 2 | unripe | 15 | 0 | 8.8 % |
         |  | else | unripe | 0 | 0 |  |
         """
+        from fasttree._explain.boosted_rules import BoostedRules
         from fasttree._explain.ordered_rules import OrderedRules, RuleModel
         from fasttree._explain.voting_rules import VotingRules
 
@@ -68,19 +70,17 @@ class RuleViews(LabelledModel):
         default = self.default_class_
         default = default.item() if hasattr(default, "item") else default
         form = VotingRules if self._rules_vote else OrderedRules
-        return form(
-            self.rules_,
-            RuleModel(
-                self.schema_,
-                classes,
-                classes.index(default),
-                self.class_count_,
-                self.default_count_,
-                self.unseen,
-                self._name(),
-                (shown, np.asarray(shown_classes).tolist()),
-            ),
+        model = RuleModel(
+            self.schema_,
+            classes,
+            classes.index(default),
+            self.class_count_,
+            self.default_count_,
+            self.unseen,
+            self._name(),
+            (shown, np.asarray(shown_classes).tolist()),
         )
+        return BoostedRules(self._trials, model) if len(self._trials) > 1 else form(self.rules_, model)
 
     def explain(self, x: Any, *, labels: GivenLabels = None) -> RuleExplanation:
         """Explain the prediction for one sample.

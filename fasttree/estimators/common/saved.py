@@ -117,16 +117,13 @@ class SavedRules(RuleViews):
     def __init__(self, document: dict[str, Any]) -> None:
         saved = rules.from_document(document)
         self._document = document
-        self._rules_vote = document["format"] == rules.VOTING
-        self.rules_, self.schema_, self.classes_, self.target_names_ = (
-            saved.rules,
-            saved.schema,
-            saved.classes,
-            saved.target_names,
-        )
+        self._rules_vote = document["format"] != rules.FORMAT
+        self.schema_, self.classes_, self.target_names_ = saved.schema, saved.classes, saved.target_names
         self.n_features_in_ = len(saved.schema.features)
-        self.class_count_, self.default_count_ = saved.class_count, saved.default_count
-        self.default_class_ = saved.classes[saved.default]
+        self.rules_ = tuple(rule for trial in saved.trials for rule in trial.rules)
+        self._trials = saved.trials
+        self.class_count_, self.default_count_ = saved.first.class_count, saved.first.default_count
+        self.default_class_ = saved.classes[saved.first.default]
         self._read_labels(document)
         unseen = saved.settings.get("unseen", "as_missing")
         self.unseen = unseen if unseen in ("as_missing", "error") else self.estimator.unseen  # which raises the error

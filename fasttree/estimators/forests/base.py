@@ -451,8 +451,6 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
 
     def _fits_several(self) -> bool:
         """Whether the parameters allow several targets."""
-        if self._random_cuts:
-            return False
         try:
             conflicts.check_recipe(self._recipe(), 2 if isinstance(self, ClassifierMixin) else 0, several=True)
         except ValueError:

@@ -156,27 +156,34 @@ def shortened(path: Sequence[Condition], label: int, table: Table, n_usable: int
 def best_set(rules: list[Rule], table: Table, minimum: float, tree_errors: int) -> set[int]:
     """Return the rules whose message, together with the cases that they predict wrong, is shortest; found by climbing."""
     n, n_classes = len(table), table.n_classes
-    expected = (tree_errors + n_classes - 1) / (n + n_classes)
-    expected = 0.45 if expected > 0.5 else expected
     mask = np.array([fires(rule.conditions, table) for rule in rules]).reshape(len(rules), n)
-    vote, label = np.array([rule.vote for rule in rules]), [rule.label for rule in rules]
+    figures = [(rule.label, rule.vote, rule.bits) for rule in rules]
+    expected = (tree_errors + n_classes - 1) / (n + n_classes)
+    return search(mask, figures, table.classes, np.ones(n, int), n_classes, minimum, 0.45 if expected > 0.5 else expected)
+
+
+def search(
+    mask: Mask, figures: list[tuple[int, int, float]], truth: Rows, weight: Rows, n_classes: int, minimum: float, expected: float
+) -> set[int]:
+    """Return such rules; `figures` are the class, votes and bits of each."""
+    n = weight.sum()
 
     def n_wrong(chosen: set[int]) -> int:
-        votes: NDArray[Any] = np.zeros((n, n_classes))
+        votes: NDArray[Any] = np.zeros((len(truth), n_classes))
         for r in chosen:
-            votes[mask[r], label[r]] += vote[r]
-        return int(((votes.argmax(axis=1) != table.classes) | (votes.max(axis=1) == 0)).sum())
+            votes[mask[r], figures[r][0]] += figures[r][1]
+        return int(weight[(votes.argmax(axis=1) != truth) | (votes.max(axis=1) == 0)].sum())
 
     def length(chosen: set[int]) -> float:
         wrong = n_wrong(chosen)
-        bits = sum(rules[r].bits for r in chosen) - sum(math.log2(k) for k in range(1, len(chosen) + 1))
+        bits = sum(figures[r][2] for r in chosen) - sum(math.log2(k) for k in range(1, len(chosen) + 1))
         of_wrong = -math.log2(expected) + math.log2(max(n_classes - 1, 1))
         return round(100 * (SHARE * max(0.0, bits) + wrong * of_wrong - (n - wrong) * math.log2(1 - expected))) / 100
 
-    chosen, last = start(rules, table, minimum), None
+    chosen, last = start(mask, figures, truth, weight, n_classes, minimum), None
     while True:
         best, toggled, may_add = length(chosen), None, n_wrong(chosen) > 0
-        for r in range(len(rules)):
+        for r in range(len(figures)):
             if r == last or (r not in chosen and not may_add):
                 continue
             found = length(chosen ^ {r})
@@ -187,17 +194,19 @@ def best_set(rules: list[Rule], table: Table, minimum: float, tree_errors: int) 
         chosen, last = chosen ^ {toggled}, toggled
 
 
-def start(rules: list[Rule], table: Table, minimum: float) -> set[int]:
+def start(
+    mask: Mask, figures: list[tuple[int, int, float]], truth: Rows, weight: Rows, n_classes: int, minimum: float
+) -> set[int]:
     """Return, for each class, rules by decreasing votes that newly cover more cases right than wrong."""
     chosen = set()
-    for label in range(table.n_classes):
-        own = frozenset(np.flatnonzero(table.classes == label).tolist())
-        covered: frozenset[int] = frozenset()
-        for r in sorted((r for r, rule in enumerate(rules) if rule.label == label), key=lambda r: -rules[r].vote):
-            if len(own - covered) <= len(covered - own):
+    for label in range(n_classes):
+        own = truth == label
+        covered = np.zeros(len(truth), bool)
+        for r in sorted((r for r, figure in enumerate(figures) if figure[0] == label), key=lambda r: -figures[r][1]):
+            if weight[own & ~covered].sum() <= weight[covered & ~own].sum():
                 break
-            new = rules[r].covers - covered
-            if len(rules[r].covers & own) >= minimum and len(new & own) - len(new - own) > minimum + 0.0001:
+            new = mask[r] & ~covered
+            if weight[mask[r] & own].sum() >= minimum and weight[new & own].sum() - weight[new & ~own].sum() > minimum + 0.0001:
                 chosen.add(r)
                 covered |= new
     return chosen

@@ -1,0 +1,1 @@
+"""Trees of forests that grow in rounds."""

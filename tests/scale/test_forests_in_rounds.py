@@ -1,0 +1,140 @@
+"""Trees of a forest that share rounds are those of the forest in memory, whatever the shards and the room for rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_dataset import table_of
+
+from fasttree import Dataset, RandomForestClassifier, RandomForestRegressor
+from fasttree._model.bags import Bags
+from fasttree._scale.remote import bags, dask_table, on_dask, partitions, shared
+from fasttree._scale.remote.dask_table import TARGET, DaskTable
+
+pytest.importorskip("dask")
+
+N = 500
+COLUMNS = ["wide", "narrow", "count", "size", "flag"]
+
+
+class Here:
+    """The methods of a Dask client that a forest uses; tasks run at once."""
+
+    def submit(self, function: Callable[..., Any], *given: Any, pure: bool = False) -> Any:
+        return function(*given)
+
+    def map(self, function: Callable[..., Any], *given: Any, pure: bool = False) -> list[Any]:
+        return [function(*each) for each in zip(*given, strict=False)]
+
+    def compute(self, task: Any, optimize_graph: bool = True) -> Any:
+        return task.compute(scheduler="synchronous", optimize_graph=optimize_graph)
+
+    def run(self, function: Callable[..., Any], *given: Any, on_error: str) -> None:
+        function(*given)
+
+    def nthreads(self) -> dict[str, int]:
+        return {"here": 1}
+
+    def scheduler_info(self, n_workers: int) -> Any:
+        return {"workers": {"here": {"memory_limit": 2**30}}}
+
+
+class FramesHere(DaskTable):
+    """Rows of pandas frames."""
+
+    def __init__(self, parts: list[pd.DataFrame], features: list[str], target: str) -> None:
+        self._client, self._n_shards, self._label_dtype = Here(), None, None
+        self._rows = [(part[features], part[target], None) for part in parts]
+        self.has_names, self.weighted, self.target = True, False, target
+        self.names = [*features, TARGET]
+
+    def _read(self, form: Any, threads: Any) -> list[Any]:
+        read = [partitions.read_partition(rows, number, form) for number, rows in enumerate(self._rows)]
+        return [partitions.join_partitions([rows], form) for rows in read]
+
+
+def ensemble_in_rounds(
+    monkeypatch: pytest.MonkeyPatch, forest: Any, table: pd.DataFrame, target: str, features: list[str]
+) -> Any:
+    """The forest from shards of any sizes, with room for few rows."""
+    for module in (bags, dask_table, on_dask, shared):
+        monkeypatch.setattr(module, "gathered", lambda client, futures: futures)
+    ends = [0, 0, 200, 201, len(table)]
+    parts = [table.iloc[start:stop] for start, stop in itertools.pairwise(ends)]
+    with Dataset(FramesHere(parts, features, target), TARGET) as data:
+        data.target.name = target
+        return forest.fit(data).ensemble_
+
+
+FORESTS: dict[str, tuple[Any, str, list[str]]] = {
+    "many classes": (RandomForestClassifier(n_estimators=5), "label", COLUMNS),
+    "two classes": (RandomForestClassifier(n_estimators=2, max_features=1), "two", [*COLUMNS, "region"]),
+    "numbers": (RandomForestRegressor(n_estimators=2, max_features=None), "number", [*COLUMNS, "region"]),
+    "large leaves": (RandomForestRegressor(n_estimators=2, max_depth=2), "number", COLUMNS),
+    "limits on classes": (
+        RandomForestClassifier(n_estimators=2, min_samples_leaf=5, min_samples_split=11, max_depth=5),
+        "two",
+        [*COLUMNS, "region"],
+    ),
+    "limits on numbers": (
+        RandomForestRegressor(
+            n_estimators=2, min_samples_leaf=3, min_weight_fraction_leaf=0.013, min_impurity_decrease=0.001, max_samples=0.6
+        ),
+        "number",
+        [*COLUMNS, "region"],
+    ),
+    "all rows": (RandomForestRegressor(n_estimators=2, bootstrap=False, ccp_alpha=0.003, max_features=1), "number", COLUMNS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_the_forest_is_the_one_in_memory(monkeypatch, name):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 30)
+    forest, target, features = FORESTS[name]
+    table = table_of(len(name), N).to_pandas()
+    table["number"] = table["number"].round(2)
+    forest.set_params(random_state=7)
+    expected = forest.fit(table[features], table[target]).ensemble_
+    assert ensemble_in_rounds(monkeypatch, forest, table, target, features) == expected
+
+
+def test_features_are_drawn_until_one_varies(monkeypatch):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 40)
+    table = pd.DataFrame({f"constant{j}": np.full(N, j) for j in range(6)} | {"x": np.arange(N) / 7})
+    table["two"] = (table["x"] * 3).astype(int) % 2
+    features = list(table.columns[:-1])
+    forest = RandomForestClassifier(n_estimators=1, max_features=1, random_state=0)
+    expected = forest.fit(table[features], table["two"]).ensemble_
+    assert expected.tree(0).node_count > 30
+    assert ensemble_in_rounds(monkeypatch, forest, table, "two", features) == expected
+
+
+def test_trees_share_the_rounds(monkeypatch):
+    """Four trees take hardly more rounds than the one of them that takes most."""
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 100)
+    table, n_rounds = table_of(3, N).to_pandas(), []
+    grow = shared.TreesInRounds._grow_group
+
+    def counting(self: Any, *given: Any) -> Any:
+        found = grow(self, *given)
+        n_rounds.append(self.n_rounds)
+        return found
+
+    monkeypatch.setattr(shared.TreesInRounds, "_grow_group", counting)
+    for n_trees in (1, 4):
+        forest = RandomForestClassifier(n_estimators=n_trees, random_state=1)
+        ensemble_in_rounds(monkeypatch, forest, table, "two", COLUMNS)
+    assert n_rounds[1] < 2 * n_rounds[0]
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_the_size_of_a_bag_is_known_before_it_is_drawn(replaces):
+    for bag in (Bags(3, N, 300, replaces), Bags(3, N), Bags(3, N, 200, replaces, None, np.arange(N) % 3)):
+        counts = [bag.counts(tree) for tree in range(20)]
+        assert {int(count.sum()) for count in counts} == {bag.weight}
+        assert np.mean([np.count_nonzero(count) for count in counts]) == pytest.approx(bag.n_different, rel=0.03)
