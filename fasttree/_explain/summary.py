@@ -55,6 +55,9 @@ def summary(
         before = "" if grown is None else f" from {counted(grown.n_leaves, 'leaf', 'leaves')}"
         lines.append(f"Pruned by {pruning}{before}")
     lines += _training(tree, words)
+    if isinstance(tree, ModelTree):
+        n_terms = np.diff(tree.models.start)[tree.leaves()]
+        lines.append(f"Models: {counted(int(n_terms.sum()), 'term')} in the leaves, {int(n_terms.max())} at most in one")
     if note := split_text(words, 0):
         lines.append(f"Root: {words.test(0)}, {note}")
     if tree.by_hand is not None:

@@ -309,18 +309,38 @@ class Words:
         """Write the model of a node, rounded, and its bounds: ``12.3 + 0.51 horsepower - 0.0062 weight, from 8.55 to 24.5``."""
         models, digits = tree.models, self.decimals + 2
         lower, upper, intercept = (float(array[node]) for array in (models.lower, models.upper, models.intercept))
-        terms = models.terms(node)
-        if not terms:
+        if not (terms := models.terms(node)):
             return mean_text(min(max(intercept, lower), upper), self.decimals)
-        text = round_text(intercept, digits) if intercept else ""
-        for feature, coefficient in terms:
-            sign = " - " if coefficient < 0 else " + "
-            if not text:
-                sign = sign.strip(" +")
-            text += f"{sign}{round_text(abs(coefficient), digits)} {self.names[feature]}"
+        text = self._sum(intercept, [(coefficient, self.names[feature]) for feature, coefficient in terms])
         bounds = [("from", lower), ("to", upper)]
         limits = " ".join(f"{name} {round_text(bound, digits)}" for name, bound in bounds if math.isfinite(bound))
         return f"{text}, {limits}" if limits else text
+
+    def _sum(self, intercept: float, terms: Iterable[tuple[float, str]]) -> str:
+        """Write a sum of an intercept and terms, rounded: ``12.3 + 0.51 horsepower``."""
+        digits = self.decimals + 2
+        text = round_text(intercept, digits) if intercept else ""
+        for coefficient, factor in terms:
+            sign = " - " if coefficient < 0 else " + "
+            text += f"{sign if text else sign.strip(' +')}{round_text(abs(coefficient), digits)} {factor}"
+        return text
+
+    def calculation(self, tree: ModelTree, node: int, row: npt.NDArray[np.float64], predicted: float) -> str:
+        """Write the model of a node with the values of a sample: ``200 - 2 * 90 = 20, bounded at 120.1``; "" without terms."""
+        models, digits = tree.models, self.decimals + 2
+        value, factors, filled = float(models.intercept[node]), [], []
+        if not (terms := models.terms(node)):
+            return ""
+        for feature, coefficient in terms:
+            x = float(row[feature])
+            if math.isnan(x):
+                x = float(models.filling[feature])
+                filled.append(f"{self.names[feature]} is missing, and its mean is {round_text(x, digits)}")
+            value += coefficient * x
+            factors.append((coefficient, f"* {round_text(x, digits)}" if x >= 0 else f"* ({round_text(x, digits)})"))
+        bounded = "" if value == predicted else f", bounded at {round_text(predicted, digits)}"
+        text = f"{self._sum(float(models.intercept[node]), factors)} = {round_text(value, digits)}{bounded}"
+        return "; ".join([text, *filled])
 
     def answer(self, node: int) -> str:
         """Write the prediction of the node: ``yes`` or ``2.4``; for several targets ``yes | red``."""

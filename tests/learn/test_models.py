@@ -201,13 +201,8 @@ def test_a_broken_document_raises_a_named_error(change, message, table):
 
 
 CONSTANTS_ONLY = {
-    "to_rules": lambda model, X, y: model.to_rules(),
-    "explain": lambda model, X, y: model.explain(X[0]),
     "shap_values": lambda model, X, y: model.shap_values(X),
     "export_html": lambda model, X, y: model.export_html(),
-    "export_svg": lambda model, X, y: model.export_svg(),
-    "export_dot": lambda model, X, y: model.export_dot(),
-    "export_mermaid": lambda model, X, y: model.export_mermaid(),
     "export_c": lambda model, X, y: model.export_c(),
     "export_python": lambda model, X, y: model.export_python(),
     "export_sql": lambda model, X, y: model.export_sql(),
@@ -231,5 +226,4 @@ def test_what_knows_constants_alone_raises_an_error(name, table):
 
 def test_the_text_of_a_notebook_has_formulas(table):
     model = M5Regressor().fit(*table)
-    assert model.export_text(max_nodes=3)[:20] in model._repr_html_().replace("&lt;", "<").replace("&gt;", ">")
-    assert " x1" in model.export_text()
+    assert "tree.svg" in model._repr_html_() or "<svg" in model._repr_html_()

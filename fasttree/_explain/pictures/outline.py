@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from fasttree._model.arrays import CATEGORY, NOMINAL
 from fasttree._model.fold import below, opened
-from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words
 
@@ -56,7 +55,6 @@ class Outline:
         show_missing: bool | None,
         way: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
-        check_constant_leaves(tree, "a picture of a tree")
         self.way = way
         self.tree = tree
         self.words = words

@@ -169,9 +169,17 @@ class ModelTree(Tree):
 
     __hash__ = None
 
-    def predict(self, table: Table) -> Floats:
-        """Return the predictions for the samples of a table, shape (n_samples,)."""
-        ends, models = walks.walk(self, table), self.models
+    @cached_property
+    def used(self) -> list[int]:
+        """Features that a prediction may need, ascending: those of tests, and those of the models of leaves."""
+        of_leaves = np.repeat(self.n_branches == 0, np.diff(self.models.start))
+        tested = self.feature[self.n_branches > 0]
+        found: list[int] = np.union1d(tested, self.models.feature[of_leaves]).tolist()
+        return found
+
+    def predict(self, table: Table, ends: npt.NDArray[Any] | None = None) -> Floats:
+        """Return the predictions for the samples of a table, shape (n_samples,), by the models of their leaves, or of `ends`."""
+        ends, models = walks.walk(self, table) if ends is None else ends, self.models
         predicted = models.intercept.take(ends)
         for place, feature in enumerate(models.features.tolist()):
             column = table.column(feature).astype(np.float64)

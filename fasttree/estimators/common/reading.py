@@ -7,7 +7,6 @@ is called, so that a saved tree is shown at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from fasttree._data.table import Table
 from fasttree._data.weights import check_same_length
 from fasttree._learn.recipe import Recipe
-from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.words import check_count, counted
 from fasttree.estimators.common.labelling import GivenLabels, check_is_fitted
 from fasttree.estimators.common.picturing import GLANCE, Pictures
@@ -70,8 +68,6 @@ class Views(Pictures):
             return html
         from fasttree._explain.pictures import svg
 
-        if isinstance(self.tree_, ModelTree):
-            return f"{html}<pre>{escape(self.export_text(max_nodes=GLANCE))}</pre>"
         return html + svg.notebook_html(
             *self._labelled(), targets=self._in_words()[2], max_depth=GLANCE_DEPTH, max_nodes=self._most_nodes(None, None)
         )
