@@ -127,6 +127,9 @@ class End:
         Training weight in the node, and its share of the whole training weight.
     outcome : str
         Prediction and weight in words.
+    calculation : str
+        The linear model of the leaf with the values of the sample put in, and the bound if the prediction is at one; empty for a
+        leaf that predicts a constant.
     """
 
     node: int
@@ -136,6 +139,7 @@ class End:
     weight: float
     support: float
     outcome: str
+    calculation: str = ""
 
 
 @dataclass(frozen=True)
@@ -258,6 +262,8 @@ class Explanation:
                 waiting += reversed(below)
             if node in ends:
                 yield indentation + _end_text(ends[node], node in steps)
+                if ends[node].calculation:
+                    yield f"{indentation}    {ends[node].calculation}"
         if n_small:
             yield f"… {n_small} smaller parts, {percent(small)} together"
 
@@ -285,7 +291,8 @@ class Explanation:
 
 
 def _html_end(end: End) -> tuple[str, str, str, str]:
-    return str(end.node), f"<b>{escape(end.outcome)}</b>", escape(_reach(end)), ""
+    worked = f"<br>{escape(end.calculation)}" if end.calculation else ""
+    return str(end.node), f"<b>{escape(end.outcome)}</b>{worked}", escape(_reach(end)), ""
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from fasttree._export.sql_text import ALWAYS, columns_of
 from fasttree._export.subject import Subject, check_class, check_target
 from fasttree._export.substitutes import Adapted, Medium, adapt, check_substitutes
 from fasttree._learn.progress import each_of_many
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import ends_of
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, by_target, check_count
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 SHOWN = 20  # rules in the repr
+FORMULA_DECIMALS = 4  # of formulas in a data frame
 SQL = Medium("SQL expression", refusal="gives NULL")
 
 
@@ -71,7 +73,8 @@ def rules_of(
     """
     labels = [each.tolist() for each in by_target(classes)]
     in_words = None if shown is None else (shown[0], [each.tolist() for each in by_target(shown[1])])
-    source = RuleSource(tree, schema, labels, simplify, unseen, estimator_name, in_words)
+    targets = () if shown is None else tuple(shown[2])
+    source = RuleSource(tree, schema, labels, simplify, unseen, estimator_name, in_words, targets)
     return RuleList(list(rules_at(source, impurity)), source)
 
 
@@ -240,7 +243,7 @@ class RuleList(Sequence[PathRule]):
         -------
         scipy.sparse.csr_matrix of float64, shape (n_samples, n_rules)
             1 where a rule covers the whole sample.  The rows of a complete list sum to 1, and ``matches(X) @ rules.values`` is
-            the prediction of the tree.
+            the prediction of the tree, unless its leaves have models.
         """
         from scipy.sparse import csr_matrix
 
@@ -266,6 +269,8 @@ class RuleList(Sequence[PathRule]):
             yield condition, rule._prediction_text(decimals), figures
 
     def _columns(self) -> list[str]:
+        if isinstance(self._source.tree, ModelTree):
+            return ["support", "samples"]
         return ["support", "samples", *(["precision", "lift"] if self._source.labels else ["spread"])]
 
     def to_text(self, *, max_categories: int | None = None, decimals: int = 2, show_missing: bool | None = None) -> str:
@@ -324,8 +329,8 @@ class RuleList(Sequence[PathRule]):
         -------
         DataFrame or Table
             Columns ``rule`` (the conditions in words), ``prediction``, ``support``, ``weight``, ``n_samples``, ``precision`` and
-            ``lift`` or ``spread``, ``n_conditions`` and ``node``.  With several targets, columns of a target are numbered, as
-            in ``prediction_0``.
+            ``lift`` or ``spread`` (``formula`` if leaves have models), ``n_conditions`` and ``node``.  With several targets,
+            columns of a target are numbered, as in ``prediction_0``.
 
         Raises
         ------
@@ -347,6 +352,8 @@ class RuleList(Sequence[PathRule]):
             return {f"{name}_{i}": [None if part is None else part[i] for part in figures] for i in range(n_targets)}
 
         of_task = {**numbered("precision"), **numbered("lift")} if self._source.labels else {"spread": [r.spread for r in rules]}
+        if isinstance(self._source.tree, ModelTree):
+            of_task = {"formula": [self._source.formula(rule.node, FORMULA_DECIMALS) for rule in rules]}
         return {
             "rule": [rule._condition_text(None, show_missing) for rule in rules],
             **numbered("prediction"),

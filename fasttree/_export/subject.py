@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fasttree._data.schema import Schema
+from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes
 
@@ -46,6 +47,9 @@ class Subject:
     refuses_unseen: bool = False
     target_names: tuple[str, ...] = ()
     labelled: tuple[Schema, Classes] | None = None
+
+    def __post_init__(self) -> None:
+        check_constant_leaves(self.tree, "this export")
 
     @property
     def in_words(self) -> tuple[Schema, Classes]:
