@@ -72,7 +72,7 @@ PARAMETERS = {
     "error; extra-trees: all but surrogate.",
     "class_weight": "balanced, or {'class': weight, ...}.",
     "priors": "cart, forest, extra-trees: share of each class where the tree will be used, {'class': share, ...}.",
-    "loss_matrix": "cart, forest, extra-trees: what a mistake costs, {'true': {'predicted': cost, ...}, ...}; 1 where not named.",
+    "loss_matrix": "cart, c50, forest, extra-trees: cost of mistakes, {'true': {'predicted': cost, ...}, ...}; 1 if not named.",
     "min_samples_branch": "c45, c50: a split needs two branches with so many samples.",
     "pruning": f"{', '.join(PRUNINGS)}, or none; c45 prunes by error_based and c50 by c50, unless asked. "
     "Parameters follow a colon: cost_complexity:alpha=cv,selection=1se. `fasttree prune --help` lists them.",

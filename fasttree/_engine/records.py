@@ -199,9 +199,12 @@ class ErrorRules(NamedTuple):
         A lighter part of a sample follows the heaviest branch.
     minimum : float
         The rules of C5.0: errors of branches lighter than this are predicted together.  0: the rules of Release 8.
+    class_weight : tuple of two floats
+        The rules of C5.0, for costs of two classes: weight of the samples of each class.
     """
 
     confidence: float
     coefficient: float
     min_part_weight: float
     minimum: float
+    class_weight: tuple[float, float] = (1.0, 1.0)

@@ -287,6 +287,8 @@ class BoostedTrees(BaseClassifier):
             return super()._to_document()
         write.check_names(self.schema_)
         target = {"name": self._target_names()[0]} | write.written_classes(self.classes_, self.n_classes_)
+        if self.ensemble_.loss is not None:
+            target["loss"] = self.ensemble_.loss.tolist()
         return {
             "format": forests.FORMAT,
             "version": forests.VERSION,
@@ -308,7 +310,8 @@ class BoostedTrees(BaseClassifier):
         with file.errors_of_settings():
             model = cls._from_settings(settings)
             recipe = model._checked_recipe()
-        ensemble = forests.read_ensemble(document, schema, (len(classes),), None, recipe.impurity)
+        loss = read.read_loss(targets[0], len(classes))
+        ensemble = forests.read_ensemble(document, schema, (len(classes),), loss, recipe.impurity)
         if ensemble.combine != "confidence" or ensemble.weights is not None:
             raise DocumentError("combine: must be 'confidence', without weights, for boosted trees")
         model._keep_classes(classes)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+
+from numpy.typing import ArrayLike
 
 from fasttree._data.schema import Feature
 from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
 from fasttree._learn.prune.c50 import C50Pruning
+from fasttree._learn.prune.costs_c50 import CostGrower, cost_rules
 from fasttree._learn.prune.soften_c50 import soften_c50
 from fasttree._learn.recipe import C50, Recipe
 from fasttree._learn.rules.voting import CLASS, UTILITY, ConditionBits, VotingInduction, WeighedSamples
@@ -18,7 +21,7 @@ from fasttree._learn.samples import Samples
 from fasttree._learn.winnowing import winnow, without_features
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.growing import MOST_GROUPED
-from fasttree.estimators.common.growth_parameters import LeastGain
+from fasttree.estimators.common.growth_parameters import LOSS_MATRIX, LeastGain
 from fasttree.estimators.common.pruning_parameters import ANY_PRUNING, check_one_confidence
 from fasttree.estimators.voting import LearnedRules, VotingRuleModel
 from fasttree.pruning import ErrorBased, PruningMethod
@@ -74,7 +77,11 @@ class C50Classifier(VotingRuleModel, LeastGain):
     weight, or 0.5 if none fires.  The class with the most votes of the trials is predicted, on ties the default class of the
     first trial.
 
-    The option of the program for costs is not part of this class.
+    With `loss_matrix`, leaves and samples get the class of least expected cost, and global pruning is left out.  If there are two
+    classes, the samples of each weigh in proportion to what it costs to miss them, in growth, pruning and rules;
+    `min_samples_branch` is multiplied by the smaller weight, and `tree_` has the weights without costs.  The costs of more
+    classes weigh no samples.  In boosting, a tree votes with 1 less the part of its class in the expected costs of all classes.
+    Rules vote as they do without costs, and with more than two classes the default class is that of least cost.
 
     References
     ----------
@@ -126,6 +133,13 @@ class C50Classifier(VotingRuleModel, LeastGain):
         FLAG,
         """With ``pruning="c50"``: whether subtrees are removed while the training errors rise by at most one standard error.
         False is option `-g` of the original.""",
+    )
+    loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = parameter(
+        None,
+        LOSS_MATRIX,
+        """Cost of each wrong prediction: `{true class: {predicted class: cost}}`, in which a cost that is not named is 1, or
+        an array with a row per true class.  Costs are finite and not negative, 0 on the diagonal, and not 0 in all of a row.
+        `pruning` must be "c50" or None, and thresholds are not softened.  None: every cost is 1.""",
     )
     early_stopping: bool = parameter(
         True,
@@ -208,6 +222,9 @@ class C50Classifier(VotingRuleModel, LeastGain):
             raise ValueError(f"pruning={pruning!r} grows branches anew, which prune does not: use it in the fit")
         return super()._method_to_prune_by(pruning)
 
+    def _by_its_growth(self, grower: Grower) -> Grower:
+        return CostGrower.of(grower)
+
     def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
         self.winnowed_: tuple[str, ...] = ()
         if self.winnow:
@@ -216,6 +233,8 @@ class C50Classifier(VotingRuleModel, LeastGain):
             boosting = Boosting[Any](grower, int(self.trials), self._trial(grower), bool(self.early_stopping))
             return self._boost_rules(boosting) if self.rules else self._boost(boosting)
         tree = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
+        if (costs := cost_rules(grower)) is not None:
+            self.tree_unpruned_ = costs.judged(self.tree_unpruned_)
         if self.rules:
             self.__dict__["_learned"] = [self._learned_rules(self._bits_of_rules(grower, None), grower, tree)]
             return tree
@@ -244,7 +263,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
         return ConditionBits(samples.table, samples.counts, n_features - len(self.winnowed_), free)
 
     def _learned_rules(self, bits: ConditionBits, grower: Grower, tree: Tree) -> LearnedRules:
-        samples = grower.samples
+        samples, costs = grower.samples, cost_rules(grower)
         induction = VotingInduction(
             tree,
             WeighedSamples(samples.target, grower.n_classes, samples.counts),
@@ -252,6 +271,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
             self._own_pruning(grower, 0).training_errors(tree),
             grower.limits.min_branch_weight,
             self.rule_order,
+            costs.loss if costs is not None and costs.class_weight is None else None,
         )
         conditions = induction.conditions()
         return LearnedRules(induction.run(conditions), conditions, induction.samples)
@@ -261,9 +281,10 @@ class C50Classifier(VotingRuleModel, LeastGain):
 
     def _pruned_in_trial(self, grower: Grower, tree: Tree, trial: int) -> Tree:
         """Return the tree that C5.0's rules leave of that of a trial; the tree itself if it is pruned otherwise."""
-        if not self._prunes_by_own_rules():
-            return tree
-        return self._own_pruning(grower, trial)(tree)
+        if self._prunes_by_own_rules():
+            return self._own_pruning(grower, trial)(tree)
+        costs = cost_rules(grower)
+        return tree if costs is None else costs.judged(tree)
 
     def _own_pruning(self, grower: Grower, trial: int) -> C50Pruning:
         is_limited = self.max_depth is not None or self.max_leaf_nodes is not None or self.max_features is not None
@@ -292,6 +313,13 @@ class C50Classifier(VotingRuleModel, LeastGain):
             raise ValueError(
                 f"winnow=True and pruning={self.pruning!r} exclude each other, because winnowing judges trees that are pruned by "
                 f"the rules of C5.0: use pruning='{OWN_PRUNING}', or winnow=False"
+            )
+        if self.loss_matrix is not None and self.soft_thresholds:
+            raise ValueError("loss_matrix and soft_thresholds=True exclude each other: use hard thresholds, or loss_matrix=None")
+        if self.loss_matrix is not None and self._pruning_method() is not None:
+            raise ValueError(
+                f"loss_matrix and {self._pruning_method()!r} exclude each other, because the tree grows by other weights than it "
+                f"predicts by: use pruning='{OWN_PRUNING}' or None"
             )
         if self.rules and self.soft_thresholds:
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .problem import STAYS, UNKNOWN, Node, Rows, Table
+from .problem import STAYS, UNKNOWN, Costs, Node, Rows, Table
 
 NOTHING = 0.0001  # case weight below which a leaf predicts as its parent does
 
@@ -19,10 +19,13 @@ def class_sums(tree: Node, table: Table) -> NDArray[np.float64]:
     return sums
 
 
-def classify(tree: Node, table: Table) -> tuple[Rows, NDArray[np.float64]]:
-    """Return the class of largest sum, the first one on ties, and that sum as its confidence."""
+def classify(tree: Node, table: Table, costs: Costs | None = None) -> tuple[Rows, NDArray[np.float64]]:
+    """Return the class of largest sum, the first one on ties, and that sum as its confidence; or the class of least cost."""
     sums = class_sums(tree, table)
-    return sums.argmax(axis=1), sums.max(axis=1)
+    if costs is None:
+        return sums.argmax(axis=1), sums.max(axis=1)
+    expected = sums @ costs.loss
+    return np.array([costs.label(row) for row in sums]), 1 - expected.min(axis=1) / expected.sum(axis=1)
 
 
 def n_errors(tree: Node, table: Table) -> int:
