@@ -33,6 +33,7 @@ Knows codes and rows; kernels trust their caller, which is `_learn/optimal.py`.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -41,8 +42,8 @@ from fasttree._engine.levels.nodes cimport (
     add_row, count_cuts, gain_of, least_cost, mark_sides, settle_view, sides_are_large, stump, take_rows, take_views,
 )
 from fasttree._engine.levels.records cimport (
-    AT_ONCE, LANES, MOST_LEVELS, MOST_TESTS, WAYS, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts, RootCut,
-    TreeSearch,
+    AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, WAYS, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts,
+    RootCut, TreeSearch,
 )
 from fasttree._engine.levels.records cimport SCORES as SCORES_
 from fasttree._engine.levels.records cimport SIGNS as SIGNS_
@@ -62,15 +63,15 @@ cdef bint watch_over(void* search) noexcept nogil:
         return (<Optimal> search).is_over()
 
 
-cdef KeptResult* place_of(TreeSearch* s, const LevelNode* node, int depth, bint to_write) noexcept nogil:
+cdef KeptResult* place_of(TreeSearch* s, const uint64_t* key, int depth, bint to_write) noexcept nogil:
     """Return the result of a set of rows, or NULL; to write, the place for it: a free one, or that of the smallest depth."""
-    cdef uint64_t first = (node.key[0] + <uint64_t> depth) % s.n_results
+    cdef uint64_t first = (key[0] + <uint64_t> depth) % s.n_results
     cdef KeptResult* found
     cdef KeptResult* worst = NULL
     cdef int i
     for i in range(WAYS):
         found = &s.results[(first + i) % s.n_results]
-        if found.depth == depth and found.key[0] == node.key[0] and found.key[1] == node.key[1]:
+        if found.depth == depth and found.key[0] == key[0] and found.key[1] == key[1]:
             return found
         if worst == NULL or found.depth < worst.depth:
             worst = found
@@ -79,7 +80,7 @@ cdef KeptResult* place_of(TreeSearch* s, const LevelNode* node, int depth, bint 
 
 cdef bint recall(TreeSearch* s, const LevelNode* node, int depth, double budget, FoundTree* out) noexcept nogil:
     """Whether the cache has what a search would find: an exact result, or a bound that is not below the budget."""
-    cdef KeptResult* kept = place_of(s, node, depth, False) if s.n_results else NULL
+    cdef KeptResult* kept = place_of(s, node.key, depth, False) if s.n_results else NULL
     if kept == NULL:
         return False
     out.low = kept.low
@@ -91,11 +92,36 @@ cdef bint recall(TreeSearch* s, const LevelNode* node, int depth, double budget,
     return kept.low >= budget or kept.value < INFINITY
 
 
+cdef void widen(TreeSearch* s) noexcept nogil:
+    """Make the cache larger; results that find no place are lost."""
+    cdef uint64_t old = s.n_results
+    cdef KeptResult* results = s.results
+    cdef KeptResult* wider
+    cdef KeptResult* place
+    cdef uint64_t i
+    s.n_results = min(<uint64_t> 4 * old, s.most_results)
+    wider = <KeptResult*> calloc(s.n_results, sizeof(KeptResult))
+    if wider == NULL:
+        s.n_results = s.most_results = old
+        return
+    s.results = wider
+    s.n_kept = 0
+    for i in range(old):
+        if results[i].depth:
+            place = place_of(s, results[i].key, results[i].depth, True)
+            s.n_kept += place.depth == 0
+            place[0] = results[i]
+    free(results)
+
+
 cdef void keep(TreeSearch* s, const LevelNode* node, int depth, const FoundTree* found) noexcept nogil:
     """Keep a result; `value` is the optimum, or infinity."""
     cdef KeptResult* kept
     if s.n_results and depth < MOST_LEVELS and not s.over:
-        kept = place_of(s, node, depth, True)
+        if 2 * s.n_kept > s.n_results and s.n_results < s.most_results:
+            widen(s)
+        kept = place_of(s, node.key, depth, True)
+        s.n_kept += kept.depth == 0
         kept.key[0], kept.key[1] = node.key[0], node.key[1]
         kept.depth = depth
         kept.value = found.value
@@ -359,7 +385,7 @@ cdef class Optimal:
     cdef object watch
     cdef readonly object failure
     cdef int depth
-    cdef int64_t n_results         # of a lane
+    cdef int64_t most_results      # of a lane
     cdef int64_t n_codes           # of all views
     cdef FoundTree best
     cdef double low                # of all trees with a root that is not in the heap
@@ -399,11 +425,16 @@ cdef class Optimal:
             s.score = <const double*> self.hold(rows.score)
         numbers = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, (most, 2), np.uint64)
         s.number = <const uint64_t*> self.hold(numbers)
-        self.n_results = max(memory, 0) // (LANES * <int64_t> sizeof(KeptResult))
+        self.most_results = max(memory, 0) // (LANES * <int64_t> sizeof(KeptResult))
         s.watcher = <void*> self
         s.ask = watch_over
         self.make_node(s, MOST_LEVELS - 1)
         self.fill_root(codes)
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(LANES):
+            free(self.lanes[i].results)
 
     cdef void* room(self, int64_t size):
         """Return zeroed memory that lives as long as the search."""
@@ -459,8 +490,12 @@ cdef class Optimal:
         s.saved_cut = <int32_t*> self.room(MOST_LEVELS * s.n_views * 4)
         s.saved_worth = <double*> self.room(MOST_LEVELS * (most + 1) * 8)
         s.stack = <CutRange*> self.room(MOST_LEVELS * (most + 2) * sizeof(CutRange))
-        s.n_results = self.n_results
-        s.results = <KeptResult*> self.room(s.n_results * sizeof(KeptResult))
+        s.most_results = self.most_results
+        s.n_results = min(s.most_results, <uint64_t> FIRST_RESULTS)
+        s.n_kept = 0
+        s.results = <KeptResult*> calloc(s.n_results + 1, sizeof(KeptResult))
+        if s.results == NULL:
+            s.n_results = s.most_results = 0
 
     cdef void fill_root(self, codes):
         """Fill the first node, which has all rows."""
@@ -676,6 +711,7 @@ cdef class Optimal:
             self.begin()
         for i in range(1, LANES):
             self.lanes[i] = self.lanes[0]
+            self.lanes[i].results = NULL
             self.make_lane(&self.lanes[i])
         while not self.is_over():
             self.choose()

@@ -247,6 +247,14 @@ def test_the_tree_does_not_depend_on_threads():
     assert all(model.tree_ == models[0].tree_ for model in models[1:])
 
 
+def test_a_cache_that_grows_or_is_full_changes_no_optimum():
+    random = np.random.default_rng(10)
+    X, y = random.normal(size=(160, 4)), random.integers(0, 3, 160)
+    found = {memory: OptimalTreeClassifier(memory_limit=memory).fit(X, y) for memory in (1e-9, 0.05, 0.6, 256)}
+    assert len({model.objective_ for model in found.values()}) == 1
+    assert all(model.status_ == "optimal" for model in found.values())
+
+
 def test_the_bound_is_useful_long_before_the_end(monkeypatch):
     """A search that ends after some cuts of each root has a bound of more than half of the optimum."""
     random = np.random.default_rng(3)

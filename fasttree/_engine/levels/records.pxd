@@ -17,6 +17,7 @@ cdef enum:
     FIRST_CUTS = 12                # of a root that are scanned first
     CELLS_AT_ONCE = 1000000        # of work between two looks at the clock
     WAYS = 4                       # places of a result in the cache
+    FIRST_RESULTS = 1024           # places of a lane's cache, which grows when half of them are taken
     LANES = 4                      # searches side by side, in as many threads at most
     AT_ONCE = 16                   # cuts of the root that are searched between two looks at the best tree
 
@@ -125,7 +126,9 @@ cdef struct TreeSearch:
     CutRange* stack                    # (levels, rows + 2)
     # cache
     KeptResult* results
-    uint64_t n_results
+    uint64_t n_results             # places
+    uint64_t n_kept                # of them that are taken
+    uint64_t most_results          # places at most
     # state
     int64_t cells
     bint over
