@@ -46,6 +46,9 @@ def drawn_features(key: int, n_features: int) -> npt.NDArray[np.int32]: ...
 def grow_packed(
     grower: DrawnGrower, counts: npt.NDArray[np.uint16], seed: int, room: DrawnRoom | None = None, below: bool = False
 ) -> tuple[npt.NDArray[np.void], npt.NDArray[np.float64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]: ...
+def copy_nodes(
+    nodes: npt.NDArray[np.void], out: npt.NDArray[np.void], first: int, n_pure: int, n_values: int, n_bits: int
+) -> None: ...
 
 @disjoint_base
 class PackedWalk:

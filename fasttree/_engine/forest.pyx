@@ -4,7 +4,7 @@ A tree of a forest looks at a few drawn features in each node; the headers in `d
 array of 16-byte nodes, breadth first, siblings side by side.
 """
 
-from libc.math cimport INFINITY, NAN, isnan
+from libc.math cimport NAN, isnan
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -19,11 +19,12 @@ from fasttree._engine.drawn.gather cimport draw
 from fasttree._engine.drawn.judge cimport Judged, Values, add_errors, add_value, judge_tree, values_of
 from fasttree._engine.drawn.nodes cimport grow_drawn
 from fasttree._engine.drawn.records cimport (
-    BY_GROUP, BY_KNOWN, MOST_BUNDLES, MOST_CELLS, MOST_KEPT, MOST_RANKED, MOST_WAITING, NARROW_BASE, WIDE_LAST, BinEdges,
+    MOST_BUNDLES, MOST_CELLS, MOST_KEPT, MOST_RANKED, MOST_WAITING, NARROW_BASE, WIDE_LAST, BinEdges,
     DrawnBundle, DrawnColumn, DrawnPlan, Grown, Room, Waiting,
 )
+from fasttree._engine.drawn.packing cimport move_nodes, write_nodes
 from fasttree._engine.drawn.short cimport MOST_VALUES
-from fasttree._engine.drawn.walk cimport PACKED_KNOWN, PACKED_SUBSET, PACKED_THRESHOLD, SIDE_BY_SIDE, PackedNode
+from fasttree._engine.drawn.walk cimport SIDE_BY_SIDE, PackedNode
 from fasttree._engine.drawn.passage cimport Passage, arrive, enter, lay_out, leave, value_row
 from fasttree._engine.random cimport mix
 from fasttree._engine.types cimport code_t, real_t
@@ -423,7 +424,6 @@ cdef class DrawnRoom:
         r.before = <int64_t*> take(buffer, &at, k * 8)
         r.dense = <int32_t*> take(buffer, &at, k * 4)
         r.present = <int32_t*> take(buffer, &at, k * 4)
-        r.spare = <uint32_t*> r.items
         return at
 
     cdef int prepare(self, DrawnGrower grower, uint32_t n) except -1:
@@ -487,44 +487,6 @@ cdef inline char* take(char* buffer, size_t* at, size_t size) noexcept:
     cdef char* part = buffer + at[0] if buffer != NULL else NULL
     at[0] += (size + 15) // 16 * 16
     return part
-
-
-cdef int write_nodes(const Room* room, PackedNode* out) noexcept nogil:
-    """Number the nodes breadth first; -1 if there is no memory."""
-    cdef const Grown* grown
-    cdef uint32_t* order = <uint32_t*> malloc(room.n_grown * sizeof(uint32_t))
-    cdef int64_t n = 1
-    cdef int64_t i
-    if order == NULL:
-        return -1
-    order[0] = 0
-    for i in range(room.n_grown):
-        grown = &room.grown[order[i]]
-        out[i].feature = grown.feature
-        out[i].missing = grown.missing
-        if grown.child == 0:
-            out[i].child = <uint32_t> i
-            out[i].kind = 0
-            out[i].missing = 0
-            out[i].operand.pair[0] = grown.operand.low
-            out[i].operand.pair[1] = grown.weight
-            continue
-        out[i].child = <uint32_t> n
-        order[n], order[n + 1] = grown.child, grown.child + 1
-        n += 2
-        if grown.form == BY_GROUP:
-            out[i].kind = PACKED_SUBSET
-            out[i].operand.pair[0] = grown.operand.low
-            out[i].operand.pair[1] = grown.words
-        elif grown.form == BY_KNOWN:
-            out[i].kind = PACKED_KNOWN
-            out[i].missing = 1
-            out[i].operand.threshold = INFINITY
-        else:
-            out[i].kind = PACKED_THRESHOLD
-            out[i].operand.threshold = grown.operand.threshold
-    free(order)
-    return 0
 
 
 def key_of(uint64_t key, int32_t branch):
@@ -608,6 +570,28 @@ def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, D
     values = copied(r.values, r.n_values * width, sizeof(double), np.float64).reshape(r.n_values, width)
     bits = copied(r.bits, r.n_bits, sizeof(uint32_t), np.uint32)
     return nodes, values, bits, importances
+
+
+def copy_nodes(nodes, out, int64_t first, uint32_t n_pure, uint32_t n_values, uint32_t n_bits):
+    """Copy nodes of trees to the places first, ... of `out`, behind other trees.
+
+    Parameters
+    ----------
+    nodes, out : arrays of NODE
+    first : int
+    n_pure : int
+        Rows of values with one class alone, which all trees share.
+    n_values, n_bits : int
+        The other rows of values and the words of bits that come before those of the nodes.
+    """
+    cdef const uint8_t[::1] memory = nodes.view(np.uint8)
+    cdef PackedNode* to = <PackedNode*> memory_of(out) + first
+    cdef int64_t n = memory.shape[0] // <int64_t> sizeof(PackedNode)
+    if n > out.shape[0] - first:
+        raise ValueError(f"{n} nodes do not fit into an array of {out.shape[0]} behind {first}")
+    if n:
+        with nogil:
+            move_nodes(<const PackedNode*> &memory[0], n, n_pure, n_values, n_bits, to)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

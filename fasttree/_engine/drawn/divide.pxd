@@ -64,16 +64,16 @@ cdef inline uint32_t divide_by_code(Here* h, uint32_t* rows, uint32_t* bags, Gro
             gather_all(column, rows, h.n, codes)
     node.operand.threshold = h.best.threshold if h.plan.random else middle_of_cut(h, column, codes)
     if column.wide:
-        return part_wide(<const int32_t*> codes, rows, bags, h.room.spare, h.n, h.best.code)
-    return part_narrow(<const int16_t*> codes, rows, bags, h.room.spare, h.n, <int16_t> (h.best.code + NARROW_BASE))
+        return part_wide(<const int32_t*> codes, rows, bags, h.room.items, h.n, h.best.code)
+    return part_narrow(<const int16_t*> codes, rows, bags, h.room.items, h.n, <int16_t> (h.best.code + NARROW_BASE))
 
 
 cdef inline uint32_t divide_by_form(Here* h, uint32_t* rows, uint32_t* bags, Grown* node) noexcept nogil:
     """The same where values are missing, and for categories."""
     cdef Room* room = h.room
     cdef const DrawnColumn* column = &h.plan.column[h.best.feature]
-    cdef uint32_t* other_rows = room.spare
-    cdef uint32_t* other_bags = room.spare + h.n
+    cdef uint32_t* other_rows = <uint32_t*> room.items
+    cdef uint32_t* other_bags = other_rows + h.n
     cdef uint32_t n_left = 0
     cdef uint32_t n_right = 0
     cdef uint32_t row, low_row = 0, high_row = 0

@@ -77,24 +77,26 @@ cdef extern from *:
         for (i = 0; i < n; i++) sum += numbers[i] & (uint64_t) (int64_t) -(int32_t) (codes[i] <= cut); \\
         return sum; \\
     } \\
-    /* Rows and bags of codes up to the cut come first, both sides in their order; returns how many go left. */ \\
+    /* Rows and bags of codes up to the cut come first, both sides in their order; returns how many go left.  The loops at the \\
+       end must not become two calls of memcpy, which would cost more than they copy. */ \\
     static uint32_t fasttree_part_##name( \\
-        const type *codes, uint32_t *rows, uint32_t *bags, uint32_t *spare, int64_t n, type cut) \\
+        const type *codes, uint32_t *rows, uint32_t *bags, uint64_t *spare, int64_t n, type cut) \\
     { \\
         uint32_t n_left = 0, n_right = 0; \\
-        uint32_t *other_bags = spare + n; \\
         int64_t i; \\
         for (i = 0; i < n; i++) { \\
             uint32_t row = rows[i], bag = bags[i], left = codes[i] <= cut; \\
-            spare[n_right] = row; \\
-            other_bags[n_right] = bag; \\
+            spare[n_right] = (uint64_t) row << 32 | bag; \\
             rows[n_left] = row; \\
             bags[n_left] = bag; \\
             n_left += left; \\
             n_right += 1 - left; \\
         } \\
-        memcpy(rows + n_left, spare, n_right * sizeof(uint32_t)); \\
-        memcpy(bags + n_left, other_bags, n_right * sizeof(uint32_t)); \\
+        for (i = 0; i < n_right; i++) { \\
+            uint64_t one = spare[i]; \\
+            rows[n_left + i] = (uint32_t) (one >> 32); \\
+            bags[n_left + i] = (uint32_t) one; \\
+        } \\
         return n_left; \\
     } \\
     /* The largest code up to the cut, and the smallest one above it. */ \\
@@ -184,10 +186,10 @@ cdef extern from *:
         const int32_t* codes, const uint64_t* numbers, int64_t n, int32_t cut
     ) noexcept nogil
     uint32_t part_narrow "fasttree_part_narrow"(
-        const int16_t* codes, uint32_t* rows, uint32_t* bags, uint32_t* spare, int64_t n, int16_t cut
+        const int16_t* codes, uint32_t* rows, uint32_t* bags, uint64_t* spare, int64_t n, int16_t cut
     ) noexcept nogil
     uint32_t part_wide "fasttree_part_wide"(
-        const int32_t* codes, uint32_t* rows, uint32_t* bags, uint32_t* spare, int64_t n, int32_t cut
+        const int32_t* codes, uint32_t* rows, uint32_t* bags, uint64_t* spare, int64_t n, int32_t cut
     ) noexcept nogil
     void beside_narrow "fasttree_beside_narrow"(
         const int16_t* codes, int64_t n, int16_t cut, int16_t first, int16_t last, int32_t* below, int32_t* above

@@ -119,7 +119,6 @@ cdef struct Grown:             # a node
 cdef struct Room:              # what one thread writes; its parts are measured for the tree in hand
     uint32_t* rows             # of the samples in the bag: a node is a slice
     uint32_t* bags             # by place: class << 16 | times drawn
-    uint32_t* spare            # for partitions: two arrays of as many
     uint64_t* pairs            # by place in the node: times drawn, and in the upper half those of class 1; random cuts: `numbers`
     uint32_t* counts           # times drawn
     uint16_t* labels           # dense class
@@ -136,7 +135,7 @@ cdef struct Room:              # what one thread writes; its parts are measured 
     DrawnBundle block_bundle[MOST_BUNDLES]
     uint32_t* block_row        # of the table
     char* block_cells          # codes and targets
-    uint64_t* items            # to be sorted: code << 32 | place; two arrays
+    uint64_t* items            # to be sorted: code << 32 | place; two arrays; for partitions: row << 32 | bag
     int32_t* features          # a permutation
     int32_t* swapped
     uint64_t* constants        # features known to be constant: bits for each node on the stack, and for the node in hand

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._engine.forest import NODE as NODE
+from fasttree._engine.forest import copy_nodes
 from fasttree._model import arrays
 from fasttree._model.arrays import NOMINAL, STOP, distinct_rows, gather, offsets_of, parents
 from fasttree._model.tree import Tree
@@ -264,15 +265,11 @@ def join(parts: list[Packed]) -> Packed:
     """Return the trees of all parts behind one another; the shares of pure leaves, which most trees have, are kept once."""
     n_pure = parts[0].value.shape[1] if all(starts_with_unit_rows(part.value) for part in parts) else 0
     starts, first, n_bits, n_values = [np.zeros(1, dtype=np.int64)], 0, 0, 0
-    nodes = np.concatenate([part.nodes for part in parts])
+    nodes = np.empty(sum(len(part.nodes) for part in parts), dtype=NODE)
     for part in parts:
-        here = nodes[first : first + len(part.nodes)]
-        operand, kind = pairs(here)[:, 0], here["kind"]
-        # arithmetic in place of masks: operands are 16 bytes apart, and there may be millions
-        is_other = (kind == LEAF) & (operand >= n_pure)
-        operand += is_other * np.uint32(n_values) + (kind == SUBSET) * np.uint32(n_bits)
+        copy_nodes(part.nodes, nodes, first, n_pure, n_values, n_bits)
         starts.append(part.start[1:] + first)
-        first, n_bits, n_values = first + len(here), n_bits + len(part.bits), n_values + len(part.value) - n_pure
+        first, n_bits, n_values = first + len(part.nodes), n_bits + len(part.bits), n_values + len(part.value) - n_pure
     value = np.concatenate([parts[0].value[:n_pure], *(part.value[n_pure:] for part in parts)])
     return Packed(nodes, np.concatenate(starts), np.concatenate([part.bits for part in parts]), value)
 
