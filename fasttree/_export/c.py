@@ -29,6 +29,7 @@ from fasttree._export.c_cells import (
 from fasttree._export.c_pieces import (
     BEST,
     BEST_BY_LOSS,
+    BOUNDS,
     BRANCH,
     CHECKS,
     CLASS,
@@ -57,11 +58,13 @@ from fasttree._export.c_pieces import (
     MEAN_OF_TREES_DIVIDED,
     MEAN_PREDICTED,
     NAN,
+    PREDICT_BY_MODEL,
     REFUSES,
     ROW,
     SHARING,
     SOFT_DIVISION,
     STOPS,
+    TERMS,
     VALUE,
 )
 from fasttree._export.layout import (
@@ -76,7 +79,7 @@ from fasttree._export.layout import (
     ranges,
 )
 from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Formulas, Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import EQUAL_LOSSES
@@ -369,6 +372,9 @@ class _Writer:
 
     def value_tables(self) -> Iterator[str]:
         layout = self.layout
+        if layout.formulas is not None:
+            yield from self.model_tables(layout.formulas)
+            return
         what = "weights of the classes" if layout.whole is not None else "shares of the classes" if self.classifies else "means"
         yield self.array(
             f"What samples are given: {what}.",
@@ -389,6 +395,22 @@ class _Writer:
                 "What it costs to answer a class (column) where another is true (row).",
                 "static const double tree_loss[TREE_N_CLASSES][TREE_N_CLASSES]",
                 map(row_of, self.tree.loss.tolist()),
+            )
+
+    def model_tables(self, formulas: Formulas) -> Iterator[str]:
+        """Yield the tables of linear models, and of the features that have terms."""
+        bounds = ", lower and upper bound" * formulas.is_bounded
+        yield self.array(
+            f"Linear models: intercept, coefficients of tree_terms{bounds}.",
+            f"static const double tree_values[][{self.layout.values.shape[1]}]",
+            map(row_of, self.layout.values.tolist()),
+        )
+        if formulas.features:
+            terms = zip(formulas.filling, formulas.features, strict=True)
+            yield self.array(
+                "The features of the coefficients, and what takes the place of a missing value.",
+                "static const struct tree_term { double filling; int32_t feature; } tree_terms[]",
+                (f"{{{filling!r}, {feature}}}" for filling, feature in terms),
             )
 
     @property
@@ -622,6 +644,12 @@ class _Writer:
         return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
 
     def answers(self) -> Iterator[str]:
+        if self.layout.formulas is not None:
+            n_terms = len(self.layout.formulas.features)
+            source = PREDICT_BY_MODEL.replace("@refusal", NAN if self.refuses else "")
+            source = source.replace("@bounds", BOUNDS if self.layout.formulas.is_bounded else "")
+            yield source.replace("@terms", TERMS if n_terms else "").replace("@n_terms", str(n_terms))
+            return
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
         give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
         give = give.replace("@whole", self.whole).replace("@width", self.width).replace("@refusal", refusal)

@@ -319,6 +319,31 @@ double tree_predict(const TREE_INPUT *x)
 }
 """
 
+PREDICT_BY_MODEL = """
+double tree_predict(const TREE_INPUT *x)
+{
+    const double *const model = tree_values[tree_row(x)];
+    double value = model[0];
+@terms@refusal@bounds    return value;
+}
+"""
+
+TERMS = """\
+    int k;
+    for (k = 0; k < @n_terms; k++) {
+        const double given = (double)x[tree_terms[k].feature];
+        const volatile double term = model[k + 1] * (given == given ? given : tree_terms[k].filling);
+        value += term;
+    }
+"""
+
+BOUNDS = """\
+    if (value < model[@n_terms + 1])
+        return model[@n_terms + 1];
+    if (value > model[@n_terms + 2])
+        return model[@n_terms + 2];
+"""
+
 MEAN_DIVIDED = """
 double tree_predict(const TREE_INPUT *x)
 {
