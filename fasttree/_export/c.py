@@ -27,9 +27,6 @@ from fasttree._export.c_cells import (
     wrapped,
 )
 from fasttree._export.c_pieces import (
-    BEST,
-    BEST_BY_LOSS,
-    BOUNDS,
     BRANCH,
     CHECKS,
     CLASS,
@@ -58,14 +55,15 @@ from fasttree._export.c_pieces import (
     MEAN_OF_TREES_DIVIDED,
     MEAN_PREDICTED,
     NAN,
-    PREDICT_BY_MODEL,
-    REFUSES,
     ROW,
     SHARING,
     SOFT_DIVISION,
     STOPS,
-    TERMS,
     VALUE,
+    best_source,
+    model_tables,
+    predict_by_model,
+    refuses_source,
 )
 from fasttree._export.layout import (
     Joined,
@@ -79,10 +77,9 @@ from fasttree._export.layout import (
     ranges,
 )
 from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
-from fasttree._export.subject import Formulas, Subject
+from fasttree._export.subject import Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tree import EQUAL_LOSSES
 from fasttree._model.words import by_target
 
 __all__ = ["export_c", "export_forest_c"]
@@ -373,7 +370,7 @@ class _Writer:
     def value_tables(self) -> Iterator[str]:
         layout = self.layout
         if layout.formulas is not None:
-            yield from self.model_tables(layout.formulas)
+            yield from itertools.starmap(self.array, model_tables(layout.formulas, layout.values))
             return
         what = "weights of the classes" if layout.whole is not None else "shares of the classes" if self.classifies else "means"
         yield self.array(
@@ -395,22 +392,6 @@ class _Writer:
                 "What it costs to answer a class (column) where another is true (row).",
                 "static const double tree_loss[TREE_N_CLASSES][TREE_N_CLASSES]",
                 map(row_of, self.tree.loss.tolist()),
-            )
-
-    def model_tables(self, formulas: Formulas) -> Iterator[str]:
-        """Yield the tables of linear models, and of the features that have terms."""
-        bounds = ", lower and upper bound" * formulas.is_bounded
-        yield self.array(
-            f"Linear models: intercept, coefficients of tree_terms{bounds}.",
-            f"static const double tree_values[][{self.layout.values.shape[1]}]",
-            map(row_of, self.layout.values.tolist()),
-        )
-        if formulas.features:
-            terms = zip(formulas.filling, formulas.features, strict=True)
-            yield self.array(
-                "The features of the coefficients, and what takes the place of a missing value.",
-                "static const struct tree_term { double filling; int32_t feature; } tree_terms[]",
-                (f"{{{filling!r}, {feature}}}" for filling, feature in terms),
             )
 
     @property
@@ -448,7 +429,7 @@ class _Writer:
     def outer_functions(self) -> Iterator[str]:
         """Yield the public functions."""
         if self.refuses:
-            yield self.refuses_source()
+            yield refuses_source(self.subject)
         yield from self.answers()
         if self.by_text:
             yield CODE
@@ -493,7 +474,7 @@ class _Writer:
             mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
             yield mean.replace("@whole", self.whole).replace("@width", self.width)
         if self.compares_shares:
-            yield self.best_source()
+            yield best_source(self.tree)
 
     @property
     def compares_shares(self) -> bool:
@@ -626,29 +607,9 @@ class _Writer:
             .replace("@branch", "    int32_t branch;\n" if shares else "")
         )
 
-    def best_source(self) -> str:
-        if self.tree.loss is not None:
-            return BEST_BY_LOSS.replace("@slack", repr(1 + EQUAL_LOSSES))
-        return BEST
-
-    def refuses_source(self) -> str:
-        lines = ["const double value = (double)x[i];"]
-        if self.subject.refuses_missing and not self.subject.refuses_unseen:
-            lines += ["if (value != value)", "    return 1;"]
-        else:
-            both = "" if self.subject.refuses_missing else "value == value && "
-            unseen = "tree_n_categories[i] >= 0 && !(value >= 1 && value <= tree_n_categories[i])"
-            lines += [f"if ({both}{unseen})", "    return 1;"]
-            if self.subject.refuses_missing:
-                lines += ["if (value != value)", "    return 1;"]
-        return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
-
     def answers(self) -> Iterator[str]:
         if self.layout.formulas is not None:
-            n_terms = len(self.layout.formulas.features)
-            source = PREDICT_BY_MODEL.replace("@refusal", NAN if self.refuses else "")
-            source = source.replace("@bounds", BOUNDS if self.layout.formulas.is_bounded else "")
-            yield source.replace("@terms", TERMS if n_terms else "").replace("@n_terms", str(n_terms))
+            yield predict_by_model(self.layout.formulas, NAN if self.refuses else "")
             return
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
         give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
