@@ -28,7 +28,7 @@ PARAMETERS = (
         "epsilon min_impurity_decrease min_impurity least_deviation split_p_value alpha_split spss_limits leaf_penalty "
         "time_limit memory_limit",
     ),
-    ("Linear models", "/algorithms/m5", "path_features smoothing extrapolation"),
+    ("Linear models", "/algorithms/m5", "linear path_features elimination smoothing extrapolation"),
     ("Forest", "/guide/forests", "n_estimators bootstrap max_samples oob_score warm_start"),
     ("Missing values", "/choosing", "missing min_part_weight max_surrogates surrogate_agreement no_surrogate unseen"),
     ("Pruning", "/pruning", "pruning ccp_alpha confidence global_pruning pruning_factor"),

@@ -43,7 +43,8 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, split_p_value, surrogate_agreement, unseen",
     "chaid": "alpha_merge, alpha_resplit, alpha_split, bonferroni, exhaustive_multiplier, method, min_weight_fraction_leaf, "
     "n_intervals, resplit, spss_limits, unseen",
-    "m5": "balanced, extrapolation, least_deviation, min_weight_fraction_leaf, path_features, pruning_factor, smoothing, unseen",
+    "m5": "balanced, elimination, extrapolation, least_deviation, linear, min_weight_fraction_leaf, path_features, "
+    "pruning_factor, smoothing, unseen",
     "optimal": "leaf_penalty, memory_limit, min_weight_fraction_leaf, time_limit, unseen",
     "forest": "bootstrap, interaction_cst, max_samples, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, oob_score, recipe, split_p_value, surrogate_agreement, "

@@ -27,8 +27,6 @@ from fasttree._export.c_cells import (
     wrapped,
 )
 from fasttree._export.c_pieces import (
-    BEST,
-    BEST_BY_LOSS,
     BRANCH,
     CHECKS,
     CLASS,
@@ -57,12 +55,15 @@ from fasttree._export.c_pieces import (
     MEAN_OF_TREES_DIVIDED,
     MEAN_PREDICTED,
     NAN,
-    REFUSES,
     ROW,
     SHARING,
     SOFT_DIVISION,
     STOPS,
     VALUE,
+    best_source,
+    model_tables,
+    predict_by_model,
+    refuses_source,
 )
 from fasttree._export.layout import (
     Joined,
@@ -79,7 +80,6 @@ from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
 from fasttree._export.subject import Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tree import EQUAL_LOSSES
 from fasttree._model.words import by_target
 
 __all__ = ["export_c", "export_forest_c"]
@@ -369,6 +369,9 @@ class _Writer:
 
     def value_tables(self) -> Iterator[str]:
         layout = self.layout
+        if layout.formulas is not None:
+            yield from itertools.starmap(self.array, model_tables(layout.formulas, layout.values))
+            return
         what = "weights of the classes" if layout.whole is not None else "shares of the classes" if self.classifies else "means"
         yield self.array(
             f"What samples are given: {what}.",
@@ -426,7 +429,7 @@ class _Writer:
     def outer_functions(self) -> Iterator[str]:
         """Yield the public functions."""
         if self.refuses:
-            yield self.refuses_source()
+            yield refuses_source(self.subject)
         yield from self.answers()
         if self.by_text:
             yield CODE
@@ -471,7 +474,7 @@ class _Writer:
             mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
             yield mean.replace("@whole", self.whole).replace("@width", self.width)
         if self.compares_shares:
-            yield self.best_source()
+            yield best_source(self.tree)
 
     @property
     def compares_shares(self) -> bool:
@@ -604,24 +607,10 @@ class _Writer:
             .replace("@branch", "    int32_t branch;\n" if shares else "")
         )
 
-    def best_source(self) -> str:
-        if self.tree.loss is not None:
-            return BEST_BY_LOSS.replace("@slack", repr(1 + EQUAL_LOSSES))
-        return BEST
-
-    def refuses_source(self) -> str:
-        lines = ["const double value = (double)x[i];"]
-        if self.subject.refuses_missing and not self.subject.refuses_unseen:
-            lines += ["if (value != value)", "    return 1;"]
-        else:
-            both = "" if self.subject.refuses_missing else "value == value && "
-            unseen = "tree_n_categories[i] >= 0 && !(value >= 1 && value <= tree_n_categories[i])"
-            lines += [f"if ({both}{unseen})", "    return 1;"]
-            if self.subject.refuses_missing:
-                lines += ["if (value != value)", "    return 1;"]
-        return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
-
     def answers(self) -> Iterator[str]:
+        if self.layout.formulas is not None:
+            yield predict_by_model(self.layout.formulas, NAN if self.refuses else "")
+            return
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
         give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
         give = give.replace("@whole", self.whole).replace("@width", self.width).replace("@refusal", refusal)

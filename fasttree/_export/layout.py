@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._data.schema import Feature, Kind
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Formulas, Subject, formulas_of
 from fasttree._export.text import export_text
 from fasttree._model.arrays import ARRAYS, LEAF, SHARES, STOP, THRESHOLD, distinct_rows, offsets_of
 from fasttree._model.surrogates import DTYPES, Surrogates
@@ -62,13 +62,15 @@ class Layout:
     soft : set of int
         Nodes with a soft threshold, near which samples go both ways.
     values : array of float64, shape (r, k)
-        Predictions: shares of classes, or class weights if the tree divides samples; means.
+        Predictions: shares of classes, or class weights if the tree divides samples; means; or the rows of `formulas`.
     whole : array of float64, shape (r,), or None
         Divisors of class weights; None if `values` are the predictions.
     answers : array of intp, shape (r, n_outputs), or None
         Index of the predicted class (of each target); None in regression.
     waiting : int
         Largest number of parts of a sample on the stack, with the first branch on top.
+    formulas : Formulas or None
+        Linear models of the nodes where samples end, if they have some.
     """
 
     tree: Tree
@@ -81,6 +83,7 @@ class Layout:
     whole: NDArray[np.float64] | None
     answers: NDArray[np.intp] | None
     waiting: int
+    formulas: Formulas | None = None
 
 
 def lay_out(tree: Tree) -> Layout:
@@ -88,6 +91,8 @@ def lay_out(tree: Tree) -> Layout:
     leaf = tree.n_branches == 0
     ends = np.flatnonzero(leaf | (tree.missing == STOP))
     values, whole, answers = _given(tree, ends)
+    formulas = formulas_of(tree, ends)
+    values = values if formulas is None else formulas.rows
     kept, row_of_end = distinct_rows(values) if whole is None else distinct_rows(values, whole[:, None])
     row = np.zeros(tree.node_count, np.intp)
     row[ends] = row_of_end
@@ -108,6 +113,7 @@ def lay_out(tree: Tree) -> Layout:
         whole=None if whole is None else whole[kept],
         answers=None if answers is None else answers[kept],
         waiting=_waiting(tree, shares, soft),
+        formulas=formulas,
     )
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fasttree._data.schema import Category, Feature
 from fasttree._export.onnx_walk import Walk, lower
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Formulas, Subject, formulas_of
 from fasttree._export.substitutes import Medium, adapt
 from fasttree._model.arrays import STOP, distinct_rows
 from fasttree._model.tree import EQUAL_LOSSES, Tree, best_classes
@@ -109,7 +109,9 @@ def _exported(subjects: Sequence[Subject], dtype: str, missing: str | None, soft
         row = _add_refusal(graph, checks.masks, row, n_rows, keep_axis=is_forest)
     refuses = checks.masks or plan.refuses
     node_name = "a missing value or an unseen category is refused" if refuses else "look up"
-    if is_forest:
+    if plan.formulas is not None:
+        _add_formulas(graph, subject, plan.formulas, plan.rows, row, node_name)
+    elif is_forest:
         _add_means(graph, subject, plan.rows, row, node_name, len(subjects))
     else:
         _add_outputs(graph, subject, plan.rows, row, node_name)
@@ -134,6 +136,8 @@ class _Plan:
         Whether an end must get no prediction.
     notes : list of str
         Differences from the trees of the model.
+    formulas : Formulas or None
+        Linear models of the ends of a tree, if they have some; `rows` are then theirs.
     """
 
     trees: list[Tree]
@@ -141,6 +145,7 @@ class _Plan:
     rows: NDArray[np.float64]
     refuses: bool
     notes: list[str]
+    formulas: Formulas | None
 
 
 def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None, *, is_forest: bool) -> _Plan:
@@ -157,7 +162,8 @@ def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None,
         refused.append(without)
         ends.append(np.flatnonzero((tree.n_branches == 0) | (tree.missing == STOP)))
         # of the original tree: the shares of a tree that divides samples are rounded differently
-        predictions.append(subject.tree.predict_nodes()[ends[-1]])
+        formulas = formulas_of(subject.tree, ends[-1])
+        predictions.append(subject.tree.predict_nodes()[ends[-1]] if formulas is None else formulas.rows)
         notes |= dict.fromkeys(adapted.notes)
     stacked = np.concatenate(predictions)
     kept, row_of_end = distinct_rows(stacked)
@@ -167,7 +173,7 @@ def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None,
         rows[here] = row_of_end[start : start + len(here)]
         row_of.append(np.where(without, len(kept), rows))
         start += len(here)
-    return _Plan(trees, row_of, stacked[kept], any(without.any() for without in refused), list(notes))
+    return _Plan(trees, row_of, stacked[kept], any(without.any() for without in refused), list(notes), formulas)
 
 
 def _imported_onnx() -> Any:
@@ -423,6 +429,37 @@ def _add_outputs(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row
         return
     for k, (part, classes) in enumerate(zip(subject.tree.by_output(rows), subject.classes, strict=True)):
         _add_classes(graph, f"_{k}", part, part.argmax(axis=1), classes, row, node_name)
+
+
+def _add_formulas(
+    graph: _Graph, subject: Subject, formulas: Formulas, rows: NDArray[np.float64], row: str, node_name: str
+) -> None:
+    """Add the output of linear models: terms in double, added in their order by a cumulative sum, and bounded."""
+    n_terms = len(formulas.features)
+    model = graph.add("Gather", [graph.constant("fasttree.models", rows), row], node_name=f"{node_name} (models)", axis=0)
+
+    def part(name: str, columns: Sequence[int]) -> str:
+        return graph.add("Gather", [model, graph.constant(f"fasttree.{name}", np.array(columns, np.int64))], axis=1)
+
+    value = part("intercept", [0])
+    if n_terms:
+        if subject.schema.is_continuous:
+            places = graph.constant("fasttree.features", np.array(formulas.features, np.int64))
+            given = graph.add("Gather", [graph.inputs[0].name, places], axis=1)
+        else:
+            given = graph.add("Concat", [graph.inputs[j].name for j in formulas.features], axis=1)
+        given = graph.cast(given, graph.onnx.TensorProto.DOUBLE)
+        filling = graph.constant("fasttree.filling", np.array([formulas.filling]))
+        filled = graph.add("Where", [graph.add("IsNaN", [given]), filling, given])
+        terms = graph.add("Mul", [part("coefficients", range(1, n_terms + 1)), filled])
+        sums = graph.add(
+            "CumSum", [graph.add("Concat", [value, terms], axis=1), graph.constant("fasttree.terms", np.array(1, np.int64))]
+        )
+        value = graph.add("Gather", [sums, graph.constant("fasttree.last", np.array([n_terms], np.int64))], axis=1)
+    if formulas.is_bounded:
+        value = graph.add("Max", [value, part("lower", [n_terms + 1])])
+        value = graph.add("Min", [value, part("upper", [n_terms + 2])])
+    _name_output(graph, "variable", value, [None, 1])
 
 
 def _add_classes(

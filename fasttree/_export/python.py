@@ -231,6 +231,12 @@ def _surrogates(tree: Tree, surrogates: Surrogates, places: dict[tuple[tuple[int
 
 def _value_tables(tree: Tree, layout: Layout, *, compares_shares: bool) -> Iterator[str]:
     rows = (repr(tuple(row)) for row in layout.values.tolist())
+    if layout.formulas is not None:
+        bounds = ", lower and upper bound" * layout.formulas.is_bounded
+        yield _block("VALUES", f"linear models: intercept, coefficients of TERMS{bounds}", rows)
+        terms = zip(layout.formulas.features, layout.formulas.filling, strict=True)
+        yield _block("TERMS", "features, and what takes the place of a missing value", map(repr, terms))
+        return
     meaning = (
         "means" if tree.task == "regression" else "shares of the classes" if layout.whole is None else "weights of the classes"
     )
@@ -289,6 +295,9 @@ def _answers(joined: Joined) -> Iterator[str]:
     tree, layout = joined.subject.tree, joined.layout
     divides = bool(layout.shares or layout.soft)
     several = tree.outputs is not None
+    if layout.formulas is not None:
+        yield PREDICT_BOUNDED if layout.formulas.is_bounded else PREDICT_BY_MODEL
+        return
     if tree.task == "regression":
         what = "the means of the targets, a tuple" if several else "the mean of the leaf" if joined.roots is None else "the mean"
         result = "tuple(_given(_sample(row)))" if several else "_given(_sample(row))[0]"
@@ -314,6 +323,20 @@ def _answers(joined: Joined) -> Iterator[str]:
     if tree.task == "classification" and (divides or joined.roots is not None):
         yield _best_source(tree)
 
+
+PREDICT_BY_MODEL = '''
+def predict(row):
+    """Return the prediction for a row: what the linear model of its leaf gives."""
+    x = _sample(row)
+    value, *coefficients = VALUES[_row(x)]
+    for (feature, filling), coefficient in zip(TERMS, coefficients):
+        value += coefficient * (x[feature] if x[feature] == x[feature] else filling)
+    return value
+'''
+
+PREDICT_BOUNDED = PREDICT_BY_MODEL.replace("*coefficients", "*coefficients, lower, upper").replace(
+    "return value", "return min(max(value, lower), upper)"
+)
 
 MEAN_OF_TREES = '''
 def _given(x):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fasttree._data.schema import Schema
-from fasttree._model.linear.model_tree import check_constant_leaves
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes
 
-__all__ = ["Subject", "check_class", "check_target"]
+__all__ = ["Formulas", "Subject", "check_class", "check_target", "formulas_of"]
+
+MOST = float(np.finfo(np.float64).max)  # for an infinite bound, which few languages can write
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,42 @@ class Subject:
     target_names: tuple[str, ...] = ()
     labelled: tuple[Schema, Classes] | None = None
 
-    def __post_init__(self) -> None:
-        check_constant_leaves(self.tree, "this export")
-
     @property
     def in_words(self) -> tuple[Schema, Classes]:
         """Schema and classes for comments."""
         return self.labelled or (self.schema, self.classes)
+
+
+class Formulas(NamedTuple):
+    """The linear models of some nodes as a table, whose rows predict ``min(max(((b0 + b1 x1) + b2 x2) + ..., lower), upper)``.
+
+    Parameters
+    ----------
+    features : list of int
+        Those that have a term in a row, ascending; they are added in this order.
+    filling : list of float
+        What takes the place of a missing value of each of these features.
+    rows : array of float64, shape (n_nodes, 1 + n_features) or (n_nodes, 1 + n_features + 2)
+        Intercept, coefficients (0 for no term, which changes no bit of the sum), and the bounds if there are any.
+    is_bounded : bool
+        Whether there are bounds.
+    """
+
+    features: list[int]
+    filling: list[float]
+    rows: NDArray[np.float64]
+    is_bounded: bool
+
+
+def formulas_of(tree: Tree, nodes: NDArray[np.intp]) -> Formulas | None:
+    """Return the linear models of some nodes of a tree; None if its leaves predict constants."""
+    if not isinstance(tree, ModelTree):
+        return None
+    models = tree.models.of_nodes(nodes)
+    bounds = np.column_stack([models.lower, models.upper])
+    is_bounded = bool(np.isfinite(bounds).any())
+    parts = [models.intercept[:, None], models.rows, *([bounds.clip(-MOST, MOST)] if is_bounded else [])]
+    return Formulas(models.features.tolist(), models.filling[models.features].tolist(), np.hstack(parts), is_bounded)
 
 
 def check_target(target: int, n_targets: int) -> None:

@@ -404,6 +404,15 @@ class Words:
         ranges = np.ptp(self.tree.value, axis=0).tolist()
         return [max(2 - math.floor(math.log10(size)) + self.decimals - 2, 0) if size > 0 else self.decimals for size in ranges]
 
+    @property
+    def has_formulas(self) -> bool:
+        """Whether leaves predict by linear models."""
+        return isinstance(self.tree, ModelTree)
+
+    def predicted(self, node: int, target: int) -> str:
+        """Write the mean of a target, as `mean` does, or the formula of a leaf with a model."""
+        return self.answers(node)[0] if self.has_formulas and not self.tree.n_branches[node] else self.mean(node, target)
+
     def mean(self, node: int, target: int) -> str:
         """Write the mean of a target with the decimals of all means of a picture."""
         return grouped_mean(float(self.tree.value[node, target]), self.mean_decimals[target])

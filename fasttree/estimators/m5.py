@@ -102,10 +102,21 @@ class M5Regressor(_WithModels, BaseRegressor):
         AMOUNT,
         "A node is a leaf if the standard deviation of its targets is at most this share of that of all samples.",
     )
+    linear: bool = parameter(
+        True,
+        FLAG,
+        "Whether models have terms.  False: each is a mean, in a regression tree that is pruned and smoothed as by M5.",
+    )
     path_features: bool = parameter(
         True,
         FLAG,
         "Whether the model of a node may have the features tested on the way to it.  False: only those tested at it and below.",
+    )
+    elimination: str = parameter(
+        "exact",
+        one_of("exact", "m5"),
+        """How terms leave a model.  "exact": each time the one that adds least to the squared error, and the model of the least
+        estimated error is kept.  "m5": as in Weka's M5P, by the size of the coefficients, until Akaike's criterion rises.""",
     )
     pruning_factor: float | None = parameter(
         1.0,
@@ -168,6 +179,8 @@ class M5Regressor(_WithModels, BaseRegressor):
             path_features=bool(self.path_features),
             pruning_factor=None if self.pruning_factor is None else float(self.pruning_factor),
             smoothing=float(self.smoothing),
+            elimination=self.elimination,
+            linear=bool(self.linear),
             extrapolation=None if self.extrapolation is None else float(self.extrapolation),
         )
         with in_percent("growth"):

@@ -203,11 +203,6 @@ def test_a_broken_document_raises_a_named_error(change, message, table):
 CONSTANTS_ONLY = {
     "shap_values": lambda model, X, y: model.shap_values(X),
     "export_html": lambda model, X, y: model.export_html(),
-    "export_c": lambda model, X, y: model.export_c(),
-    "export_python": lambda model, X, y: model.export_python(),
-    "export_sql": lambda model, X, y: model.export_sql(),
-    "export_pmml": lambda model, X, y: model.export_pmml(),
-    "export_onnx": lambda model, X, y: model.export_onnx(),
     "to_sklearn": lambda model, X, y: model.to_sklearn(),
     "to_predictor": lambda model, X, y: model.to_predictor(),
     "prune": lambda model, X, y: model.prune("reduced_error", X, y),

@@ -24,7 +24,6 @@ from fasttree._explain.pictures.outline import Item, Outline
 from fasttree._explain.pictures.scene import Box, Mark, MarkGroup, Path, Scene, Sector, Text
 from fasttree._explain.pictures.style import DEFAULT, Style
 from fasttree._model.arrays import SHARES
-from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tested import branch_tests, competing_tests, merge_texts, proof_text, reason_text, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, Words, percent
@@ -57,7 +56,6 @@ MOST_TARGETS = 4  # targets that a box lists
 MOST_TESTS = 4  # rival features, and merges, that a tooltip lists
 LINES_OF_NAME = 2  # lines that a long name fills; it is broken into twice as many at most
 MOST_LINES = 2 * LINES_OF_NAME
-MOST_FORMULA_LINES = 7
 FEW_BRANCHES = 6  # whose names may fill several lines
 
 
@@ -131,10 +129,10 @@ class Artist:
             heading = f"{self.words.targets[target]}: " if several and self.words.targets[target] else ""
             answer = heading + self.answer_text(node, target)
             figures = (self.figures(node, target), look.small, "muted", False)
-            if (look.in_line and not isinstance(self.tree, ModelTree)) or (several and self.labels is not None):
+            if (look.in_line and not self.words.has_formulas) or (several and self.labels is not None):
                 yield Caption([(answer, look.name, "ink", True), figures])
             else:
-                yield from self._answer_lines(answer)
+                yield from self._lines(answer, self.words.has_formulas)
                 if not several:
                     yield Caption([figures])
                     yield from self._impurity(node)
@@ -147,27 +145,16 @@ class Artist:
         elif not (self.style.weights and self.shares is not None and not several):  # a disc shows the same shares
             yield from self._bars(node, pure=False)
 
-    def _lines(self, text: str) -> Iterator[Caption]:
-        """Yield a bold text in as many lines as it needs."""
-        look = self.look
-        for line in wrapped(text, look.name_room, look.name, MOST_LINES, True):
-            yield Caption([(line, look.name, "ink", True)])
-
-    def _answer_lines(self, text: str) -> Iterator[Caption]:
-        """Yield a prediction in bold, a formula broken between its terms."""
-        if not isinstance(self.tree, ModelTree):
-            yield from self._lines(text)
-            return
-        look = self.look
-        for line in terms_wrapped(text, look.name_room, look.name, MOST_FORMULA_LINES):
-            yield Caption([(line, look.name, "ink", True)])
+    def _lines(self, text: str, is_formula: bool = False) -> Iterator[Caption]:
+        """Yield a bold text in as many lines as it needs; a formula is broken between its terms."""
+        room, size = self.look.name_room, self.look.name
+        for line in terms_wrapped(text, room, size) if is_formula else wrapped(text, room, size, MOST_LINES, True):
+            yield Caption([(line, size, "ink", True)])
 
     def answer_text(self, node: int, target: int, is_small: bool = False) -> str:
         """Return the prediction of a node for a target."""
-        if isinstance(self.tree, ModelTree) and self.tree.n_branches[node] == 0:
-            return self.words.formula(self.tree, node)
         if self.labels is None:
-            return self.words.mean(node, target)
+            return self.words.predicted(node, target)
         return self.answers[target][is_small][self.words.raw_labels[self._column(node, target)]]
 
     def figures(self, node: int, target: int) -> str:
@@ -224,10 +211,9 @@ class Artist:
         if self.shares is None:
             for target in range(tree.n_outputs)[:MOST_TARGETS]:
                 scale = float(self.range[target]) or 1.0
-                variance = float(tree.impurity[node]) ** (5 if self.style.impurity == "fifth_root" else 1)
-                deviation = math.sqrt(variance) if tree.n_outputs == 1 else 0.0
+                spread = float(tree.impurity[node]) ** (2.5 if self.style.impurity == "fifth_root" else 0.5)
                 mean = float(tree.value[node, target] - self.least[target]) / scale
-                yield Strip(mean, deviation / scale, look.bar, colour=self.style.numeric)
+                yield Strip(mean, spread / scale if tree.n_outputs == 1 else 0.0, look.bar, colour=self.style.numeric)
             return
         for columns in self.words.columns[:MOST_TARGETS]:
             shares = self.shares[node, columns]

@@ -87,7 +87,7 @@ def wrapped(text: str, room: float, size: float, max_lines: int, bold: bool = Fa
     return lines[:max_lines]
 
 
-def terms_wrapped(text: str, room: float, size: float, max_lines: int) -> list[str]:
+def terms_wrapped(text: str, room: float, size: float, max_lines: int = 7) -> list[str]:
     """Break a formula in bold into lines before its signs and bounds; those beyond `max_lines` are left out."""
     lines = [""]
     for part in _TERMS.split(one_line(text)):

@@ -13,7 +13,7 @@ from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
 from fasttree._learn.grow.grower import Grower
-from fasttree._learn.models.least_squares import Fits, fit
+from fasttree._learn.models.least_squares import Elimination, Fits, fit
 from fasttree._learn.models.moments import Moments, moments_of
 from fasttree._learn.samples import weighted_rows
 from fasttree._model import walks
@@ -35,6 +35,8 @@ class ModelChoices(NamedTuple):
     pruning_factor: float | None  # None: no pruning
     smoothing: float
     extrapolation: float | None  # None: predictions have no bounds
+    elimination: Elimination
+    linear: bool  # whether models have terms
 
 
 def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]:
@@ -48,10 +50,10 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     power = FIFTH if grower.recipe.impurity == "fifth_root" else 1.0
     least = choices.least_deviation**2 * _variance(target, weight)
     tree = replace(grower, limits=replace(grower.limits, min_impurity=least**power))()
-    features = _features_of_models(tree, samples.table)
+    features = _features_of_models(tree, samples.table)[: None if choices.linear else 0]
     columns, filling = _filled(samples.table, features, rows, weight)
     moments = moments_of(tree, walks.walk(tree, samples.table)[rows], [*columns, target], weight)
-    fits = fit(moments.product, tree.n_samples, _candidates(tree, features, choices.path_features))
+    fits = fit(moments.product, tree.n_samples, _candidates(tree, features, choices.path_features), choices.elimination)
     models = _models(fits, features, moments, filling, choices.extrapolation)
     cut = np.zeros(tree.node_count, dtype=bool) if choices.pruning_factor is None else _cut(tree, fits, choices.pruning_factor)
     return _smoothed(ModelTree.of(tree, models, 0.0).prune_at(cut), choices.smoothing), tree

@@ -48,7 +48,10 @@ class LinearModels:
 
     def __post_init__(self) -> None:
         for name, dtype in _ARRAYS.items():
-            object.__setattr__(self, name, read_only(name, getattr(self, name), dtype, 1))
+            given = np.asarray(getattr(self, name))
+            # 0.0 in the place of -0.0, so that a term of 0 changes no bit of a sum that begins with the intercept
+            value = given + 0.0 if name in ("intercept", "lower", "upper") else given
+            object.__setattr__(self, name, read_only(name, value, dtype, 1))
 
     @classmethod
     def of_rows(
@@ -198,7 +201,8 @@ def check_constant_leaves(tree: Tree, what: str) -> None:
     """Raise a ValueError if the leaves of a tree predict by models, which `what` does not support."""
     if isinstance(tree, ModelTree):
         raise ValueError(
-            f"{what} does not support linear models in leaves: use export_text, or tree_.models, which has their coefficients"
+            f"{what} does not support linear models in leaves: use to_rules, export_c, export_python, export_sql, export_onnx or "
+            "export_pmml, or tree_.models, which has their coefficients"
         )
 
 
@@ -223,6 +227,8 @@ def smoothed(tree: Tree, models: LinearModels, leaves: npt.NDArray[np.bool_], sm
 
 def _check_models(tree: ModelTree) -> None:
     models, n = tree.models, tree.node_count
+    if tree.divides:
+        raise ValueError("models: only a tree that divides no samples has them")
     if tree.task != "regression" or tree.outputs is not None:
         raise ValueError("models: only a regression tree of one target has them")
     if not (np.isfinite(tree.smoothing) and tree.smoothing >= 0):
