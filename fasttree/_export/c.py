@@ -34,6 +34,7 @@ from fasttree._export.c_pieces import (
     CLASS,
     CLASS_DIVIDED,
     CLASS_OF_MEAN,
+    CLASS_OF_VOTES,
     CLASSES,
     CLASSES_DIVIDED,
     CLASSES_OF_MEAN,
@@ -49,6 +50,7 @@ from fasttree._export.c_pieces import (
     GIVE,
     GIVE_DIVIDED,
     GIVE_MEAN,
+    GIVE_VOTES,
     KNOWN_CODE,
     LEFT_PART,
     MEAN,
@@ -63,6 +65,8 @@ from fasttree._export.c_pieces import (
     SOFT_DIVISION,
     STOPS,
     VALUE,
+    VOTES_OF_TREES,
+    VOTES_OF_TREES_DIVIDED,
 )
 from fasttree._export.layout import (
     Joined,
@@ -71,6 +75,7 @@ from fasttree._export.layout import (
     feature_lines,
     feature_names,
     join,
+    join_voting,
     lists_all,
     node_notes,
     ranges,
@@ -82,7 +87,7 @@ from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import EQUAL_LOSSES
 from fasttree._model.words import by_target
 
-__all__ = ["export_c", "export_forest_c"]
+__all__ = ["export_c", "export_forest_c", "export_voting_c"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 RESERVED = {
@@ -121,6 +126,11 @@ def export_forest_c(subjects: Iterable[Subject], name: str = "tree") -> str:
     return _Writer(join(subjects, is_forest=True), name).source()
 
 
+def export_voting_c(subjects: Iterable[Subject], name: str = "tree") -> str:
+    """Write trees that vote with the shares of their classes, as boosted trees, as C source; see `export_c`."""
+    return _Writer(join_voting(subjects), name).source()
+
+
 class _Writer:
     """Writer of the source of a model; `named` inserts its name into source for a tree called ``tree``."""
 
@@ -128,6 +138,7 @@ class _Writer:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
             raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
         self.subject, self.layout, self.roots = joined.subject, joined.layout, joined.roots
+        self.default = joined.default  # of trees that vote
         self.tree = self.subject.tree
         self.features = self.subject.schema.features
         self.name = name
@@ -166,7 +177,7 @@ class _Writer:
     # --- what others see
 
     def head(self) -> str:
-        first, *rest = description(self.subject, self.roots)
+        first, *rest = description(self.subject, self.roots, by_vote=self.default is not None)
         lines = [
             f"{self.name}: {first[0].lower()}{first[1:]}",
             *rest,
@@ -469,8 +480,11 @@ class _Writer:
             yield self.divide_source()
         if self.roots is not None:
             mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
+            if self.default is not None:
+                yield self.best_source()
+                mean = VOTES_OF_TREES_DIVIDED if self.divides else VOTES_OF_TREES
             yield mean.replace("@whole", self.whole).replace("@width", self.width)
-        if self.compares_shares:
+        if self.compares_shares and self.default is None:
             yield self.best_source()
 
     @property
@@ -623,7 +637,7 @@ class _Writer:
 
     def answers(self) -> Iterator[str]:
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
-        give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
+        give = self.way_of(GIVE_MEAN if self.default is None else GIVE_VOTES, GIVE_DIVIDED, GIVE)
         give = give.replace("@whole", self.whole).replace("@width", self.width).replace("@refusal", refusal)
         if not self.classifies:
             if self.n_targets > 1:
@@ -634,6 +648,8 @@ class _Writer:
             return
         if self.n_targets > 1:
             yield self.way_of(CLASSES_OF_MEAN, CLASSES_DIVIDED, CLASSES).replace("@refusal", refusal)
+        elif self.default is not None:
+            yield CLASS_OF_VOTES.replace("@refusal", refusal).replace("@default", str(self.default))
         else:
             yield self.way_of(CLASS_OF_MEAN, CLASS_DIVIDED, CLASS).replace("@refusal", refusal)
         yield give.replace("@function", "tree_predict_proba")

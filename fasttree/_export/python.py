@@ -21,6 +21,7 @@ from fasttree._export.layout import (
     feature_lines,
     feature_names,
     join,
+    join_voting,
     lists_all,
     node_notes,
     ranges,
@@ -32,7 +33,7 @@ from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import EQUAL_LOSSES, Tree
 from fasttree._model.words import by_target
 
-__all__ = ["export_forest_python", "export_python"]
+__all__ = ["export_forest_python", "export_python", "export_voting_python"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 
@@ -67,6 +68,11 @@ def export_forest_python(subjects: Iterable[Subject], name: str = "tree") -> str
     return _module(join(subjects, is_forest=True), name, nested=False)
 
 
+def export_voting_python(subjects: Iterable[Subject], name: str = "tree") -> str:
+    """Write trees that vote with the shares of their classes, as boosted trees, as a module; see `export_python`."""
+    return _module(join_voting(subjects), name, nested=False)
+
+
 def _module(joined: Joined, name: str, *, nested: bool) -> str:
     if not name.isidentifier():
         raise ValueError(f"name={name!r}: must be a name in Python, such as 'tree'")
@@ -79,7 +85,7 @@ def _module(joined: Joined, name: str, *, nested: bool) -> str:
 def _docstring(joined: Joined, name: str) -> str:
     subject = joined.subject
     features = subject.schema.features
-    first, *rest = description(subject, joined.roots)
+    first, *rest = description(subject, joined.roots, by_vote=joined.default is not None)
     lines = [
         f"{name}: {_decapitalised(first)}",
         *rest,
@@ -297,7 +303,8 @@ def _answers(joined: Joined) -> Iterator[str]:
         what = "the classes of a row, a tuple with one per target" if several else "the class of a row"
         label = "tuple(labels[i] for labels, i in zip(CLASSES, {}))" if several else "CLASSES[{}]"
         if joined.roots is not None:
-            body = [f"return {label.format('_best(_given(_sample(row)))')}"]
+            given = "_given" if joined.default is None else "_votes"
+            body = [f"return {label.format(f'_best({given}(_sample(row)))')}"]
         elif divides:
             best = "_best(_divided(x, end))"
             body = ["x = _sample(row)", "end = _follow(x, 0)", f"answer = ANSWERS[~end] if end < 0 else {best}"]
@@ -307,12 +314,12 @@ def _answers(joined: Joined) -> Iterator[str]:
         yield f'def predict(row):\n    """Return {what}."""\n' + "".join(f"    {line}\n" for line in body)
         yield _proba(tree)
     if joined.roots is not None:
-        yield MEAN_OF_TREES.format(width=tree.n_values)
+        yield (MEAN_OF_TREES if joined.default is None else VOTES_OF_TREES).format(width=tree.n_values)
     yield _given_source(joined, divides)
     if divides:
         yield _divided_source(tree, layout)
     if tree.task == "classification" and (divides or joined.roots is not None):
-        yield _best_source(tree)
+        yield _best_source(tree) if joined.default is None else BEST_OF_VOTES.format(default=joined.default)
 
 
 MEAN_OF_TREES = '''
@@ -323,6 +330,31 @@ def _given(x):
         for k, value in enumerate(_given_by_tree(x, root)):
             given[k] += value
     return [value / len(ROOTS) for value in given]
+'''
+
+
+VOTES_OF_TREES = '''
+def _votes(x):
+    """Return the votes for each class, added in the order of the trees: each votes with the share of its class."""
+    votes = [0.0] * {width}
+    for root in ROOTS:
+        shares = _given_by_tree(x, root)
+        votes[shares.index(max(shares))] += max(shares)
+    return votes
+
+
+def _given(x):
+    """Return the share of each class in the votes."""
+    votes, total = _votes(x), 0.0
+    for vote in votes:
+        total += vote
+    return [vote / total for vote in votes]
+'''
+
+BEST_OF_VOTES = '''
+def _best(votes):
+    """Return the place of the class with the most votes; on ties that of the first tree's root, or else the first."""
+    return {default} if votes[{default}] == max(votes) else votes.index(max(votes))
 '''
 
 

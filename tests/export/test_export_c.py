@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from boosters import boosters
 from exports import N_ROWS, inputs, model_of, models
 from groves import forests, random_forests, random_rows, rows_of
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from trees import SCHEMA as TREES_SCHEMA
 from trees import chain, flat, leaf, random_trees, split
 
-from fasttree import CARTClassifier, CARTRegressor, __version__
+from fasttree import C50Classifier, CARTClassifier, CARTRegressor, __version__
 from fasttree._data.schema import Feature, Kind, Schema
 from fasttree._export.c import export_c
 from fasttree._export.subject import Subject
@@ -332,3 +333,18 @@ def test_the_source_of_a_forest_has_a_line_per_node_and_says_what_it_is():
     assert len(source.splitlines()) < forest.ensemble_.node_count + 250
     with pytest.raises(ValueError, match="must be a name in C"):
         forest.export_c(name="a b")
+
+
+def test_boosted_trees_answer_as_their_models(tmp_path):
+    named = {f"vote_{i}": found for i, found in enumerate(boosters().values())}
+    library = build(tmp_path, {name: model for name, (model, _) in named.items()})
+    for name, (model, X) in named.items():
+        assert_same(library, name, model, X)
+
+
+def test_votes_by_costs_are_refused():
+    model, X = boosters()["complete"]
+    costly = C50Classifier(trials=5, loss_matrix={"yes": {"no": 5}}).fit(X, model.predict(X))
+    for export in (costly.export_c, costly.export_python):
+        with pytest.raises(ValueError, match="vote by costs, which source code cannot do"):
+            export()
