@@ -306,6 +306,14 @@ class BoostedTrees(BaseClassifier):
 
         return export_voting_python(self._subjects(), name)
 
+    def export_onnx(self, *, dtype: str = "float32", missing: str | None = None, soft: str | None = None) -> bytes:
+        """Return the tree, or the trees of the trials and their vote, as an ONNX model; see `CARTClassifier`."""
+        if not self._is_boosted():
+            return super().export_onnx(dtype=dtype, missing=missing, soft=soft)
+        from fasttree._export.onnx import export_voting_onnx
+
+        return export_voting_onnx(self._subjects(), dtype=dtype, missing=missing, soft=soft)
+
     def export_sql(
         self,
         *,
