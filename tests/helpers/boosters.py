@@ -30,3 +30,20 @@ def boosters() -> dict[str, tuple[C50Classifier, pd.DataFrame]]:
     }
     assert all(model.n_trials_ > 1 for name, (model, _) in models.items() if name != "ties")
     return models
+
+
+@functools.cache
+def rule_sets() -> dict[str, tuple[C50Classifier, pd.DataFrame]]:
+    """Rules that vote, by what is special, each with rows to predict."""
+    models = {}
+    for name, (model, X) in boosters().items():
+        y = model.predict(X)
+        if name != "ties":
+            models[name] = C50Classifier(rules=True, subset=name == "complete").fit(X, y), X
+        models[f"{name}, trials"] = C50Classifier(rules=True, trials=4, early_stopping=False).fit(X, y), X
+    _, X = boosters()["complete"]
+    models["sparse"] = (
+        C50Classifier(rules=True, confidence=0.01).fit(X, np.where(X["a"] > 1.5, "few", np.where(X["d"] == "u", "u", "v"))),
+        X,
+    )
+    return models
