@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -81,13 +82,13 @@ from fasttree._export.layout import (
     ranges,
 )
 from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Inputs, Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import EQUAL_LOSSES
 from fasttree._model.words import by_target
 
-__all__ = ["export_c", "export_forest_c", "export_voting_c"]
+__all__ = ["Writer", "export_c", "export_forest_c", "export_voting_c"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 RESERVED = {
@@ -118,46 +119,49 @@ def export_c(subject: Subject, name: str = "tree", *, most_nested: int = MOST_LE
     ValueError
         If the name is not a name in C, a text holds the character of code 0, or a category is a number that no double equals.
     """
-    return _Writer(join([subject], is_forest=False), name, most_nested).source()
+    return Writer(join([subject], is_forest=False), name, most_nested).source()
 
 
 def export_forest_c(subjects: Iterable[Subject], name: str = "tree") -> str:
     """Write the trees of a forest, whose predictions are averaged, as C source; parameters and errors are those of `export_c`."""
-    return _Writer(join(subjects, is_forest=True), name).source()
+    return Writer(join(subjects, is_forest=True), name).source()
 
 
 def export_voting_c(subjects: Iterable[Subject], name: str = "tree") -> str:
     """Write trees that vote with the shares of their classes, as boosted trees, as C source; see `export_c`."""
-    return _Writer(join_voting(subjects), name).source()
+    return Writer(join_voting(subjects), name).source()
 
 
-class _Writer:
+class Writer:
     """Writer of the source of a model; `named` inserts its name into source for a tree called ``tree``."""
 
     def __init__(self, joined: Joined, name: str, most_nested: int = 0) -> None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-            raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
         self.subject, self.layout, self.roots = joined.subject, joined.layout, joined.roots
         self.default = joined.default  # of trees that vote
         self.tree = self.subject.tree
-        self.features = self.subject.schema.features
-        self.name = name
+        self.take_inputs(joined.subject, name)
         self.is_nested = self.roots is None and reads_nested(self.layout, most_nested)
         self.divides = bool(self.layout.shares or self.layout.soft)
         self.several = len(self.layout.kinds) > 1
         self.surrogates = self.tree.surrogates if self.tree.surrogates is not None and len(self.tree.surrogates) else None
-        self.by_text = any(is_text(feature) for feature in self.features)
-        self.by_number = any(feature.categories and not is_text(feature) for feature in self.features)
         asked = set(self.tree.feature[self.tree.feature >= 0].tolist())
         if self.surrogates is not None:
             asked |= set(self.surrogates.feature.tolist())
         self.asks_codes = any(self.features[j].categories is not None for j in asked)
-        self.feature_names = [
-            f"{name.upper()}_{feature}" for feature in feature_names([feature.name for feature in self.features], RESERVED)
-        ]
         self.classifies = self.tree.task == "classification"
         self.n_values = int(self.tree.value.shape[1])
         self.n_targets = self.tree.n_outputs
+
+    def take_inputs(self, inputs: Inputs, name: str) -> None:
+        """Take the features of a model, and its name in the source."""
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+            raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
+        self.inputs, self.name, self.features = inputs, name, inputs.schema.features
+        self.by_text = any(is_text(feature) for feature in self.features)
+        self.by_number = any(feature.categories and not is_text(feature) for feature in self.features)
+        self.feature_names = [
+            f"{name.upper()}_{feature}" for feature in feature_names([feature.name for feature in self.features], RESERVED)
+        ]
 
     def source(self) -> str:
         parts = [
@@ -177,7 +181,7 @@ class _Writer:
     # --- what others see
 
     def head(self) -> str:
-        first, *rest = description(self.subject, self.roots, by_vote=self.default is not None)
+        first, *rest = self.description()
         lines = [
             f"{self.name}: {first[0].lower()}{first[1:]}",
             *rest,
@@ -194,6 +198,10 @@ class _Writer:
         ]
         return "/* " + "\n".join(f" * {commented(line)}".rstrip() for line in lines).removeprefix(" * ") + "\n */\n"
 
+    def description(self) -> list[str]:
+        """Describe the model in lines."""
+        return description(self.subject, self.roots, by_vote=self.default is not None)
+
     def how_to_give(self) -> Iterator[str]:
         """Yield lines on the codes of categories, missing values and rejected values."""
         if any(feature.categories is not None for feature in self.features):
@@ -203,12 +211,14 @@ class _Writer:
                 tables = ["tree_texts"] * self.by_text + ["tree_numbers"] * self.by_number
                 yield f"Where the list above is cut, {' or '.join(tables)} below has all categories with their codes."
             yield f"A code of 0 is a category that the fit did not see: {self.fate_of_unseen()}."
+        yield f"NaN is a missing value: {self.fate_of_missing()}."
+
+    def fate_of_missing(self) -> str:
         below = "conditions" if self.is_nested else "nodes"
-        fate = "refused" if self.subject.refuses_missing else f"the {below} below say where it goes"
-        yield f"NaN is a missing value: {fate}."
+        return "refused" if self.inputs.refuses_missing else f"the {below} below say where it goes"
 
     def fate_of_unseen(self) -> str:
-        return "refused" if self.subject.refuses_unseen else "it goes where a missing value goes"
+        return "refused" if self.inputs.refuses_unseen else "it goes where a missing value goes"
 
     def declarations(self) -> str:
         features = ",\n".join(f"    {name}" for name in self.feature_names)
@@ -250,7 +260,7 @@ class _Writer:
             yield "int tree_code_of_number(int feature, double category);\n"
 
     def refusal(self) -> str:
-        if self.subject.refuses_missing or self.subject.refuses_unseen:
+        if self.inputs.refuses_missing or self.inputs.refuses_unseen:
             return "; returns 0, or -1 where x is refused and out left as it is"
         return "" if self.classifies and self.n_targets == 1 else "; returns 0"
 
@@ -259,8 +269,7 @@ class _Writer:
     def tables(self) -> Iterator[str]:
         yield self.named(CHECKS)
         if self.classifies:
-            labels = [str(as_python(label)) for column in by_target(self.subject.classes) for label in column.tolist()]
-            yield self.array("", "const char *const tree_classes[TREE_N_CLASSES]", map(string, labels))
+            yield self.class_table([label for column in by_target(self.subject.classes) for label in column.tolist()])
         if self.classifies and self.n_targets > 1:
             starts = [0, *(stop for _, stop in ranges(self.tree))]
             yield self.array("", "const int tree_first_class[TREE_N_TARGETS + 1]", map(str, starts))
@@ -268,6 +277,10 @@ class _Writer:
         if not self.is_nested:
             yield from self.walk_tables()
         yield from self.value_tables()
+
+    def class_table(self, labels: Iterable[Any]) -> str:
+        texts = (string(str(as_python(label))) for label in labels)
+        return self.array("", "const char *const tree_classes[TREE_N_CLASSES]", texts)
 
     def walk_tables(self) -> Iterator[str]:
         """Yield the tables that a walk from node to node needs."""
@@ -291,7 +304,7 @@ class _Writer:
     def category_tables(self) -> Iterator[str]:
         """Yield the tables of categories by text or number, and of their number in each feature."""
         features = self.features
-        if (self.asks_codes and not self.is_nested) or self.subject.refuses_unseen:
+        if (self.asks_codes and not self.is_nested) or self.inputs.refuses_unseen:
             numbers = [-1 if feature.categories is None else len(feature.categories) for feature in features]
             declared = f"static const {integer(numbers)} tree_n_categories[TREE_N_FEATURES]"
             yield self.array("-1: the values are numbers.", declared, map(str, numbers))
@@ -500,7 +513,7 @@ class _Writer:
     @property
     def refuses(self) -> bool:
         """Whether some samples get no prediction."""
-        return self.subject.refuses_missing or self.subject.refuses_unseen
+        return self.inputs.refuses_missing or self.inputs.refuses_unseen
 
     def next_source(self) -> str:
         known = "tree_known(node->feature, value)" if self.asks_codes else "value == value"
@@ -625,13 +638,13 @@ class _Writer:
 
     def refuses_source(self) -> str:
         lines = ["const double value = (double)x[i];"]
-        if self.subject.refuses_missing and not self.subject.refuses_unseen:
+        if self.inputs.refuses_missing and not self.inputs.refuses_unseen:
             lines += ["if (value != value)", "    return 1;"]
         else:
-            both = "" if self.subject.refuses_missing else "value == value && "
+            both = "" if self.inputs.refuses_missing else "value == value && "
             unseen = "tree_n_categories[i] >= 0 && !(value >= 1 && value <= tree_n_categories[i])"
             lines += [f"if ({both}{unseen})", "    return 1;"]
-            if self.subject.refuses_missing:
+            if self.inputs.refuses_missing:
                 lines += ["if (value != value)", "    return 1;"]
         return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
 

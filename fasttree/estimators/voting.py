@@ -354,6 +354,14 @@ class VotingRuleModel(BoostedTrees):
         refuses = self.unseen == "error"
         return RuleSubject(self._trials, self.schema_, self.classes_.tolist(), self.class_count_, self._algorithm(), refuses)
 
+    def export_c(self, *, name: str = "tree") -> str:
+        """Write the model as C source: a tree, or the vote of the trials or of the rules; see `CARTClassifier`."""
+        if not self._has_rules():
+            return super().export_c(name=name)
+        from fasttree._export.c_rules import export_rules_c
+
+        return export_rules_c(self._rule_subject(), name)
+
     def export_python(self, *, name: str = "tree") -> str:
         """Write the model as a Python module: a tree, or the vote of the trials or of the rules; see `CARTClassifier`."""
         if not self._has_rules():

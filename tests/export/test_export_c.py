@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from boosters import boosters
+from boosters import boosters, rule_sets
 from exports import N_ROWS, inputs, model_of, models
 from groves import forests, random_forests, random_rows, rows_of
 from hypothesis import given, settings
@@ -348,3 +348,29 @@ def test_votes_by_costs_are_refused():
     for export in (costly.export_c, costly.export_python):
         with pytest.raises(ValueError, match="vote by costs, which source code cannot do"):
             export()
+
+
+def test_rules_answer_as_their_models(tmp_path):
+    named = {f"rules_{i}": found for i, found in enumerate(rule_sets().values())}
+    source = tmp_path / "trees.c"
+    drivers = "".join(model.export_c(name=name) + driver_of(model, name) for name, (model, _) in named.items())
+    source.write_text(drivers, encoding="utf-8")
+    subprocess.run(
+        [compiler(), "-std=c99", *STRICT, "-shared", "-fPIC", "-o", str(tmp_path / "trees.so"), str(source)], check=True
+    )
+    library = ctypes.CDLL(str(tmp_path / "trees.so"))
+    for name, (model, X) in named.items():
+        x = np.ascontiguousarray(numbers(library, name, model, pd.concat([X, X.iloc[:1].map(lambda _: np.nan)])))
+        classes, out = np.full(len(x), -7, np.int32), np.full((len(x), len(model.classes_)), -7.0)
+        getattr(library, f"{name}_all")(x.ctypes, ctypes.c_long(len(x)), classes.ctypes, out.ctypes)
+        rows = pd.concat([X, X.iloc[:1].map(lambda _: np.nan)])
+        assert out.tobytes() == model.predict_proba(rows).tobytes()
+        assert model.classes_[classes].tolist() == model.predict(rows).tolist()
+
+
+def driver_of(model, name):
+    """A loop over samples, which calls the functions of rules."""
+    call = f"classes[i] = {name}_predict(x + i * {model.n_features_in_}); "
+    call += f"(void){name}_predict_proba(x + i * {model.n_features_in_}, out + i * {len(model.classes_)});"
+    head = f"void {name}_all(const {name.upper()}_INPUT *x, long n, int *classes, double *out)"
+    return f"{head};\n{head}\n{{ long i; for (i = 0; i < n; i++) {{ {call} }} }}\n"
