@@ -42,7 +42,10 @@ PARAMETERS = (
 )
 # Methods by group.  Every public method of every estimator is in one group.
 METHODS = (
-    ("Train and predict", "fit from_tree predict predict_proba predict_log_proba staged_predict trial_errors score"),
+    (
+        "Train and predict",
+        "fit from_tree predict predict_proba predict_log_proba smoothed_proba staged_predict trial_errors score",
+    ),
     ("Prune", "prune collapse apply_edits cost_complexity_pruning_path plot_pruning_table"),
     (
         "Explain",

@@ -82,6 +82,8 @@ class Step:
         All branches of the test.
     note : str
         Value and reason in words.
+    test : str
+        Significance test of the branches in words, as trees of CHAID have it; else "".
     """
 
     node: int
@@ -96,6 +98,7 @@ class Step:
     surrogate: str | None
     branches: tuple[Branch, ...]
     note: str
+    test: str = ""
     _name: str = ""  # the feature in words
 
     @property
@@ -250,7 +253,7 @@ class Explanation:
             if node in steps:
                 step = steps[node]
                 yield indentation + _step_text(step)
-                yield from (f"{indentation}    {line}" for line in _others_text(step))
+                yield from (f"{indentation}    {line}" for line in [*filter(None, [step.test]), *_others_text(step)])
                 several = len(step.taken) > 1
                 below = []
                 for branch in step.taken:
@@ -282,7 +285,8 @@ class Explanation:
             )
             others = "<br>".join(escape(line.removeprefix("else ")) for line in _others_text(step))
             part = f" ({percent(step.part)})" if step.part < 1 else ""
-            yield f"{step.node}{part}", taken or "stops here", escape(step.note), others
+            note = "<br>".join(map(escape, filter(None, [step.note, step.test])))
+            yield f"{step.node}{part}", taken or "stops here", note, others
             for node in [step.node, *(branch.node for branch in step.taken)]:
                 if node in ends:
                     yield _html_end(ends[node])

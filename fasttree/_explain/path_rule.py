@@ -17,6 +17,7 @@ from fasttree._learn.progress import each_of_many
 from fasttree._model.conditions import Condition
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import Paths
+from fasttree._model.tested import TestedTree, p_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words, check_count, fixed, mean_text, percent, threshold_texts, word
 
@@ -125,6 +126,8 @@ class PathRule:
         Standard deviation of the targets around the prediction, or mean absolute deviation for absolute error; None otherwise.
     model : LeafModel or None
         The linear model of the leaf, if it has one.  `prediction` and `values` are then the mean of its training samples.
+    p_values : tuple of float
+        Adjusted p-values of the tests of the path, from the root on, as trees of CHAID have them; else empty.
 
     Examples
     --------
@@ -166,6 +169,20 @@ class PathRule:
         They are computed on each access, in time linear in the depth of the node: the rules of a deep tree may have very many.
         """
         return tuple(condition for condition, _ in self._source.conditions(self.node))
+
+    @property
+    def p_values(self) -> tuple[float, ...]:
+        """Adjusted p-values of the tests of the path, from the root on, as trees of CHAID have them; else empty."""
+        return tuple(math.exp(log) for log in self._log_p_values())
+
+    def _log_p_values(self) -> list[float]:
+        tree, node = self._source.tree, self.node
+        found: list[float] = []
+        while isinstance(tree, TestedTree) and node > 0:
+            node = int(tree.parent[node])
+            test = tree.tests[node].split
+            found += [] if test is None else [test.log_adjusted_p_value]
+        return found[::-1]
 
     def __eq__(self, other: object) -> bool:
         """Return whether two rules have the same node, figures and conditions."""
@@ -242,6 +259,8 @@ class PathRule:
                 yield name, " | ".join(percent(part) if name == "precision" else fixed(part, decimals) for part in several)
         if self.spread is not None:
             yield "spread", mean_text(self.spread, decimals)
+        if log_p_values := self._log_p_values():
+            yield "largest p", p_text(max(log_p_values))
 
 
 def rules_at(source: RuleSource, impurity: str) -> Iterator[PathRule]:

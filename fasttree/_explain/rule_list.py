@@ -25,6 +25,7 @@ from fasttree._export.substitutes import Adapted, Medium, adapt, check_substitut
 from fasttree._learn.progress import each_of_many
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import ends_of
+from fasttree._model.tested import TestedTree
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, by_target, check_count
 
@@ -271,7 +272,8 @@ class RuleList(Sequence[PathRule]):
     def _columns(self) -> list[str]:
         if isinstance(self._source.tree, ModelTree):
             return ["support", "samples"]
-        return ["support", "samples", *(["precision", "lift"] if self._source.labels else ["spread"])]
+        of_task = ["precision", "lift"] if self._source.labels else ["spread"]
+        return ["support", "samples", *of_task, *["largest p"] * isinstance(self._source.tree, TestedTree)]
 
     def to_text(self, *, max_categories: int | None = None, decimals: int = 2, show_missing: bool | None = None) -> str:
         """Write the rules as text, one per line.
@@ -330,7 +332,8 @@ class RuleList(Sequence[PathRule]):
         DataFrame or Table
             Columns ``rule`` (the conditions in words), ``prediction``, ``support``, ``weight``, ``n_samples``, ``precision`` and
             ``lift`` or ``spread`` (``formula`` if leaves have models), ``n_conditions`` and ``node``.  With several targets,
-            columns of a target are numbered, as in ``prediction_0``.
+            columns of a target are numbered, as in ``prediction_0``.  Rules of CHAID also have ``largest_p_value``, the largest
+            adjusted p-value of their tests, or None.
 
         Raises
         ------
@@ -343,7 +346,7 @@ class RuleList(Sequence[PathRule]):
 
     def _frame_columns(self, show_missing: bool | None) -> dict[str, list[Any]]:
         rules = self._rules
-        n_targets = self._source.tree.n_outputs
+        n_targets, tested = self._source.tree.n_outputs, isinstance(self._source.tree, TestedTree)
 
         def numbered(name: str) -> dict[str, list[Any]]:
             figures = [getattr(rule, name) for rule in rules]
@@ -361,6 +364,7 @@ class RuleList(Sequence[PathRule]):
             "weight": [rule.weight for rule in rules],
             "n_samples": [rule.n_samples for rule in rules],
             **of_task,
+            **({"largest_p_value": [max(r.p_values, default=None) for r in rules]} if tested else {}),
             "n_conditions": [len(rule.conditions) for rule in rules],
             "node": [rule.node for rule in rules],
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from fasttree._export.c_pieces import (
     CLASS,
     CLASS_DIVIDED,
     CLASS_OF_MEAN,
+    CLASS_OF_VOTES,
     CLASSES,
     CLASSES_DIVIDED,
     CLASSES_OF_MEAN,
@@ -47,6 +49,7 @@ from fasttree._export.c_pieces import (
     GIVE,
     GIVE_DIVIDED,
     GIVE_MEAN,
+    GIVE_VOTES,
     KNOWN_CODE,
     LEFT_PART,
     MEAN,
@@ -60,6 +63,8 @@ from fasttree._export.c_pieces import (
     SOFT_DIVISION,
     STOPS,
     VALUE,
+    VOTES_OF_TREES,
+    VOTES_OF_TREES_DIVIDED,
     best_source,
     model_tables,
     predict_by_model,
@@ -72,17 +77,18 @@ from fasttree._export.layout import (
     feature_lines,
     feature_names,
     join,
+    join_voting,
     lists_all,
     node_notes,
     ranges,
 )
 from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Inputs, Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.words import by_target
 
-__all__ = ["export_c", "export_forest_c"]
+__all__ = ["Writer", "export_c", "export_forest_c", "export_voting_c"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 RESERVED = {
@@ -113,40 +119,49 @@ def export_c(subject: Subject, name: str = "tree", *, most_nested: int = MOST_LE
     ValueError
         If the name is not a name in C, a text holds the character of code 0, or a category is a number that no double equals.
     """
-    return _Writer(join([subject], is_forest=False), name, most_nested).source()
+    return Writer(join([subject], is_forest=False), name, most_nested).source()
 
 
 def export_forest_c(subjects: Iterable[Subject], name: str = "tree") -> str:
     """Write the trees of a forest, whose predictions are averaged, as C source; parameters and errors are those of `export_c`."""
-    return _Writer(join(subjects, is_forest=True), name).source()
+    return Writer(join(subjects, is_forest=True), name).source()
 
 
-class _Writer:
+def export_voting_c(subjects: Iterable[Subject], name: str = "tree") -> str:
+    """Write trees that vote with the shares of their classes, as boosted trees, as C source; see `export_c`."""
+    return Writer(join_voting(subjects), name).source()
+
+
+class Writer:
     """Writer of the source of a model; `named` inserts its name into source for a tree called ``tree``."""
 
     def __init__(self, joined: Joined, name: str, most_nested: int = 0) -> None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-            raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
         self.subject, self.layout, self.roots = joined.subject, joined.layout, joined.roots
+        self.default = joined.default  # of trees that vote
         self.tree = self.subject.tree
-        self.features = self.subject.schema.features
-        self.name = name
+        self.take_inputs(joined.subject, name)
         self.is_nested = self.roots is None and reads_nested(self.layout, most_nested)
         self.divides = bool(self.layout.shares or self.layout.soft)
         self.several = len(self.layout.kinds) > 1
         self.surrogates = self.tree.surrogates if self.tree.surrogates is not None and len(self.tree.surrogates) else None
-        self.by_text = any(is_text(feature) for feature in self.features)
-        self.by_number = any(feature.categories and not is_text(feature) for feature in self.features)
         asked = set(self.tree.feature[self.tree.feature >= 0].tolist())
         if self.surrogates is not None:
             asked |= set(self.surrogates.feature.tolist())
         self.asks_codes = any(self.features[j].categories is not None for j in asked)
-        self.feature_names = [
-            f"{name.upper()}_{feature}" for feature in feature_names([feature.name for feature in self.features], RESERVED)
-        ]
         self.classifies = self.tree.task == "classification"
         self.n_values = int(self.tree.value.shape[1])
         self.n_targets = self.tree.n_outputs
+
+    def take_inputs(self, inputs: Inputs, name: str) -> None:
+        """Take the features of a model, and its name in the source."""
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+            raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
+        self.inputs, self.name, self.features = inputs, name, inputs.schema.features
+        self.by_text = any(is_text(feature) for feature in self.features)
+        self.by_number = any(feature.categories and not is_text(feature) for feature in self.features)
+        self.feature_names = [
+            f"{name.upper()}_{feature}" for feature in feature_names([feature.name for feature in self.features], RESERVED)
+        ]
 
     def source(self) -> str:
         parts = [
@@ -166,7 +181,7 @@ class _Writer:
     # --- what others see
 
     def head(self) -> str:
-        first, *rest = description(self.subject, self.roots)
+        first, *rest = self.description()
         lines = [
             f"{self.name}: {first[0].lower()}{first[1:]}",
             *rest,
@@ -183,6 +198,10 @@ class _Writer:
         ]
         return "/* " + "\n".join(f" * {commented(line)}".rstrip() for line in lines).removeprefix(" * ") + "\n */\n"
 
+    def description(self) -> list[str]:
+        """Describe the model in lines."""
+        return description(self.subject, self.roots, by_vote=self.default is not None)
+
     def how_to_give(self) -> Iterator[str]:
         """Yield lines on the codes of categories, missing values and rejected values."""
         if any(feature.categories is not None for feature in self.features):
@@ -192,12 +211,14 @@ class _Writer:
                 tables = ["tree_texts"] * self.by_text + ["tree_numbers"] * self.by_number
                 yield f"Where the list above is cut, {' or '.join(tables)} below has all categories with their codes."
             yield f"A code of 0 is a category that the fit did not see: {self.fate_of_unseen()}."
+        yield f"NaN is a missing value: {self.fate_of_missing()}."
+
+    def fate_of_missing(self) -> str:
         below = "conditions" if self.is_nested else "nodes"
-        fate = "refused" if self.subject.refuses_missing else f"the {below} below say where it goes"
-        yield f"NaN is a missing value: {fate}."
+        return "refused" if self.inputs.refuses_missing else f"the {below} below say where it goes"
 
     def fate_of_unseen(self) -> str:
-        return "refused" if self.subject.refuses_unseen else "it goes where a missing value goes"
+        return "refused" if self.inputs.refuses_unseen else "it goes where a missing value goes"
 
     def declarations(self) -> str:
         features = ",\n".join(f"    {name}" for name in self.feature_names)
@@ -239,7 +260,7 @@ class _Writer:
             yield "int tree_code_of_number(int feature, double category);\n"
 
     def refusal(self) -> str:
-        if self.subject.refuses_missing or self.subject.refuses_unseen:
+        if self.inputs.refuses_missing or self.inputs.refuses_unseen:
             return "; returns 0, or -1 where x is refused and out left as it is"
         return "" if self.classifies and self.n_targets == 1 else "; returns 0"
 
@@ -248,8 +269,7 @@ class _Writer:
     def tables(self) -> Iterator[str]:
         yield self.named(CHECKS)
         if self.classifies:
-            labels = [str(as_python(label)) for column in by_target(self.subject.classes) for label in column.tolist()]
-            yield self.array("", "const char *const tree_classes[TREE_N_CLASSES]", map(string, labels))
+            yield self.class_table([label for column in by_target(self.subject.classes) for label in column.tolist()])
         if self.classifies and self.n_targets > 1:
             starts = [0, *(stop for _, stop in ranges(self.tree))]
             yield self.array("", "const int tree_first_class[TREE_N_TARGETS + 1]", map(str, starts))
@@ -257,6 +277,10 @@ class _Writer:
         if not self.is_nested:
             yield from self.walk_tables()
         yield from self.value_tables()
+
+    def class_table(self, labels: Iterable[Any]) -> str:
+        texts = (string(str(as_python(label))) for label in labels)
+        return self.array("", "const char *const tree_classes[TREE_N_CLASSES]", texts)
 
     def walk_tables(self) -> Iterator[str]:
         """Yield the tables that a walk from node to node needs."""
@@ -280,7 +304,7 @@ class _Writer:
     def category_tables(self) -> Iterator[str]:
         """Yield the tables of categories by text or number, and of their number in each feature."""
         features = self.features
-        if (self.asks_codes and not self.is_nested) or self.subject.refuses_unseen:
+        if (self.asks_codes and not self.is_nested) or self.inputs.refuses_unseen:
             numbers = [-1 if feature.categories is None else len(feature.categories) for feature in features]
             declared = f"static const {integer(numbers)} tree_n_categories[TREE_N_FEATURES]"
             yield self.array("-1: the values are numbers.", declared, map(str, numbers))
@@ -429,7 +453,7 @@ class _Writer:
     def outer_functions(self) -> Iterator[str]:
         """Yield the public functions."""
         if self.refuses:
-            yield refuses_source(self.subject)
+            yield refuses_source(self.inputs)
         yield from self.answers()
         if self.by_text:
             yield CODE
@@ -472,8 +496,11 @@ class _Writer:
             yield self.divide_source()
         if self.roots is not None:
             mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
+            if self.default is not None:
+                yield best_source(self.tree)
+                mean = VOTES_OF_TREES_DIVIDED if self.divides else VOTES_OF_TREES
             yield mean.replace("@whole", self.whole).replace("@width", self.width)
-        if self.compares_shares:
+        if self.compares_shares and self.default is None:
             yield best_source(self.tree)
 
     @property
@@ -489,7 +516,7 @@ class _Writer:
     @property
     def refuses(self) -> bool:
         """Whether some samples get no prediction."""
-        return self.subject.refuses_missing or self.subject.refuses_unseen
+        return self.inputs.refuses_missing or self.inputs.refuses_unseen
 
     def next_source(self) -> str:
         known = "tree_known(node->feature, value)" if self.asks_codes else "value == value"
@@ -612,7 +639,7 @@ class _Writer:
             yield predict_by_model(self.layout.formulas, NAN if self.refuses else "")
             return
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
-        give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
+        give = self.way_of(GIVE_MEAN if self.default is None else GIVE_VOTES, GIVE_DIVIDED, GIVE)
         give = give.replace("@whole", self.whole).replace("@width", self.width).replace("@refusal", refusal)
         if not self.classifies:
             if self.n_targets > 1:
@@ -623,6 +650,8 @@ class _Writer:
             return
         if self.n_targets > 1:
             yield self.way_of(CLASSES_OF_MEAN, CLASSES_DIVIDED, CLASSES).replace("@refusal", refusal)
+        elif self.default is not None:
+            yield CLASS_OF_VOTES.replace("@refusal", refusal).replace("@default", str(self.default))
         else:
             yield self.way_of(CLASS_OF_MEAN, CLASS_DIVIDED, CLASS).replace("@refusal", refusal)
         yield give.replace("@function", "tree_predict_proba")

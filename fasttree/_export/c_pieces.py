@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._export.c_cells import row_of
-from fasttree._export.subject import Formulas, Subject
+from fasttree._export.subject import Formulas, Inputs
 from fasttree._model.tree import EQUAL_LOSSES, Tree
 
 DECLARATIONS = """
@@ -364,6 +364,67 @@ static void tree_mean(const TREE_INPUT *x, double *out)
 }
 """
 
+VOTES_OF_TREES = """
+/* The votes for each class, added in the order of the trees: each votes with the share of its class. */
+static void tree_votes(const TREE_INPUT *x, double *out)
+{
+    int i, k;
+    for (k = 0; k < @width; k++)
+        out[k] = 0.0;
+    for (i = 0; i < TREE_N_TREES; i++) {
+        const double *const row = tree_values[tree_row(x, tree_roots[i])];
+        k = tree_best(row, @width);
+        out[k] += row[k];
+    }
+}
+"""
+
+VOTES_OF_TREES_DIVIDED = """
+/* The votes for each class, added in the order of the trees: each votes with the share of its class. */
+static void tree_votes(const TREE_INPUT *x, double *out)
+{
+    int i, k;
+    for (k = 0; k < @width; k++)
+        out[k] = 0.0;
+    for (i = 0; i < TREE_N_TREES; i++) {
+        const int32_t end = tree_follow(x, tree_roots[i]);
+        double of_tree[@width];
+        if (end >= 0)
+            tree_divide(x, end, of_tree);
+        else
+            for (k = 0; k < @width; k++)
+                of_tree[k] = tree_values[~end][k]@whole;
+        k = tree_best(of_tree, @width);
+        out[k] += of_tree[k];
+    }
+}
+"""
+
+CLASS_OF_VOTES = """
+int tree_predict(const TREE_INPUT *x)
+{
+    double votes[TREE_N_CLASSES];
+    int best;
+@refusal    tree_votes(x, votes);
+    best = tree_best(votes, TREE_N_CLASSES);
+    return votes[@default] >= votes[best] ? @default : best;
+}
+"""
+
+GIVE_VOTES = """
+int @function(const TREE_INPUT *x, double *out)
+{
+    double total = 0.0;
+    int k;
+@refusal    tree_votes(x, out);
+    for (k = 0; k < @width; k++)
+        total += out[k];
+    for (k = 0; k < @width; k++)
+        out[k] /= total;
+    return 0;
+}
+"""
+
 CLASS_OF_MEAN = """
 int tree_predict(const TREE_INPUT *x)
 {
@@ -502,16 +563,16 @@ def best_source(tree: Tree) -> str:
     return BEST if tree.loss is None else BEST_BY_LOSS.replace("@slack", repr(1 + EQUAL_LOSSES))
 
 
-def refuses_source(subject: Subject) -> str:
+def refuses_source(inputs: Inputs) -> str:
     """Return the function that knows which samples get no prediction."""
     lines = ["const double value = (double)x[i];"]
-    if subject.refuses_missing and not subject.refuses_unseen:
+    if inputs.refuses_missing and not inputs.refuses_unseen:
         lines += ["if (value != value)", "    return 1;"]
     else:
-        both = "" if subject.refuses_missing else "value == value && "
+        both = "" if inputs.refuses_missing else "value == value && "
         unseen = "tree_n_categories[i] >= 0 && !(value >= 1 && value <= tree_n_categories[i])"
         lines += [f"if ({both}{unseen})", "    return 1;"]
-        if subject.refuses_missing:
+        if inputs.refuses_missing:
             lines += ["if (value != value)", "    return 1;"]
     return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
 

@@ -33,6 +33,7 @@ __all__ = [
     "feature_lines",
     "feature_names",
     "join",
+    "join_voting",
     "lay_out",
     "lists_all",
     "node_notes",
@@ -186,10 +187,10 @@ def node_notes(subject: Subject) -> list[str]:
     return written
 
 
-def description(subject: Subject, roots: Sequence[int] | None = None) -> list[str]:
+def description(subject: Subject, roots: Sequence[int] | None = None, *, by_vote: bool = False) -> list[str]:
     """Describe a model in lines: its size, its predictions, and a drawing of a tree or of its heaviest part.
 
-    If there are several trees, `roots` are their first nodes.
+    If there are several trees, `roots` are their first nodes, and `by_vote` says whether they vote.
     """
     tree = subject.tree
     size = [counted(tree.node_count, "node"), counted(tree.n_leaves, "leaf", "leaves")]
@@ -197,7 +198,9 @@ def description(subject: Subject, roots: Sequence[int] | None = None) -> list[st
         what = f"A decision tree for {tree.task} ({subject.algorithm}), grown on {counted(int(tree.n_samples[0]), 'sample')}"
         size.append(f"depth {tree.max_depth}")
     else:
-        what = f"The mean of {counted(len(roots), 'decision tree')} for {tree.task} ({subject.algorithm})"
+        what = (
+            f"The {'vote' if by_vote else 'mean'} of {counted(len(roots), 'decision tree')} for {tree.task} ({subject.algorithm})"
+        )
     lines = [
         f"{what}: {', '.join(size)}.",
         f"Written by fasttree {__version__}; its results are those of the model's predict and predict_proba, to the last bit.",
@@ -274,11 +277,30 @@ class Joined:
         Its tables.  Those of several trees have no `answers`, which follow from the mean.
     roots : list of int or None
         The root of each of several trees, whose predictions are averaged in this order; None for one tree.
+    default : int or None
+        If the trees vote, each for its class with the share of this class: the class that is predicted on ties.
     """
 
     subject: Subject
     layout: Layout
     roots: list[int] | None
+    default: int | None = None
+
+
+def join_voting(subjects: Iterable[Subject]) -> Joined:
+    """Return trees that vote with the shares of their classes, behind one another.
+
+    Raises
+    ------
+    ValueError
+        If the trees have costs, whose votes are no shares.
+    """
+    found = list(subjects)
+    if found[0].tree.loss is not None:
+        raise ValueError(
+            "the trials of this model vote by costs, which source code cannot do: use save, or the trees in estimators_"
+        )
+    return replace(join(found, is_forest=True), default=int(found[0].tree.predicted_class[0]))
 
 
 def join(subjects: Iterable[Subject], *, is_forest: bool) -> Joined:

@@ -27,7 +27,7 @@ from fasttree._model.arrays import STOP, distinct_rows
 from fasttree._model.tree import EQUAL_LOSSES, Tree, best_classes
 from fasttree._version import __version__
 
-__all__ = ["export_forest_onnx", "export_onnx"]
+__all__ = ["export_forest_onnx", "export_onnx", "export_voting_onnx"]
 
 ONNX = Medium("ONNX model", "makes the run fail")
 DTYPES = ("float32", "float64")
@@ -86,7 +86,24 @@ def export_forest_onnx(
     return _exported(subjects, dtype, missing, soft, is_forest=True)
 
 
-def _exported(subjects: Sequence[Subject], dtype: str, missing: str | None, soft: str | None, *, is_forest: bool) -> bytes:
+def export_voting_onnx(
+    subjects: Sequence[Subject], *, dtype: str = "float32", missing: str | None = None, soft: str | None = None
+) -> bytes:
+    """Write trees that vote with the shares of their classes, as boosted trees; see `export_forest_onnx`.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As `export_onnx`; also if the trees have costs, whose votes are no shares.
+    """
+    if subjects[0].tree.loss is not None:
+        raise ValueError("the trials of this model vote by costs, which ONNX cannot do: use save, or the trees in estimators_")
+    return _exported(subjects, dtype, missing, soft, is_forest=True, by_vote=True)
+
+
+def _exported(
+    subjects: Sequence[Subject], dtype: str, missing: str | None, soft: str | None, *, is_forest: bool, by_vote: bool = False
+) -> bytes:
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r}: must be 'float32' or 'float64'")
     plan = _planned(subjects, missing, soft, is_forest=is_forest)
@@ -111,6 +128,8 @@ def _exported(subjects: Sequence[Subject], dtype: str, missing: str | None, soft
     node_name = "a missing value or an unseen category is refused" if refuses else "look up"
     if plan.formulas is not None:
         _add_formulas(graph, subject, plan.formulas, plan.rows, row, node_name)
+    elif by_vote:
+        _add_votes(graph, subject, plan.rows, row, node_name, len(subjects))
     elif is_forest:
         _add_means(graph, subject, plan.rows, row, node_name, len(subjects))
     else:
@@ -503,6 +522,19 @@ def _add_means(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: 
         _name_output(graph, f"probabilities{suffix}", mean, [None, part.shape[1]])
 
 
+def _add_votes(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> None:
+    """Add the class with the most votes, and the shares of the votes; ties go to the class of the root of `subject`."""
+    n_classes, default = rows.shape[1], int(subject.tree.predicted_class[0])
+    given = np.where(np.arange(n_classes) == rows.argmax(axis=1)[:, None], rows, 0.0)
+    votes = _add_sum(graph, "probabilities", given, row, node_name, n_trees)
+    order = np.array([default, *(k for k in range(n_classes) if k != default)], np.int64)  # the first of ties is chosen
+    ordered = graph.add("Gather", [votes, graph.constant("fasttree.order", order)], axis=1)
+    _add_output(graph, "label", _written_labels(subject.classes)[order], _add_best(graph, ordered, None), "look up")
+    sums = graph.add("CumSum", [votes, graph.constant("fasttree.classes", np.array(1, np.int64))])
+    total = graph.add("Gather", [sums, graph.constant("fasttree.last_class", np.array([n_classes - 1], np.int64))], axis=1)
+    _name_output(graph, "probabilities", graph.add("Div", [votes, total]), [None, n_classes])
+
+
 def _add_best(graph: _Graph, shares: str, loss: NDArray[np.float64] | None) -> str:
     """Add the class of each row as `best_classes` chooses it."""
     if loss is not None:
@@ -514,11 +546,15 @@ def _add_best(graph: _Graph, shares: str, loss: NDArray[np.float64] | None) -> s
 
 
 def _add_mean(graph: _Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
+    total = _add_sum(graph, name, table, row, node_name, n_trees)
+    return graph.add("Div", [total, graph.constant(f"fasttree.{name}.n_trees", np.array(float(n_trees)))])
+
+
+def _add_sum(graph: _Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
     values = graph.add("Gather", [graph.constant(f"fasttree.{name}", table), row], node_name=f"{node_name} ({name})", axis=0)
     # a cumulative sum has an order, unlike a sum
     sums = graph.add("CumSum", [values, graph.constant(f"fasttree.{name}.trees", np.array(1, np.int64))])
-    total = graph.add("Gather", [sums, graph.constant(f"fasttree.{name}.last", np.array(n_trees - 1, np.int64))], axis=1)
-    return graph.add("Div", [total, graph.constant(f"fasttree.{name}.n_trees", np.array(float(n_trees)))])
+    return graph.add("Gather", [sums, graph.constant(f"fasttree.{name}.last", np.array(n_trees - 1, np.int64))], axis=1)
 
 
 def _name_output(graph: _Graph, wanted: str, source: str, shape: list[int | None]) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from fasttree._data.schema import Feature
 from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
@@ -19,6 +21,7 @@ from fasttree._learn.recipe import C50, Recipe
 from fasttree._learn.rules.voting import CLASS, UTILITY, ConditionBits, VotingInduction, WeighedSamples
 from fasttree._learn.samples import Samples
 from fasttree._learn.winnowing import winnow, without_features
+from fasttree._model import walks
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.growing import MOST_GROUPED
 from fasttree.estimators.common.growth_parameters import LOSS_MATRIX, LeastGain
@@ -45,7 +48,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
     Nominal and ordinal features get a branch per declared category.  Each has one more value, "not applicable", in the program;
     here it is a category like others.  A sample whose value is missing goes down every branch with a share of its weight, in
     training and in prediction.  Sample weights count samples; the program divides them by their mean.  Probabilities are the
-    shares of the classes in the leaf; the program's saved models add the shares of the root with the weight of one sample.  With
+    shares of the classes in the leaf; `smoothed_proba` has those of the program's saved models.  With
     `max_depth`, `max_leaf_nodes` or `max_features`, branches that are raised are not grown anew.
 
     With `trials`, each trial grows a tree on other weights than the last one: the samples that the last tree predicts wrong
@@ -137,8 +140,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
     loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = parameter(
         None,
         LOSS_MATRIX,
-        """Cost of each wrong prediction: `{true class: {predicted class: cost}}`, in which a cost that is not named is 1, or
-        an array with a row per true class.  Costs are finite and not negative, 0 on the diagonal, and not 0 in all of a row.
+        """What each wrong prediction costs, `{true class: {predicted class: cost}}` or an array, as for `CARTClassifier`.
         `pruning` must be "c50" or None, and thresholds are not softened.  None: every cost is 1.""",
     )
     early_stopping: bool = parameter(
@@ -193,6 +195,52 @@ class C50Classifier(VotingRuleModel, LeastGain):
     def _recipe(self) -> Recipe:
         form = "groups" if self.subset else "declared"
         return C50.variant(nominal=form, ordinal=form)
+
+    def smoothed_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities that the program gives for a saved tree: those of the leaf, and the root's as one sample more.
+
+        A leaf of weight n with the share s of a class gives it (n s + p) / (n + 1), where p is its share in the root.  If a
+        sample with missing values reaches several leaves, n and s are the means of theirs by their parts of the sample.  A leaf
+        without samples of the fit is replaced by its parent.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+            Rows sum to 1.  The largest probability may be of another class than `predict` gives if shares are equal, or with
+            costs.
+
+        Raises
+        ------
+        AttributeError
+            If the model has rules, or several trials: `predict_proba` has the shares of their votes.
+
+        Examples
+        --------
+        >>> from fasttree import C50Classifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = C50Classifier().fit(X, y)
+        >>> model.predict_proba(X[[0, 60]]).round(4), model.smoothed_proba(X[[0, 60]]).round(4)
+        (array([[1.    , 0.    , 0.    ],
+               [0.    , 0.9792, 0.0208]]), array([[0.9869, 0.0065, 0.0065],
+               [0.0068, 0.966 , 0.0272]]))
+        """
+        check_is_fitted(self)
+        tree = self.tree_
+        empty = tree.weight <= 0
+        above = np.where(empty, tree.parent, np.arange(tree.node_count))
+        value, weight = tree.value[above], tree.weight[above]
+        shares = value / value.sum(axis=1, keepdims=True)
+        table = self._encode_table(X)
+        both = tree.replace(task="regression", value=np.column_stack([shares, weight]), loss=None)
+        found = walks.predict_value(both, table)
+        share, n = found[:, :-1], found[:, -1:]
+        return np.asarray((n * share + shares[0]) / (n + 1))
 
     def _refuses_many_categories(self, feature: Feature, n_categories: int) -> ValueError:
         return ValueError(

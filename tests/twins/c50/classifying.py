@@ -19,6 +19,14 @@ def class_sums(tree: Node, table: Table) -> NDArray[np.float64]:
     return sums
 
 
+def stand_alone(tree: Node, table: Table) -> NDArray[np.float64]:
+    """Return the probabilities of the classifier of saved trees."""
+    rows, ones, sums = np.arange(len(table)), np.ones(len(table)), np.zeros((len(table), table.n_classes + 1))
+    send(tree, tree, table, rows, ones, sums)
+    n = sums[:, -1:]
+    return (n * sums[:, :-1] + tree.weights / tree.cases) / (n + 1)
+
+
 def classify(tree: Node, table: Table, costs: Costs | None = None) -> tuple[Rows, NDArray[np.float64]]:
     """Return the class of largest sum, the first one on ties, and that sum as its confidence; or the class of least cost."""
     sums = class_sums(tree, table)
@@ -35,14 +43,20 @@ def n_errors(tree: Node, table: Table) -> int:
 def send(node: Node, parent: Node, table: Table, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
     if node.test is None:
         found = node if node.cases >= NOTHING else parent
-        sums[rows] += weight[:, None] * found.weights / found.cases
+        add(found, rows, weight, sums)
         return
     branch = node.test.branches(table)[rows]
     stays = branch == STAYS
-    sums[rows[stays]] += weight[stays, None] * node.weights / node.cases
+    add(node, rows[stays], weight[stays], sums)
     unknown = branch == UNKNOWN
     for b, child in enumerate(node.children):
         here = (branch == b) | (unknown & (child.cases > NOTHING))
         if here.any():
             part = np.where(unknown, weight * child.cases / node.cases, weight)[here]
             send(child, node, table, rows[here], part, sums)
+
+
+def add(node: Node, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
+    """Add the class shares of a node, times `weight`; a further column gets its cases."""
+    figures = [*(node.weights / node.cases), node.cases][: sums.shape[1]]
+    sums[rows] += weight[:, None] * figures
