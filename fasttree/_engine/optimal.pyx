@@ -258,8 +258,10 @@ cdef class Optimal:
         cdef int32_t row
         node.n = s.n_rows
         for view in range(s.n_views):
-            values, ranks = np.unique(codes[view], return_inverse=True)
+            occurs = np.bincount(codes[view]) > 0  # few ranks need 16 bits, which NumPy sorts by counting
+            values = np.flatnonzero(occurs)
             present = values.astype(np.int32)
+            ranks = (np.cumsum(occurs) - 1).astype(np.uint16 if len(values) < 2**16 else np.int32)[codes[view]]
             order = np.argsort(ranks, kind="stable").astype(np.int32).reshape(1, -1)
             rank = ranks.astype(np.int32).reshape(1, -1)
             if s.n_rows:
