@@ -19,7 +19,7 @@ PARTITION_ROWS = 1_000_000
 LEAF_ROWS = 100  # about, of a leaf of the tree without limits of depth
 VALUE_BYTES, CODE_BYTES, OTHER_BYTES = 4, 1, 10  # of a row: of each of 28 values, and of its target and its place
 FEATURES = 28
-FAN_IN = 4
+FAN_IN = 16  # of replies that are not large
 SIZES = (10**8, 10**9, 10**10)
 WORKERS = (10, 100)
 DEPTHS = {"depth 8": 8, "depth 12": 12, "deep": None}
@@ -88,8 +88,8 @@ def costs_of(lines: Sequence[Row]) -> Costs:
 
 
 def tasks_of_round(shards: int) -> int:
-    """Return the tasks of a round: a message, a reply of each shard, and those that combine replies."""
-    tasks = 1 + shards
+    """Return the tasks of a round: a reply of each shard, and those that combine replies.  A large message is one more."""
+    tasks = shards
     while shards > 1:
         shards = math.ceil(shards / FAN_IN)
         tasks += shards

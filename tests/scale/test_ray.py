@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,7 +71,7 @@ class RayClient:
 
 def reply(self: OnDask, message: held.Message) -> Any:
     """The reply of a round, by single tasks."""
-    replies = self._map(held.ask, self._job, self._sent(message), *self._chunks)
+    replies = self._map(held.ask, self._job, pickle.dumps(message), *self._chunks)
     while len(replies) > 1:
         replies = [self._client.submit(held.combined, replies[i : i + FAN_IN]) for i in range(0, len(replies), FAN_IN)]
     return replies[0]
