@@ -83,7 +83,7 @@ class RayTable(DaskTable):
     def __init__(self, parts: list[pd.DataFrame], target: str, client: RayClient) -> None:
         self._client, self._n_shards = client, None
         self._rows = [(part[FEATURES], part[target], None) for part in parts]
-        self.has_names, self.weighted, self.target = True, False, target
+        self.has_names, self.weighted, self.target, self._label_dtype = True, False, target, None
         self.names = [*FEATURES, TARGET]
 
     def _read(self, form: Any, threads: Any) -> list[Any]:
