@@ -48,12 +48,17 @@ def message_of(given: Any, n_tasks: int) -> Any:
     return sent if len(sent) * n_tasks <= MOST_COPIED else delayed(partial(held.identity, sent), pure=False)()
 
 
+def fan_in(n_bytes: float) -> int:
+    """Return how many replies of `n_bytes` each a task combines."""
+    return FAN_IN if n_bytes * FAN_IN <= MOST_COMBINED else FAN_IN_OF_LARGE
+
+
 def combined_on_workers(client: Any, replies: Sequence[Any], function: Callable[[Any], Any], n_bytes: int) -> Any:
     """Start to combine delayed replies of `n_bytes` each by a function of some of them, and return the future of one."""
     from dask.delayed import delayed
 
     combined, replies = delayed(function, pure=False), list(replies)
-    at_once = FAN_IN if n_bytes * FAN_IN <= MOST_COMBINED else FAN_IN_OF_LARGE
+    at_once = fan_in(n_bytes)
     while len(replies) > 1:
         replies = [combined(replies[i : i + at_once]) for i in range(0, len(replies), at_once)]
     return client.compute(replies[0], optimize_graph=False)
