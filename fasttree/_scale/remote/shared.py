@@ -386,7 +386,7 @@ class TreesInRounds:
         shards = zip(self._shards, self._ends, group.bags, strict=False)
         answers = [task(shard, group.job, group.name, start, bags, message, chunks) for shard, start, bags in shards]
         setting = Setting(*group.plain.terms)
-        n_bytes = sum(reply_bytes(tree.requests, setting.n_cells, setting.width) for tree in asked)
+        n_bytes = sum(reply_bytes(given.requests, setting.n_cells, setting.width) for given in asked)
         found: list[AnswerOfTree] = self._combined(answers, combined, n_bytes)
         return found
 
