@@ -123,7 +123,7 @@ def export_forest_c(subjects: Iterable[Subject], name: str = "tree") -> str:
 
 
 class CSource:
-    """CSource of the source of a model; `named` inserts its name into source for a tree called ``tree``."""
+    """Writer of the source of a model; `named` inserts its name into source for a tree called ``tree``."""
 
     def __init__(self, joined: Joined, name: str, most_nested: int = 0) -> None:
         self.subject, self.layout, self.roots = joined.subject, joined.layout, joined.roots
@@ -483,7 +483,7 @@ class CSource:
 
     @property
     def whole(self) -> str:
-        """CSource that divides class weights of the row `end`, if the values are weights."""
+        """Source that divides class weights of the row `end`, if the values are weights."""
         return "" if self.layout.whole is None else " / tree_whole[~end]"
 
     @property
