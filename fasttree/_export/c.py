@@ -9,21 +9,22 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
 from fasttree._export.c_cells import (
+    CLASS_NAMES,
     RecordColumn,
     among,
+    branches,
     commented,
     doubles,
     integer,
     integers,
     is_text,
+    labels_of,
     numbers_of,
     row_of,
-    string,
     texts_of,
     wrapped,
 )
@@ -33,7 +34,6 @@ from fasttree._export.c_pieces import (
     CLASS,
     CLASS_DIVIDED,
     CLASS_OF_MEAN,
-    CLASS_OF_VOTES,
     CLASSES,
     CLASSES_DIVIDED,
     CLASSES_OF_MEAN,
@@ -49,7 +49,6 @@ from fasttree._export.c_pieces import (
     GIVE,
     GIVE_DIVIDED,
     GIVE_MEAN,
-    GIVE_VOTES,
     KNOWN_CODE,
     LEFT_PART,
     MEAN,
@@ -63,8 +62,6 @@ from fasttree._export.c_pieces import (
     SOFT_DIVISION,
     STOPS,
     VALUE,
-    VOTES_OF_TREES,
-    VOTES_OF_TREES_DIVIDED,
     best_source,
     model_tables,
     predict_by_model,
@@ -72,12 +69,10 @@ from fasttree._export.c_pieces import (
 )
 from fasttree._export.layout import (
     Joined,
-    as_python,
     description,
     feature_lines,
     feature_names,
     join,
-    join_voting,
     lists_all,
     node_notes,
     ranges,
@@ -88,7 +83,7 @@ from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, TH
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.words import by_target
 
-__all__ = ["Writer", "export_c", "export_forest_c", "export_voting_c"]
+__all__ = ["CSource", "export_c", "export_forest_c"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 RESERVED = {
@@ -119,25 +114,19 @@ def export_c(subject: Subject, name: str = "tree", *, most_nested: int = MOST_LE
     ValueError
         If the name is not a name in C, a text holds the character of code 0, or a category is a number that no double equals.
     """
-    return Writer(join([subject], is_forest=False), name, most_nested).source()
+    return CSource(join([subject], is_forest=False), name, most_nested).source()
 
 
 def export_forest_c(subjects: Iterable[Subject], name: str = "tree") -> str:
     """Write the trees of a forest, whose predictions are averaged, as C source; parameters and errors are those of `export_c`."""
-    return Writer(join(subjects, is_forest=True), name).source()
+    return CSource(join(subjects, is_forest=True), name).source()
 
 
-def export_voting_c(subjects: Iterable[Subject], name: str = "tree") -> str:
-    """Write trees that vote with the shares of their classes, as boosted trees, as C source; see `export_c`."""
-    return Writer(join_voting(subjects), name).source()
-
-
-class Writer:
+class CSource:
     """Writer of the source of a model; `named` inserts its name into source for a tree called ``tree``."""
 
     def __init__(self, joined: Joined, name: str, most_nested: int = 0) -> None:
         self.subject, self.layout, self.roots = joined.subject, joined.layout, joined.roots
-        self.default = joined.default  # of trees that vote
         self.tree = self.subject.tree
         self.take_inputs(joined.subject, name)
         self.is_nested = self.roots is None and reads_nested(self.layout, most_nested)
@@ -200,7 +189,7 @@ class Writer:
 
     def description(self) -> list[str]:
         """Describe the model in lines."""
-        return description(self.subject, self.roots, by_vote=self.default is not None)
+        return description(self.subject, self.roots)
 
     def how_to_give(self) -> Iterator[str]:
         """Yield lines on the codes of categories, missing values and rejected values."""
@@ -269,7 +258,7 @@ class Writer:
     def tables(self) -> Iterator[str]:
         yield self.named(CHECKS)
         if self.classifies:
-            yield self.class_table([label for column in by_target(self.subject.classes) for label in column.tolist()])
+            yield self.array("", CLASS_NAMES, labels_of([label for each in by_target(self.subject.classes) for label in each]))
         if self.classifies and self.n_targets > 1:
             starts = [0, *(stop for _, stop in ranges(self.tree))]
             yield self.array("", "const int tree_first_class[TREE_N_TARGETS + 1]", map(str, starts))
@@ -277,10 +266,6 @@ class Writer:
         if not self.is_nested:
             yield from self.walk_tables()
         yield from self.value_tables()
-
-    def class_table(self, labels: Iterable[Any]) -> str:
-        texts = (string(str(as_python(label))) for label in labels)
-        return self.array("", "const char *const tree_classes[TREE_N_CLASSES]", texts)
 
     def walk_tables(self) -> Iterator[str]:
         """Yield the tables that a walk from node to node needs."""
@@ -461,21 +446,8 @@ class Writer:
             yield CODE_OF_NUMBER
 
     def nested_source(self) -> str:
-        lines = []
         nested = list(nested_lines(self.subject, self.layout, [f"x[{name}]" for name in self.feature_names], " && ", among))
-        for line in nested:
-            indent = "    " * (line.level + 1)
-            note = f" /* {commented(line.note)} */" if line.note else ""
-            if line.word == "if":
-                lines.append(f"{indent}if ({line.condition}) {{{note}\n")
-            elif line.word == "else if":
-                lines.append(f"{indent}}} else if ({line.condition}) {{{note}\n")
-            elif line.word == "else":
-                lines.append(f"{indent}}} else {{{note}\n")
-            elif line.word == "return":
-                lines.append(f"{indent}return {line.row};{note}\n")
-            else:
-                lines.append(f"{indent}}}\n")
+        lines = branches(nested)
         if not any("x[" in line.condition for line in nested):  # one leaf, or a test that all samples pass alike
             lines.insert(0, "    (void)x;\n")
         head = "/* The row of tree_values where a sample ends. */\nstatic int32_t tree_row(const TREE_INPUT *x)\n{\n"
@@ -495,13 +467,14 @@ class Writer:
         if self.divides:
             yield self.divide_source()
         if self.roots is not None:
-            mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
-            if self.default is not None:
-                yield best_source(self.tree)
-                mean = VOTES_OF_TREES_DIVIDED if self.divides else VOTES_OF_TREES
-            yield mean.replace("@whole", self.whole).replace("@width", self.width)
-        if self.compares_shares and self.default is None:
+            yield self.sum_source()
+        if self.compares_shares:
             yield best_source(self.tree)
+
+    def sum_source(self) -> str:
+        """Return what makes one prediction of those of several trees."""
+        mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
+        return mean.replace("@whole", self.whole).replace("@width", self.width)
 
     @property
     def compares_shares(self) -> bool:
@@ -639,7 +612,7 @@ class Writer:
             yield predict_by_model(self.layout.formulas, NAN if self.refuses else "")
             return
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
-        give = self.way_of(GIVE_MEAN if self.default is None else GIVE_VOTES, GIVE_DIVIDED, GIVE)
+        give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
         give = give.replace("@whole", self.whole).replace("@width", self.width).replace("@refusal", refusal)
         if not self.classifies:
             if self.n_targets > 1:
@@ -650,8 +623,6 @@ class Writer:
             return
         if self.n_targets > 1:
             yield self.way_of(CLASSES_OF_MEAN, CLASSES_DIVIDED, CLASSES).replace("@refusal", refusal)
-        elif self.default is not None:
-            yield CLASS_OF_VOTES.replace("@refusal", refusal).replace("@default", str(self.default))
         else:
             yield self.way_of(CLASS_OF_MEAN, CLASS_DIVIDED, CLASS).replace("@refusal", refusal)
         yield give.replace("@function", "tree_predict_proba")

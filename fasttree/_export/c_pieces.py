@@ -364,67 +364,6 @@ static void tree_mean(const TREE_INPUT *x, double *out)
 }
 """
 
-VOTES_OF_TREES = """
-/* The votes for each class, added in the order of the trees: each votes with the share of its class. */
-static void tree_votes(const TREE_INPUT *x, double *out)
-{
-    int i, k;
-    for (k = 0; k < @width; k++)
-        out[k] = 0.0;
-    for (i = 0; i < TREE_N_TREES; i++) {
-        const double *const row = tree_values[tree_row(x, tree_roots[i])];
-        k = tree_best(row, @width);
-        out[k] += row[k];
-    }
-}
-"""
-
-VOTES_OF_TREES_DIVIDED = """
-/* The votes for each class, added in the order of the trees: each votes with the share of its class. */
-static void tree_votes(const TREE_INPUT *x, double *out)
-{
-    int i, k;
-    for (k = 0; k < @width; k++)
-        out[k] = 0.0;
-    for (i = 0; i < TREE_N_TREES; i++) {
-        const int32_t end = tree_follow(x, tree_roots[i]);
-        double of_tree[@width];
-        if (end >= 0)
-            tree_divide(x, end, of_tree);
-        else
-            for (k = 0; k < @width; k++)
-                of_tree[k] = tree_values[~end][k]@whole;
-        k = tree_best(of_tree, @width);
-        out[k] += of_tree[k];
-    }
-}
-"""
-
-CLASS_OF_VOTES = """
-int tree_predict(const TREE_INPUT *x)
-{
-    double votes[TREE_N_CLASSES];
-    int best;
-@refusal    tree_votes(x, votes);
-    best = tree_best(votes, TREE_N_CLASSES);
-    return votes[@default] >= votes[best] ? @default : best;
-}
-"""
-
-GIVE_VOTES = """
-int @function(const TREE_INPUT *x, double *out)
-{
-    double total = 0.0;
-    int k;
-@refusal    tree_votes(x, out);
-    for (k = 0; k < @width; k++)
-        total += out[k];
-    for (k = 0; k < @width; k++)
-        out[k] /= total;
-    return 0;
-}
-"""
-
 CLASS_OF_MEAN = """
 int tree_predict(const TREE_INPUT *x)
 {

@@ -33,7 +33,6 @@ __all__ = [
     "feature_lines",
     "feature_names",
     "join",
-    "join_voting",
     "lay_out",
     "lists_all",
     "node_notes",
@@ -277,30 +276,11 @@ class Joined:
         Its tables.  Those of several trees have no `answers`, which follow from the mean.
     roots : list of int or None
         The root of each of several trees, whose predictions are averaged in this order; None for one tree.
-    default : int or None
-        If the trees vote, each for its class with the share of this class: the class that is predicted on ties.
     """
 
     subject: Subject
     layout: Layout
     roots: list[int] | None
-    default: int | None = None
-
-
-def join_voting(subjects: Iterable[Subject]) -> Joined:
-    """Return trees that vote with the shares of their classes, behind one another.
-
-    Raises
-    ------
-    ValueError
-        If the trees have costs, whose votes are no shares.
-    """
-    found = list(subjects)
-    if found[0].tree.loss is not None:
-        raise ValueError(
-            "the trials of this model vote by costs, which source code cannot do: use save, or the trees in estimators_"
-        )
-    return replace(join(found, is_forest=True), default=int(found[0].tree.predicted_class[0]))
 
 
 def join(subjects: Iterable[Subject], *, is_forest: bool) -> Joined:

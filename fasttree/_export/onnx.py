@@ -180,7 +180,7 @@ def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None,
         trees.append(tree)
         refused.append(without)
         ends.append(np.flatnonzero((tree.n_branches == 0) | (tree.missing == STOP)))
-        # of the original tree: the shares of a tree that divides samples are rounded differently
+        # from the original tree: the shares of a tree that divides samples are rounded differently
         formulas = formulas_of(subject.tree, ends[-1])
         predictions.append(subject.tree.predict_nodes()[ends[-1]] if formulas is None else formulas.rows)
         notes |= dict.fromkeys(adapted.notes)

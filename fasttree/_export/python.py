@@ -21,7 +21,6 @@ from fasttree._export.layout import (
     feature_lines,
     feature_names,
     join,
-    join_voting,
     lists_all,
     node_notes,
     ranges,
@@ -33,7 +32,7 @@ from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import EQUAL_LOSSES, Tree
 from fasttree._model.words import by_target
 
-__all__ = ["block", "codes", "export_forest_python", "export_python", "export_voting_python", "reading", "refusals"]
+__all__ = ["block", "codes", "export_forest_python", "export_python", "module_of", "reading", "refusals"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 
@@ -60,32 +59,28 @@ def export_python(subject: Subject, name: str = "tree", *, most_nested: int = MO
         If the name is not a Python name.
     """
     joined = join([subject], is_forest=False)
-    return _module(joined, name, nested=reads_nested(joined.layout, most_nested))
+    return module_of(joined, name, nested=reads_nested(joined.layout, most_nested))
 
 
 def export_forest_python(subjects: Iterable[Subject], name: str = "tree") -> str:
     """Write the trees of a forest, whose predictions are averaged, as a module; see `export_python`."""
-    return _module(join(subjects, is_forest=True), name, nested=False)
+    return module_of(join(subjects, is_forest=True), name, nested=False)
 
 
-def export_voting_python(subjects: Iterable[Subject], name: str = "tree") -> str:
-    """Write trees that vote with the shares of their classes, as boosted trees, as a module; see `export_python`."""
-    return _module(join_voting(subjects), name, nested=False)
-
-
-def _module(joined: Joined, name: str, *, nested: bool) -> str:
+def module_of(joined: Joined, name: str, *, nested: bool, votes: tuple[str, str] | None = None) -> str:
+    """Write the module of a tree or of several; `votes` has the source of the sum and of the class of trees that vote."""
     if not name.isidentifier():
         raise ValueError(f"name={name!r}: must be a name in Python, such as 'tree'")
-    parts = [_tables(joined, nested), *_functions(joined, nested)]
+    parts = [_tables(joined, nested), *_functions(joined, nested, votes)]
     source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
     used = "import math\n\n" if "math." in source else ""
-    return f"{_docstring(joined, name)}\n\n{used}{source}"
+    return f"{_docstring(joined, name, by_vote=votes is not None)}\n\n{used}{source}"
 
 
-def _docstring(joined: Joined, name: str) -> str:
+def _docstring(joined: Joined, name: str, *, by_vote: bool) -> str:
     subject = joined.subject
     features = subject.schema.features
-    first, *rest = description(subject, joined.roots, by_vote=joined.default is not None)
+    first, *rest = description(subject, joined.roots, by_vote=by_vote)
     lines = [
         f"{name}: {_decapitalised(first)}",
         *rest,
@@ -261,9 +256,9 @@ def _value_tables(tree: Tree, layout: Layout, *, compares_shares: bool) -> Itera
 # --- functions
 
 
-def _functions(joined: Joined, nested: bool) -> Iterator[str]:
+def _functions(joined: Joined, nested: bool, votes: tuple[str, str] | None) -> Iterator[str]:
     subject, layout = joined.subject, joined.layout
-    yield from _answers(joined)
+    yield from _answers(joined, votes)
     yield from reading(subject)
     if nested:
         yield _nested(subject, layout)
@@ -298,7 +293,7 @@ def _local_name(name: str) -> str:
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"{name}_" if name[0].isalpha() else f"_{name}"
 
 
-def _answers(joined: Joined) -> Iterator[str]:
+def _answers(joined: Joined, votes: tuple[str, str] | None) -> Iterator[str]:
     tree, layout = joined.subject.tree, joined.layout
     divides = bool(layout.shares or layout.soft)
     several = tree.outputs is not None
@@ -313,7 +308,7 @@ def _answers(joined: Joined) -> Iterator[str]:
         what = "the classes of a row, a tuple with one per target" if several else "the class of a row"
         label = "tuple(labels[i] for labels, i in zip(CLASSES, {}))" if several else "CLASSES[{}]"
         if joined.roots is not None:
-            given = "_given" if joined.default is None else "_votes"
+            given = "_given" if votes is None else "_votes"
             body = [f"return {label.format(f'_best({given}(_sample(row)))')}"]
         elif divides:
             best = "_best(_divided(x, end))"
@@ -324,12 +319,12 @@ def _answers(joined: Joined) -> Iterator[str]:
         yield f'def predict(row):\n    """Return {what}."""\n' + "".join(f"    {line}\n" for line in body)
         yield _proba(tree)
     if joined.roots is not None:
-        yield (MEAN_OF_TREES if joined.default is None else VOTES_OF_TREES).format(width=tree.n_values)
+        yield MEAN_OF_TREES.format(width=tree.n_values) if votes is None else votes[0]
     yield _given_source(joined, divides)
     if divides:
         yield _divided_source(tree, layout)
     if tree.task == "classification" and (divides or joined.roots is not None):
-        yield _best_source(tree) if joined.default is None else BEST_OF_VOTES.format(default=joined.default)
+        yield _best_source(tree) if votes is None else votes[1]
 
 
 PREDICT_BY_MODEL = '''
@@ -354,31 +349,6 @@ def _given(x):
         for k, value in enumerate(_given_by_tree(x, root)):
             given[k] += value
     return [value / len(ROOTS) for value in given]
-'''
-
-
-VOTES_OF_TREES = '''
-def _votes(x):
-    """Return the votes for each class, added in the order of the trees: each votes with the share of its class."""
-    votes = [0.0] * {width}
-    for root in ROOTS:
-        shares = _given_by_tree(x, root)
-        votes[shares.index(max(shares))] += max(shares)
-    return votes
-
-
-def _given(x):
-    """Return the share of each class in the votes."""
-    votes, total = _votes(x), 0.0
-    for vote in votes:
-        total += vote
-    return [vote / total for vote in votes]
-'''
-
-BEST_OF_VOTES = '''
-def _best(votes):
-    """Return the place of the class with the most votes; on ties that of the first tree's root, or else the first."""
-    return {default} if votes[{default}] == max(votes) else votes.index(max(votes))
 '''
 
 

@@ -294,7 +294,7 @@ class BoostedTrees(BaseClassifier):
         """Write the tree, or the trees of the trials and their vote, as C source; see `CARTClassifier`."""
         if not self._is_boosted():
             return super().export_c(name=name)
-        from fasttree._export.c import export_voting_c
+        from fasttree._export.votes.c_trees import export_voting_c
 
         return export_voting_c(self._subjects(), name)
 
@@ -302,7 +302,7 @@ class BoostedTrees(BaseClassifier):
         """Write the tree, or the trees of the trials and their vote, as a Python module; see `CARTClassifier`."""
         if not self._is_boosted():
             return super().export_python(name=name)
-        from fasttree._export.python import export_voting_python
+        from fasttree._export.votes.python_trees import export_voting_python
 
         return export_voting_python(self._subjects(), name)
 
@@ -344,7 +344,7 @@ class BoostedTrees(BaseClassifier):
         }
         if not self._is_boosted():
             return super().export_sql(target=target, **options)
-        from fasttree._export.sql_vote import export_voting_sql
+        from fasttree._export.votes.sql import export_voting_sql
 
         check_target(target, 1)
         return export_voting_sql(self._subjects(), **options)

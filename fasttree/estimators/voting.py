@@ -358,7 +358,7 @@ class VotingRuleModel(BoostedTrees):
         """Write the model as C source: a tree, or the vote of the trials or of the rules; see `CARTClassifier`."""
         if not self._has_rules():
             return super().export_c(name=name)
-        from fasttree._export.c_rules import export_rules_c
+        from fasttree._export.votes.c_rules import export_rules_c
 
         return export_rules_c(self._rule_subject(), name)
 
@@ -366,7 +366,7 @@ class VotingRuleModel(BoostedTrees):
         """Write the model as a Python module: a tree, or the vote of the trials or of the rules; see `CARTClassifier`."""
         if not self._has_rules():
             return super().export_python(name=name)
-        from fasttree._export.python_rules import export_rules_python
+        from fasttree._export.votes.python_rules import export_rules_python
 
         return export_rules_python(self._rule_subject(), name)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fasttree._export.c import Writer
+from fasttree._export.c import CSource
+from fasttree._export.c_cells import CLASS_NAMES, labels_of
 from fasttree._export.c_pieces import CHECKS
-from fasttree._export.python_rules import rules_text
 from fasttree._export.subject import RuleSubject
+from fasttree._export.votes.python_rules import rules_text
 from fasttree._model.conditions import Condition
 from fasttree._model.ruleset import NO_RULE_FIRES, TrialRules, figures_of, ranks_of, votes_of
 from fasttree._version import __version__
@@ -17,10 +18,10 @@ __all__ = ["export_rules_c"]
 
 def export_rules_c(subject: RuleSubject, name: str = "rules") -> str:
     """Write rules that vote as C source; parameters and errors are those of `export_c`."""
-    return _RuleWriter(subject, name).source()
+    return _RuleSource(subject, name).source()
 
 
-class _RuleWriter(Writer):
+class _RuleSource(CSource):
     def __init__(self, subject: RuleSubject, name: str) -> None:
         self.rules = subject
         self.take_inputs(subject, name)
@@ -38,7 +39,7 @@ class _RuleWriter(Writer):
 
     def tables(self) -> Iterator[str]:
         yield self.named(CHECKS)
-        yield self.class_table(self.rules.classes)
+        yield self.array("", CLASS_NAMES, labels_of(self.rules.classes))
         yield from self.category_tables()
         declared = "static const double tree_no_votes[TREE_N_CLASSES]"
         yield self.array("The probabilities if no rule votes.", declared, map(repr, self.rules.none_fires()))
