@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,21 +13,17 @@ import numpy as np
 from fasttree._data import errors
 from fasttree._data.schema import Category, Feature, Schema
 from fasttree._data.weights import check_sample_weight
-from fasttree._engine.rounds import Setting, tile_bytes
+from fasttree._engine.rounds import tile_bytes
 from fasttree._learn.progress import steps
 from fasttree._scale.frontier import Features
 from fasttree._scale.kept import KeptTable, described, schema_of
 from fasttree._scale.memory import memory_of
 from fasttree._scale.messages import Keys
-from fasttree._scale.out_of_core import OutOfCore
+from fasttree._scale.out_of_core import TableOnDisk
 from fasttree._scale.preparation import (
     LEAST_SAMPLED,
     Array,
-    Floats,
-    Portion,
-    Portions,
     RowSample,
-    Weighing,
     as_type,
     bins_of,
     edges_of,
@@ -130,7 +125,7 @@ class Dataset:
             asked = {"paths": [os.path.abspath(path) for path in source.paths], "target": target, "weight": weight,
                      "features": names, "categorical": categorical_features, "ordinal": ordinal_features}  # fmt: skip
             self._kept = KeptTable(scratch, asked, source.seen)
-        self._prepared: _Prepared | DaskShards | None = None
+        self._prepared: TableOnDisk | DaskShards | None = None
 
     @classmethod
     def from_parquet(
@@ -353,7 +348,7 @@ class Dataset:
         return self.prepared.schema
 
     @property
-    def prepared(self) -> _Prepared | DaskShards:
+    def prepared(self) -> TableOnDisk | DaskShards:
         """The table on disk or on workers; it is prepared where it is not yet."""
         if self._prepared is None:
             self.prepare()
@@ -383,7 +378,7 @@ class Dataset:
         self._columns, self.target, self.memory = shards.columns, shards.target, shards.memory
         return shards
 
-    def _written(self) -> _Prepared:
+    def _written(self) -> TableOnDisk:
         scratch = ScratchFolder(self._scratch_folder)
         try:
             return self._found(scratch) or _Preparation(self, scratch).run()
@@ -391,7 +386,7 @@ class Dataset:
             scratch.close()
             raise
 
-    def _found(self, scratch: ScratchFolder) -> _Prepared | None:
+    def _found(self, scratch: ScratchFolder) -> TableOnDisk | None:
         """Return the table that was kept, if there is one."""
         manifest = None if self._kept is None else self._kept.find()
         if manifest is None:
@@ -402,7 +397,7 @@ class Dataset:
         for column, row in zip(self._columns, manifest["first_missing"], strict=True):
             column.first_missing = row
         weighted = self._weight is not None
-        return _Prepared(scratch, schema, features, self._kept.open(manifest), manifest["n_samples"], weighted=weighted)
+        return TableOnDisk(scratch, schema, features, self._kept.open(manifest), manifest["n_samples"], weighted=weighted)
 
     def missing_cell(self) -> tuple[Feature, int] | None:
         """Return a feature with missing values, and the first row that has one; None if there is none."""
@@ -416,62 +411,6 @@ class Dataset:
         if self._prepared is not None:
             self._prepared.close()
             self._prepared = None
-
-
-class _Prepared:
-    """A table on disk.
-
-    Parameters
-    ----------
-    scratch : ScratchFolder
-    schema : Schema
-    features : Features
-        Bins and codes.
-    shards : list of (ArrayFile, ArrayFile)
-        Values and codes.
-    n_samples : int
-    n_weights : int
-        1 if there are sample weights, else 0.
-    """
-
-    def __init__(
-        self,
-        scratch: ScratchFolder,
-        schema: Schema,
-        features: Features,
-        shards: list[tuple[ArrayFile, ArrayFile]],
-        n_samples: int,
-        *,
-        weighted: bool,
-    ) -> None:
-        self.scratch, self.schema, self.features, self.n_samples = scratch, schema, features, n_samples
-        self.weighted = weighted
-        self._shards = shards
-
-    def portions(self, target: Callable[[Floats], Array]) -> Portions:
-        """Return the parts of the table; `target` makes targets of what the column holds."""
-        return Portions([partial(self._open, values, codes, target) for values, codes in self._shards])
-
-    def cluster(self, terms: tuple[Any, ...], columns: Portions, portions: Portions, weigh: Weighing | None) -> OutOfCore:
-        """Return the shards for a fit; `terms` are the parameters of its `Setting`, and `portions` have its targets."""
-        scale, weighted = terms[2], terms[6]
-        return OutOfCore(Setting(*terms), portions, columns, self.scratch, scale, weigh=weigh, weighted=weighted)
-
-    def largest_subtree(self, rows: int) -> int:
-        """Return the rows of the largest node that is grown in memory, where `rows` fit."""
-        return rows
-
-    def close(self) -> None:
-        """Close all files, and remove those that are temporary."""
-        self.scratch.close()
-        for file in (file for shard in self._shards for file in shard):
-            file.close()
-
-    def _open(self, values: ArrayFile, codes: ArrayFile, target: Callable[[Floats], Array]) -> Portion:
-        arrays = values.read()
-        weight = arrays.pop() if self.weighted else None
-        column = arrays.pop()
-        return Portion(arrays, codes.read()[0], target(column), weight)
 
 
 class _Preparation:
@@ -493,14 +432,14 @@ class _Preparation:
         self._sample = RowSample(len(self._columns), most_sampled)
         self._n_samples = self._n_written = 0
 
-    def run(self) -> _Prepared:
+    def run(self) -> TableOnDisk:
         try:
             return self._run()
         finally:
             if self._kept is not None:
                 self._kept.close()  # it is empty, or has another name, unless there was an error
 
-    def _run(self) -> _Prepared:
+    def _run(self) -> TableOnDisk:
         if self._source.n_rows is not None:
             self._scratch.require(self._source.n_rows * self._row_bytes())
         self._read()
@@ -526,7 +465,7 @@ class _Preparation:
             known = {"n_samples": self._n_samples, "target": self._target.state(), "first_missing": missing}
             assert self._data._kept is not None
             self._data._kept.save(self._kept, shards, described(schema, features) | known)
-        return _Prepared(self._scratch, schema, features, shards, self._n_samples, weighted=self._weight is not None)
+        return TableOnDisk(self._scratch, schema, features, shards, self._n_samples, weighted=self._weight is not None)
 
     def _row_bytes(self) -> int:
         """Return the bytes of a row on the disk: values, codes, target and weight, and what a fit adds."""
