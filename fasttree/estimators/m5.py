@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from fasttree._data.checks import is_collection, is_integer
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.limits import Limits
 from fasttree._learn.models.growth import ModelChoices, grow_models
+from fasttree._learn.models.least_squares import Elimination
 from fasttree._learn.parameters import (
     AMOUNT,
     AMOUNT_OR_NONE,
@@ -179,7 +180,7 @@ class M5Regressor(_WithModels, BaseRegressor):
             path_features=bool(self.path_features),
             pruning_factor=None if self.pruning_factor is None else float(self.pruning_factor),
             smoothing=float(self.smoothing),
-            elimination=self.elimination,
+            elimination=cast(Elimination, self.elimination),
             linear=bool(self.linear),
             extrapolation=None if self.extrapolation is None else float(self.extrapolation),
         )

@@ -1,7 +1,7 @@
 """M5Regressor with the choices of Weka's M5P grows its trees and fits its models.
 
-Figures of Weka 3.9.7 on one thread: its M5P without options, with -U (unsmoothed), -N (unpruned), -R (regression tree).  The small
-table is here; the others are read from FASTTREE_SHARED.
+Figures of Weka 3.9.7 on one thread: its M5P without options, with -U (unsmoothed), -N (unpruned), -R (regression tree).  Small
+tables are here; the others are read from FASTTREE_SHARED.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LINES = {
     "regression_tree": [(6.618, None), (6.2285, None), (7.0075, None)],
 }
 SMALL = ["car_test_frame", "cu_summary", "auto-mpg", "boston", "concrete", "abalone"]
-# Two tests of a node divide its samples alike, one side pure.  M5P's variance of that side is a rounding error, whose fifth root is
-# large enough to choose: in boston a node of nine samples, in concrete one of six.
+# Two tests of a node divide its samples alike, one side pure.  M5P's variance of that side is a rounding error, whose fifth root
+# is large enough to choose: in boston a node of nine samples, in concrete one of six.
 TIES = {
     "boston": {"unpruned_unsmoothed", "regression_tree", "regression_tree_unpruned_unsmoothed"},
     "concrete": {"unpruned", "unpruned_unsmoothed", "regression_tree", "regression_tree_unpruned_unsmoothed"},

@@ -53,8 +53,10 @@ def least_objective(columns, costs, depth, penalty, is_large, weight=None):
     def order(one, other):
         return lambda rows: sum(costs[i][other] - costs[i][one] for i in rows) / sum(Fraction(weight[i]) for i in rows)
 
-    classes = range(len(costs[0]))
-    orders = [] if weight is None else [order(one, other) for one in classes for other in classes if one < other]
+    # categories of equal shares follow their codes, so that it matters from which end the order of two classes begins
+    n = len(costs[0])
+    pairs = [(1, 0)] if n == 2 else [(one, other) for one in range(n) for other in range(one + 1, n)]
+    orders = [] if weight is None else [order(one, other) for one, other in pairs]
     return least_cost(columns, of_leaf, depth, is_large, orders)
 
 

@@ -306,9 +306,10 @@ class _Tests:
             if view < 0:
                 splits.append(_Split())
                 continue
-            split, first = self.divide(int(view), int(tests[node.place][1]), node.rows)
+            code = int(tests[node.place][1])
+            split, first = self.divide(int(view), code, node.rows)
             # a known test has the known values first, whichever side of the view they are
-            swapped = split.kind == KNOWN and bool(self._is_first(*map(int, tests[node.place]), node.rows)[~first].any())
+            swapped = split.kind == KNOWN and bool(self._is_first(int(view), code, node.rows)[~first].any())
             splits.append(split)
             for branch, rows in enumerate((node.rows[first], node.rows[~first])):
                 nodes.append(_Node(2 * node.place + 1 + (branch ^ swapped), rows, number))
