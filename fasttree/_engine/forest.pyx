@@ -20,7 +20,7 @@ from fasttree._engine.drawn.judge cimport Judged, Values, add_errors, add_value,
 from fasttree._engine.drawn.nodes cimport grow_drawn
 from fasttree._engine.drawn.records cimport (
     MOST_BUNDLES, MOST_CELLS, MOST_KEPT, MOST_RANKED, MOST_WAITING, NARROW_BASE, WIDE_LAST, BinEdges,
-    DrawnBundle, DrawnColumn, DrawnPlan, Grown, Room, Waiting,
+    DrawnBundle, DrawnColumn, DrawnPlan, Room, Waiting,
 )
 from fasttree._engine.drawn.packing cimport move_nodes, write_nodes
 from fasttree._engine.drawn.short cimport MOST_VALUES
@@ -456,7 +456,7 @@ cdef class DrawnRoom:
         if r.grown_room < n_nodes:
             free(r.grown)
             r.grown_room = 0
-            r.grown = <Grown*> malloc(n_nodes * sizeof(Grown))
+            r.grown = <PackedNode*> malloc(n_nodes * sizeof(PackedNode))
             if r.grown == NULL:
                 raise MemoryError
             r.grown_room = n_nodes

@@ -89,7 +89,7 @@ cdef inline bint keep_threshold(
     gain = gain_of(h, side)
     if not is_better(h, gain, drawn.order, with_missing):
         return False
-    keep_cut(h, drawn, gain, code, with_missing)
+    keep_cut(h, drawn, gain, code, with_missing, side.weight, side.sum)
     h.best.place = with_missing
     h.best.threshold = threshold
     return True
@@ -155,6 +155,9 @@ cdef inline void keep_groups(Here* h, const uint32_t* codes, int32_t n, const in
     if h.best.n_group == h.best.n_categories or h.best.n_group == 0:
         h.best.form = BY_KNOWN
         h.best.with_missing = False
+    if h.best.n_group == 0:
+        h.best.weight = <double> h.weight - h.best.weight
+        h.best.sum = h.total - h.best.sum
 
 
 cdef inline void draw_groups(Here* h, const Drawn* drawn, uint64_t* state) noexcept nogil:
@@ -187,7 +190,7 @@ cdef inline void draw_groups(Here* h, const Drawn* drawn, uint64_t* state) noexc
     if not h.rows_count or is_allowed(h, side.n, side.weight):
         gain = gain_of(h, &side)
         if is_better(h, gain, drawn.order, 0):
-            keep_cut(h, drawn, gain, drawn.high, side_of[0] == 1)
+            keep_cut(h, drawn, gain, drawn.high, side_of[0] == 1, side.weight, side.sum)
             h.best.place = 0
             keep_groups(h, codes, n, side_of)
     for i in range(n):

@@ -1,6 +1,7 @@
 """Division of a node of the drawn layout: its rows change places, and nothing else moves.  Header only."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.math cimport INFINITY
+from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from fasttree._engine.columns.cells cimport midpoint
@@ -10,9 +11,10 @@ from fasttree._engine.drawn.chance cimport value_in
 from fasttree._engine.drawn.gather cimport gather_all
 from fasttree._engine.drawn.lanes cimport beside_narrow, beside_wide, part_narrow, part_wide
 from fasttree._engine.drawn.records cimport (
-    BY_CODE, BY_GROUP, BY_KNOWN, NARROW_BASE, NARROW_LAST, WIDE_LAST, DrawnColumn, Grown, Here, Room,
+    BY_CODE, BY_GROUP, BY_KNOWN, NARROW_BASE, NARROW_LAST, WIDE_LAST, DrawnColumn, Here, Room,
 )
 from fasttree._engine.drawn.totals cimport more
+from fasttree._engine.drawn.walk cimport PACKED_KNOWN, PACKED_SUBSET, PACKED_THRESHOLD, PackedNode
 
 
 cdef inline bint goes_left(const Here* h, const DrawnColumn* column, int32_t code) noexcept nogil:
@@ -52,7 +54,7 @@ cdef inline double middle_of_cut(const Here* h, const DrawnColumn* column, const
     )
 
 
-cdef inline uint32_t divide_by_code(Here* h, uint32_t* rows, uint32_t* bags, Grown* node) noexcept nogil:
+cdef inline uint32_t divide_by_code(Here* h, uint32_t* rows, uint32_t* bags, PackedNode* node) noexcept nogil:
     """Put the rows of codes up to the best cut first; no value is missing.  Returns how many they are."""
     cdef const DrawnColumn* column = &h.plan.column[h.best.feature]
     cdef char* codes = h.best_codes
@@ -68,7 +70,7 @@ cdef inline uint32_t divide_by_code(Here* h, uint32_t* rows, uint32_t* bags, Gro
     return part_narrow(<const int16_t*> codes, rows, bags, h.room.items, h.n, <int16_t> (h.best.code + NARROW_BASE))
 
 
-cdef inline uint32_t divide_by_form(Here* h, uint32_t* rows, uint32_t* bags, Grown* node) noexcept nogil:
+cdef inline uint32_t divide_by_form(Here* h, uint32_t* rows, uint32_t* bags, PackedNode* node) noexcept nogil:
     """The same where values are missing, and for categories."""
     cdef Room* room = h.room
     cdef const DrawnColumn* column = &h.plan.column[h.best.feature]
@@ -114,11 +116,10 @@ cdef inline uint32_t divide_by_form(Here* h, uint32_t* rows, uint32_t* bags, Gro
     return n_left
 
 
-cdef inline uint32_t divide(Here* h, uint32_t* rows, uint32_t* bags, Grown* node) noexcept nogil:
+cdef inline uint32_t divide(Here* h, uint32_t* rows, uint32_t* bags, PackedNode* node) noexcept nogil:
     """Put the rows of the left side first, in their order; returns how many, and finds the threshold."""
     cdef const DrawnColumn* column = &h.plan.column[h.best.feature]
-    cdef uint32_t left_weight = 0
-    cdef uint32_t n_left, i
+    cdef uint32_t n_left
     if column.nominal and h.best.form == BY_CODE:      # there are two categories
         h.best.form = BY_GROUP
         h.best.n_group, h.best.n_categories = 1, 2
@@ -127,16 +128,18 @@ cdef inline uint32_t divide(Here* h, uint32_t* rows, uint32_t* bags, Grown* node
         n_left = divide_by_code(h, rows, bags, node)
     else:
         n_left = divide_by_form(h, rows, bags, node)
-    for i in range(n_left):
-        left_weight += bags[i] & 0xFFFF
     node.feature = <uint16_t> h.best.feature
-    node.form = <uint8_t> h.best.form
+    node.kind = PACKED_THRESHOLD if h.best.form == BY_CODE else PACKED_SUBSET
     # a missing value that training did not have goes where more samples went
-    node.missing = not h.best.with_missing if h.best.has_missing else 2 * <int64_t> left_weight <= h.weight
+    node.missing = not h.best.with_missing if h.best.has_missing else 2 * h.best.weight <= <double> h.weight
+    if h.best.form == BY_KNOWN:
+        node.kind = PACKED_KNOWN
+        node.missing = 1
+        node.operand.threshold = INFINITY
     return n_left
 
 
-cdef inline int write_group(Here* h, Grown* node) noexcept nogil:
+cdef inline int write_group(Here* h, PackedNode* node) noexcept nogil:
     """The categories of the node, and those on the left, as bits by code."""
     cdef Room* room = h.room
     cdef int32_t n_words = <int32_t> ((h.plan.column[h.best.feature].n_codes + 31) // 32)
@@ -152,7 +155,7 @@ cdef inline int write_group(Here* h, Grown* node) noexcept nogil:
         known[code >> 5] |= <uint32_t> 1 << (code & 31)
         if i < h.best.n_group:
             known[n_words + (code >> 5)] |= <uint32_t> 1 << (code & 31)
-    node.operand.low = <uint32_t> room.n_bits
-    node.words = <uint16_t> n_words
+    node.operand.pair[0] = <uint32_t> room.n_bits
+    node.operand.pair[1] = <uint32_t> n_words
     room.n_bits += 2 * n_words
     return 0

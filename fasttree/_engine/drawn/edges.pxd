@@ -111,12 +111,12 @@ cdef inline void count_bins(const Here* h, BinEdges* e, const drawn_t* codes, in
             counts[((<int32_t> codes[i] - low) >> shift) * k + label[i]] += count[i]
 
 
-cdef inline void try_end(Here* h, BinEdges* e, int32_t b, double gain) noexcept nogil:
+cdef inline void try_end(Here* h, BinEdges* e, int32_t b, double gain, double weight, double sum) noexcept nogil:
     """Compare the cut at the end of a bin that has rows, unless it leaves too few."""
     cdef int32_t code = e.drawn.low + ((b + 1) << e.shift) - 1     # the node may have none of the last codes of the bin
     e.at_ends = max(e.at_ends, gain)
     if is_better(h, gain, e.drawn.order, 2 * <int64_t> code):
-        keep_cut(h, &e.drawn, gain, code, False)
+        keep_cut(h, &e.drawn, gain, code, False, weight, sum)
 
 
 cdef inline void linear_edges(Here* h, BinEdges* e) noexcept nogil:
@@ -143,12 +143,12 @@ cdef inline void linear_edges(Here* h, BinEdges* e) noexcept nogil:
         for b in range(1, m):
             n_left += e.rows[b - 1]
             if e.weight[b] > e.weight[b - 1] and is_allowed(h, n_left, e.weight[b]):
-                try_end(h, e, b - 1, gains[b] * h.scale)
+                try_end(h, e, b - 1, gains[b] * h.scale, e.weight[b], e.sum[b])
     elif largest >= 0 and is_better(h, largest * h.scale, e.drawn.order, -1):
         limit = largest * h.scale - (RELATIVE_TIE * largest * h.scale + RISK_TIE * h.risk)
         for b in range(1, m):
             if e.weight[b] > e.weight[b - 1] and e.weight[b] < n and gains[b] * h.scale >= limit:
-                try_end(h, e, b - 1, gains[b] * h.scale)
+                try_end(h, e, b - 1, gains[b] * h.scale, e.weight[b], e.sum[b])
     e.at_ends = max(e.at_ends, largest * h.scale)
     e.inside = -INFINITY
     if e.shift == 0:
@@ -232,7 +232,7 @@ cdef inline void squares_edges(Here* h, BinEdges* e) noexcept nogil:
             if not is_allowed(h, n_left, weight):
                 continue
         gain = squares_gain(h, sum, right, weight)
-        try_end(h, e, b, gain)
+        try_end(h, e, b, gain, weight, sum)
 
 
 cdef inline void find_edges_of(Here* h, BinEdges* e) noexcept nogil:

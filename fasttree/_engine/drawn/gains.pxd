@@ -55,9 +55,13 @@ cdef inline bint is_allowed(const Here* h, int64_t n_left, double left) noexcept
     return h.n_min <= n_left <= h.n - h.n_min and h.w_min <= left <= <double> h.weight - h.w_min
 
 
-cdef inline void keep_cut(Here* h, const Drawn* drawn, double gain, int32_t code, bint with_missing) noexcept nogil:
-    """Codes up to `code` go left."""
+cdef inline void keep_cut(
+    Here* h, const Drawn* drawn, double gain, int32_t code, bint with_missing, double weight, double sum,
+) noexcept nogil:
+    """Codes up to `code` go left, with this weight and sum."""
     h.best.gain = gain
+    h.best.weight = weight
+    h.best.sum = sum
     h.best.order = drawn.order
     h.best.feature = drawn.feature
     h.best.form = BY_CODE
@@ -229,4 +233,4 @@ cdef inline void sweep(
             continue
         gain = gain_of(h, &side)
         if is_better(h, gain, drawn.order, 2 * <int64_t> code + with_missing):
-            keep_cut(h, drawn, gain, code, with_missing)
+            keep_cut(h, drawn, gain, code, with_missing, side.weight, side.sum)

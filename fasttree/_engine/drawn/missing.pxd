@@ -109,6 +109,8 @@ cdef inline void search_groups(Here* h, const Drawn* drawn) noexcept nogil:
                 h.best.place = 2 * <int64_t> i + turn
                 h.best.n_group = i + 1
                 h.best.n_categories = n
+                h.best.weight = side.weight
+                h.best.sum = side.sum
                 memcpy(h.room.group, codes, n * sizeof(uint32_t))
     for i in range(n):
         h.room.category_weight[codes[i]] = 0

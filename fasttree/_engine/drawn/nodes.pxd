@@ -6,20 +6,22 @@ from libc.string cimport memcpy, memset
 from fasttree._engine.drawn.block cimport begins_block, enter_block
 from fasttree._engine.drawn.bundles cimport gather_member, may_be_counted, side_of_member
 from fasttree._engine.drawn.chance cimport draw_groups, draw_threshold, keep_threshold, threshold_between
+from fasttree._engine.drawn.couple cimport is_couple, split_couple
 from fasttree._engine.drawn.divide cimport divide, write_group
 from fasttree._engine.drawn.edges cimport find_edges_of
 from fasttree._engine.drawn.gains cimport LeftSide, gain_of, is_better, is_perfect, keep_cut
 from fasttree._engine.drawn.gather cimport draw, gather, undo_draws
 from fasttree._engine.drawn.missing cimport search_groups, search_missing
 from fasttree._engine.drawn.records cimport (
-    BY_GROUP, MANY_CLASSES, MOST_CELLS, MOST_KEPT, MOST_WAITING, BinEdges, Drawn, DrawnColumn, DrawnPlan, Grown, Here, Room,
-    Waiting,
+    BY_GROUP, MANY_CLASSES, MOST_CELLS, MOST_KEPT, MOST_WAITING, BinEdges, Drawn, DrawnColumn, DrawnPlan, Here, Room, Waiting,
 )
 from fasttree._engine.drawn.refine cimport refine
 from fasttree._engine.drawn.small cimport search_small
 from fasttree._engine.drawn.totals cimport (
-    end_classes, end_numbers, end_single, fill_classes, fill_numbers, fill_up, forget_classes, more, total_classes,
+    end_classes, end_numbers, end_single, fill_classes, fill_numbers, fill_up, forget_classes, know_child, more, take_classes,
+    total_classes,
 )
+from fasttree._engine.drawn.walk cimport PackedNode
 from fasttree._engine.random cimport mix
 from fasttree._engine.types cimport RELATIVE_TIE
 from fasttree._engine.watch cimport interrupted
@@ -78,7 +80,7 @@ cdef inline bint search_member(Here* h, Drawn* drawn, uint64_t* state) noexcept 
         return True
     gain = gain_of(h, &side)
     if is_better(h, gain, drawn.order, 2):
-        keep_cut(h, drawn, gain, 1, False)
+        keep_cut(h, drawn, gain, 1, False, side.weight, side.sum)
     return True
 
 
@@ -191,10 +193,13 @@ cdef inline bint may_be_split(Here* h, const Waiting* waiting) noexcept nogil:
     cdef const DrawnPlan* plan = h.plan
     cdef bint varies
     if plan.n_classes:
-        total_classes(h)
+        if waiting.weight:
+            take_classes(h, waiting)
+        else:
+            total_classes(h)
         varies = h.n_classes > 1
     else:
-        varies = fill_numbers(h)
+        varies = fill_numbers(h, waiting)
     if not varies or waiting.depth >= plan.max_depth or h.n < plan.min_samples_split or h.n < 2 * plan.min_samples_leaf:
         return False
     if <double> h.weight < 2 * plan.min_weight_leaf:
@@ -220,18 +225,22 @@ cdef inline int grow_node(Here* h, const Waiting* waiting, int32_t* n_waiting) n
     cdef uint32_t start = waiting.start
     cdef uint32_t child = <uint32_t> room.n_grown
     cdef uint32_t n_left, n_larger
-    cdef Grown* node
+    cdef PackedNode* node
     cdef Waiting* next
-    cdef bint splits = may_be_split(h, waiting)
-    cdef int32_t side, turn, larger
+    cdef bint splits
+    cdef int32_t side, turn, larger, status
+    if is_couple(h, waiting):
+        status = split_couple(h, waiting, room.constants + <int64_t> n_waiting[0] * room.n_words)
+        if status:
+            return min(status, 0)
+    splits = may_be_split(h, waiting)
     if splits:
         memcpy(constants, room.constants + <int64_t> n_waiting[0] * room.n_words, room.n_words * sizeof(uint64_t))
         search_node(h, waiting, constants)
-    if more(<void**> &room.grown, &room.grown_room, room.n_grown + 2, sizeof(Grown)):
+    if more(<void**> &room.grown, &room.grown_room, room.n_grown + 2, sizeof(PackedNode)):
         return -1
     node = &room.grown[waiting.node]
-    memset(node, 0, sizeof(Grown))
-    node.weight = <uint32_t> h.weight
+    memset(node, 0, sizeof(PackedNode))
     if not splits or h.best.order < 0:
         return end_classes(h, node) if h.plan.n_classes else end_numbers(h, node)
     n_left = divide(h, room.rows + start, room.bags + start, node)
@@ -257,6 +266,7 @@ cdef inline int grow_node(Here* h, const Waiting* waiting, int32_t* n_waiting) n
         next.node = child + side
         next.depth = waiting.depth + 1
         next.key = mix(waiting.key + 1 + side)
+        know_child(h, side, next)
         n_waiting[0] += 1
     return 0
 
@@ -287,6 +297,7 @@ cdef inline int grow_drawn(const DrawnPlan* plan, Room* room, int64_t n, uint64_
     room.stack[0].node = 0
     room.stack[0].depth = 0
     room.stack[0].key = key
+    room.stack[0].weight = 0
     while n_waiting:
         n_waiting -= 1
         waiting = room.stack[n_waiting]

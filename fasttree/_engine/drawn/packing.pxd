@@ -1,47 +1,28 @@
 """Nodes of grown trees as the 16-byte nodes of walks, and trees behind one another.  Header only."""
 
-from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 
-from fasttree._engine.drawn.records cimport BY_GROUP, BY_KNOWN, Grown, Room
-from fasttree._engine.drawn.walk cimport PACKED_KNOWN, PACKED_LEAF, PACKED_SUBSET, PACKED_THRESHOLD, PackedNode
+from fasttree._engine.drawn.records cimport Room
+from fasttree._engine.drawn.walk cimport PACKED_LEAF, PACKED_SUBSET, PackedNode
 
 
 cdef inline int write_nodes(const Room* room, PackedNode* out) noexcept nogil:
     """Number the nodes breadth first; -1 if there is no memory."""
-    cdef const Grown* grown
-    cdef uint32_t* order = <uint32_t*> malloc(room.n_grown * sizeof(uint32_t))
+    cdef uint32_t* order = <uint32_t*> malloc((room.n_grown + 2) * sizeof(uint32_t))
+    cdef uint32_t child, has_children
     cdef int64_t n = 1
     cdef int64_t i
     if order == NULL:
         return -1
     order[0] = 0
-    for i in range(room.n_grown):
-        grown = &room.grown[order[i]]
-        out[i].feature = grown.feature
-        out[i].missing = grown.missing
-        if grown.child == 0:
-            out[i].child = <uint32_t> i
-            out[i].kind = 0
-            out[i].missing = 0
-            out[i].operand.pair[0] = grown.operand.low
-            out[i].operand.pair[1] = grown.weight
-            continue
-        out[i].child = <uint32_t> n
-        order[n], order[n + 1] = grown.child, grown.child + 1
-        n += 2
-        if grown.form == BY_GROUP:
-            out[i].kind = PACKED_SUBSET
-            out[i].operand.pair[0] = grown.operand.low
-            out[i].operand.pair[1] = grown.words
-        elif grown.form == BY_KNOWN:
-            out[i].kind = PACKED_KNOWN
-            out[i].missing = 1
-            out[i].operand.threshold = INFINITY
-        else:
-            out[i].kind = PACKED_THRESHOLD
-            out[i].operand.threshold = grown.operand.threshold
+    for i in range(room.n_grown):          # without a jump that depends on a node
+        out[i] = room.grown[order[i]]
+        child = out[i].child
+        has_children = out[i].kind != PACKED_LEAF
+        order[n], order[n + 1] = child, child + 1
+        out[i].child = <uint32_t> i + (<uint32_t> (n - i) & -has_children)
+        n += 2 * has_children
     free(order)
     return 0
 

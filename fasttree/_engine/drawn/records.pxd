@@ -7,6 +7,7 @@ features stay where they are, shared by all trees and threads.  Breiman (2001), 
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from fasttree._engine.drawn.walk cimport PackedNode
 from fasttree._engine.types cimport Column
 from fasttree._engine.watch cimport Watch
 
@@ -91,6 +92,8 @@ cdef struct Found:             # the best cut of a node so far
     double threshold           # of a random cut
     int32_t n_group            # BY_GROUP: categories on the left, the first in Room.group
     int32_t n_categories       # that occur in the node
+    double weight              # of the left side
+    double sum                 # PAIR_OF_CLASSES, NUMBERS: of the left side
 
 
 cdef struct Waiting:           # a node to be expanded
@@ -99,21 +102,10 @@ cdef struct Waiting:           # a node to be expanded
     uint32_t node
     int32_t depth
     uint64_t key               # of its draws, from the seed and the node's path
-
-
-cdef union GrownOperand:
-    double threshold
-    uint32_t low               # a leaf's row of values, a group's place in Room.bits
-
-
-cdef struct Grown:             # a node
-    GrownOperand operand
-    uint32_t child             # of two; 0: a leaf
-    uint32_t weight            # drawn samples
-    uint16_t feature
-    uint8_t form
-    uint8_t missing            # branch of missing values
-    uint16_t words             # BY_GROUP
+    double weight              # drawn samples, if the parent's cut tells the totals; else 0
+    double sum                 # NUMBERS: of the targets; PAIR_OF_CLASSES: of class `second`
+    int32_t first              # of the two classes of the parent
+    int32_t second
 
 
 cdef struct Room:              # what one thread writes; its parts are measured for the tree in hand
@@ -157,7 +149,7 @@ cdef struct Room:              # what one thread writes; its parts are measured 
     int32_t* present           # by dense class
     double* importance         # by feature
     Waiting* stack
-    Grown* grown
+    PackedNode* grown          # children by their places here, the first of the two
     int64_t n_grown
     int64_t grown_room
     double* values             # of leaves
@@ -177,6 +169,7 @@ cdef struct Here:              # the node in hand
     int32_t kind               # a TargetKind
     int32_t n_classes          # that occur
     double scale               # of gains: see `linear_gain`
+    double mean                # NUMBERS: rounded down
     double total               # PAIR_OF_CLASSES: those of class 1; NUMBERS: the sum less weight x mean
     double risk
     const uint32_t* rows

@@ -59,7 +59,7 @@ cdef inline void search_pairs(Here* h, const Drawn* drawn, const int32_t* ranks)
             continue
         code = code_at(column, drawn.codes, row_of[i])
         if is_better(h, gain, drawn.order, 2 * <int64_t> code):
-            keep_cut(h, drawn, gain, code, False)
+            keep_cut(h, drawn, gain, code, False, <double> <uint32_t> sum, <double> (sum >> 32))
 
 
 cdef inline void search_sorted(Here* h, const Drawn* drawn, const int32_t* ranks) noexcept nogil:
@@ -86,7 +86,7 @@ cdef inline void search_sorted(Here* h, const Drawn* drawn, const int32_t* ranks
             continue
         code = code_at(column, drawn.codes, sorted[i])
         if is_better(h, gain, drawn.order, 2 * <int64_t> code):
-            keep_cut(h, drawn, gain, code, False)
+            keep_cut(h, drawn, gain, code, False, side.weight, side.sum)
 
 
 cdef inline void search_binary(Here* h, const Drawn* drawn) noexcept nogil:
@@ -97,7 +97,7 @@ cdef inline void search_binary(Here* h, const Drawn* drawn) noexcept nogil:
         return
     gain = gain_of(h, &side)
     if is_better(h, gain, drawn.order, 2 * <int64_t> drawn.low):
-        keep_cut(h, drawn, gain, drawn.low, False)
+        keep_cut(h, drawn, gain, drawn.low, False, side.weight, side.sum)
 
 
 cdef inline void search_small(Here* h, const Drawn* drawn) noexcept nogil:

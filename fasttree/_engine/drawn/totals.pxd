@@ -6,7 +6,8 @@ from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from fasttree._engine.drawn.lanes cimport fill_compact, fill_pairs, weigh_bags
-from fasttree._engine.drawn.records cimport MANY_CLASSES, MOST_RANKED, NUMBERS, PAIR_OF_CLASSES, Grown, Here, Room
+from fasttree._engine.drawn.records cimport MANY_CLASSES, MOST_RANKED, NUMBERS, PAIR_OF_CLASSES, Here, Room, Waiting
+from fasttree._engine.drawn.walk cimport PackedNode
 
 
 cdef inline int more(void** items, int64_t* capacity, int64_t wanted, size_t size) noexcept nogil:
@@ -57,6 +58,20 @@ cdef inline void total_classes(Here* h) noexcept nogil:
     h.n_classes = n_classes
 
 
+cdef inline void take_classes(Here* h, const Waiting* waiting) noexcept nogil:
+    """The same from the totals of a child whose parent had two classes."""
+    cdef Room* room = h.room
+    cdef int64_t second = <int64_t> waiting.sum
+    cdef int64_t first = <int64_t> waiting.weight - second
+    cdef bint swaps = <int32_t> (h.bags[0] >> 16) == waiting.second
+    h.weight = first + second
+    h.n_classes = 1 + (first != 0 and second != 0)
+    room.present[0] = waiting.second if swaps else waiting.first
+    room.present[1] = waiting.first if swaps else waiting.second
+    room.class_counts[room.present[0]] = second if swaps else first
+    room.class_counts[room.present[1]] = first if swaps else second
+
+
 cdef inline void forget_classes(Here* h) noexcept nogil:
     """Set the counts to zero again, for the next node."""
     cdef int32_t k
@@ -99,43 +114,28 @@ cdef inline void fill_classes(Here* h) noexcept nogil:
         labels[i] = <uint16_t> dense[bag >> 16]
 
 
-cdef inline bint fill_numbers(Here* h) noexcept nogil:
-    """What each row adds, and totals for gains; False if all targets are equal."""
+cdef inline double fill_deviations(const Here* h, double mean, bint random) noexcept nogil:
+    """Times drawn x (target less the mean) of each row, and its square or, for random cuts, the same as a whole number.
+
+    Returns the sum of the squares.
+    """
     cdef Room* room = h.room
     cdef const uint32_t* rows = h.rows
     cdef const uint32_t* bags = h.bags
+    cdef const double* target = h.plan.target
     cdef uint32_t* counts = room.counts
     cdef double* numbers = room.numbers
     cdef double* all_squares = room.squares
     cdef uint64_t* longs = room.pairs
-    cdef bint random = h.plan.random
-    cdef const double* target = h.plan.target
-    cdef double least = target[rows[0]]
-    cdef double most = least
-    cdef double sum = 0
     cdef double squares = 0
-    cdef double value, mean, n, product
-    cdef int64_t weight = 0
+    cdef double value, product
     cdef int64_t i
     cdef uint32_t count
-    h.kind = NUMBERS
     for i in range(h.n):
-        value = target[rows[i]]
-        least = value if value < least else least
-        most = value if value > most else most
         count = bags[i] & 0xFFFF
+        value = target[rows[i]] - mean
+        product = value * <double> <int32_t> count
         counts[i] = count
-        weight += count
-        numbers[i] = value
-        sum += value * <double> <int32_t> count
-    h.weight = weight
-    if least == most:
-        return False
-    n = <double> weight
-    mean = floor(sum / n)
-    for i in range(h.n):
-        value = numbers[i] - mean
-        product = value * <double> <int32_t> counts[i]
         numbers[i] = product
         value *= product
         squares += value
@@ -143,10 +143,47 @@ cdef inline bint fill_numbers(Here* h) noexcept nogil:
             longs[i] = <uint64_t> <int64_t> product
         else:
             all_squares[i] = value
-    h.total = sum - mean * n
+    return squares
+
+
+cdef inline bint fill_numbers(Here* h, const Waiting* waiting) noexcept nogil:
+    """What each row adds, and totals for gains; False if all targets are equal."""
+    cdef const uint32_t* rows = h.rows
+    cdef const uint32_t* bags = h.bags
+    cdef const double* target = h.plan.target
+    cdef double sum = waiting.sum
+    cdef double n = waiting.weight
+    cdef double squares
+    cdef int64_t i
+    h.kind = NUMBERS
+    if n == 0:
+        sum = 0
+        for i in range(h.n):
+            n += <double> (bags[i] & 0xFFFF)
+            sum += target[rows[i]] * <double> (bags[i] & 0xFFFF)
+    h.weight = <int64_t> n
+    h.mean = floor(sum / n)
+    squares = fill_deviations(h, h.mean, True) if h.plan.random else fill_deviations(h, h.mean, False)
+    if squares == 0:               # the mean of equal whole numbers is exact
+        return False
+    h.total = sum - h.mean * n
     h.scale = 1 / n
     h.risk = squares - h.total * h.total / n
     return True
+
+
+cdef inline void know_child(const Here* h, int32_t side, Waiting* child) noexcept nogil:
+    """What the best cut tells about the totals of a side; the child needs no pass over its rows for them."""
+    cdef double weight = h.best.weight
+    cdef double sum = h.best.sum
+    if side:
+        weight = <double> h.weight - weight
+        sum = h.total - sum
+    child.weight = 0 if h.kind == MANY_CLASSES else weight
+    child.sum = sum + h.mean * weight if h.kind == NUMBERS else sum
+    if h.kind == PAIR_OF_CLASSES:
+        child.first = h.room.present[0]
+        child.second = h.room.present[1]
 
 
 cdef inline void fill_up(Here* h) noexcept nogil:
@@ -168,14 +205,15 @@ cdef inline void fill_up(Here* h) noexcept nogil:
             h.near[i] = h.rows[i if i < n else 0]
 
 
-cdef inline int end_classes(Here* h, Grown* node) noexcept nogil:
+cdef inline int end_classes(Here* h, PackedNode* node) noexcept nogil:
     """Give a leaf its row of values: a class alone, or shares."""
     cdef Room* room = h.room
     cdef double* shares
     cdef int32_t k
     cdef int32_t n_classes = h.plan.n_classes
+    node.operand.pair[1] = <uint32_t> h.weight
     if h.n_classes == 1:
-        node.operand.low = <uint32_t> room.present[0]
+        node.operand.pair[0] = <uint32_t> room.present[0]
         return 0
     if more(<void**> &room.values, &room.values_room, room.n_values + 1, n_classes * sizeof(double)):
         return -1
@@ -183,12 +221,12 @@ cdef inline int end_classes(Here* h, Grown* node) noexcept nogil:
     memset(shares, 0, n_classes * sizeof(double))
     for k in range(h.n_classes):
         shares[room.present[k]] = <double> room.class_counts[room.present[k]] / <double> h.weight
-    node.operand.low = <uint32_t> (n_classes + room.n_values)
+    node.operand.pair[0] = <uint32_t> (n_classes + room.n_values)
     room.n_values += 1
     return 0
 
 
-cdef inline int end_numbers(Here* h, Grown* node) noexcept nogil:
+cdef inline int end_numbers(Here* h, PackedNode* node) noexcept nogil:
     """Give a leaf its row of values: mean and variance of the targets as they were given."""
     cdef Room* room = h.room
     cdef const double* y = h.plan.y
@@ -198,6 +236,7 @@ cdef inline int end_numbers(Here* h, Grown* node) noexcept nogil:
     cdef double n = 0
     cdef double deviation, count
     cdef int64_t i
+    node.operand.pair[1] = <uint32_t> h.weight
     if more(<void**> &room.values, &room.values_room, room.n_values + 1, 2 * sizeof(double)):
         return -1
     for i in range(h.n):
@@ -208,7 +247,7 @@ cdef inline int end_numbers(Here* h, Grown* node) noexcept nogil:
         n += count
     room.values[2 * room.n_values] = first + sum / n
     room.values[2 * room.n_values + 1] = max(squares / n - sum / n * (sum / n), 0.0)
-    node.operand.low = <uint32_t> room.n_values
+    node.operand.pair[0] = <uint32_t> room.n_values
     room.n_values += 1
     return 0
 
@@ -216,17 +255,17 @@ cdef inline int end_numbers(Here* h, Grown* node) noexcept nogil:
 cdef inline int end_single(Here* h, uint32_t place, uint32_t at) noexcept nogil:
     """Make a leaf of one row."""
     cdef Room* room = h.room
-    cdef Grown* node = &room.grown[at]
+    cdef PackedNode* node = &room.grown[at]
     cdef uint32_t bag = room.bags[place]
-    memset(node, 0, sizeof(Grown))
-    node.weight = bag & 0xFFFF
+    memset(node, 0, sizeof(PackedNode))
+    node.operand.pair[1] = bag & 0xFFFF
     if h.plan.n_classes:
-        node.operand.low = bag >> 16
+        node.operand.pair[0] = bag >> 16
         return 0
     if more(<void**> &room.values, &room.values_room, room.n_values + 1, 2 * sizeof(double)):
         return -1
     room.values[2 * room.n_values] = h.plan.y[room.rows[place]]
     room.values[2 * room.n_values + 1] = 0
-    node.operand.low = <uint32_t> room.n_values
+    node.operand.pair[0] = <uint32_t> room.n_values
     room.n_values += 1
     return 0
