@@ -138,7 +138,9 @@ MEMORYVIEWS = "fasttree._engine._memoryviews"
 # Flags that make modules smaller at the same speed: the shared one has no loops over samples, and in the others the compiler
 # knows best what to inline.
 AS_IT_SEES_FIT = ["-DCYTHON_INLINE=__attribute__((unused))"]
-SMALLER = {MEMORYVIEWS: ["-Os"]} | {f"fasttree._engine.{name}": AS_IT_SEES_FIT for name in ("lookahead", "passes", "rulesets")}
+SMALLER = {MEMORYVIEWS: ["-Os"]} | {
+    f"fasttree._engine.{name}": AS_IT_SEES_FIT for name in ("lookahead", "passes", "rounds", "rulesets", "serving")
+}
 
 extensions = [
     Extension(

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fasttree._scale.remote.tasks import FAN_IN, fan_in
+
 Row = dict[str, Any]
 
 THREADS = 4  # of a worker
@@ -19,7 +21,6 @@ PARTITION_ROWS = 1_000_000
 LEAF_ROWS = 100  # about, of a leaf of the tree without limits of depth
 VALUE_BYTES, CODE_BYTES, OTHER_BYTES = 4, 1, 10  # of a row: of each of 28 values, and of its target and its place
 FEATURES = 28
-FAN_IN = 4
 SIZES = (10**8, 10**9, 10**10)
 WORKERS = (10, 100)
 DEPTHS = {"depth 8": 8, "depth 12": 12, "deep": None}
@@ -87,13 +88,22 @@ def costs_of(lines: Sequence[Row]) -> Costs:
     )
 
 
-def tasks_of_round(shards: int) -> int:
-    """Return the tasks of a round: a message, a reply of each shard, and those that combine replies."""
-    tasks = 1 + shards
+def tasks_of_round(shards: int, at_once: int = FAN_IN) -> int:
+    """Return the tasks of a round: a reply of each shard, and those that combine `at_once`.  A large message is one more."""
+    tasks = shards
     while shards > 1:
-        shards = math.ceil(shards / FAN_IN)
+        shards = math.ceil(shards / at_once)
         tasks += shards
     return tasks
+
+
+def transfers_of_round(shards: int, at_once: int) -> int:
+    """Return the replies that pass one machine after the other until the client has their sum."""
+    transfers = 1
+    while shards > 1:
+        transfers += min(shards, at_once)
+        shards = math.ceil(shards / at_once)
+    return transfers
 
 
 class Projected(NamedTuple):
@@ -121,14 +131,14 @@ def project(costs: Costs, rows: int, workers: int, depth: int | None) -> Project
     rounds = math.ceil(levels * (costs.rounds + max(math.log(rows / costs.rows, 256), 0.0)))
     growth = rounds / (levels * costs.rounds)  # more rounds look at the rows of undecided parts again, and reply as much more
     replies = costs.reply * splits * growth
-    combining = 1 + math.ceil(math.log(shards, FAN_IN))  # transfers one after the other, and those to the client
+    at_once = fan_in(replies / rounds)
     exchanged = 0.0 if depth else rows * (VALUE_BYTES * FEATURES + 1.0)
     seconds = rows * (costs.partition / PARTITION_ROWS + costs.prepare + costs.level * levels * growth + costs.below * below)
     return Projected(
         workers=(seconds + costs.turn * shards * rounds) / (shards * EFFICIENCY),
         driver=costs.driver * rounds + costs.split * splits * growth,
-        scheduler=costs.task * tasks_of_round(shards) * rounds,
-        network=replies * combining / NETWORK + exchanged / (NETWORK * workers),
+        scheduler=costs.task * tasks_of_round(shards, at_once) * rounds,
+        network=replies * transfers_of_round(shards, at_once) / NETWORK + exchanged / (NETWORK * workers),
         rounds=rounds,
         n_bytes=replies * shards + exchanged,
     )

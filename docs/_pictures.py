@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 import fasttree
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, OptimalTreeClassifier
 
 MADE = Path(__file__).parent / "_made"
 PAGES = MADE / "pages"  # copied unchanged into the documentation
@@ -28,6 +28,12 @@ def make_pictures():
     model = CARTClassifier(max_leaf_nodes=12).fit(X, y)
     page = model.export_html(title=title, X=test[X.columns], y=test["income"], max_rows=50)
     (PAGES / "adult-tree.html").write_text(page, encoding="utf-8")
+
+    census = adult.drop(columns=["fnlwgt", "education"]).sample(8000, random_state=0)[:4000]
+    X, y = census.drop(columns="income"), census["income"]
+    in_both("committee-greedy", CARTClassifier(max_depth=3).fit(X, y).export_svg())
+    in_both("committee-lookahead", CARTClassifier(max_depth=3, lookahead=2).fit(X, y).export_svg())
+    in_both("committee-optimal", OptimalTreeClassifier(max_depth=3).fit(X, y).export_svg())
 
     iris = pd.read_csv("examples/iris.csv")
     X, y = iris.drop(columns="class"), iris["class"]

@@ -19,17 +19,19 @@ PARAMETERS = (
         "/choosing",
         "recipe criterion lookahead variant nominal subset midpoint monotonic_cst interaction_cst max_features max_bins "
         "merge_p_value max_intervals soft_thresholds windowing winnow trials early_stopping n_trials window_size "
-        "window_increment method alpha_merge resplit alpha_resplit bonferroni exhaustive_multiplier n_intervals",
+        "window_increment method alpha_merge resplit alpha_resplit bonferroni exhaustive_multiplier n_intervals balanced",
     ),
     (
         "Stopping",
         "/choosing",
         "max_depth max_leaf_nodes min_samples_split min_samples_leaf min_samples_branch min_weight_fraction_leaf min_gain "
-        "epsilon min_impurity_decrease min_impurity split_p_value alpha_split spss_limits leaf_penalty time_limit memory_limit",
+        "epsilon min_impurity_decrease min_impurity least_deviation split_p_value alpha_split spss_limits leaf_penalty "
+        "time_limit memory_limit",
     ),
+    ("Linear models", "/algorithms/m5", "linear path_features elimination smoothing extrapolation"),
     ("Forest", "/guide/forests", "n_estimators bootstrap max_samples oob_score warm_start"),
     ("Missing values", "/choosing", "missing min_part_weight max_surrogates surrogate_agreement no_surrogate unseen"),
-    ("Pruning", "/pruning", "pruning ccp_alpha confidence global_pruning"),
+    ("Pruning", "/pruning", "pruning ccp_alpha confidence global_pruning pruning_factor"),
     ("Rules", "/algorithms/c45rules", "rules rule_order redundancy significance annealing"),
     ("Costs and class imbalance", "/costs", "class_weight priors loss_matrix"),
     (
@@ -40,7 +42,10 @@ PARAMETERS = (
 )
 # Methods by group.  Every public method of every estimator is in one group.
 METHODS = (
-    ("Train and predict", "fit from_tree predict predict_proba predict_log_proba staged_predict trial_errors score"),
+    (
+        "Train and predict",
+        "fit from_tree predict predict_proba predict_log_proba smoothed_proba staged_predict trial_errors score",
+    ),
     ("Prune", "prune collapse apply_edits cost_complexity_pruning_path plot_pruning_table"),
     (
         "Explain",

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from fasttree.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from fasttree.estimators.forest import RandomForestClassifier, RandomForestRegressor
     from fasttree.estimators.id3 import ID3Classifier
+    from fasttree.estimators.m5 import M5Regressor
     from fasttree.estimators.optimal import OptimalTreeClassifier, OptimalTreeRegressor
     from fasttree.estimators.persistence import from_json, load
 
@@ -93,6 +94,7 @@ __all__ = [
     "ExtraTreesRegressor",
     "ForestExplanation",
     "ID3Classifier",
+    "M5Regressor",
     "MergeStep",
     "NodeTest",
     "OptimalTreeClassifier",

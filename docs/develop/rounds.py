@@ -51,9 +51,9 @@ class Watched(OutOfCore):
 
 def measured() -> tuple[list[Message], list[int]]:
     """Return the messages of all rounds, and the share that is done after each, in percent."""
-    from fasttree._scale import fitting, frontier
+    from fasttree._scale import frontier, out_of_core
 
-    fitting.OutOfCore = Watched  # type: ignore[misc]
+    out_of_core.OutOfCore = Watched  # type: ignore[misc]
     frontier.ROWS_OF_NODE = 32  # so few rows would be brought into memory otherwise
     shares: list[tuple[int, int]] = []
 

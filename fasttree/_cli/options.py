@@ -43,6 +43,8 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, split_p_value, surrogate_agreement, unseen",
     "chaid": "alpha_merge, alpha_resplit, alpha_split, bonferroni, exhaustive_multiplier, method, min_weight_fraction_leaf, "
     "n_intervals, resplit, spss_limits, unseen",
+    "m5": "balanced, elimination, extrapolation, least_deviation, linear, min_weight_fraction_leaf, path_features, "
+    "pruning_factor, smoothing, unseen",
     "optimal": "leaf_penalty, memory_limit, min_weight_fraction_leaf, time_limit, unseen",
     "forest": "bootstrap, interaction_cst, max_samples, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, oob_score, recipe, split_p_value, surrogate_agreement, "
@@ -65,13 +67,13 @@ PARAMETERS = {
     "max_bins": "Columns of more values are cut only between so many bins of nearly equal numbers of rows; by default anywhere.",
     "n_jobs": "Threads for large tables, forests and optimal trees; -1 for all cores.",
     "criterion": f"cart: {', '.join(IMPURITIES)}, or to regress {', '.join(IMPURITIES_OF_NUMBERS)}; c45: gain_ratio, gain; "
-    "forest, extra-trees: as cart.",
+    "m5: fifth_root, squared_error; forest, extra-trees: as cart.",
     "lookahead": "cart: 2: each split is the root of the best tree of two levels, which takes longer; default: 1.",
     "missing": "cart, forest: where a missing value goes: direction (gains most), surrogate, fractional, majority, branch, or "
     "error; extra-trees: all but surrogate.",
     "class_weight": "balanced, or {'class': weight, ...}.",
     "priors": "cart, forest, extra-trees: share of each class where the tree will be used, {'class': share, ...}.",
-    "loss_matrix": "cart, forest, extra-trees: what a mistake costs, {'true': {'predicted': cost, ...}, ...}; 1 where not named.",
+    "loss_matrix": "cart, c50, forest, extra-trees: cost of mistakes, {'true': {'predicted': cost, ...}, ...}; 1 if not named.",
     "min_samples_branch": "c45, c50: a split needs two branches with so many samples.",
     "pruning": f"{', '.join(PRUNINGS)}, or none; c45 prunes by error_based and c50 by c50, unless asked. "
     "Parameters follow a colon: cost_complexity:alpha=cv,selection=1se. `fasttree prune --help` lists them.",

@@ -12,6 +12,14 @@ def add_cells(
     weight: npt.NDArray[np.float64] | None,
     out: npt.NDArray[np.float64],
 ) -> None: ...
+def add_features(
+    codes: npt.NDArray[Any],
+    starts: npt.NDArray[np.intp],
+    rows: npt.NDArray[np.intp] | None,
+    label: npt.NDArray[np.intp],
+    weight: npt.NDArray[np.float64] | None,
+    out: npt.NDArray[np.float64],
+) -> None: ...
 def merge_classes(
     table: npt.NDArray[np.float64],
     by_likelihood: bool,
@@ -27,6 +35,7 @@ def test_features(
     ordered: npt.NDArray[np.uint8],
     by_likelihood: bool,
     exhaustive: bool,
+    with_tail: bool,
     least: float,
     room: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.intp]],
 ) -> npt.NDArray[np.float64]: ...

@@ -29,6 +29,25 @@ def add_cells(const code_t[:] codes, const Py_ssize_t[::1] rows, const Py_ssize_
             out[codes[row], label[i] if labelled else 0] += weight[i] if weighted else 1.0
 
 
+def add_features(const code_t[:, ::1] codes, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] rows,
+                 const Py_ssize_t[::1] label, const double[::1] weight, double[:, ::1] out):
+    """Add the weight of each row to out[starts[j] + codes[row, j], label], for each feature j; see `add_cells`."""
+    cdef Py_ssize_t i, j, k, row
+    cdef Py_ssize_t n_features = codes.shape[1]
+    cdef Py_ssize_t n = codes.shape[0] if rows is None else rows.shape[0]
+    cdef bint some = rows is not None
+    cdef bint weighted = weight is not None
+    cdef double w = 1.0
+    with nogil:
+        for i in range(n):
+            row = rows[i] if some else i
+            k = label[i]
+            if weighted:
+                w = weight[i]
+            for j in range(n_features):
+                out[starts[j] + codes[row, j], k] += w
+
+
 cdef double log_tail(double statistic, int df) noexcept nogil:
     """Logarithm of the upper tail of chi-square: a finite sum, as the degrees of freedom are whole."""
     cdef double z = statistic / 2
@@ -328,7 +347,7 @@ cdef Py_ssize_t copy_present(const double* cells, Py_ssize_t n, Py_ssize_t n_cla
 
 
 def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, const unsigned char[::1] ordered,
-                  bint by_likelihood, bint exhaustive, double least, tuple room):
+                  bint by_likelihood, bint exhaustive, bint with_tail, double least, tuple room):
     """Merge the categories of each feature as `merge_classes` does, and return the tests of the groups that are left.
 
     Parameters
@@ -340,6 +359,8 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
     by_likelihood : bool
     exhaustive : bool
         Whether to merge until two groups are left, and to report the groups of the smallest p-value on the way.
+    with_tail : bool
+        Whether to compute the p-value of the groups; always, if `exhaustive`.
     least : float
     room : tuple of arrays of shapes (n + 1, n_classes), (2, n, n) and (n,)
         Scratch for n categories, as many as any feature has.
@@ -347,7 +368,7 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
     Returns
     -------
     float64 array of shape (n_features, 5)
-        Categories, groups, statistic, degrees of freedom, and, if `exhaustive`, the logarithm of the p-value.
+        Categories, groups, statistic, degrees of freedom, and the logarithm of the p-value, if it is computed.
     """
     import numpy as np
     cdef double[:, ::1] rows = room[0]
@@ -385,5 +406,5 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
                         for k in range(GROUPS, LOG_P + 1):
                             found[f, k] = now[k]
             if not exhaustive:
-                test_groups(&p, False, total, &found[f, 0])
+                test_groups(&p, with_tail, total, &found[f, 0])
     return out

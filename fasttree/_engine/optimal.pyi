@@ -10,6 +10,7 @@ from typing_extensions import disjoint_base
 SIGNS: int
 SCORES: int
 SQUARES: int
+GROUPS: int
 
 @disjoint_base
 class Optimal:
@@ -27,6 +28,7 @@ class Optimal:
     ) -> Self: ...
     def stop(self, failure: BaseException) -> None: ...
     def search_lane(self, lane: int) -> None: ...
+    def first_group(self, view: int, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]: ...
     def run(
         self,
         depth: int,

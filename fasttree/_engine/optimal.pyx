@@ -1,8 +1,11 @@
 """Trees of a few levels that no other tree of as many levels beats: a kernel for two levels, branch and bound above it.
 
 A *view* is an order of a feature's codes: its tests are the cuts of the order, or, if it is nominal, one code against the rest.
+Where both branches are leaves, a nominal view also has tests of any two *groups* of its codes: each code goes to the leaf that
+costs less, for any two predictions, or, of numbers, by its mean (Breiman et al. 1984, section 4.2).  If leaves must not be too
+small, groups are the cuts of the codes in this order.
 A feature with missing values has two views: missing values come first, or last; they are apart from the tested category, or with
-it.  So missing values need no code of their own here.
+it, and a category among groups.  So missing values need no code of their own here.
 
 **Values.**  What a tree costs is the sum over its leaves of what each costs, and a penalty per leaf.  A leaf costs its `worth`,
 which is a sum over rows, less its `gain`, a function of sums over rows.
@@ -33,267 +36,34 @@ Knows codes and rows; kernels trust their caller, which is `_learn/optimal.py`.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from fasttree._engine.levels.more cimport bound_cut, clear, solve, try_cut, try_groups
 from fasttree._engine.levels.nodes cimport (
-    add_row, count_cuts, gain_of, least_cost, mark_sides, settle_view, sides_are_large, stump, take_rows, take_views,
+    add_row, count_cuts, gain_of, group_ranks, least_cost, may_group, settle_view, sort_ranks, sum_ranks, sum_side,
 )
 from fasttree._engine.levels.records cimport (
-    AT_ONCE, LANES, MOST_LEVELS, MOST_TESTS, WAYS, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts, RootCut,
-    TreeSearch,
+    AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts,
+    RootCut, SearchedRoot, SideSums, TreeSearch,
 )
+from fasttree._engine.levels.records cimport GROUPS as GROUPS_
 from fasttree._engine.levels.records cimport SCORES as SCORES_
 from fasttree._engine.levels.records cimport SIGNS as SIGNS_
 from fasttree._engine.levels.records cimport SQUARES as SQUARES_
-from fasttree._engine.levels.two cimport bound_side, describe_root, look, search_two
+from fasttree._engine.levels.two cimport bound_side, describe_root, search_two
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals() except -1
 
-SIGNS, SCORES, SQUARES = SIGNS_, SCORES_, SQUARES_
-
-cdef double MARGIN = 0.05          # of the rows: exact results a little above the budget spare more cuts than they cost
+SIGNS, SCORES, SQUARES, GROUPS = SIGNS_, SCORES_, SQUARES_, GROUPS_
 
 
 cdef bint watch_over(void* search) noexcept nogil:
     with gil:
         return (<Optimal> search).is_over()
-
-
-cdef KeptResult* place_of(TreeSearch* s, const LevelNode* node, int depth, bint to_write) noexcept nogil:
-    """Return the result of a set of rows, or NULL; to write, the place for it: a free one, or that of the smallest depth."""
-    cdef uint64_t first = (node.key[0] + <uint64_t> depth) % s.n_results
-    cdef KeptResult* found
-    cdef KeptResult* worst = NULL
-    cdef int i
-    for i in range(WAYS):
-        found = &s.results[(first + i) % s.n_results]
-        if found.depth == depth and found.key[0] == node.key[0] and found.key[1] == node.key[1]:
-            return found
-        if worst == NULL or found.depth < worst.depth:
-            worst = found
-    return worst if to_write else NULL
-
-
-cdef bint recall(TreeSearch* s, const LevelNode* node, int depth, double budget, FoundTree* out) noexcept nogil:
-    """Whether the cache has what a search would find: an exact result, or a bound that is not below the budget."""
-    cdef KeptResult* kept = place_of(s, node, depth, False) if s.n_results else NULL
-    if kept == NULL:
-        return False
-    out.low = kept.low
-    out.value = INFINITY
-    if kept.value < budget:
-        out.value = kept.value
-        memcpy(out.tests, kept.tests, sizeof(kept.tests))
-        return True
-    return kept.low >= budget or kept.value < INFINITY
-
-
-cdef void keep(TreeSearch* s, const LevelNode* node, int depth, const FoundTree* found) noexcept nogil:
-    """Keep a result; `value` is the optimum, or infinity."""
-    cdef KeptResult* kept
-    if s.n_results and depth < MOST_LEVELS and not s.over:
-        kept = place_of(s, node, depth, True)
-        kept.key[0], kept.key[1] = node.key[0], node.key[1]
-        kept.depth = depth
-        kept.value = found.value
-        kept.low = found.low
-        memcpy(kept.tests, found.tests, sizeof(kept.tests))
-
-
-cdef void join(FoundTree* out, LevelTest root, const FoundTree* left, const FoundTree* right, int depth) noexcept nogil:
-    """Put two trees of less than `depth` levels below a root; tests are numbered level by level."""
-    cdef int level, i, first, width
-    out.tests[0] = root
-    for level in range(depth - 1):
-        width = 1 << level
-        first = width - 1
-        for i in range(width):
-            out.tests[2 * width - 1 + i] = left.tests[first + i]
-            out.tests[3 * width - 1 + i] = right.tests[first + i]
-
-
-cdef struct SearchedRoot:                  # of a tree of three or more levels
-    int32_t view
-    int32_t n_cuts
-    int depth
-    double* worth_before           # (cuts)
-    CutRange* stack                    # (cuts + 2)
-
-
-cdef double bound_cut(const TreeSearch* s, const SearchedRoot* root, const CutRange* c, int32_t cut, double* low) noexcept nogil:
-    """Bound the costs on both sides of a cut by those of the neighbours of its interval; return the sum."""
-    low[0] = bound_side(s, c.near_left, c.far_left, c.worth_high - root.worth_before[cut])
-    low[1] = bound_side(s, c.near_right, c.far_right, root.worth_before[cut] - c.worth_low)
-    return low[0] + low[1]
-
-
-cdef void try_cut(
-    TreeSearch* s, LevelNode* node, const SearchedRoot* root, int32_t cut, double* low, FoundTree* out, double* budget,
-) noexcept nogil:
-    """Search both sides of a cut, the smaller one first; `low` has a bound of each side, and becomes what is known then."""
-    cdef LevelNode* child = &s.nodes[root.depth - 2]
-    cdef FoundTree found[2]
-    cdef double least
-    cdef LevelTest test
-    cdef int32_t sizes[2]
-    cdef int side, turn, first
-    cdef bint large
-    mark_sides(s, node, root.view, cut)
-    large = sides_are_large(s, node, sizes)
-    found[0].value = found[1].value = INFINITY
-    first = sizes[1] < sizes[0]
-    for turn in range(2):
-        side = first ^ turn
-        least = low[1 - side]
-        if s.over or low[side] + least >= budget[0] - s.tolerance:
-            return
-        if turn:
-            mark_sides(s, node, root.view, cut)
-        take_rows(s, node, child, side)
-        solve(s, child, node, root.depth - 1, budget[0] - least, &found[side])
-        low[side] = max(low[side], found[side].low)
-    if found[0].value + found[1].value < budget[0] - s.tolerance and large:
-        test.view = root.view
-        test.code = node.code[<int64_t> root.view * node.n + cut]
-        out.value = budget[0] = found[0].value + found[1].value
-        join(out, test, &found[0], &found[1], root.depth)
-
-
-cdef void try_cuts(
-    TreeSearch* s, LevelNode* node, const SearchedRoot* root, double whole, int32_t start, FoundTree* out, double* budget,
-) noexcept nogil:
-    """Search the cuts of an ordered root, first `start`; `whole` bounds the cost of all rows with a level less than `depth`."""
-    cdef int32_t n_open = 1
-    cdef int32_t cut
-    cdef CutRange c
-    cdef double low[2]
-    c.low, c.high = 0, root.n_cuts - 1
-    c.near_left = c.near_right = 0
-    c.far_left = c.far_right = whole
-    c.worth_low, c.worth_high = 0, node.worth
-    root.stack[0] = c
-    while n_open:
-        n_open -= 1
-        c = root.stack[n_open]
-        while c.low <= c.high and bound_cut(s, root, &c, c.low, low) >= budget[0] - s.tolerance:
-            c.low += 1
-        while c.low <= c.high and bound_cut(s, root, &c, c.high, low) >= budget[0] - s.tolerance:
-            c.high -= 1
-        if c.low > c.high or s.over:
-            continue
-        cut = min(max(start, c.low), c.high) if start >= 0 else (c.low + c.high) // 2
-        start = -1
-        bound_cut(s, root, &c, cut, low)
-        try_cut(s, node, root, cut, low, out, budget)
-        out.low = min(out.low, low[0] + low[1])
-        root.stack[n_open] = c
-        root.stack[n_open].high = cut - 1
-        root.stack[n_open].far_left, root.stack[n_open].near_right = low[0], low[1]
-        root.stack[n_open].worth_high = root.worth_before[cut]
-        root.stack[n_open + 1] = c
-        root.stack[n_open + 1].low = cut + 1
-        root.stack[n_open + 1].near_left, root.stack[n_open + 1].far_right = low[0], low[1]
-        root.stack[n_open + 1].worth_low = root.worth_before[cut]
-        n_open += 2
-
-
-cdef void try_codes(
-    TreeSearch* s, LevelNode* node, const SearchedRoot* root, double whole, FoundTree* out, double* budget,
-) noexcept nogil:
-    """Search the tests of one code against the rest."""
-    cdef double low[2]
-    cdef int32_t cut
-    for cut in range(root.n_cuts):
-        low[0] = bound_side(s, 0, whole, node.worth - root.worth_before[cut])
-        low[1] = bound_side(s, 0, whole, root.worth_before[cut])
-        try_cut(s, node, root, cut, low, out, budget)
-        out.low = min(out.low, low[0] + low[1])
-
-
-cdef void search_more(TreeSearch* s, LevelNode* node, int depth, double budget, FoundTree* out) noexcept nogil:
-    """Search a node for the best tree of three or more levels."""
-    cdef FoundTree two
-    cdef double* profile = s.saved_profile + <int64_t> depth * s.n_views
-    cdef int32_t* start = s.saved_cut + <int64_t> depth * s.n_views
-    cdef int32_t view, i, _turn
-    cdef double whole
-    cdef SearchedRoot root
-    two.value = INFINITY
-    two.tests[0].view = -1
-    search_two(s, node, budget, &two)
-    whole = two.low if depth == 3 else 0
-    if two.value < budget:
-        clear(&out.tests[0], MOST_TESTS)
-        memcpy(out.tests, two.tests, 3 * sizeof(LevelTest))
-        out.value = budget = two.value
-    memcpy(profile, s.profile, s.n_views * sizeof(double))
-    memcpy(start, s.profile_cut, s.n_views * sizeof(int32_t))
-    out.low = INFINITY
-    root.depth = depth
-    root.worth_before = s.saved_worth + <int64_t> depth * (s.n_rows + 1)
-    root.stack = s.stack + <int64_t> depth * (s.n_rows + 2)
-    for _turn in range(s.n_views):
-        view = -1
-        for i in range(s.n_views):
-            if profile[i] >= 0 and node.active[i] and (view < 0 or profile[i] < profile[view]):
-                view = i
-        if view < 0 or s.over:
-            break
-        profile[view] = -1
-        describe_root(s, node, view)
-        root.view = view
-        root.n_cuts = count_cuts(s, node, view)
-        memcpy(root.worth_before, s.worth_before, node.n_ranks[view] * sizeof(double))
-        if s.nominal[view]:
-            try_codes(s, node, &root, whole, out, &budget)
-        else:
-            try_cuts(s, node, &root, whole, start[view], out, &budget)
-    out.low = min(out.low, budget)
-
-
-cdef void clear(LevelTest* tests, int n) noexcept nogil:
-    cdef int i
-    for i in range(n):
-        tests[i].view = -1
-        tests[i].code = 0
-
-
-cdef void solve(TreeSearch* s, LevelNode* node, const LevelNode* parent, int depth, double budget, FoundTree* out) noexcept nogil:
-    """Find the best tree of a node whose rows are taken, if it costs less than the budget, and a bound.
-
-    Unless the search is over, `out.value` is the optimum or infinity; with leaves of any size, a finite value equals `out.low`.
-    """
-    cdef double least = least_cost(s, node, depth)
-    cdef double leaf = node.worth - gain_of(s, node.sums) + s.penalty
-    clear(out.tests, MOST_TESTS)
-    out.value = leaf if leaf < budget - s.tolerance else INFINITY
-    out.low = min(least, leaf)
-    if least >= min(leaf, budget) - s.tolerance or node.n < 2:
-        out.low = leaf if node.n < 2 else out.low
-        return
-    if depth > 1 and recall(s, node, depth, budget, out):
-        return
-    if parent != NULL:
-        take_views(s, parent, node)
-    look(s)
-    if s.over:
-        return
-    if depth == 2:
-        budget += MARGIN * node.n * s.unit
-    out.value = leaf if leaf < budget else INFINITY
-    budget = min(budget, leaf)
-    if depth == 1:
-        out.value = stump(s, node, -1, &out.tests[0])
-        out.low = least if s.has_least else out.value
-    elif depth == 2:
-        search_two(s, node, budget, out)
-    else:
-        search_more(s, node, depth, budget, out)
-    out.low = least if s.over else max(out.low, least)
-    keep(s, node, depth, out)
 
 
 cdef bint is_before(const OpenCuts* a, const OpenCuts* b) noexcept nogil:
@@ -359,7 +129,7 @@ cdef class Optimal:
     cdef object watch
     cdef readonly object failure
     cdef int depth
-    cdef int64_t n_results         # of a lane
+    cdef int64_t most_results      # of a lane
     cdef int64_t n_codes           # of all views
     cdef FoundTree best
     cdef double low                # of all trees with a root that is not in the heap
@@ -377,6 +147,7 @@ cdef class Optimal:
         cdef int32_t n_views = codes.shape[0]
         cdef int32_t n_rows = codes.shape[1]
         cdef int32_t most = max(n_rows, 1)
+        cdef int32_t view
         self.kept = []
         self.failure = None
         memset(s, 0, sizeof(TreeSearch))
@@ -399,11 +170,18 @@ cdef class Optimal:
             s.score = <const double*> self.hold(rows.score)
         numbers = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, (most, 2), np.uint64)
         s.number = <const uint64_t*> self.hold(numbers)
-        self.n_results = max(memory, 0) // (LANES * <int64_t> sizeof(KeptResult))
+        self.most_results = max(memory, 0) // (LANES * <int64_t> sizeof(KeptResult))
         s.watcher = <void*> self
         s.ask = watch_over
         self.make_node(s, MOST_LEVELS - 1)
         self.fill_root(codes)
+        for view in range(n_views):
+            s.has_groups |= may_group(s, &s.nodes[MOST_LEVELS - 1], view)
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(LANES):
+            free(self.lanes[i].results)
 
     cdef void* room(self, int64_t size):
         """Return zeroed memory that lives as long as the search."""
@@ -453,14 +231,21 @@ cdef class Optimal:
         s.sums = <double*> self.room((most + 1) * s.lanes * 8)
         s.sizes = <int32_t*> self.room((most + 1) * 4)
         s.masses = <double*> self.room((most + 1) * 8)
+        s.share = <double*> self.room((most + 1) * 8)
+        s.sorted = <int32_t*> self.room((most + 1) * 4)
+        s.pairs = <double*> self.room(2 * (most + 1) * 8)
         s.profile = <double*> self.room(s.n_views * 8)
         s.profile_cut = <int32_t*> self.room(s.n_views * 4)
         s.saved_profile = <double*> self.room(MOST_LEVELS * s.n_views * 8)
         s.saved_cut = <int32_t*> self.room(MOST_LEVELS * s.n_views * 4)
         s.saved_worth = <double*> self.room(MOST_LEVELS * (most + 1) * 8)
         s.stack = <CutRange*> self.room(MOST_LEVELS * (most + 2) * sizeof(CutRange))
-        s.n_results = self.n_results
-        s.results = <KeptResult*> self.room(s.n_results * sizeof(KeptResult))
+        s.most_results = self.most_results
+        s.n_results = min(s.most_results, <uint64_t> FIRST_RESULTS)
+        s.n_kept = 0
+        s.results = <KeptResult*> calloc(s.n_results + 1, sizeof(KeptResult))
+        if s.results == NULL:
+            s.n_results = s.most_results = 0
 
     cdef void fill_root(self, codes):
         """Fill the first node, which has all rows."""
@@ -473,8 +258,10 @@ cdef class Optimal:
         cdef int32_t row
         node.n = s.n_rows
         for view in range(s.n_views):
-            values, ranks = np.unique(codes[view], return_inverse=True)
+            occurs = np.bincount(codes[view]) > 0  # few ranks need 16 bits, which NumPy sorts by counting
+            values = np.flatnonzero(occurs)
             present = values.astype(np.int32)
+            ranks = (np.cumsum(occurs) - 1).astype(np.uint16 if len(values) < 2**16 else np.int32)[codes[view]]
             order = np.argsort(ranks, kind="stable").astype(np.int32).reshape(1, -1)
             rank = ranks.astype(np.int32).reshape(1, -1)
             if s.n_rows:
@@ -563,18 +350,20 @@ cdef class Optimal:
         cdef TreeSearch* s = &self.lanes[0]
         cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
         cdef FoundTree two
-        cdef double whole
+        cdef double whole, low
+        cdef double budget = self.best.value
         cdef int32_t view, i, _turn
+        low = try_groups(s, node, &self.best, &budget)
         two.value = INFINITY
         two.tests[0].view = -1
         search_two(s, node, self.best.value, &two)
         if s.over:
             return
-        whole = two.low if self.depth == 3 else 0
+        whole = min(two.low, low) if self.depth == 3 else 0
         if two.value < self.best.value:
             memcpy(self.best.tests, two.tests, 3 * sizeof(LevelTest))
             self.best.value = two.value
-        self.low = INFINITY
+        self.low = low
         for _turn in range(s.n_views):
             view = -1
             for i in range(s.n_views):
@@ -676,6 +465,7 @@ cdef class Optimal:
             self.begin()
         for i in range(1, LANES):
             self.lanes[i] = self.lanes[0]
+            self.lanes[i].results = NULL
             self.make_lane(&self.lanes[i])
         while not self.is_over():
             self.choose()
@@ -687,6 +477,34 @@ cdef class Optimal:
             else:
                 side_by_side(self.search_lane, LANES)
             self.settle()
+
+    def first_group(self, int32_t view, rows):
+        """Return the codes of the first branch of the best test of groups of a view.
+
+        Parameters
+        ----------
+        view : int
+        rows : intp array of shape (n,)
+            Rows of a node, not all.
+
+        Returns
+        -------
+        int32 array
+        """
+        cdef TreeSearch* s = &self.lanes[0]
+        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
+        cdef SideSums sums
+        cdef int32_t chosen[3]
+        cdef double low = INFINITY
+        cdef Py_ssize_t row
+        memset(s.side, 1, s.n_rows)
+        for row in rows:
+            s.side[row] = 0
+        sum_side(s, node, 0, &sums)
+        sum_ranks(s, node, 0, view)
+        group_ranks(s, node.n_ranks[view], &sums, INFINITY, &low, chosen)
+        sort_ranks(s, node.n_ranks[view], chosen[0], chosen[1])
+        return np.array([node.code[<int64_t> view * node.n + s.sorted[at]] for at in range(chosen[2])], np.int32)
 
     def run(self, int depth, watch=None, side_by_side=None):
         """Search for the best tree of 1 to 4 levels.

@@ -303,6 +303,7 @@ def error_based(
     p.coefficient = rules.coefficient
     p.min_part = <int64_t> ceil(<double> rules.min_part_weight / unit)
     p.c50 = rules.minimum > 0
+    p.class_weight[0], p.class_weight[1] = rules.class_weight
     p.minimum = <int64_t> ceil(<double> rules.minimum / unit * (1 - 1e-12))
     start_watch(&p.watch, handles_signals(), NULL)
     try:

@@ -49,6 +49,8 @@ class EngineLimits(NamedTuple):
         Negative: no limit.
     min_samples_split, min_samples_leaf : int
         Samples.
+    side_share : int
+        Each of two branches has more samples than those of the node divided by this, rounded down.  0: no such limit.
     min_weight_leaf, min_branch_weight, min_node_weight : float
         Weight of a leaf, of a branch under C4.5's rule, and of a node that is split where samples are divided.
     leaves_per_weight : float
@@ -76,6 +78,7 @@ class EngineLimits(NamedTuple):
     max_depth: int
     min_samples_split: int
     min_samples_leaf: int
+    side_share: int
     min_weight_leaf: float
     min_branch_weight: float
     min_node_weight: float
@@ -196,9 +199,12 @@ class ErrorRules(NamedTuple):
         A lighter part of a sample follows the heaviest branch.
     minimum : float
         The rules of C5.0: errors of branches lighter than this are predicted together.  0: the rules of Release 8.
+    class_weight : tuple of two floats
+        The rules of C5.0, for costs of two classes: weight of the samples of each class.
     """
 
     confidence: float
     coefficient: float
     min_part_weight: float
     minimum: float
+    class_weight: tuple[float, float] = (1.0, 1.0)

@@ -292,6 +292,7 @@ cdef struct Problem:
     int64_t bounded_from           # smaller nodes of a private block get lists
     bint few_leaves                # best-first growth ends where nodes are still larger on average
     int32_t coarse_shift           # MOMENTS: of the fixed-point sums
+    int64_t side_share             # each side of a cut has more than n // this samples (M5); 0: no such limit
 
 
 cdef struct Active:                # a feature that still varies in a node

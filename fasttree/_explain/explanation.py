@@ -82,6 +82,8 @@ class Step:
         All branches of the test.
     note : str
         Value and reason in words.
+    test : str
+        Significance test of the branches in words, as trees of CHAID have it; else "".
     """
 
     node: int
@@ -96,6 +98,7 @@ class Step:
     surrogate: str | None
     branches: tuple[Branch, ...]
     note: str
+    test: str = ""
     _name: str = ""  # the feature in words
 
     @property
@@ -127,6 +130,9 @@ class End:
         Training weight in the node, and its share of the whole training weight.
     outcome : str
         Prediction and weight in words.
+    calculation : str
+        The linear model of the leaf with the values of the sample put in, and the bound if the prediction is at one; empty for a
+        leaf that predicts a constant.
     """
 
     node: int
@@ -136,6 +142,7 @@ class End:
     weight: float
     support: float
     outcome: str
+    calculation: str = ""
 
 
 @dataclass(frozen=True)
@@ -246,7 +253,7 @@ class Explanation:
             if node in steps:
                 step = steps[node]
                 yield indentation + _step_text(step)
-                yield from (f"{indentation}    {line}" for line in _others_text(step))
+                yield from (f"{indentation}    {line}" for line in [*filter(None, [step.test]), *_others_text(step)])
                 several = len(step.taken) > 1
                 below = []
                 for branch in step.taken:
@@ -258,6 +265,8 @@ class Explanation:
                 waiting += reversed(below)
             if node in ends:
                 yield indentation + _end_text(ends[node], node in steps)
+                if ends[node].calculation:
+                    yield f"{indentation}    {ends[node].calculation}"
         if n_small:
             yield f"… {n_small} smaller parts, {percent(small)} together"
 
@@ -276,7 +285,8 @@ class Explanation:
             )
             others = "<br>".join(escape(line.removeprefix("else ")) for line in _others_text(step))
             part = f" ({percent(step.part)})" if step.part < 1 else ""
-            yield f"{step.node}{part}", taken or "stops here", escape(step.note), others
+            note = "<br>".join(map(escape, filter(None, [step.note, step.test])))
+            yield f"{step.node}{part}", taken or "stops here", note, others
             for node in [step.node, *(branch.node for branch in step.taken)]:
                 if node in ends:
                     yield _html_end(ends[node])
@@ -285,7 +295,8 @@ class Explanation:
 
 
 def _html_end(end: End) -> tuple[str, str, str, str]:
-    return str(end.node), f"<b>{escape(end.outcome)}</b>", escape(_reach(end)), ""
+    worked = f"<br>{escape(end.calculation)}" if end.calculation else ""
+    return str(end.node), f"<b>{escape(end.outcome)}</b>{worked}", escape(_reach(end)), ""
 
 
 def _fields(record: Any) -> dict[str, Any]:

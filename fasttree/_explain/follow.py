@@ -21,7 +21,9 @@ from fasttree._data.table import Table
 from fasttree._explain.explanation import Branch, Change, End, Explanation, Step
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, SHARES, STOP, THRESHOLD
 from fasttree._model.conditions import Condition, left_part
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import conditions_of, missing_shares
+from fasttree._model.tested import split_text
 from fasttree._model.tree import Tree
 from fasttree._model.walks import predict_class, predict_value
 from fasttree._model.words import EXACT_DIGITS, Classes, Words, by_target, mean_text, percent, round_text, word
@@ -181,6 +183,13 @@ class _Follower:
         parts = self.tree.by_output(values)
         return tuple(labels[int(part.argmax())] for labels, part in zip(self.labels, parts, strict=True))
 
+    def values_of(self, nodes: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the values of some nodes; of a leaf with a model, what it predicts for the sample."""
+        tree = self.tree
+        if not isinstance(tree, ModelTree):
+            return tree.predict_nodes(nodes)
+        return np.array([tree.predict(self.table, np.array([i])) if not tree.n_branches[i] else tree.value[i] for i in nodes])
+
     def prediction(self, node: int, values: NDArray[np.float64]) -> Any:
         if self.tree.outputs is not None:
             return self.answers(values)
@@ -254,7 +263,7 @@ class _Follower:
         if not is_number and self.schema.features[index].kind == Kind.CONTINUOUS:
             texts = {pair: self.words.threshold_text(*pair) for condition in conditions for pair in condition.thresholds()}
         children = np.arange(first, first + int(tree.n_branches[node]))
-        values = tree.predict_nodes(children)
+        values = self.values_of(children)
         branches = tuple(
             Branch(
                 condition,
@@ -284,6 +293,7 @@ class _Follower:
             surrogate,
             branches,
             note,
+            split_text(self.words, node),
             self.words.names[index],
         )
 
@@ -342,7 +352,9 @@ class _Follower:
                     waiting += [(branch.node, depth + 1, part * branch.part) for branch in reversed(step.taken)]
                     continue
             ends.append(self._end(node, part))
-        values = predict_value(tree, self.table)[0]
+        values = (
+            self.values_of(np.array([ends[0].node]))[0] if isinstance(tree, ModelTree) else predict_value(tree, self.table)[0]
+        )
         prediction = self._whole_prediction(values)
         return Explanation(
             {feature.name: cell for feature, cell in zip(self.schema.features, self.cells, strict=True)},
@@ -356,7 +368,7 @@ class _Follower:
         )
 
     def _end(self, node: int, part: float) -> End:
-        values = self.tree.predict_nodes(np.array([node]))[0]
+        values = self.values_of(np.array([node]))[0]
         weight = float(self.tree.weight[node])
         return End(
             node,
@@ -366,6 +378,7 @@ class _Follower:
             weight,
             weight / float(self.tree.weight[0]),
             self.words.outcome(node),
+            self.words.calculation(self.tree, node, self.row, float(values[0])) if isinstance(self.tree, ModelTree) else "",
         )
 
     def _whole_prediction(self, values: NDArray[np.float64]) -> Any:

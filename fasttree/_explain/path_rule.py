@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from fasttree._data.schema import Schema
 from fasttree._learn.progress import each_of_many
 from fasttree._model.conditions import Condition
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import Paths
+from fasttree._model.tested import TestedTree, p_text
 from fasttree._model.tree import Tree
-from fasttree._model.words import check_count, fixed, mean_text, percent, threshold_texts, word
+from fasttree._model.words import Words, check_count, fixed, mean_text, percent, threshold_texts, word
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class RuleSource:
     unseen: str
     estimator_name: str
     shown: tuple[Schema, list[list[Any]]] | None = None  # schema and labels in words, if others than those of the fit
+    targets: tuple[str, ...] = ()  # names, which formulas begin with
 
     def in_words(self, condition: Condition) -> Condition:
         """Return a condition with the labels of its feature and categories."""
@@ -45,6 +48,20 @@ class RuleSource:
             label = self.shown[1][target][self.labels[target].index(label)]
         return word(label)
 
+    def formula(self, node: int, decimals: int) -> str:
+        """Write the model of a leaf: ``price = 12.3 + 0.51 horsepower``; "" for a tree without models."""
+        if not isinstance(self.tree, ModelTree):
+            return ""
+        if decimals not in self._words:
+            schema = self.schema if self.shown is None else self.shown[0]
+            self._words[decimals] = Words(self.tree, schema, decimals=decimals, targets=self.targets)
+        words = self._words[decimals]
+        return f"{words.targets[0]} = {words.answer(node)}" if words.targets[0] else words.answer(node)
+
+    @cached_property
+    def _words(self) -> dict[int, Words]:
+        return {}
+
     @cached_property
     def paths(self) -> Paths:
         return Paths(self.tree, self.schema)
@@ -58,6 +75,26 @@ class RuleSource:
         """Texts of the thresholds, short but distinct."""
         conditions = [condition for condition in self.paths.own if condition is not None]
         return threshold_texts({pair for condition in conditions for pair in condition.thresholds()})
+
+
+class LeafModel(NamedTuple):
+    """The linear model of a leaf.
+
+    It predicts the intercept plus the terms, added in their order, moved into the bounds.
+
+    Attributes
+    ----------
+    intercept : float
+    terms : dict of str to float
+        Coefficient of each feature that has a term, in the order of the columns.
+    lower, upper : float
+        Bounds of the prediction; infinite for none.
+    """
+
+    intercept: float
+    terms: dict[str, float]
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +124,10 @@ class PathRule:
         Precision divided by the share of that class in the whole tree.
     spread : float or None
         Standard deviation of the targets around the prediction, or mean absolute deviation for absolute error; None otherwise.
+    model : LeafModel or None
+        The linear model of the leaf, if it has one.  `prediction` and `values` are then the mean of its training samples.
+    p_values : tuple of float
+        Adjusted p-values of the tests of the path, from the root on, as trees of CHAID have them; else empty.
 
     Examples
     --------
@@ -112,12 +153,36 @@ class PathRule:
     _source: RuleSource = field(repr=False)
 
     @property
+    def model(self) -> LeafModel | None:
+        tree = self._source.tree
+        if not isinstance(tree, ModelTree):
+            return None
+        models, names = tree.models, [feature.name for feature in self._source.schema.features]
+        terms = {names[feature]: coefficient for feature, coefficient in models.terms(self.node)}
+        intercept, lower, upper = (float(array[self.node]) for array in (models.intercept, models.lower, models.upper))
+        return LeafModel(intercept, terms, lower, upper)
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Conditions of the rule, one per feature, or one per test of the path if the rules are not simplified.
 
         They are computed on each access, in time linear in the depth of the node: the rules of a deep tree may have very many.
         """
         return tuple(condition for condition, _ in self._source.conditions(self.node))
+
+    @property
+    def p_values(self) -> tuple[float, ...]:
+        """Adjusted p-values of the tests of the path, from the root on, as trees of CHAID have them; else empty."""
+        return tuple(math.exp(log) for log in self._log_p_values())
+
+    def _log_p_values(self) -> list[float]:
+        tree, node = self._source.tree, self.node
+        found: list[float] = []
+        while isinstance(tree, TestedTree) and node > 0:
+            node = int(tree.parent[node])
+            test = tree.tests[node].split
+            found += [] if test is None else [test.log_adjusted_p_value]
+        return found[::-1]
 
     def __eq__(self, other: object) -> bool:
         """Return whether two rules have the same node, figures and conditions."""
@@ -178,6 +243,8 @@ class PathRule:
         return " and ".join(f"({text})" if " or " in text else text for text in texts)
 
     def _prediction_text(self, decimals: int) -> str:
+        if formula := self._source.formula(self.node, decimals):
+            return formula
         several = self.prediction if isinstance(self.prediction, tuple) else (self.prediction,)
         if self._source.labels:
             return " | ".join(itertools.starmap(self._source.class_word, enumerate(several)))
@@ -192,6 +259,8 @@ class PathRule:
                 yield name, " | ".join(percent(part) if name == "precision" else fixed(part, decimals) for part in several)
         if self.spread is not None:
             yield "spread", mean_text(self.spread, decimals)
+        if log_p_values := self._log_p_values():
+            yield "largest p", p_text(max(log_p_values))
 
 
 def rules_at(source: RuleSource, impurity: str) -> Iterator[PathRule]:
@@ -223,7 +292,7 @@ def rules_at(source: RuleSource, impurity: str) -> Iterator[PathRule]:
             int(n_samples),
             precision if several or precision is None else precision[0],
             lift if several or lift is None else lift[0],
-            None if several or weight == 0 else _spread(tree, node, impurity),
+            None if several or weight == 0 or isinstance(tree, ModelTree) else _spread(tree, node, impurity),
             source,
         )
 

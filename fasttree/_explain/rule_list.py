@@ -23,7 +23,9 @@ from fasttree._export.sql_text import ALWAYS, columns_of
 from fasttree._export.subject import Subject, check_class, check_target
 from fasttree._export.substitutes import Adapted, Medium, adapt, check_substitutes
 from fasttree._learn.progress import each_of_many
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import ends_of
+from fasttree._model.tested import TestedTree
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes, by_target, check_count
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 SHOWN = 20  # rules in the repr
+FORMULA_DECIMALS = 4  # of formulas in a data frame
 SQL = Medium("SQL expression", refusal="gives NULL")
 
 
@@ -71,7 +74,8 @@ def rules_of(
     """
     labels = [each.tolist() for each in by_target(classes)]
     in_words = None if shown is None else (shown[0], [each.tolist() for each in by_target(shown[1])])
-    source = RuleSource(tree, schema, labels, simplify, unseen, estimator_name, in_words)
+    targets = () if shown is None else tuple(shown[2])
+    source = RuleSource(tree, schema, labels, simplify, unseen, estimator_name, in_words, targets)
     return RuleList(list(rules_at(source, impurity)), source)
 
 
@@ -240,7 +244,7 @@ class RuleList(Sequence[PathRule]):
         -------
         scipy.sparse.csr_matrix of float64, shape (n_samples, n_rules)
             1 where a rule covers the whole sample.  The rows of a complete list sum to 1, and ``matches(X) @ rules.values`` is
-            the prediction of the tree.
+            the prediction of the tree, unless its leaves have models.
         """
         from scipy.sparse import csr_matrix
 
@@ -266,7 +270,10 @@ class RuleList(Sequence[PathRule]):
             yield condition, rule._prediction_text(decimals), figures
 
     def _columns(self) -> list[str]:
-        return ["support", "samples", *(["precision", "lift"] if self._source.labels else ["spread"])]
+        if isinstance(self._source.tree, ModelTree):
+            return ["support", "samples"]
+        of_task = ["precision", "lift"] if self._source.labels else ["spread"]
+        return ["support", "samples", *of_task, *["largest p"] * isinstance(self._source.tree, TestedTree)]
 
     def to_text(self, *, max_categories: int | None = None, decimals: int = 2, show_missing: bool | None = None) -> str:
         """Write the rules as text, one per line.
@@ -324,8 +331,9 @@ class RuleList(Sequence[PathRule]):
         -------
         DataFrame or Table
             Columns ``rule`` (the conditions in words), ``prediction``, ``support``, ``weight``, ``n_samples``, ``precision`` and
-            ``lift`` or ``spread``, ``n_conditions`` and ``node``.  With several targets, columns of a target are numbered, as
-            in ``prediction_0``.
+            ``lift`` or ``spread`` (``formula`` if leaves have models), ``n_conditions`` and ``node``.  With several targets,
+            columns of a target are numbered, as in ``prediction_0``.  Rules of CHAID also have ``largest_p_value``, the largest
+            adjusted p-value of their tests, or None.
 
         Raises
         ------
@@ -338,7 +346,7 @@ class RuleList(Sequence[PathRule]):
 
     def _frame_columns(self, show_missing: bool | None) -> dict[str, list[Any]]:
         rules = self._rules
-        n_targets = self._source.tree.n_outputs
+        n_targets, tested = self._source.tree.n_outputs, isinstance(self._source.tree, TestedTree)
 
         def numbered(name: str) -> dict[str, list[Any]]:
             figures = [getattr(rule, name) for rule in rules]
@@ -347,6 +355,8 @@ class RuleList(Sequence[PathRule]):
             return {f"{name}_{i}": [None if part is None else part[i] for part in figures] for i in range(n_targets)}
 
         of_task = {**numbered("precision"), **numbered("lift")} if self._source.labels else {"spread": [r.spread for r in rules]}
+        if isinstance(self._source.tree, ModelTree):
+            of_task = {"formula": [self._source.formula(rule.node, FORMULA_DECIMALS) for rule in rules]}
         return {
             "rule": [rule._condition_text(None, show_missing) for rule in rules],
             **numbered("prediction"),
@@ -354,6 +364,7 @@ class RuleList(Sequence[PathRule]):
             "weight": [rule.weight for rule in rules],
             "n_samples": [rule.n_samples for rule in rules],
             **of_task,
+            **({"largest_p_value": [max(r.p_values, default=None) for r in rules]} if tested else {}),
             "n_conditions": [len(rule.conditions) for rule in rules],
             "node": [rule.node for rule in rules],
         }
@@ -418,6 +429,8 @@ class RuleList(Sequence[PathRule]):
         check_target(target, self._source.tree.n_outputs)
         columns = columns_of(self._source.schema, dialect, cast, nan_as_missing)
         results = [columns.dialect.literal(result) for result in self._results(target, probability_of)]
+        if isinstance(self._source.tree, ModelTree):
+            results = [columns.formula(self._source.schema, self._source.tree.models, rule.node) for rule in self._rules]
         adapted, source = self._expressible(missing, soft)
         lines = []
         for rule, result in zip(self._rules, results, strict=True):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tested import split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words, counted, percent
@@ -54,6 +55,9 @@ def summary(
         before = "" if grown is None else f" from {counted(grown.n_leaves, 'leaf', 'leaves')}"
         lines.append(f"Pruned by {pruning}{before}")
     lines += _training(tree, words)
+    if isinstance(tree, ModelTree):
+        n_terms = np.diff(tree.models.start)[tree.leaves()]
+        lines.append(f"Models: {counted(int(n_terms.sum()), 'term')} in the leaves, {int(n_terms.max())} at most in one")
     if note := split_text(words, 0):
         lines.append(f"Root: {words.test(0)}, {note}")
     if tree.by_hand is not None:
@@ -74,7 +78,7 @@ def summary(
 def _training(tree: Tree, words: Words) -> list[str]:
     """Return the error on the training samples beside that of the root."""
     leaves, weight = tree.leaves(), float(tree.weight[0])
-    if tree.outputs is not None or not weight:
+    if tree.outputs is not None or not weight or isinstance(tree, ModelTree):  # impurities are those of constant leaves
         return []
     if tree.task == "regression":
         risk = tree.risk

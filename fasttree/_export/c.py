@@ -13,22 +13,22 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fasttree._export.c_cells import (
+    CLASS_NAMES,
     RecordColumn,
     among,
+    branches,
     commented,
     doubles,
     integer,
     integers,
     is_text,
+    labels_of,
     numbers_of,
     row_of,
-    string,
     texts_of,
     wrapped,
 )
 from fasttree._export.c_pieces import (
-    BEST,
-    BEST_BY_LOSS,
     BRANCH,
     CHECKS,
     CLASS,
@@ -57,16 +57,18 @@ from fasttree._export.c_pieces import (
     MEAN_OF_TREES_DIVIDED,
     MEAN_PREDICTED,
     NAN,
-    REFUSES,
     ROW,
     SHARING,
     SOFT_DIVISION,
     STOPS,
     VALUE,
+    best_source,
+    model_tables,
+    predict_by_model,
+    refuses_source,
 )
 from fasttree._export.layout import (
     Joined,
-    as_python,
     description,
     feature_lines,
     feature_names,
@@ -76,13 +78,12 @@ from fasttree._export.layout import (
     ranges,
 )
 from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Inputs, Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
-from fasttree._model.tree import EQUAL_LOSSES
 from fasttree._model.words import by_target
 
-__all__ = ["export_c", "export_forest_c"]
+__all__ = ["CSource", "export_c", "export_forest_c"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 RESERVED = {
@@ -113,40 +114,43 @@ def export_c(subject: Subject, name: str = "tree", *, most_nested: int = MOST_LE
     ValueError
         If the name is not a name in C, a text holds the character of code 0, or a category is a number that no double equals.
     """
-    return _Writer(join([subject], is_forest=False), name, most_nested).source()
+    return CSource(join([subject], is_forest=False), name, most_nested).source()
 
 
 def export_forest_c(subjects: Iterable[Subject], name: str = "tree") -> str:
     """Write the trees of a forest, whose predictions are averaged, as C source; parameters and errors are those of `export_c`."""
-    return _Writer(join(subjects, is_forest=True), name).source()
+    return CSource(join(subjects, is_forest=True), name).source()
 
 
-class _Writer:
+class CSource:
     """Writer of the source of a model; `named` inserts its name into source for a tree called ``tree``."""
 
     def __init__(self, joined: Joined, name: str, most_nested: int = 0) -> None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-            raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
         self.subject, self.layout, self.roots = joined.subject, joined.layout, joined.roots
         self.tree = self.subject.tree
-        self.features = self.subject.schema.features
-        self.name = name
+        self.take_inputs(joined.subject, name)
         self.is_nested = self.roots is None and reads_nested(self.layout, most_nested)
         self.divides = bool(self.layout.shares or self.layout.soft)
         self.several = len(self.layout.kinds) > 1
         self.surrogates = self.tree.surrogates if self.tree.surrogates is not None and len(self.tree.surrogates) else None
-        self.by_text = any(is_text(feature) for feature in self.features)
-        self.by_number = any(feature.categories and not is_text(feature) for feature in self.features)
         asked = set(self.tree.feature[self.tree.feature >= 0].tolist())
         if self.surrogates is not None:
             asked |= set(self.surrogates.feature.tolist())
         self.asks_codes = any(self.features[j].categories is not None for j in asked)
-        self.feature_names = [
-            f"{name.upper()}_{feature}" for feature in feature_names([feature.name for feature in self.features], RESERVED)
-        ]
         self.classifies = self.tree.task == "classification"
         self.n_values = int(self.tree.value.shape[1])
         self.n_targets = self.tree.n_outputs
+
+    def take_inputs(self, inputs: Inputs, name: str) -> None:
+        """Take the features of a model, and its name in the source."""
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+            raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
+        self.inputs, self.name, self.features = inputs, name, inputs.schema.features
+        self.by_text = any(is_text(feature) for feature in self.features)
+        self.by_number = any(feature.categories and not is_text(feature) for feature in self.features)
+        self.feature_names = [
+            f"{name.upper()}_{feature}" for feature in feature_names([feature.name for feature in self.features], RESERVED)
+        ]
 
     def source(self) -> str:
         parts = [
@@ -166,7 +170,7 @@ class _Writer:
     # --- what others see
 
     def head(self) -> str:
-        first, *rest = description(self.subject, self.roots)
+        first, *rest = self.description()
         lines = [
             f"{self.name}: {first[0].lower()}{first[1:]}",
             *rest,
@@ -183,6 +187,10 @@ class _Writer:
         ]
         return "/* " + "\n".join(f" * {commented(line)}".rstrip() for line in lines).removeprefix(" * ") + "\n */\n"
 
+    def description(self) -> list[str]:
+        """Describe the model in lines."""
+        return description(self.subject, self.roots)
+
     def how_to_give(self) -> Iterator[str]:
         """Yield lines on the codes of categories, missing values and rejected values."""
         if any(feature.categories is not None for feature in self.features):
@@ -192,12 +200,14 @@ class _Writer:
                 tables = ["tree_texts"] * self.by_text + ["tree_numbers"] * self.by_number
                 yield f"Where the list above is cut, {' or '.join(tables)} below has all categories with their codes."
             yield f"A code of 0 is a category that the fit did not see: {self.fate_of_unseen()}."
+        yield f"NaN is a missing value: {self.fate_of_missing()}."
+
+    def fate_of_missing(self) -> str:
         below = "conditions" if self.is_nested else "nodes"
-        fate = "refused" if self.subject.refuses_missing else f"the {below} below say where it goes"
-        yield f"NaN is a missing value: {fate}."
+        return "refused" if self.inputs.refuses_missing else f"the {below} below say where it goes"
 
     def fate_of_unseen(self) -> str:
-        return "refused" if self.subject.refuses_unseen else "it goes where a missing value goes"
+        return "refused" if self.inputs.refuses_unseen else "it goes where a missing value goes"
 
     def declarations(self) -> str:
         features = ",\n".join(f"    {name}" for name in self.feature_names)
@@ -239,7 +249,7 @@ class _Writer:
             yield "int tree_code_of_number(int feature, double category);\n"
 
     def refusal(self) -> str:
-        if self.subject.refuses_missing or self.subject.refuses_unseen:
+        if self.inputs.refuses_missing or self.inputs.refuses_unseen:
             return "; returns 0, or -1 where x is refused and out left as it is"
         return "" if self.classifies and self.n_targets == 1 else "; returns 0"
 
@@ -248,8 +258,7 @@ class _Writer:
     def tables(self) -> Iterator[str]:
         yield self.named(CHECKS)
         if self.classifies:
-            labels = [str(as_python(label)) for column in by_target(self.subject.classes) for label in column.tolist()]
-            yield self.array("", "const char *const tree_classes[TREE_N_CLASSES]", map(string, labels))
+            yield self.array("", CLASS_NAMES, labels_of([label for each in by_target(self.subject.classes) for label in each]))
         if self.classifies and self.n_targets > 1:
             starts = [0, *(stop for _, stop in ranges(self.tree))]
             yield self.array("", "const int tree_first_class[TREE_N_TARGETS + 1]", map(str, starts))
@@ -280,7 +289,7 @@ class _Writer:
     def category_tables(self) -> Iterator[str]:
         """Yield the tables of categories by text or number, and of their number in each feature."""
         features = self.features
-        if (self.asks_codes and not self.is_nested) or self.subject.refuses_unseen:
+        if (self.asks_codes and not self.is_nested) or self.inputs.refuses_unseen:
             numbers = [-1 if feature.categories is None else len(feature.categories) for feature in features]
             declared = f"static const {integer(numbers)} tree_n_categories[TREE_N_FEATURES]"
             yield self.array("-1: the values are numbers.", declared, map(str, numbers))
@@ -369,6 +378,9 @@ class _Writer:
 
     def value_tables(self) -> Iterator[str]:
         layout = self.layout
+        if layout.formulas is not None:
+            yield from itertools.starmap(self.array, model_tables(layout.formulas, layout.values))
+            return
         what = "weights of the classes" if layout.whole is not None else "shares of the classes" if self.classifies else "means"
         yield self.array(
             f"What samples are given: {what}.",
@@ -426,7 +438,7 @@ class _Writer:
     def outer_functions(self) -> Iterator[str]:
         """Yield the public functions."""
         if self.refuses:
-            yield self.refuses_source()
+            yield refuses_source(self.inputs)
         yield from self.answers()
         if self.by_text:
             yield CODE
@@ -434,21 +446,8 @@ class _Writer:
             yield CODE_OF_NUMBER
 
     def nested_source(self) -> str:
-        lines = []
         nested = list(nested_lines(self.subject, self.layout, [f"x[{name}]" for name in self.feature_names], " && ", among))
-        for line in nested:
-            indent = "    " * (line.level + 1)
-            note = f" /* {commented(line.note)} */" if line.note else ""
-            if line.word == "if":
-                lines.append(f"{indent}if ({line.condition}) {{{note}\n")
-            elif line.word == "else if":
-                lines.append(f"{indent}}} else if ({line.condition}) {{{note}\n")
-            elif line.word == "else":
-                lines.append(f"{indent}}} else {{{note}\n")
-            elif line.word == "return":
-                lines.append(f"{indent}return {line.row};{note}\n")
-            else:
-                lines.append(f"{indent}}}\n")
+        lines = branches(nested)
         if not any("x[" in line.condition for line in nested):  # one leaf, or a test that all samples pass alike
             lines.insert(0, "    (void)x;\n")
         head = "/* The row of tree_values where a sample ends. */\nstatic int32_t tree_row(const TREE_INPUT *x)\n{\n"
@@ -468,10 +467,14 @@ class _Writer:
         if self.divides:
             yield self.divide_source()
         if self.roots is not None:
-            mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
-            yield mean.replace("@whole", self.whole).replace("@width", self.width)
+            yield self.sum_source()
         if self.compares_shares:
-            yield self.best_source()
+            yield best_source(self.tree)
+
+    def sum_source(self) -> str:
+        """Return what makes one prediction of those of several trees."""
+        mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
+        return mean.replace("@whole", self.whole).replace("@width", self.width)
 
     @property
     def compares_shares(self) -> bool:
@@ -486,7 +489,7 @@ class _Writer:
     @property
     def refuses(self) -> bool:
         """Whether some samples get no prediction."""
-        return self.subject.refuses_missing or self.subject.refuses_unseen
+        return self.inputs.refuses_missing or self.inputs.refuses_unseen
 
     def next_source(self) -> str:
         known = "tree_known(node->feature, value)" if self.asks_codes else "value == value"
@@ -604,24 +607,10 @@ class _Writer:
             .replace("@branch", "    int32_t branch;\n" if shares else "")
         )
 
-    def best_source(self) -> str:
-        if self.tree.loss is not None:
-            return BEST_BY_LOSS.replace("@slack", repr(1 + EQUAL_LOSSES))
-        return BEST
-
-    def refuses_source(self) -> str:
-        lines = ["const double value = (double)x[i];"]
-        if self.subject.refuses_missing and not self.subject.refuses_unseen:
-            lines += ["if (value != value)", "    return 1;"]
-        else:
-            both = "" if self.subject.refuses_missing else "value == value && "
-            unseen = "tree_n_categories[i] >= 0 && !(value >= 1 && value <= tree_n_categories[i])"
-            lines += [f"if ({both}{unseen})", "    return 1;"]
-            if self.subject.refuses_missing:
-                lines += ["if (value != value)", "    return 1;"]
-        return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
-
     def answers(self) -> Iterator[str]:
+        if self.layout.formulas is not None:
+            yield predict_by_model(self.layout.formulas, NAN if self.refuses else "")
+            return
         refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
         give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
         give = give.replace("@whole", self.whole).replace("@width", self.width).replace("@refusal", refusal)

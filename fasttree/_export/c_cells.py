@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 
 from fasttree._data.schema import Feature
 from fasttree._export.layout import as_python
+from fasttree._export.nested import Line
 
 __all__ = [
+    "CLASS_NAMES",
     "RecordColumn",
     "among",
+    "branches",
     "commented",
     "doubles",
     "integer",
     "integers",
     "is_text",
+    "labels_of",
     "numbers_of",
     "row_of",
     "string",
@@ -24,6 +28,7 @@ __all__ = [
     "wrapped",
 ]
 
+CLASS_NAMES = "const char *const tree_classes[TREE_N_CLASSES]"
 LINE = 110  # characters, as far as cells allow
 
 
@@ -122,3 +127,27 @@ def string_of(text: bytes) -> str:
 def commented(text: str) -> str:
     """Write a line for a comment, without ends and beginnings of comments and without trigraphs."""
     return re.sub(r"\?(?=\?)", "? ", text.replace("*/", "* /").replace("/*", "/ *"))
+
+
+def labels_of(labels: Iterable[Any]) -> list[str]:
+    """Write classes as texts."""
+    return [string(str(as_python(label))) for label in labels]
+
+
+def branches(nested: Iterable[Line]) -> list[str]:
+    """Write nested conditions; a leaf returns its row."""
+    lines = []
+    for line in nested:
+        indent = "    " * (line.level + 1)
+        note = f" /* {commented(line.note)} */" if line.note else ""
+        if line.word == "if":
+            lines.append(f"{indent}if ({line.condition}) {{{note}\n")
+        elif line.word == "else if":
+            lines.append(f"{indent}}} else if ({line.condition}) {{{note}\n")
+        elif line.word == "else":
+            lines.append(f"{indent}}} else {{{note}\n")
+        elif line.word == "return":
+            lines.append(f"{indent}return {line.row};{note}\n")
+        else:
+            lines.append(f"{indent}}}\n")
+    return lines

@@ -5,6 +5,17 @@ of twice, cannot change results: products are exact (halves), are divided before
 losses, which are compared with a tolerance, may differ.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fasttree._export.c_cells import row_of
+from fasttree._export.subject import Formulas, Inputs
+from fasttree._model.tree import EQUAL_LOSSES, Tree
+
 DECLARATIONS = """
 #ifndef TREE_DECLARED
 #define TREE_DECLARED
@@ -196,50 +207,6 @@ EITHER_DIVISION = (
     + SHARING
 )
 
-BEST = """
-/* The place of the largest share, the first of equal ones. */
-static int tree_best(const double *shares, int n)
-{
-    int best = 0;
-    int k;
-    for (k = 1; k < n; k++)
-        if (shares[k] > shares[best])
-            best = k;
-    return best;
-}
-"""
-
-BEST_BY_LOSS = """
-/* The place of the class of least expected loss, the first of equal ones; losses that differ by rounding are equal. */
-static int tree_best(const double *shares, int n)
-{
-    double expected[TREE_N_CLASSES];
-    double least = 0.0;
-    int i, k;
-    for (k = 0; k < n; k++) {
-        expected[k] = 0.0;
-        for (i = 0; i < n; i++)
-            expected[k] += shares[i] * tree_loss[i][k];
-        if (k == 0 || expected[k] < least)
-            least = expected[k];
-    }
-    for (k = 0; expected[k] > least * @slack; k++)
-        ;
-    return k;
-}
-"""
-
-REFUSES = """
-/* Whether a sample must not be answered. */
-static int tree_refuses(const TREE_INPUT *x)
-{
-    int i;
-    for (i = 0; i < TREE_N_FEATURES; i++) {
-@lines    }
-    return 0;
-}
-"""
-
 CLASS = """
 int tree_predict(const TREE_INPUT *x)
 {
@@ -317,6 +284,32 @@ double tree_predict(const TREE_INPUT *x)
 {
 @refusal    return tree_values[tree_row(x)][0];
 }
+"""
+
+PREDICT_BY_MODEL = """
+double tree_predict(const TREE_INPUT *x)
+{
+    const double *const model = tree_values[tree_row(x)];
+    double value = model[0];
+@terms@refusal@bounds    return value;
+}
+"""
+
+# the volatile prevents a fused multiply-add, which rounds once instead of twice
+TERMS = """\
+    int k;
+    for (k = 0; k < @n_terms; k++) {
+        const double given = (double)x[tree_terms[k].feature];
+        const volatile double term = model[k + 1] * (given == given ? given : tree_terms[k].filling);
+        value += term;
+    }
+"""
+
+BOUNDS = """\
+    if (value < model[@n_terms + 1])
+        return model[@n_terms + 1];
+    if (value > model[@n_terms + 2])
+        return model[@n_terms + 2];
 """
 
 MEAN_DIVIDED = """
@@ -458,3 +451,85 @@ int tree_code_of_number(int feature, double category)
     return start < end && tree_numbers[start].number <= category ? tree_numbers[start].code : 0;
 }
 """
+
+BEST = """
+/* The place of the largest share, the first of equal ones. */
+static int tree_best(const double *shares, int n)
+{
+    int best = 0;
+    int k;
+    for (k = 1; k < n; k++)
+        if (shares[k] > shares[best])
+            best = k;
+    return best;
+}
+"""
+
+BEST_BY_LOSS = """
+/* The place of the class of least expected loss, the first of equal ones; losses that differ by rounding are equal. */
+static int tree_best(const double *shares, int n)
+{
+    double expected[TREE_N_CLASSES];
+    double least = 0.0;
+    int i, k;
+    for (k = 0; k < n; k++) {
+        expected[k] = 0.0;
+        for (i = 0; i < n; i++)
+            expected[k] += shares[i] * tree_loss[i][k];
+        if (k == 0 || expected[k] < least)
+            least = expected[k];
+    }
+    for (k = 0; expected[k] > least * @slack; k++)
+        ;
+    return k;
+}
+"""
+
+REFUSES = """
+/* Whether a sample must not be answered. */
+static int tree_refuses(const TREE_INPUT *x)
+{
+    int i;
+    for (i = 0; i < TREE_N_FEATURES; i++) {
+@lines    }
+    return 0;
+}
+"""
+
+
+def best_source(tree: Tree) -> str:
+    """Return the function that chooses a class by shares."""
+    return BEST if tree.loss is None else BEST_BY_LOSS.replace("@slack", repr(1 + EQUAL_LOSSES))
+
+
+def refuses_source(inputs: Inputs) -> str:
+    """Return the function that knows which samples get no prediction."""
+    lines = ["const double value = (double)x[i];"]
+    if inputs.refuses_missing and not inputs.refuses_unseen:
+        lines += ["if (value != value)", "    return 1;"]
+    else:
+        both = "" if inputs.refuses_missing else "value == value && "
+        unseen = "tree_n_categories[i] >= 0 && !(value >= 1 && value <= tree_n_categories[i])"
+        lines += [f"if ({both}{unseen})", "    return 1;"]
+        if inputs.refuses_missing:
+            lines += ["if (value != value)", "    return 1;"]
+    return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
+
+
+def model_tables(formulas: Formulas, values: NDArray[np.float64]) -> Iterator[tuple[str, str, Iterable[str]]]:
+    """Yield comment, declaration and cells of the tables: the models that occur, and the features that have terms."""
+    bounds = ", lower and upper bound" * formulas.is_bounded
+    comment = f"Linear models: intercept, coefficients of tree_terms{bounds}."
+    yield comment, f"static const double tree_values[][{values.shape[1]}]", map(row_of, values.tolist())
+    if formulas.features:
+        comment = "The features of the coefficients, and what takes the place of a missing value."
+        declared = "static const struct tree_term { double filling; int32_t feature; } tree_terms[]"
+        terms = zip(formulas.filling, formulas.features, strict=True)
+        yield comment, declared, (f"{{{filling!r}, {feature}}}" for filling, feature in terms)
+
+
+def predict_by_model(formulas: Formulas, refusal: str) -> str:
+    """Return the function that predicts; `refusal` is source for samples that get no prediction."""
+    n_terms = len(formulas.features)
+    source = PREDICT_BY_MODEL.replace("@refusal", refusal).replace("@bounds", BOUNDS if formulas.is_bounded else "")
+    return source.replace("@terms", TERMS if n_terms else "").replace("@n_terms", str(n_terms))

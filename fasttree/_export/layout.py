@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._data.schema import Feature, Kind
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Formulas, Subject, formulas_of
 from fasttree._export.text import export_text
 from fasttree._model.arrays import ARRAYS, LEAF, SHARES, STOP, THRESHOLD, distinct_rows, offsets_of
 from fasttree._model.surrogates import DTYPES, Surrogates
@@ -62,13 +62,15 @@ class Layout:
     soft : set of int
         Nodes with a soft threshold, near which samples go both ways.
     values : array of float64, shape (r, k)
-        Predictions: shares of classes, or class weights if the tree divides samples; means.
+        Predictions: shares of classes, or class weights if the tree divides samples; means; or the rows of `formulas`.
     whole : array of float64, shape (r,), or None
         Divisors of class weights; None if `values` are the predictions.
     answers : array of intp, shape (r, n_outputs), or None
         Index of the predicted class (of each target); None in regression.
     waiting : int
         Largest number of parts of a sample on the stack, with the first branch on top.
+    formulas : Formulas or None
+        Linear models of the nodes where samples end, if they have some.
     """
 
     tree: Tree
@@ -81,6 +83,7 @@ class Layout:
     whole: NDArray[np.float64] | None
     answers: NDArray[np.intp] | None
     waiting: int
+    formulas: Formulas | None = None
 
 
 def lay_out(tree: Tree) -> Layout:
@@ -88,6 +91,8 @@ def lay_out(tree: Tree) -> Layout:
     leaf = tree.n_branches == 0
     ends = np.flatnonzero(leaf | (tree.missing == STOP))
     values, whole, answers = _given(tree, ends)
+    formulas = formulas_of(tree, ends)
+    values = values if formulas is None else formulas.rows
     kept, row_of_end = distinct_rows(values) if whole is None else distinct_rows(values, whole[:, None])
     row = np.zeros(tree.node_count, np.intp)
     row[ends] = row_of_end
@@ -108,6 +113,7 @@ def lay_out(tree: Tree) -> Layout:
         whole=None if whole is None else whole[kept],
         answers=None if answers is None else answers[kept],
         waiting=_waiting(tree, shares, soft),
+        formulas=formulas,
     )
 
 
@@ -180,10 +186,10 @@ def node_notes(subject: Subject) -> list[str]:
     return written
 
 
-def description(subject: Subject, roots: Sequence[int] | None = None) -> list[str]:
+def description(subject: Subject, roots: Sequence[int] | None = None, *, by_vote: bool = False) -> list[str]:
     """Describe a model in lines: its size, its predictions, and a drawing of a tree or of its heaviest part.
 
-    If there are several trees, `roots` are their first nodes.
+    If there are several trees, `roots` are their first nodes, and `by_vote` says whether they vote.
     """
     tree = subject.tree
     size = [counted(tree.node_count, "node"), counted(tree.n_leaves, "leaf", "leaves")]
@@ -191,7 +197,9 @@ def description(subject: Subject, roots: Sequence[int] | None = None) -> list[st
         what = f"A decision tree for {tree.task} ({subject.algorithm}), grown on {counted(int(tree.n_samples[0]), 'sample')}"
         size.append(f"depth {tree.max_depth}")
     else:
-        what = f"The mean of {counted(len(roots), 'decision tree')} for {tree.task} ({subject.algorithm})"
+        what = (
+            f"The {'vote' if by_vote else 'mean'} of {counted(len(roots), 'decision tree')} for {tree.task} ({subject.algorithm})"
+        )
     lines = [
         f"{what}: {', '.join(size)}.",
         f"Written by fasttree {__version__}; its results are those of the model's predict and predict_proba, to the last bit.",

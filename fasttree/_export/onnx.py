@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from fasttree._data.schema import Category, Feature
 from fasttree._export.onnx_walk import Walk, lower
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Formulas, Subject, formulas_of
 from fasttree._export.substitutes import Medium, adapt
 from fasttree._model.arrays import STOP, distinct_rows
 from fasttree._model.tree import EQUAL_LOSSES, Tree, best_classes
 from fasttree._version import __version__
 
-__all__ = ["export_forest_onnx", "export_onnx"]
+__all__ = ["export_forest_onnx", "export_onnx", "export_voting_onnx"]
 
 ONNX = Medium("ONNX model", "makes the run fail")
 DTYPES = ("float32", "float64")
@@ -86,7 +86,24 @@ def export_forest_onnx(
     return _exported(subjects, dtype, missing, soft, is_forest=True)
 
 
-def _exported(subjects: Sequence[Subject], dtype: str, missing: str | None, soft: str | None, *, is_forest: bool) -> bytes:
+def export_voting_onnx(
+    subjects: Sequence[Subject], *, dtype: str = "float32", missing: str | None = None, soft: str | None = None
+) -> bytes:
+    """Write trees that vote with the shares of their classes, as boosted trees; see `export_forest_onnx`.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As `export_onnx`; also if the trees have costs, whose votes are no shares.
+    """
+    if subjects[0].tree.loss is not None:
+        raise ValueError("the trials of this model vote by costs, which ONNX cannot do: use save, or the trees in estimators_")
+    return _exported(subjects, dtype, missing, soft, is_forest=True, by_vote=True)
+
+
+def _exported(
+    subjects: Sequence[Subject], dtype: str, missing: str | None, soft: str | None, *, is_forest: bool, by_vote: bool = False
+) -> bytes:
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r}: must be 'float32' or 'float64'")
     plan = _planned(subjects, missing, soft, is_forest=is_forest)
@@ -109,7 +126,11 @@ def _exported(subjects: Sequence[Subject], dtype: str, missing: str | None, soft
         row = _add_refusal(graph, checks.masks, row, n_rows, keep_axis=is_forest)
     refuses = checks.masks or plan.refuses
     node_name = "a missing value or an unseen category is refused" if refuses else "look up"
-    if is_forest:
+    if plan.formulas is not None:
+        _add_formulas(graph, subject, plan.formulas, plan.rows, row, node_name)
+    elif by_vote:
+        _add_votes(graph, subject, plan.rows, row, node_name, len(subjects))
+    elif is_forest:
         _add_means(graph, subject, plan.rows, row, node_name, len(subjects))
     else:
         _add_outputs(graph, subject, plan.rows, row, node_name)
@@ -134,6 +155,8 @@ class _Plan:
         Whether an end must get no prediction.
     notes : list of str
         Differences from the trees of the model.
+    formulas : Formulas or None
+        Linear models of the ends of a tree, if they have some; `rows` are then theirs.
     """
 
     trees: list[Tree]
@@ -141,6 +164,7 @@ class _Plan:
     rows: NDArray[np.float64]
     refuses: bool
     notes: list[str]
+    formulas: Formulas | None
 
 
 def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None, *, is_forest: bool) -> _Plan:
@@ -156,8 +180,9 @@ def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None,
         trees.append(tree)
         refused.append(without)
         ends.append(np.flatnonzero((tree.n_branches == 0) | (tree.missing == STOP)))
-        # of the original tree: the shares of a tree that divides samples are rounded differently
-        predictions.append(subject.tree.predict_nodes()[ends[-1]])
+        # from the original tree: the shares of a tree that divides samples are rounded differently
+        formulas = formulas_of(subject.tree, ends[-1])
+        predictions.append(subject.tree.predict_nodes()[ends[-1]] if formulas is None else formulas.rows)
         notes |= dict.fromkeys(adapted.notes)
     stacked = np.concatenate(predictions)
     kept, row_of_end = distinct_rows(stacked)
@@ -167,7 +192,7 @@ def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None,
         rows[here] = row_of_end[start : start + len(here)]
         row_of.append(np.where(without, len(kept), rows))
         start += len(here)
-    return _Plan(trees, row_of, stacked[kept], any(without.any() for without in refused), list(notes))
+    return _Plan(trees, row_of, stacked[kept], any(without.any() for without in refused), list(notes), formulas)
 
 
 def _imported_onnx() -> Any:
@@ -425,6 +450,37 @@ def _add_outputs(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row
         _add_classes(graph, f"_{k}", part, part.argmax(axis=1), classes, row, node_name)
 
 
+def _add_formulas(
+    graph: _Graph, subject: Subject, formulas: Formulas, rows: NDArray[np.float64], row: str, node_name: str
+) -> None:
+    """Add the output of linear models: terms in double, added in their order by a cumulative sum, and bounded."""
+    n_terms = len(formulas.features)
+    model = graph.add("Gather", [graph.constant("fasttree.models", rows), row], node_name=f"{node_name} (models)", axis=0)
+
+    def part(name: str, columns: Sequence[int]) -> str:
+        return graph.add("Gather", [model, graph.constant(f"fasttree.{name}", np.array(columns, np.int64))], axis=1)
+
+    value = part("intercept", [0])
+    if n_terms:
+        if subject.schema.is_continuous:
+            places = graph.constant("fasttree.features", np.array(formulas.features, np.int64))
+            given = graph.add("Gather", [graph.inputs[0].name, places], axis=1)
+        else:
+            given = graph.add("Concat", [graph.inputs[j].name for j in formulas.features], axis=1)
+        given = graph.cast(given, graph.onnx.TensorProto.DOUBLE)
+        filling = graph.constant("fasttree.filling", np.array([formulas.filling]))
+        filled = graph.add("Where", [graph.add("IsNaN", [given]), filling, given])
+        terms = graph.add("Mul", [part("coefficients", range(1, n_terms + 1)), filled])
+        sums = graph.add(
+            "CumSum", [graph.add("Concat", [value, terms], axis=1), graph.constant("fasttree.terms", np.array(1, np.int64))]
+        )
+        value = graph.add("Gather", [sums, graph.constant("fasttree.last", np.array([n_terms], np.int64))], axis=1)
+    if formulas.is_bounded:
+        value = graph.add("Max", [value, part("lower", [n_terms + 1])])
+        value = graph.add("Min", [value, part("upper", [n_terms + 2])])
+    _name_output(graph, "variable", value, [None, 1])
+
+
 def _add_classes(
     graph: _Graph, suffix: str, shares: NDArray[np.float64], answer: NDArray[np.intp], classes: Any, row: str, node_name: str
 ) -> None:
@@ -466,6 +522,19 @@ def _add_means(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: 
         _name_output(graph, f"probabilities{suffix}", mean, [None, part.shape[1]])
 
 
+def _add_votes(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> None:
+    """Add the class with the most votes, and the shares of the votes; ties go to the class of the root of `subject`."""
+    n_classes, default = rows.shape[1], int(subject.tree.predicted_class[0])
+    given = np.where(np.arange(n_classes) == rows.argmax(axis=1)[:, None], rows, 0.0)
+    votes = _add_sum(graph, "probabilities", given, row, node_name, n_trees)
+    order = np.array([default, *(k for k in range(n_classes) if k != default)], np.int64)  # the first of ties is chosen
+    ordered = graph.add("Gather", [votes, graph.constant("fasttree.order", order)], axis=1)
+    _add_output(graph, "label", _written_labels(subject.classes)[order], _add_best(graph, ordered, None), "look up")
+    sums = graph.add("CumSum", [votes, graph.constant("fasttree.classes", np.array(1, np.int64))])
+    total = graph.add("Gather", [sums, graph.constant("fasttree.last_class", np.array([n_classes - 1], np.int64))], axis=1)
+    _name_output(graph, "probabilities", graph.add("Div", [votes, total]), [None, n_classes])
+
+
 def _add_best(graph: _Graph, shares: str, loss: NDArray[np.float64] | None) -> str:
     """Add the class of each row as `best_classes` chooses it."""
     if loss is not None:
@@ -477,11 +546,15 @@ def _add_best(graph: _Graph, shares: str, loss: NDArray[np.float64] | None) -> s
 
 
 def _add_mean(graph: _Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
+    total = _add_sum(graph, name, table, row, node_name, n_trees)
+    return graph.add("Div", [total, graph.constant(f"fasttree.{name}.n_trees", np.array(float(n_trees)))])
+
+
+def _add_sum(graph: _Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
     values = graph.add("Gather", [graph.constant(f"fasttree.{name}", table), row], node_name=f"{node_name} ({name})", axis=0)
     # a cumulative sum has an order, unlike a sum
     sums = graph.add("CumSum", [values, graph.constant(f"fasttree.{name}.trees", np.array(1, np.int64))])
-    total = graph.add("Gather", [sums, graph.constant(f"fasttree.{name}.last", np.array(n_trees - 1, np.int64))], axis=1)
-    return graph.add("Div", [total, graph.constant(f"fasttree.{name}.n_trees", np.array(float(n_trees)))])
+    return graph.add("Gather", [sums, graph.constant(f"fasttree.{name}.last", np.array(n_trees - 1, np.int64))], axis=1)
 
 
 def _name_output(graph: _Graph, wanted: str, source: str, shape: list[int | None]) -> None:

@@ -23,6 +23,7 @@ from fasttree._export.branches import REFUSED, Answers, Range, Test, answers, ap
 from fasttree._export.subject import Subject
 from fasttree._export.substitutes import Adapted, Medium, adapt, adapt_forest
 from fasttree._model.arrays import STOP
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tree import EQUAL_LOSSES
 
 __all__ = ["PMML", "export_forest_pmml", "export_pmml"]
@@ -75,7 +76,8 @@ def export_pmml(
     found = answers(subject, target)
     adapted = adapt(subject, PMML, missing=missing, soft=soft)
     writer = _Writer(subject, adapted, found, _target_name(subject, target), name, missing)
-    return "\n".join([*_document(writer, version, adapted.notes, "decision tree", writer.model()), ""])
+    model = writer.models(writer.tree) if isinstance(writer.tree, ModelTree) else writer.model()
+    return "\n".join([*_document(writer, version, adapted.notes, "decision tree", model), ""])
 
 
 def export_forest_pmml(
@@ -206,6 +208,47 @@ class _Writer:
             yield from self.output()
         yield from self._nodes()
         yield " </TreeModel>"
+
+    def models(self, tree: ModelTree) -> Iterator[str]:
+        """Yield the lines of a tree whose leaves have linear models, of which the first is chosen whose path is true."""
+        attributes = {"modelName": "tree", "functionName": "regression", "algorithmName": self.subject.algorithm}
+        yield f" <MiningModel{_attributes(**attributes)}>"
+        yield from self.mining_schema()
+        yield from self.output(has_node=False)
+        yield '  <Segmentation multipleModelMethod="selectFirst">'
+        leaf = tree.n_branches == 0
+        stops = np.flatnonzero(~leaf & (self.missing == STOP))[::-1]  # those below others first
+        paths: list[list[str]] = [[] for _ in range(tree.node_count)]
+        for node in np.flatnonzero(~leaf).tolist():
+            for branch, predicate in enumerate(self._predicates(node)):
+                paths[int(tree.first_child[node]) + branch] = [*paths[node], predicate]
+        for node in [*np.flatnonzero(leaf).tolist(), *stops.tolist()]:
+            yield f'   <Segment id="{node}">'
+            yield f"    {_compound('and', paths[node]) if paths[node] else TRUE}"
+            yield from self._regression(tree, node)
+            yield "   </Segment>"
+        yield "  </Segmentation>"
+        yield " </MiningModel>"
+
+    def _regression(self, tree: ModelTree, node: int) -> Iterator[str]:
+        models = tree.models
+        terms = [(self.features[feature].name, feature, coefficient) for feature, coefficient in models.terms(node)]
+        yield '    <RegressionModel functionName="regression">'
+        yield "     <MiningSchema>"
+        for name, feature, _ in terms:
+            treatment = {"invalidValueTreatment": "asMissing", "missingValueTreatment": "asMean"}
+            filling = _number(models.filling[feature])
+            yield f"      <MiningField{_attributes(name=name, missingValueReplacement=filling, **treatment)}/>"
+        yield f"      <MiningField{_attributes(name=self.target, usageType='target')}/>"
+        yield "     </MiningSchema>"
+        bounds = {"min": float(models.lower[node]), "max": float(models.upper[node])}
+        if known := {name: _number(bound) for name, bound in bounds.items() if math.isfinite(bound)}:
+            yield f"     <Targets><Target{_attributes(field=self.target, **known)}/></Targets>"
+        yield f"     <RegressionTable{_attributes(intercept=_number(models.intercept[node]))}>"
+        for name, _, coefficient in terms:
+            yield f"      <NumericPredictor{_attributes(name=name, coefficient=_number(coefficient))}/>"
+        yield "     </RegressionTable>"
+        yield "    </RegressionModel>"
 
     def mining_schema(self) -> Iterator[str]:
         """Yield the lines on the fields that the model reads."""

@@ -26,13 +26,13 @@ from fasttree._export.layout import (
     ranges,
 )
 from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Inputs, Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import EQUAL_LOSSES, Tree
 from fasttree._model.words import by_target
 
-__all__ = ["export_forest_python", "export_python"]
+__all__ = ["block", "codes", "export_forest_python", "export_python", "module_of", "reading", "refusals"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 
@@ -59,27 +59,28 @@ def export_python(subject: Subject, name: str = "tree", *, most_nested: int = MO
         If the name is not a Python name.
     """
     joined = join([subject], is_forest=False)
-    return _module(joined, name, nested=reads_nested(joined.layout, most_nested))
+    return module_of(joined, name, nested=reads_nested(joined.layout, most_nested))
 
 
 def export_forest_python(subjects: Iterable[Subject], name: str = "tree") -> str:
     """Write the trees of a forest, whose predictions are averaged, as a module; see `export_python`."""
-    return _module(join(subjects, is_forest=True), name, nested=False)
+    return module_of(join(subjects, is_forest=True), name, nested=False)
 
 
-def _module(joined: Joined, name: str, *, nested: bool) -> str:
+def module_of(joined: Joined, name: str, *, nested: bool, votes: tuple[str, str] | None = None) -> str:
+    """Write the module of a tree or of several; `votes` has the source of the sum and of the class of trees that vote."""
     if not name.isidentifier():
         raise ValueError(f"name={name!r}: must be a name in Python, such as 'tree'")
-    parts = [_tables(joined, nested), *_functions(joined, nested)]
+    parts = [_tables(joined, nested), *_functions(joined, nested, votes)]
     source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
     used = "import math\n\n" if "math." in source else ""
-    return f"{_docstring(joined, name)}\n\n{used}{source}"
+    return f"{_docstring(joined, name, by_vote=votes is not None)}\n\n{used}{source}"
 
 
-def _docstring(joined: Joined, name: str) -> str:
+def _docstring(joined: Joined, name: str, *, by_vote: bool) -> str:
     subject = joined.subject
     features = subject.schema.features
-    first, *rest = description(subject, joined.roots)
+    first, *rest = description(subject, joined.roots, by_vote=by_vote)
     lines = [
         f"{name}: {_decapitalised(first)}",
         *rest,
@@ -88,7 +89,7 @@ def _docstring(joined: Joined, name: str) -> str:
         *(f"  {line}" for line in feature_lines(features)),
         *["Where a list is cut, CODES has all categories."] * (not lists_all(features)),
         "",
-        *_refusals(subject),
+        *refusals(subject),
     ]
     text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     return f'"""{text}\n"""'
@@ -98,7 +99,7 @@ def _decapitalised(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def _refusals(subject: Subject) -> Iterator[str]:
+def refusals(subject: Inputs) -> Iterator[str]:
     """Yield lines on missing values and on categories unknown to the tree."""
     if subject.refuses_missing:
         yield "A missing value (None, NaN) raises a ValueError."
@@ -122,15 +123,15 @@ def _tables(joined: Joined, nested: bool) -> str:
     """Return the constants of the module with comments."""
     subject, layout = joined.subject, joined.layout
     tree, features = subject.tree, subject.schema.features
-    written = [_block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
+    written = [block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
     if any(feature.categories is not None for feature in features):
-        codes = (_codes(feature.categories) for feature in features)
-        written.append(_block("CODES", "of each feature the codes of its categories; None: its values are numbers", codes))
+        written_codes = (codes(feature.categories) for feature in features)
+        written.append(block("CODES", "of each feature the codes of its categories; None: its values are numbers", written_codes))
     each = [repr(tuple(map(as_python, labels.tolist()))) for labels in by_target(subject.classes)]
     if len(each) == 1:
         written.append(f"CLASSES = {each[0]}")
     elif each:
-        written.append(_block("CLASSES", "of each target", each))
+        written.append(block("CLASSES", "of each target", each))
     if not nested:
         written += _walk_tables(joined)
     written += _value_tables(tree, layout, compares_shares=joined.roots is not None or tree.divides)
@@ -146,33 +147,34 @@ def _walk_tables(joined: Joined) -> Iterator[str]:
         yield f"{', '.join(names)} = range({len(names)})  # kinds of tests"
     places = _table_places(tree)
     notes = node_notes(subject) if joined.roots is None else None
-    yield _block("NODES", _node_comment(layout), _nodes(tree, layout, places), notes=notes)
+    yield block("NODES", _node_comment(layout), _nodes(tree, layout, places), notes=notes)
     if joined.roots is not None:
-        yield _block("ROOTS", "the first node of each tree", map(str, joined.roots))
+        yield block("ROOTS", "the first node of each tree", map(str, joined.roots))
     if places:
         tables = ("{" + ", ".join(f"{code}: {branch}" for code, branch in entries) + "}" for entries in places)
-        yield _block("TABLES", "the branch of each category, by its code", tables)
+        yield block("TABLES", "the branch of each category, by its code", tables)
     if tree.surrogates is not None and len(tree.surrogates):
         comment = "where a value is missing: feature, threshold or None, table or branch of values up to the threshold"
-        yield _block("SURROGATES", comment, _surrogates(tree, tree.surrogates, places), "{}")
+        yield block("SURROGATES", comment, _surrogates(tree, tree.surrogates, places), "{}")
     if layout.shares:
         shares = (f"{node}: {tuple(parts)!r}" for node, parts in layout.shares.items())
-        yield _block("SHARES", "nodes that share out samples with a missing value: the part of each child", shares, "{}")
+        yield block("SHARES", "nodes that share out samples with a missing value: the part of each child", shares, "{}")
     if layout.soft:
         assert tree.lower is not None
         assert tree.upper is not None
         soft = (f"{node}: {(float(tree.lower[node]), float(tree.upper[node]))!r}" for node in sorted(layout.soft))
-        yield _block("SOFT", "values between these, around a threshold, go both ways in part", soft, "{}")
+        yield block("SOFT", "values between these, around a threshold, go both ways in part", soft, "{}")
 
 
-def _block(name: str, comment: str, entries: Iterable[str], brackets: str = "()", notes: Iterable[str] | None = None) -> str:
-    """Write a tuple or a dict with an entry and its note, if any, per line."""
+def block(name: str, comment: str, entries: Iterable[str], brackets: str = "()", notes: Iterable[str] | None = None) -> str:
+    """Write a constant, a tuple or a dict with an entry and its note, if any, per line."""
     ends = itertools.repeat("") if notes is None else (f"  # {note}" for note in notes)
     lines = "".join(f"    {entry},{end}\n" for entry, end in zip(entries, ends, strict=False))
     return f"{name} = {brackets[0]}  # {comment}\n{lines}{brackets[1]}"
 
 
-def _codes(categories: tuple[Any, ...] | None) -> str:
+def codes(categories: tuple[Any, ...] | None) -> str:
+    """Write the codes of the categories of a feature."""
     if categories is None:
         return "None"
     return "{" + ", ".join(f"{as_python(category)!r}: {code}" for code, category in enumerate(categories, start=1)) + "}"
@@ -231,27 +233,33 @@ def _surrogates(tree: Tree, surrogates: Surrogates, places: dict[tuple[tuple[int
 
 def _value_tables(tree: Tree, layout: Layout, *, compares_shares: bool) -> Iterator[str]:
     rows = (repr(tuple(row)) for row in layout.values.tolist())
+    if layout.formulas is not None:
+        bounds = ", lower and upper bound" * layout.formulas.is_bounded
+        yield block("VALUES", f"linear models: intercept, coefficients of TERMS{bounds}", rows)
+        terms = zip(layout.formulas.features, layout.formulas.filling, strict=True)
+        yield block("TERMS", "features, and what takes the place of a missing value", map(repr, terms))
+        return
     meaning = (
         "means" if tree.task == "regression" else "shares of the classes" if layout.whole is None else "weights of the classes"
     )
-    yield _block("VALUES", meaning, rows)
+    yield block("VALUES", meaning, rows)
     if layout.whole is not None:
-        yield _block("WHOLE", "what to divide them by", map(repr, layout.whole.tolist()))
+        yield block("WHOLE", "what to divide them by", map(repr, layout.whole.tolist()))
     if layout.answers is not None:
         answers = (repr(tuple(row) if len(row) > 1 else row[0]) for row in layout.answers.tolist())
-        yield _block("ANSWERS", "places in CLASSES", answers)
+        yield block("ANSWERS", "places in CLASSES", answers)
     if tree.loss is not None and compares_shares:
         rows = (repr(tuple(row)) for row in tree.loss.tolist())
-        yield _block("LOSS", "what it costs to answer a class (column) where another is true (row)", rows)
+        yield block("LOSS", "what it costs to answer a class (column) where another is true (row)", rows)
 
 
 # --- functions
 
 
-def _functions(joined: Joined, nested: bool) -> Iterator[str]:
+def _functions(joined: Joined, nested: bool, votes: tuple[str, str] | None) -> Iterator[str]:
     subject, layout = joined.subject, joined.layout
-    yield from _answers(joined)
-    yield from _reading(subject)
+    yield from _answers(joined, votes)
+    yield from reading(subject)
     if nested:
         yield _nested(subject, layout)
     else:
@@ -285,10 +293,13 @@ def _local_name(name: str) -> str:
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"{name}_" if name[0].isalpha() else f"_{name}"
 
 
-def _answers(joined: Joined) -> Iterator[str]:
+def _answers(joined: Joined, votes: tuple[str, str] | None) -> Iterator[str]:
     tree, layout = joined.subject.tree, joined.layout
     divides = bool(layout.shares or layout.soft)
     several = tree.outputs is not None
+    if layout.formulas is not None:
+        yield PREDICT_BOUNDED if layout.formulas.is_bounded else PREDICT_BY_MODEL
+        return
     if tree.task == "regression":
         what = "the means of the targets, a tuple" if several else "the mean of the leaf" if joined.roots is None else "the mean"
         result = "tuple(_given(_sample(row)))" if several else "_given(_sample(row))[0]"
@@ -297,7 +308,8 @@ def _answers(joined: Joined) -> Iterator[str]:
         what = "the classes of a row, a tuple with one per target" if several else "the class of a row"
         label = "tuple(labels[i] for labels, i in zip(CLASSES, {}))" if several else "CLASSES[{}]"
         if joined.roots is not None:
-            body = [f"return {label.format('_best(_given(_sample(row)))')}"]
+            given = "_given" if votes is None else "_votes"
+            body = [f"return {label.format(f'_best({given}(_sample(row)))')}"]
         elif divides:
             best = "_best(_divided(x, end))"
             body = ["x = _sample(row)", "end = _follow(x, 0)", f"answer = ANSWERS[~end] if end < 0 else {best}"]
@@ -307,13 +319,27 @@ def _answers(joined: Joined) -> Iterator[str]:
         yield f'def predict(row):\n    """Return {what}."""\n' + "".join(f"    {line}\n" for line in body)
         yield _proba(tree)
     if joined.roots is not None:
-        yield MEAN_OF_TREES.format(width=tree.n_values)
+        yield MEAN_OF_TREES.format(width=tree.n_values) if votes is None else votes[0]
     yield _given_source(joined, divides)
     if divides:
         yield _divided_source(tree, layout)
     if tree.task == "classification" and (divides or joined.roots is not None):
-        yield _best_source(tree)
+        yield _best_source(tree) if votes is None else votes[1]
 
+
+PREDICT_BY_MODEL = '''
+def predict(row):
+    """Return the prediction for a row: what the linear model of its leaf gives."""
+    x = _sample(row)
+    value, *coefficients = VALUES[_row(x)]
+    for (feature, filling), coefficient in zip(TERMS, coefficients):
+        value += coefficient * (x[feature] if x[feature] == x[feature] else filling)
+    return value
+'''
+
+PREDICT_BOUNDED = PREDICT_BY_MODEL.replace("*coefficients", "*coefficients, lower, upper").replace(
+    "return value", "return min(max(value, lower), upper)"
+)
 
 MEAN_OF_TREES = '''
 def _given(x):
@@ -412,7 +438,8 @@ def _best(shares):
 '''
 
 
-def _reading(subject: Subject) -> Iterator[str]:
+def reading(subject: Inputs) -> Iterator[str]:
+    """Yield the functions that make numbers of a row."""
     features = subject.schema.features
     some_codes = any(feature.categories is not None for feature in features)
     some_numbers = any(feature.categories is None for feature in features)
@@ -455,7 +482,7 @@ def _is_missing(value):
 '''
 
 
-def _number_source(subject: Subject) -> str:
+def _number_source(subject: Inputs) -> str:
     missing = 'raise ValueError(f"{name} is missing, which the tree refuses")' if subject.refuses_missing else "return math.nan"
     return f'''
 def _number(name, value):
@@ -476,7 +503,7 @@ def _number(name, value):
 '''
 
 
-def _code_source(subject: Subject) -> str:
+def _code_source(subject: Inputs) -> str:
     unseen = 'raise ValueError(f"{name} is {value!r}, a category that the fit did not see")'
     missing = 'raise ValueError(f"{name} is missing, which the tree refuses")' if subject.refuses_missing else "return math.nan"
     if subject.refuses_unseen:

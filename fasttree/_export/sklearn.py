@@ -15,6 +15,7 @@ from fasttree._data.schema import Kind
 from fasttree._export.subject import Subject
 from fasttree._export.substitutes import Medium, adapt, asks_surrogates, heaviest_branch
 from fasttree._model.arrays import INTERVALS, KNOWN, LEAF, SHARES, STOP, THRESHOLD
+from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.tree import Tree
 
 __all__ = ["forest_to_sklearn", "to_sklearn"]
@@ -129,6 +130,7 @@ def _criterion(impurity: str, is_classifier: bool) -> str:
 def _set_tree(estimator: Any, subject: Subject, missing: str | None, soft: str | None, which: str = "") -> None:
     """Set the tree of an estimator; errors begin with `which`."""
     try:
+        check_constant_leaves(subject.tree, "to_sklearn")
         tree = _as_scikit_learn_can(subject, missing, soft)
         # of the original tree: the shares of a tree that divides samples are rounded differently
         predictions = subject.tree.predict_nodes()

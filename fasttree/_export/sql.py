@@ -24,6 +24,7 @@ from fasttree._export.sql_text import ColumnTexts, columns_of
 from fasttree._export.subject import Subject, check_class
 from fasttree._export.substitutes import Adapted, Medium, adapt
 from fasttree._model.arrays import STOP
+from fasttree._model.linear.model_tree import ModelTree
 
 __all__ = ["SQL", "Results", "Writer", "case", "check_names", "export_sql", "query"]
 
@@ -120,15 +121,42 @@ class Writer:
 
     def query(self, table: Sequence[str], name: str, found: Answers) -> str:
         """Return a query of all columns of the table, and the node, prediction and class probabilities of each row."""
+        if isinstance(self.tree, ModelTree):
+            return self._query_of_models(table, name)
         ends = np.flatnonzero(self.ends).tolist()
         records = {i: [found.values[i], *found.probabilities[i]] for i in ends}
         return query(self.dialect, table, self._end(table), self.feature_names, Results("node", name, found.labels, records))
 
     def expression(self, values: list[Any]) -> str:
         """Return an expression for the value of the node where a row ends."""
-        texts = list(map(self.dialect.literal, values))
+        texts = self._formulas() or list(map(self.dialect.literal, values))
         text = self._nested(texts) or self._steps(self._value_of_node(texts), ())
         return f"CAST({text} AS {self.dialect.double})" if isinstance(values[0], float) else text
+
+    def _formulas(self) -> list[str]:
+        """Return expressions for the predictions of the nodes where rows end, if they have linear models."""
+        if not isinstance(self.tree, ModelTree):
+            return []
+        schema, models = self.subject.schema, self.tree.models
+        return [self.columns.formula(schema, models, i) if is_end else "" for i, is_end in enumerate(self.ends.tolist())]
+
+    def _query_of_models(self, table: Sequence[str], name: str) -> str:
+        """Return a query of all columns of the table, and the node and prediction of each row."""
+        texts, key = self._formulas(), apart("node", self.feature_names)
+        name, rows = apart(name, [*self.feature_names, key]), self.dialect.identifier(apart("rows", table))
+        node = self.dialect.identifier(key)
+        cases = [(str(i), [texts[i]]) for i in np.flatnonzero(self.ends).tolist()]
+        return "\n".join(
+            [
+                f"WITH {rows} AS (",
+                f"SELECT *, {self._end(table)} AS {node}",
+                f"FROM {'.'.join(map(self.dialect.identifier, table))}",
+                ")",
+                f"SELECT {rows}.*, CAST(" + "\n".join(case(f"CASE {node}", cases, None)),
+                f"AS {self.dialect.double}) AS {self.dialect.identifier(name)}",
+                f"FROM {rows}",
+            ]
+        )
 
     def _value_of_node(self, texts: list[str]) -> str:
         """Return an expression for the text of the reached node; nodes of the same text share a case."""

@@ -50,6 +50,8 @@ class Dialect:
         Whether a scalar subquery may hold materialized common table expressions, which split deeper trees.
     rows : {"values", "derived", "structs"}
         Form of a constant table.
+    least, greatest : str
+        Functions of the smaller and of the larger of two numbers.
     """
 
     name: str
@@ -64,6 +66,8 @@ class Dialect:
     most_nested: int = STEPS
     has_steps: bool = True
     rows: str = "values"
+    least: str = "LEAST"
+    greatest: str = "GREATEST"
 
     def identifier(self, name: str) -> str:
         """Quote the name of a column or table."""
@@ -132,7 +136,7 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         STANDARD,
-        Dialect("sqlite", double="REAL", has_booleans=False, nan=None),
+        Dialect("sqlite", double="REAL", has_booleans=False, nan=None, least="MIN", greatest="MAX"),
         Dialect("duckdb", double="DOUBLE", nan="isnan({})"),
         Dialect("postgresql"),
         Dialect(

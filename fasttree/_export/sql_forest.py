@@ -18,7 +18,7 @@ from fasttree._export.subject import Subject, check_class
 from fasttree._export.substitutes import adapt_forest
 from fasttree._model.tree import EQUAL_LOSSES
 
-__all__ = ["MOST_NODES", "export_forest_sql"]
+__all__ = ["MOST_NODES", "check_size", "export_forest_sql"]
 
 MOST_NODES = 10_000  # about a megabyte of text, the most that SQLite reads by default
 MOST_TREES = 900  # SQLite reads expressions of at most 1000 levels, and a sum has a level for each term
@@ -63,7 +63,7 @@ def export_forest_sql(
     if probability_of is not None:
         check_class(probability_of, labels)
     written = [labels.index(probability_of)] if probability_of is not None else range(max(len(labels), 1))
-    _check_size(subjects, len(written), max_nodes)
+    check_size(subjects, len(written), max_nodes)
     columns = columns_of(subjects[0].schema, dialect, cast, nan_as_missing)
     adapted = list(adapt_forest(subjects, SQL, missing=missing, soft=soft))
     if not columns.dialect.has_steps and table is None and len(written) > 1:  # inside the CASE that compares probabilities
@@ -82,7 +82,8 @@ def export_forest_sql(
     return "\n".join([*comments, answer + label])
 
 
-def _check_size(subjects: Sequence[Subject], n_times: int, max_nodes: int) -> None:
+def check_size(subjects: Sequence[Subject], n_times: int, max_nodes: int) -> None:
+    """Raise a ValueError for trees that are too large for databases; all nodes are written `n_times`."""
     if not is_integer(max_nodes) or max_nodes < 1:
         raise ValueError(f"max_nodes={max_nodes!r}: must be an integer of at least 1")
     n_trees, n_nodes = len(subjects), sum(subject.tree.node_count for subject in subjects)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fasttree._data.schema import Category, Feature, Kind, Schema
 from fasttree._export.sql_dialect import Dialect, dialect_of
 from fasttree._model.conditions import Condition
+from fasttree._model.linear.model_tree import LinearModels
 
 __all__ = ["ALWAYS", "ColumnTexts", "columns_of"]
 
@@ -73,6 +74,24 @@ class ColumnTexts:
     def _is_not_among(self, feature: Feature, categories: Sequence[Category]) -> str:
         values = ", ".join(map(self.dialect.literal, categories))
         return f"{self.of(feature.name)} {f'<> {values}' if len(categories) == 1 else f'NOT IN ({values})'}"
+
+    def formula(self, schema: Schema, models: LinearModels, node: int) -> str:
+        """Write what the linear model of a node predicts: the terms are added in order, and the sum is moved into the bounds."""
+        literal = self.dialect.literal
+        text = literal(float(models.intercept[node]))
+        for feature, coefficient in models.terms(node):
+            text += f" + {literal(coefficient)} * {self._filled(schema.features[feature], float(models.filling[feature]))}"
+        lower, upper = float(models.lower[node]), float(models.upper[node])
+        if math.isfinite(lower):
+            text = f"{self.dialect.greatest}({text}, {literal(lower)})"
+        return f"{self.dialect.least}({text}, {literal(upper)})" if math.isfinite(upper) else text
+
+    def _filled(self, feature: Feature, filling: float) -> str:
+        """Write the value of a feature as a double, with a number in the place of a missing value."""
+        column, number = self.of(feature.name), self.dialect.literal(filling)
+        if self._nan(feature) is not None:
+            return f"CAST(CASE WHEN {self.is_missing(feature)} THEN {number} ELSE {column} END AS {self.dialect.double})"
+        return f"CAST(COALESCE({column}, {number}) AS {self.dialect.double})"
 
     def predicate(self, condition: Condition) -> str:
         """Write a condition without divided samples and surrogates; it is true, else false or NULL."""

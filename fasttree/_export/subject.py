@@ -4,15 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fasttree._data.schema import Schema
+from fasttree._model.conditions import Condition
+from fasttree._model.linear.model_tree import ModelTree
+from fasttree._model.ruleset import TrialRules, vote_shares
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes
 
-__all__ = ["Subject", "check_class", "check_target"]
+__all__ = ["Formulas", "Inputs", "RuleSubject", "Subject", "check_class", "check_target", "formulas_of"]
+
+MOST = float(np.finfo(np.float64).max)  # for an infinite bound, which few languages can write
+
+
+class Inputs(Protocol):
+    """What the readers of samples of all models have."""
+
+    @property
+    def schema(self) -> Schema:
+        """Features of the training table."""
+
+    @property
+    def refuses_missing(self) -> bool:
+        """Whether `predict` raises an error if a value is missing."""
+
+    @property
+    def refuses_unseen(self) -> bool:
+        """Whether `predict` raises an error for a category not seen in fit."""
+
+
+@dataclass(frozen=True)
+class RuleSubject:
+    """Rules that vote, of one trial or of several, for the writers of source code.
+
+    Parameters
+    ----------
+    trials : sequence of TrialRules
+    schema : Schema
+    classes : list
+    class_count : array, shape (n_classes,)
+        Weight of the training samples of each class.
+    algorithm : str
+    refuses_unseen : bool
+    """
+
+    trials: Sequence[TrialRules]
+    schema: Schema
+    classes: list[Any]
+    class_count: NDArray[Any]
+    algorithm: str
+    refuses_unseen: bool
+    refuses_missing: bool = False
+
+    def none_fires(self) -> list[float]:
+        """Return the probabilities of a sample for which no rule votes."""
+        votes = np.zeros((1, len(self.classes)), np.int32)
+        shares: list[float] = vote_shares(votes, self.trials[0].default, self.class_count)[0].tolist()
+        return shares
+
+    def codes(self, condition: Condition) -> list[int]:
+        """Return the codes of the categories of a condition."""
+        categories = self.schema.features[condition.index].categories or ()
+        return sorted(categories.index(category) + 1 for category in condition.categories)
 
 
 @dataclass(frozen=True)
@@ -51,6 +108,38 @@ class Subject:
     def in_words(self) -> tuple[Schema, Classes]:
         """Schema and classes for comments."""
         return self.labelled or (self.schema, self.classes)
+
+
+class Formulas(NamedTuple):
+    """The linear models of some nodes as a table, whose rows predict ``min(max(((b0 + b1 x1) + b2 x2) + ..., lower), upper)``.
+
+    Parameters
+    ----------
+    features : list of int
+        Those that have a term in a row, ascending; they are added in this order.
+    filling : list of float
+        What takes the place of a missing value of each of these features.
+    rows : array of float64, shape (n_nodes, 1 + n_features) or (n_nodes, 1 + n_features + 2)
+        Intercept, coefficients (0 for no term, which changes no bit of the sum), and the bounds if there are any.
+    is_bounded : bool
+        Whether there are bounds.
+    """
+
+    features: list[int]
+    filling: list[float]
+    rows: NDArray[np.float64]
+    is_bounded: bool
+
+
+def formulas_of(tree: Tree, nodes: NDArray[np.intp]) -> Formulas | None:
+    """Return the linear models of some nodes of a tree; None if its leaves predict constants."""
+    if not isinstance(tree, ModelTree):
+        return None
+    models = tree.models.of_nodes(nodes)
+    bounds = np.column_stack([models.lower, models.upper])
+    is_bounded = bool(np.isfinite(bounds).any())
+    parts = [models.intercept[:, None], models.rows, *([bounds.clip(-MOST, MOST)] if is_bounded else [])]
+    return Formulas(models.features.tolist(), models.filling[models.features].tolist(), np.hstack(parts), is_bounded)
 
 
 def check_target(target: int, n_targets: int) -> None:

@@ -16,7 +16,8 @@ from fasttree._learn.progress import steps
 from fasttree._learn.prune.c50 import NULL_CASES
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
-from fasttree._model.tree import Tree
+from fasttree._model.ensemble import confidences
+from fasttree._model.tree import Tree, best_classes
 
 MORE_LEAVES = 1.1  # per sample in later trials, relative to the first tree
 TOO_WRONG = 0.49  # share of the weight
@@ -52,10 +53,10 @@ class BoostingTrial(NamedTuple, Generic[Model]):
 
     @classmethod
     def of_tree(cls, tree: Tree, samples: Samples, n_leaves: int) -> BoostingTrial[Tree]:
-        """Return the trial of a tree, which votes with the share of its class in the leaf."""
+        """Return the trial of a tree, which votes with the share of its class in the leaf, or as `confidences` says."""
         shares = walks.predict_value(tree, samples.table)
-        predicted = shares.argmax(axis=1)
-        return BoostingTrial(tree, n_leaves, tree.node_count == 1, predicted, shares[np.arange(len(shares)), predicted])
+        predicted = best_classes(shares, tree.loss)
+        return BoostingTrial(tree, n_leaves, tree.node_count == 1, predicted, confidences(shares, predicted, tree.loss))
 
 
 @dataclass
@@ -95,8 +96,9 @@ class Boosting(Generic[Model]):
         """Return the models of the trials: at least three, or the first one alone."""
         samples = self.grower.samples
         n = samples.table.n_samples
-        counts = np.ones(n) if samples.counts is None else samples.counts
-        state = Standing(np.ones(n, np.float32), counts > 0, np.zeros((n, self.grower.n_classes)))
+        counts = np.ones(n) if samples.weight is None else samples.weight
+        by_class = np.ones(self.grower.n_classes) if samples.class_factor is None else samples.class_factor
+        state = Standing(by_class.astype(np.float32)[samples.target], counts > 0, np.zeros((n, self.grower.n_classes)))
         total, ratio = sum_of_sizes(counts), 0.0
         models: list[Model] = []
         report = steps("trials", self.n_trials)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fasttree._data.checks import alternatives
 from fasttree._learn.constraints import FREE, Constraints
-from fasttree._learn.recipe import IMPURITIES, IMPURITIES_OF_NUMBERS, Recipe
+from fasttree._learn.recipe import IMPURITIES, IMPURITIES_OF_MODELS, IMPURITIES_OF_NUMBERS, Recipe
 
 
 class Conflict(NamedTuple):
@@ -29,11 +29,14 @@ GROUPS = ("form", ("nominal='groups'", "ordinal='groups'"))
 INTERVALS = ("form", ("continuous='intervals'", "ordinal='intervals'"))
 TWO_GROUPS = ("form", ("nominal='subset'", "nominal='one_vs_rest'"))
 ABSOLUTE = ("impurity", ("absolute_error",))
+FIFTH_ROOT = ("impurity", ("fifth_root",))
 A_TREE_EACH = "a tree for each target"
 
 CONFLICTS = (
     Conflict(("impurity", IMPURITIES), NUMBERS, "it needs classes", "impurity='squared_error'"),
-    Conflict(("impurity", IMPURITIES_OF_NUMBERS), CLASSES, "it needs a numeric target", alternatives(IMPURITIES)),
+    Conflict(
+        ("impurity", IMPURITIES_OF_NUMBERS + IMPURITIES_OF_MODELS), CLASSES, "it needs a numeric target", alternatives(IMPURITIES)
+    ),
     Conflict(INTERVALS, NUMBERS, "intervals merge by their classes", "'threshold'"),
     Conflict(INTERVALS, RELEASE8, "C4.5 splits at thresholds", "release8=False"),
     Conflict(
@@ -45,7 +48,7 @@ CONFLICTS = (
     Conflict(INTERVALS, MONOTONE, "the bounds are for two branches", "'threshold'"),
     Conflict(
         RELEASE8,
-        ("impurity", tuple(word for word in IMPURITIES + IMPURITIES_OF_NUMBERS if word != "entropy")),
+        ("impurity", tuple(word for word in IMPURITIES + IMPURITIES_OF_NUMBERS + IMPURITIES_OF_MODELS if word != "entropy")),
         "Release 8 compares gains in bits",
         "impurity='entropy', or release8=False",
     ),
@@ -76,6 +79,9 @@ CONFLICTS = (
     Conflict(SEVERAL, MONOTONE, "the bounds are for one prediction", A_TREE_EACH),
     Conflict(ABSOLUTE, ("missing", ("fractional",)), "medians of divided samples are not kept", "missing='direction'"),
     Conflict(ABSOLUTE, MONOTONE, "medians are not bounded as means are", "'squared_error'"),
+    Conflict(FIFTH_ROOT, SEVERAL, "the variances of several targets have no common root", A_TREE_EACH),
+    Conflict(FIFTH_ROOT, ("missing", ("fractional",)), "variances of divided samples are not kept", "missing='direction'"),
+    Conflict(FIFTH_ROOT, MONOTONE, "the bounds are for means that predict", "'squared_error'"),
     Conflict(
         ("missing", ("fractional", "majority", "branch", "surrogate")),
         MONOTONE,

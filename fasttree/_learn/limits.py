@@ -23,6 +23,7 @@ class Limits:
     max_leaf_nodes: int | None = None
     min_samples_split: int = 2
     min_samples_leaf: int = 1
+    side_share: int = 0  # M5: each of two branches has more samples than n // side_share, and two or more; 0: no such limit
     min_weight_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     min_impurity: float = 0.0

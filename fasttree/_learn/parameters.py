@@ -39,7 +39,8 @@ def parameters(of: type[T]) -> type[T]:
     """Make a group, or an estimator, from a class whose annotations are parameters.
 
     An estimator is a class with `_attributes`, of its own or inherited, a dict of name: (type, text).  Its docstring gets the
-    sections "Parameters", in the order of the signature, and "Attributes", those of the class before those of its bases.
+    sections "Parameters", in the order of the signature, and "Attributes", those of the class before those of its bases.  An
+    attribute that a class does not have, though its base does, has no text there.
     A class that describes an inherited parameter differently has the new text in its `_descriptions`.
     """
     own = {name: value.metadata["text"] for name, value in vars(of).items() if isinstance(value, Field)}
@@ -69,7 +70,7 @@ def _sections(estimator: type) -> Iterator[str]:
             for found in fields(estimator)
         )
     yield "Attributes\n----------\n" + "\n".join(
-        f"{name} : {type_}\n{_indented(text)}" for name, (type_, text) in attributes.items()
+        f"{name} : {type_}\n{_indented(text)}" for name, (type_, text) in attributes.items() if text
     )
 
 

@@ -11,10 +11,11 @@ from fasttree._data.checks import alternatives
 
 IMPURITIES = ("gini", "entropy", "misclassification")  # of classes
 IMPURITIES_OF_NUMBERS = ("squared_error", "absolute_error", "poisson")
+IMPURITIES_OF_MODELS = ("fifth_root",)  # of numeric targets, for trees whose leaves have models
 
 # The words that each choice allows.
 CHOICES: dict[str, tuple[str, ...]] = {
-    "impurity": IMPURITIES + IMPURITIES_OF_NUMBERS,
+    "impurity": IMPURITIES + IMPURITIES_OF_NUMBERS + IMPURITIES_OF_MODELS,
     "rank": ("gain", "gain_ratio", "plain_gain_ratio", "mdl_gain_ratio"),
     "nominal": ("declared", "present", "subset", "one_vs_rest", "groups"),
     "ordinal": ("threshold", "declared", "present", "groups", "intervals"),
@@ -37,8 +38,10 @@ class Recipe:
         Name of the algorithm ("id3", "c45", "cart"), which has no effect.
     impurity : str, default="gini"
         Impurity of a node.  For classes: "gini"; "entropy", in bits; or "misclassification".  For numeric targets:
-        "squared_error", mean squared deviation from the mean; "absolute_error", mean absolute deviation from the median; or
-        "poisson", half the mean Poisson deviance from the mean, in nats.
+        "squared_error", mean squared deviation from the mean; "absolute_error", mean absolute deviation from the median;
+        "poisson", half the mean Poisson deviance from the mean, in nats; or "fifth_root", the fifth root of the variance, as in
+        M5' (Wang and Witten 1997): it is drawn less to outliers, and suits trees whose leaves have models.  Two groups of
+        categories are then the best ones in the order of the categories' means, which need not be the best ones of all.
     rank : {"gain", "gain_ratio", "plain_gain_ratio", "mdl_gain_ratio"}, default="gain"
         How the splits of different features compete: by gain; by gain ratio among those whose gain is at least average (Quinlan
         1986); by gain ratio among all; or, as in C5.0, by gain ratio among those that pay for naming their feature.  Within
@@ -80,6 +83,8 @@ class Recipe:
     Quinlan, J. R. (1986). Induction of Decision Trees. Machine Learning, 1, 81-106.
 
     Quinlan, J. R. (1993). C4.5: Programs for Machine Learning. Morgan Kaufmann.
+
+    Wang, Y. and Witten, I. H. (1997). Induction of Model Trees for Predicting Continuous Classes. ECML-97, poster papers.
 
     Examples
     --------
@@ -125,6 +130,7 @@ C50 = C45.variant(name="c50", rank="mdl_gain_ratio")
 C45_TEXTBOOK = Recipe("c45", "entropy", rank="plain_gain_ratio", nominal="present", ordinal="present", missing="fractional")
 CART_CLASSIFICATION = Recipe("cart", "gini")
 CART_REGRESSION = Recipe("cart", "squared_error")
+M5 = Recipe("m5", "fifth_root")
 
 # The words of `TreeClassifier(recipe=...)`.
 RECIPES: Mapping[str, Recipe] = {"cart": CART_CLASSIFICATION, "id3": ID3, "c45": C45, "c45_textbook": C45_TEXTBOOK}

@@ -14,6 +14,7 @@ from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
 from fasttree._learn.grow.grower import Grower
+from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.samples import total_weight, weighted_rows
 from fasttree._model import walks
 from fasttree._model.tree import Tree
@@ -59,7 +60,7 @@ def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
 
     A tree is grown on one half of the samples and judged on the other.  A feature of the pruned tree is removed if the tree makes
     fewer errors where the feature is taken for missing, unless a tree without all of these makes more errors.  Features that the
-    tree does not test, before it is pruned, are removed too.
+    tree does not test, before it is pruned, are removed too.  With costs, errors count as much as they cost.
 
     Parameters
     ----------
@@ -83,9 +84,14 @@ def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
     whole = replace(grower, limits=limits)  # thresholds are values of all samples
     half = replace(whole, samples=replace(samples, weight=weight, class_factor=None))
 
+    costs = cost_rules(grower)
+
     def errors(tree: Tree, features: Collection[int] = ()) -> float:
-        predicted = walks.predict_class(tree, Hidden(samples.table, features))[second]
-        wrong: Floats = counts[second][predicted != samples.target[second]]
+        predicted, truth = walks.predict_class(tree, Hidden(samples.table, features))[second], samples.target[second]
+        if costs is not None:
+            loss: Floats = costs.loss[truth, predicted]
+            return sum_of_sizes(loss if samples.weight is None else loss * samples.weight[second])
+        wrong: Floats = counts[second][predicted != truth]
         return sum_of_sizes(wrong)
 
     rows = np.sort(first)

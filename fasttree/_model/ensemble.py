@@ -45,7 +45,8 @@ class Ensemble:
         - "sum": the weighted sum of their class shares or numbers.
         - "vote": the share of the weight of the trees that predict each class.
         - "confidence": each tree votes for the class it predicts with the share of this class, times its weight; the votes are
-          divided by their total (Quinlan's C5.0 combines its trials so).
+          divided by their total (Quinlan's C5.0 combines its trials so).  With a loss, it votes with 1 less the class's part of
+          the expected losses of all classes.
 
     Raises
     ------
@@ -192,7 +193,8 @@ class Ensemble:
         votes = np.zeros_like(values)
         rows, first = np.arange(len(values)), 0
         for code, width in zip(self._codes(values, self.loss).T, self._widths, strict=True):
-            votes[rows, first + code] = 1.0 if self.combine == "vote" else values[rows, first + code]
+            part = values[:, first : first + width]
+            votes[rows, first + code] = 1.0 if self.combine == "vote" else confidences(part, code, self.loss)
             first += width
         return votes
 
@@ -400,6 +402,15 @@ def voted(ensemble: Ensemble, votes: Floats) -> npt.NDArray[np.intp]:
     """Return the class of the most votes in each row; on ties that of the first tree's root, or else the first."""
     default = int(ensemble.tree(0).predicted_class[0])
     return np.where(votes[:, default] >= votes.max(axis=1), default, votes.argmax(axis=1))
+
+
+def confidences(value: Floats, classes: npt.NDArray[np.intp], loss: Floats | None) -> Floats:
+    """Return the confidence in a class of each row of class shares: its share; or 1 less its part of all expected losses."""
+    rows = np.arange(len(value))
+    if loss is None:
+        return np.asarray(value[rows, classes])
+    expected = value @ loss
+    return np.asarray(1 - expected[rows, classes] / expected.sum(axis=1))
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

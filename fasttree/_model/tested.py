@@ -174,13 +174,19 @@ class TestedTree(Tree):
     """
 
     __test__ = False  # no test of pytest
-    tests: tuple[NodeTest, ...]
 
     def __init__(self, *, tests: Sequence[NodeTest], **arrays: Any) -> None:
         super().__init__(**arrays)
-        self.tests = tuple(tests)
-        if len(self.tests) != self.node_count:
-            raise ValueError(f"tests: must be {self.node_count}, one per node; got {len(self.tests)}")
+        self._tests = tests
+        if len(tests) != self.node_count:
+            raise ValueError(f"tests: must be {self.node_count}, one per node; got {len(tests)}")
+
+    @property
+    def tests(self) -> tuple[NodeTest, ...]:
+        """The tests of the nodes; a sequence that makes its entries is made a tuple when it is first asked for."""
+        if not isinstance(self._tests, tuple):
+            self._tests = tuple(self._tests)
+        return self._tests
 
     @classmethod
     def of(cls, tree: Tree, tests: Sequence[NodeTest]) -> TestedTree:
@@ -192,7 +198,7 @@ class TestedTree(Tree):
 
     def replace(self, **changes: Any) -> Tree:
         """Return the tree with some arrays replaced, not checked."""
-        return TestedTree(**self.__getstate__() | changes)
+        return TestedTree(**super().__getstate__() | {"tests": self._tests} | changes)
 
     def prune_at(self, nodes: npt.NDArray[np.bool_]) -> Tree:
         """Return the tree in which the marked nodes are leaves, without their descendants."""

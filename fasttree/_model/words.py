@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Kind, Schema, default_target_names
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LARGEST_CUT, STOP, THRESHOLD
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import Tree
 
@@ -297,10 +298,49 @@ class Words:
     # --- predictions
 
     def answers(self, node: int) -> list[str]:
-        """Write the prediction of the node for each target: ``yes`` or ``2.4``."""
+        """Write the prediction of the node for each target: ``yes``, ``2.4``, or the formula of a leaf with a model."""
+        if isinstance(self.tree, ModelTree) and self.tree.n_branches[node] == 0:
+            return [self.formula(self.tree, node)]
         if self._answers is None:
             return [mean_text(mean, self.decimals) for mean in self.tree.value[node].tolist()]
         return [self.labels[answers[node]] for answers in self._answers]
+
+    def formula(self, tree: ModelTree, node: int) -> str:
+        """Write the model of a node, rounded, and its bounds: ``12.3 + 0.51 horsepower - 0.0062 weight, from 8.55 to 24.5``."""
+        models, digits = tree.models, self.decimals + 2
+        lower, upper, intercept = (float(array[node]) for array in (models.lower, models.upper, models.intercept))
+        if not (terms := models.terms(node)):
+            return mean_text(min(max(intercept, lower), upper), self.decimals)
+        text = self._sum(intercept, [(coefficient, self.names[feature]) for feature, coefficient in terms])
+        bounds = [("from", lower), ("to", upper)]
+        limits = " ".join(f"{name} {round_text(bound, digits)}" for name, bound in bounds if math.isfinite(bound))
+        return f"{text}, {limits}" if limits else text
+
+    def _sum(self, intercept: float, terms: Iterable[tuple[float, str]]) -> str:
+        """Write a sum of an intercept and terms, rounded: ``12.3 + 0.51 horsepower``."""
+        digits = self.decimals + 2
+        text = round_text(intercept, digits) if intercept else ""
+        for coefficient, factor in terms:
+            sign = " - " if coefficient < 0 else " + "
+            text += f"{sign if text else sign.strip(' +')}{round_text(abs(coefficient), digits)} {factor}"
+        return text
+
+    def calculation(self, tree: ModelTree, node: int, row: npt.NDArray[np.float64], predicted: float) -> str:
+        """Write the model of a node with the values of a sample: ``200 - 2 * 90 = 20, bounded at 120.1``; "" without terms."""
+        models, digits = tree.models, self.decimals + 2
+        value, factors, filled = float(models.intercept[node]), [], []
+        if not (terms := models.terms(node)):
+            return ""
+        for feature, coefficient in terms:
+            x = float(row[feature])
+            if math.isnan(x):
+                x = float(models.filling[feature])
+                filled.append(f"{self.names[feature]} is missing, and its mean is {round_text(x, digits)}")
+            value += coefficient * x
+            factors.append((coefficient, f"* {round_text(x, digits)}" if x >= 0 else f"* ({round_text(x, digits)})"))
+        bounded = "" if value == predicted else f", bounded at {round_text(predicted, digits)}"
+        text = f"{self._sum(float(models.intercept[node]), factors)} = {round_text(value, digits)}{bounded}"
+        return "; ".join([text, *filled])
 
     def answer(self, node: int) -> str:
         """Write the prediction of the node: ``yes`` or ``2.4``; for several targets ``yes | red``."""
@@ -363,6 +403,15 @@ class Words:
         """Decimals that distinguish the means of each target in a picture; about three digits of their range."""
         ranges = np.ptp(self.tree.value, axis=0).tolist()
         return [max(2 - math.floor(math.log10(size)) + self.decimals - 2, 0) if size > 0 else self.decimals for size in ranges]
+
+    @property
+    def has_formulas(self) -> bool:
+        """Whether leaves predict by linear models."""
+        return isinstance(self.tree, ModelTree)
+
+    def predicted(self, node: int, target: int) -> str:
+        """Write the mean of a target, as `mean` does, or the formula of a leaf with a model."""
+        return self.answers(node)[0] if self.has_formulas and not self.tree.n_branches[node] else self.mean(node, target)
 
     def mean(self, node: int, target: int) -> str:
         """Write the mean of a target with the decimals of all means of a picture."""

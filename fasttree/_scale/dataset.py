@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,14 +13,22 @@ import numpy as np
 from fasttree._data import errors
 from fasttree._data.schema import Category, Feature, Schema
 from fasttree._data.weights import check_sample_weight
-from fasttree._engine.rounds import Setting, tile_bytes
+from fasttree._engine.rounds import tile_bytes
 from fasttree._learn.progress import steps
 from fasttree._scale.frontier import Features
 from fasttree._scale.kept import KeptTable, described, schema_of
 from fasttree._scale.memory import memory_of
 from fasttree._scale.messages import Keys
-from fasttree._scale.out_of_core import OutOfCore
-from fasttree._scale.preparation import Array, Floats, Portion, Portions, Weighing, bins_of, edges_of, sample_of, tiles_of
+from fasttree._scale.out_of_core import TableOnDisk
+from fasttree._scale.preparation import (
+    LEAST_SAMPLED,
+    Array,
+    RowSample,
+    as_type,
+    bins_of,
+    edges_of,
+    tiles_of,
+)
 from fasttree._scale.remote.dask_table import TARGET, WEIGHT, DaskShards, DaskTable, chosen
 from fasttree._scale.source import (
     ArrowBatches,
@@ -33,15 +40,18 @@ from fasttree._scale.source import (
     columns_of,
     release_memory,
 )
-from fasttree._scale.store import ArrayFile, ScratchFolder
+from fasttree._scale.store import ArrayFile, GrowingFile, ScratchFolder
 
 __all__ = ["Dataset"]
 
 MOST_SHARD_ROWS = 2**22
 LEAST_SHARD_ROWS = 2**16
-SAMPLE_OF_SHARD = 2**12  # rows whose values say where bins end
+SHARE_OF_SAMPLE = 1 / 16  # of the memory, at most
 SHARE_OF_SHARD = 1 / 5  # of the memory, of which preparation takes two
 PARTS = 100  # of a step that is reported
+ROWS_OF_CODES = 2**16
+TILE_ROW = np.dtype(np.uint64)  # of the codes of eight features
+NUMBERED = np.dtype(np.uint32)  # of categories, as they come
 BYTES_OF_FIT = 14  # that a fit adds to a row: class and weight, or target in fixed point, and its place in the order of rows
 
 
@@ -115,7 +125,7 @@ class Dataset:
             asked = {"paths": [os.path.abspath(path) for path in source.paths], "target": target, "weight": weight,
                      "features": names, "categorical": categorical_features, "ordinal": ordinal_features}  # fmt: skip
             self._kept = KeptTable(scratch, asked, source.seen)
-        self._prepared: _Prepared | DaskShards | None = None
+        self._prepared: TableOnDisk | DaskShards | None = None
 
     @classmethod
     def from_parquet(
@@ -338,7 +348,7 @@ class Dataset:
         return self.prepared.schema
 
     @property
-    def prepared(self) -> _Prepared | DaskShards:
+    def prepared(self) -> TableOnDisk | DaskShards:
         """The table on disk or on workers; it is prepared where it is not yet."""
         if self._prepared is None:
             self.prepare()
@@ -368,7 +378,7 @@ class Dataset:
         self._columns, self.target, self.memory = shards.columns, shards.target, shards.memory
         return shards
 
-    def _written(self) -> _Prepared:
+    def _written(self) -> TableOnDisk:
         scratch = ScratchFolder(self._scratch_folder)
         try:
             return self._found(scratch) or _Preparation(self, scratch).run()
@@ -376,7 +386,7 @@ class Dataset:
             scratch.close()
             raise
 
-    def _found(self, scratch: ScratchFolder) -> _Prepared | None:
+    def _found(self, scratch: ScratchFolder) -> TableOnDisk | None:
         """Return the table that was kept, if there is one."""
         manifest = None if self._kept is None else self._kept.find()
         if manifest is None:
@@ -387,7 +397,7 @@ class Dataset:
         for column, row in zip(self._columns, manifest["first_missing"], strict=True):
             column.first_missing = row
         weighted = self._weight is not None
-        return _Prepared(scratch, schema, features, self._kept.open(manifest), manifest["n_samples"], weighted=weighted)
+        return TableOnDisk(scratch, schema, features, self._kept.open(manifest), manifest["n_samples"], weighted=weighted)
 
     def missing_cell(self) -> tuple[Feature, int] | None:
         """Return a feature with missing values, and the first row that has one; None if there is none."""
@@ -401,62 +411,6 @@ class Dataset:
         if self._prepared is not None:
             self._prepared.close()
             self._prepared = None
-
-
-class _Prepared:
-    """A table on disk.
-
-    Parameters
-    ----------
-    scratch : ScratchFolder
-    schema : Schema
-    features : Features
-        Bins and codes.
-    shards : list of (ArrayFile, ArrayFile)
-        Values and codes.
-    n_samples : int
-    n_weights : int
-        1 if there are sample weights, else 0.
-    """
-
-    def __init__(
-        self,
-        scratch: ScratchFolder,
-        schema: Schema,
-        features: Features,
-        shards: list[tuple[ArrayFile, ArrayFile]],
-        n_samples: int,
-        *,
-        weighted: bool,
-    ) -> None:
-        self.scratch, self.schema, self.features, self.n_samples = scratch, schema, features, n_samples
-        self.weighted = weighted
-        self._shards = shards
-
-    def portions(self, target: Callable[[Floats], Array]) -> Portions:
-        """Return the parts of the table; `target` makes targets of what the column holds."""
-        return Portions([partial(self._open, values, codes, target) for values, codes in self._shards])
-
-    def cluster(self, terms: tuple[Any, ...], columns: Portions, portions: Portions, weigh: Weighing | None) -> OutOfCore:
-        """Return the shards for a fit; `terms` are the parameters of its `Setting`, and `portions` have its targets."""
-        scale, weighted = terms[2], terms[6]
-        return OutOfCore(Setting(*terms), portions, columns, self.scratch, scale, weigh=weigh, weighted=weighted)
-
-    def largest_subtree(self, rows: int) -> int:
-        """Return the rows of the largest node that is grown in memory, where `rows` fit."""
-        return rows
-
-    def close(self) -> None:
-        """Close all files, and remove those that are temporary."""
-        self.scratch.close()
-        for file in (file for shard in self._shards for file in shard):
-            file.close()
-
-    def _open(self, values: ArrayFile, codes: ArrayFile, target: Callable[[Floats], Array]) -> Portion:
-        arrays = values.read()
-        weight = arrays.pop() if self.weighted else None
-        column = arrays.pop()
-        return Portion(arrays, codes.read()[0], target(column), weight)
 
 
 class _Preparation:
@@ -473,18 +427,19 @@ class _Preparation:
         rows = int(data.memory * SHARE_OF_SHARD) // row_bytes
         self._shard_rows = min(max(rows, LEAST_SHARD_ROWS), MOST_SHARD_ROWS)
         self._values: list[ArrayFile] = []
-        self._samples: list[list[Array]] = [[] for _ in self._columns]
-        self._extremes = [np.empty(0) for _ in self._columns]
-        self._n_samples = 0
+        self._growing: GrowingFile | None = None
+        most_sampled = max(int(data.memory * SHARE_OF_SAMPLE) // row_bytes, LEAST_SAMPLED)
+        self._sample = RowSample(len(self._columns), most_sampled)
+        self._n_samples = self._n_written = 0
 
-    def run(self) -> _Prepared:
+    def run(self) -> TableOnDisk:
         try:
             return self._run()
         finally:
             if self._kept is not None:
                 self._kept.close()  # it is empty, or has another name, unless there was an error
 
-    def _run(self) -> _Prepared:
+    def _run(self) -> TableOnDisk:
         if self._source.n_rows is not None:
             self._scratch.require(self._source.n_rows * self._row_bytes())
         self._read()
@@ -494,8 +449,7 @@ class _Preparation:
         schema = Schema(tuple(feature for feature, _ in learned), has_names=True)
         types = [column.dtype if codes is None else None for column, (_, codes) in zip(self._columns, learned, strict=True)]
         edges = [
-            None if dtype is None else edges_of(sample_of(sample).astype(dtype, copy=False))
-            for sample, dtype in zip(self._samples, types, strict=True)
+            None if dtype is None else edges_of(as_type(sample, dtype)) for sample, dtype in zip(self._sample, types, strict=True)
         ]
         shards = []
         for values in self._values:
@@ -503,15 +457,15 @@ class _Preparation:
         single = [dtype == np.float32 for dtype in types]
         n_codes = [len(bins) if bins is not None else len(feature.categories or ()) + 1
                    for bins, (feature, _) in zip(edges, learned, strict=True)]  # fmt: skip
-        tight = [None if bins is None else bins_of(bins, extremes, is_single)
-                 for bins, extremes, is_single in zip(edges, self._extremes, single, strict=True)]  # fmt: skip
+        tight = [None if bins is None else bins_of(bins, column.extremes, is_single)
+                 for bins, column, is_single in zip(edges, self._columns, single, strict=True)]  # fmt: skip
         features = Features(tight, n_codes, single)
         if self._kept is not None:
             missing = [column.first_missing for column in self._columns]
             known = {"n_samples": self._n_samples, "target": self._target.state(), "first_missing": missing}
             assert self._data._kept is not None
             self._data._kept.save(self._kept, shards, described(schema, features) | known)
-        return _Prepared(self._scratch, schema, features, shards, self._n_samples, weighted=self._weight is not None)
+        return TableOnDisk(self._scratch, schema, features, shards, self._n_samples, weighted=self._weight is not None)
 
     def _row_bytes(self) -> int:
         """Return the bytes of a row on the disk: values, codes, target and weight, and what a fit adds."""
@@ -521,24 +475,20 @@ class _Preparation:
     def _read(self) -> None:
         """Write the rows of the source to shards."""
         names = [column.name for column in self._columns] + [self._target.name] + ([self._weight] if self._weight else [])
-        waiting: list[list[Array]] = []
-        n_waiting = 0
         n_rows = self._source.n_rows
         report = steps("reading", PARTS) if n_rows else None
         if report is not None:
             report(0)
         for batch in self._source.batches(names):
-            waiting.append(self._arrays(batch))
-            n_waiting += batch.n_rows
+            arrays = self._arrays(batch)
+            self._sample.add(arrays[: len(self._columns)])
+            start = 0
+            while start < batch.n_rows:
+                start += self._write([array[start:] for array in arrays])
             self._n_samples += batch.n_rows
-            if n_waiting >= self._shard_rows:
-                self._write(waiting)
-                waiting, n_waiting = [], 0
             if report is not None and n_rows:
                 report(min(self._n_samples * PARTS // n_rows, PARTS))
-        if n_waiting:
-            self._write(waiting)
-        waiting.clear()
+        self._finish()
         release_memory()
 
     def _arrays(self, batch: RowBatch) -> list[Array]:
@@ -549,15 +499,38 @@ class _Preparation:
             arrays.append(check_sample_weight(np.asarray(batch.columns[self._weight]), batch.n_rows))
         return arrays
 
-    def _write(self, waiting: Sequence[list[Array]]) -> None:
-        arrays = [np.concatenate(several) for several in zip(*waiting, strict=True)]
-        step = max(len(arrays[0]) // SAMPLE_OF_SHARD, 1)
-        for j in range(len(self._columns)):
-            self._samples[j].append(arrays[j][::step].copy())
-            if arrays[j].dtype.kind == "f":
-                ends = np.array([np.fmin.reduce(arrays[j]), np.fmax.reduce(arrays[j])])  # NaN if all values are
-                self._extremes[j] = np.append(self._extremes[j], ends[~np.isnan(ends)])
-        self._values.append(self._scratch.write(arrays))
+    def _write(self, arrays: Sequence[Array]) -> int:
+        """Write rows to the shard that grows, as many as it has room for, and return their number."""
+        types = [array.dtype for array in arrays]
+        if self._growing is None:
+            self._growing = self._new_shard(types)
+        elif self._growing.types != types:
+            self._growing = self._retyped(self._growing, types)
+        n_rows = min(len(arrays[0]), self._growing.room)
+        self._scratch.add(self._growing, [array[:n_rows] for array in arrays])
+        self._n_written += n_rows
+        if not self._growing.room:
+            self._finish()
+        return n_rows
+
+    def _new_shard(self, types: Sequence[np.dtype[Any]]) -> GrowingFile:
+        left = None if self._source.n_rows is None else self._source.n_rows - self._n_written
+        is_known = left is not None and left > 0
+        n_rows = min(self._shard_rows, left) if is_known and left is not None else self._shard_rows
+        return self._scratch.growing(types, n_rows, reserve=is_known)
+
+    def _retyped(self, shard: GrowingFile, types: Sequence[np.dtype[Any]]) -> GrowingFile:
+        """Return the rows of a shard with other types, since a column has wider values from here on."""
+        written = self._scratch.finish(shard)
+        wider = self._scratch.growing(types, shard.n_rows + shard.room, reserve=shard.is_reserved)
+        self._scratch.add(wider, [as_type(array, dtype) for array, dtype in zip(written.read(), types, strict=True)])
+        self._scratch.drop([written])
+        return wider
+
+    def _finish(self) -> None:
+        if self._growing is not None:
+            self._values.append(self._scratch.finish(self._growing))
+            self._growing = None
 
     def _encoded(
         self,
@@ -570,24 +543,31 @@ class _Preparation:
         arrays = values.read()
         n = len(self._columns)
         columns = [
-            array.astype(dtype, copy=False) if codes is None else codes[_as_integers(array)]
+            as_type(array, NUMBERED if dtype is None else dtype) if codes is None else codes[as_type(array, NUMBERED)]
             for array, codes, dtype in zip(arrays[:n], code_of, types, strict=True)
         ]
         if self._kept is not None or any(column is not array for column, array in zip(columns, arrays, strict=False)):
-            renumbered = self._write_last([*columns, *arrays[n:]])
+            folder, name = self._last()
+            renumbered = folder.write([*columns, *arrays[n:]], name)
             del arrays
             self._scratch.drop([values])
             values = renumbered
-        return values, self._write_last([tiles_of(columns, edges)])
+        return values, self._tiles(columns, edges)
 
-    def _write_last(self, arrays: Sequence[Array]) -> ArrayFile:
-        """Write a file of the prepared table."""
+    def _tiles(self, columns: Sequence[Array], edges: Sequence[Keys | None]) -> ArrayFile:
+        """Write the codes of a shard, some rows at a time, whose values and codes stay in the cache."""
+        n_rows = len(columns[0])
+        folder, name = self._last()
+        types = [TILE_ROW] * (tile_bytes(len(columns)) // TILE_ROW.itemsize)
+        growing = folder.growing(types, n_rows, reserve=True, aligned=1, name=name)
+        for start in range(0, n_rows, ROWS_OF_CODES):
+            tiles = tiles_of([column[start : start + ROWS_OF_CODES] for column in columns], edges)
+            folder.add(growing, list(tiles.view(TILE_ROW).reshape(len(types), -1)))
+        return folder.finish(growing, tiles.dtype)
+
+    def _last(self) -> tuple[ScratchFolder, str | None]:
+        """Return the folder and the name of the next file of the prepared table."""
         if self._kept is None:
-            return self._scratch.write(arrays)
+            return self._scratch, None
         self._n_kept += 1
-        return self._kept.write(arrays, f"{self._n_kept - 1:06}")
-
-
-def _as_integers(numbers: Array) -> Array:
-    """Return the numbers of categories; rows before the first category are missing numbers."""
-    return np.nan_to_num(numbers).astype(np.uint32) if numbers.dtype.kind == "f" else numbers
+        return self._kept, f"{self._n_kept - 1:06}"

@@ -125,6 +125,12 @@ def empty_reply(requests: Requests, n_splits: int, n_cells: int, width: int) -> 
     )
 
 
+def reply_bytes(requests: Requests, n_cells: int, width: int) -> int:
+    """Return about how many bytes a reply has."""
+    n_parts = sum(question.cells.n_parts for question in requests.divide)
+    return 8 * (len(requests.count) * n_cells * width + n_parts * (width + 2))
+
+
 def combine(total: Reply, more: Reply) -> Reply:
     """Add a reply to another one, in its place, and return it."""
     for numbers in ("counts", "parts", "sums", "deviations"):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fasttree._data.schema import Schema
 from fasttree._engine.records import Scale
 from fasttree._engine.rounds import Setting
 from fasttree._model.threads import in_threads
 from fasttree._scale.cluster import Local, joined, some_rows
+from fasttree._scale.frontier import Features
 from fasttree._scale.messages import Reply, Requests, Route, combine
-from fasttree._scale.preparation import Portion, Portions, arrays_of
+from fasttree._scale.preparation import Array, Portion, Portions, Weighing, arrays_of
 from fasttree._scale.shards import Arrays, Order, serve
 from fasttree._scale.store import ArrayFile, ScratchFolder
 
@@ -122,3 +125,59 @@ class OutOfCore(Local):
         """Remove what the fit added."""
         self._scratch.drop([*self._of_fit, *self._rows])
         self._of_fit, self._rows = [], []
+
+
+class TableOnDisk:
+    """A table on disk.
+
+    Parameters
+    ----------
+    scratch : ScratchFolder
+    schema : Schema
+    features : Features
+        Bins and codes.
+    shards : list of (ArrayFile, ArrayFile)
+        Values and codes.
+    n_samples : int
+    n_weights : int
+        1 if there are sample weights, else 0.
+    """
+
+    def __init__(
+        self,
+        scratch: ScratchFolder,
+        schema: Schema,
+        features: Features,
+        shards: list[tuple[ArrayFile, ArrayFile]],
+        n_samples: int,
+        *,
+        weighted: bool,
+    ) -> None:
+        self.scratch, self.schema, self.features, self.n_samples = scratch, schema, features, n_samples
+        self.weighted = weighted
+        self._shards = shards
+
+    def portions(self, target: Callable[[Floats], Array]) -> Portions:
+        """Return the parts of the table; `target` makes targets of what the column holds."""
+        return Portions([partial(self._open, values, codes, target) for values, codes in self._shards])
+
+    def cluster(self, terms: tuple[Any, ...], columns: Portions, portions: Portions, weigh: Weighing | None) -> OutOfCore:
+        """Return the shards for a fit; `terms` are the parameters of its `Setting`, and `portions` have its targets."""
+        scale, weighted = terms[2], terms[6]
+        return OutOfCore(Setting(*terms), portions, columns, self.scratch, scale, weigh=weigh, weighted=weighted)
+
+    def largest_subtree(self, rows: int) -> int:
+        """Return the rows of the largest node that is grown in memory, where `rows` fit."""
+        return rows
+
+    def close(self) -> None:
+        """Close all files, and remove those that are temporary."""
+        self.scratch.close()
+        for file in (file for shard in self._shards for file in shard):
+            file.close()
+
+    def _open(self, values: ArrayFile, codes: ArrayFile, target: Callable[[Floats], Array]) -> Portion:
+        arrays = values.read()
+        weight = arrays.pop() if self.weighted else None
+        column = arrays.pop()
+        return Portion(arrays, codes.read()[0], target(column), weight)

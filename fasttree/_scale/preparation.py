@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 LAST_SINGLE_KEY = 2**32 - 1
 MOST_SAMPLED = 2**15  # rows
+LEAST_SAMPLED = 2**12
 MOST_SQUARES = 4.6e18  # sum of the squares of coarse targets, as in `grow/scratch` of the engine
 
 
@@ -107,6 +108,44 @@ def sample_of(samples: Sequence[Array]) -> Array:
     """Return samples of all shards as one of limited size."""
     sample = np.concatenate(samples)
     return sample[:: max(len(sample) // (MOST_SAMPLED), 1)]
+
+
+class RowSample:
+    """Rows at equal distances in a table, of which there are never too many.
+
+    Parameters
+    ----------
+    n_columns : int
+    most : int
+        Rows at most.
+    """
+
+    def __init__(self, n_columns: int, most: int) -> None:
+        self._most = min(most, 2 * MOST_SAMPLED)
+        self._parts: list[list[Array]] = [[] for _ in range(n_columns)]
+        self._n_rows, self._n_sampled, self._step = 0, 0, 1
+
+    def add(self, arrays: Sequence[Array]) -> None:
+        """Take rows from the next ones of the table."""
+        first = -self._n_rows % self._step
+        for part, array in zip(self._parts, arrays, strict=True):
+            part.append(array[first :: self._step].copy())
+        self._n_rows += len(arrays[0])
+        self._n_sampled += len(self._parts[0][-1])
+        while self._n_sampled > self._most:
+            self._parts = [[np.concatenate(part)[::2]] for part in self._parts]
+            self._n_sampled, self._step = len(self._parts[0][0]), 2 * self._step
+
+    def __iter__(self) -> Iterator[Array]:
+        for part in self._parts:
+            yield np.concatenate(part)
+
+
+def as_type(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return numbers, or categories as they were numbered, in another type; one without a value has no kind yet."""
+    if dtype.kind == "f":
+        return values.astype(dtype, copy=False) if values.dtype.kind == "f" else np.full(len(values), np.nan, dtype)
+    return np.nan_to_num(values).astype(dtype) if values.dtype.kind == "f" else values.astype(dtype, copy=False)
 
 
 def bins_of(edges: Keys, extremes: Floats, single: bool) -> Keys:

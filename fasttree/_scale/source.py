@@ -242,6 +242,7 @@ class FeatureColumn:
     def __init__(self, name: str, is_nominal: bool, order: tuple[Category, ...] | None) -> None:
         self.name = name
         self.first_missing = -1  # row
+        self.extremes = np.empty(0)  # the smallest and the largest number
         self._is_nominal = is_nominal or order is not None
         self._order = order
         self._dtype: Any = None  # of a continuous column; None until a value is seen
@@ -264,10 +265,12 @@ class FeatureColumn:
             values = self._floats(cells, batch, first_row)
         else:
             values = self._labels(cells, batch, first_row)
-        if self.first_missing < 0:
-            missing = np.isnan(values) if values.dtype.kind == "f" else values == 0
-            self.first_missing = first_row + int(np.argmax(missing)) if missing.any() else -1
+            self._note_missing(values == 0, first_row)
         return values
+
+    def _note_missing(self, missing: Array, first_row: int) -> None:
+        if self.first_missing < 0 and missing.any():
+            self.first_missing = first_row + int(np.argmax(missing))
 
     def _floats(self, cells: Numbers, batch: RowBatch, first_row: int) -> Array:
         kind, size = cells.values.dtype.kind, cells.values.dtype.itemsize
@@ -275,7 +278,16 @@ class FeatureColumn:
         if size < 8 or kind != "f" or not np.isnan(cells.values).all():
             self._dtype = dtype if self._dtype is None else np.promote_types(self._dtype, dtype)
         values = cells.floats().astype(self.dtype, copy=False)
-        check_finite(values, self.name, first_row)
+        if not len(values):
+            return values
+        ends = np.array([values.min(), values.max()], dtype=np.float64)
+        if np.isnan(ends[0]):
+            self._note_missing(np.isnan(values), first_row)
+            ends = np.array([np.fmin.reduce(values), np.fmax.reduce(values)], dtype=np.float64)
+        if np.isinf(ends).any():
+            check_finite(values, self.name, first_row)
+        found = np.append(self.extremes, ends[~np.isnan(ends)])
+        self.extremes = np.array([found.min(), found.max()]) if found.size else found
         return values
 
     def _labels(self, cells: Cells, batch: RowBatch, first_row: int) -> Array:

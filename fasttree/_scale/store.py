@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self, TypeAlias
 
@@ -86,6 +86,61 @@ class ArrayFile:
         self._file.close()
 
 
+class GrowingFile:
+    """Arrays of one length in one file without a name, to which rows are added.
+
+    Rows go to the disk as they come, so that no array needs memory of its own.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading and writing.
+    types : list of dtypes
+    n_rows : int
+        Most rows that are added.
+    reserve : bool
+        Whether all of them will come, so that the disk keeps room for them.
+    aligned : int, default=64
+        Bytes of which the start of each array is a multiple.
+    """
+
+    def __init__(
+        self, file: BinaryIO, types: Sequence[np.dtype[Any]], n_rows: int, *, reserve: bool, aligned: int = ALIGNED
+    ) -> None:
+        self.file = file
+        self.types, self.n_rows, self._most, self.is_reserved = list(types), 0, n_rows, reserve
+        self._starts: list[int] = []
+        end = 0
+        for dtype in types:
+            self._starts.append(end)
+            end += -(-n_rows * dtype.itemsize // aligned) * aligned
+        if reserve:
+            _reserve(file, end)
+
+    @property
+    def room(self) -> int:
+        """Rows that can be added."""
+        return self._most - self.n_rows
+
+    def add(self, arrays: Sequence[Array]) -> None:
+        """Add the rows of some arrays, which have the types of the file."""
+        for start, array in zip(self._starts, arrays, strict=True):
+            self.file.seek(start + self.n_rows * array.itemsize)
+            self.file.write(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
+        self.n_rows += len(arrays[0])
+
+    def finished(self) -> ArrayFile:
+        """Return the arrays of the rows that were added."""
+        self.file.flush()
+        spots = [Spot(start, self.n_rows, dtype) for start, dtype in zip(self._starts, self.types, strict=True)]
+        self.file.truncate(spots[-1].start + self.n_rows * spots[-1].dtype.itemsize)
+        return ArrayFile.of(self.file, spots)
+
+    def close(self) -> None:
+        """Give the space on disk back."""
+        self.file.close()
+
+
 def _reserve(file: BinaryIO, n_bytes: int) -> None:
     """Let the disk keep room for a file, where the system can do so."""
     if hasattr(os, "posix_fallocate") and n_bytes:
@@ -109,7 +164,7 @@ class ScratchFolder:
         parent = Path(tempfile.gettempdir() if folder is None else folder)
         remove_left_over(parent)
         self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
-        self._files: list[ArrayFile] = []
+        self._files: list[ArrayFile | GrowingFile] = []
         self._remove = weakref.finalize(self, _remove, self.path, self._files, _locked(self.path))
 
     @property
@@ -126,6 +181,46 @@ class ScratchFolder:
             If there is no room for them.
         """
         self.require(sum(array.nbytes for array in arrays))
+        with self._file(name) as file:
+            written = ArrayFile(file, arrays)
+        self._files.append(written)
+        return written
+
+    def growing(
+        self, types: Sequence[np.dtype[Any]], n_rows: int, *, reserve: bool, aligned: int = ALIGNED, name: str | None = None
+    ) -> GrowingFile:
+        """Return a file for rows, as `GrowingFile` describes it; it has a name if one is given."""
+        self.require(sum(dtype.itemsize for dtype in types) * n_rows if reserve else 0)
+        with self._file(name) as file:
+            growing = GrowingFile(file, types, n_rows, reserve=reserve, aligned=aligned)
+        self._files.append(growing)
+        return growing
+
+    def add(self, growing: GrowingFile, arrays: Sequence[Array]) -> None:
+        """Add rows to a file.
+
+        Raises
+        ------
+        OSError
+            If there is no room for them.
+        """
+        if not growing.is_reserved:
+            self.require(sum(array.nbytes for array in arrays))
+        with self._ended(growing.file):
+            growing.add(arrays)
+
+    def finish(self, growing: GrowingFile, whole: np.dtype[Any] | None = None) -> ArrayFile:
+        """Return the arrays of a file to which rows were added, or all of them as one of another type."""
+        with self._ended(growing.file):
+            finished = growing.finished()
+            if whole is not None:
+                finished = ArrayFile.of(growing.file, [Spot(0, finished.size // whole.itemsize, whole)])
+        self._files[self._files.index(growing)] = finished
+        return finished
+
+    @contextlib.contextmanager
+    def _file(self, name: str | None = None) -> Iterator[BinaryIO]:
+        """Open a file, and close it if it cannot be written."""
         if name is not None:
             file = os.fdopen(os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b")
         else:
@@ -133,15 +228,20 @@ class ScratchFolder:
             file = os.fdopen(descriptor, "w+b")
             with contextlib.suppress(OSError):  # a system that keeps the names of open files removes them with the folder
                 os.unlink(path)
+        with self._ended(file):
+            yield file
+
+    @contextlib.contextmanager
+    def _ended(self, file: BinaryIO) -> Iterator[None]:
+        """Close a file that cannot be written, and say where there is no room."""
         try:
-            written = ArrayFile(file, arrays)
+            yield
         except BaseException as error:
-            file.close()
+            with contextlib.suppress(OSError):  # what is in its buffer has no room either
+                file.close()
             if isinstance(error, OSError) and error.errno in NO_ROOM:
                 raise OSError(error.errno, f"{self.path.parent}: {NO_ROOM[error.errno]}: {REMEDY}") from None
             raise
-        self._files.append(written)
-        return written
 
     def drop(self, files: Sequence[ArrayFile]) -> None:
         """Close files that are no longer needed."""
@@ -171,9 +271,10 @@ class ScratchFolder:
         self._remove()
 
 
-def _remove(path: Path, files: list[ArrayFile], lock: int | None) -> None:
+def _remove(path: Path, files: list[ArrayFile | GrowingFile], lock: int | None) -> None:
     for file in files:
-        file.close()
+        with contextlib.suppress(OSError):  # what is in its buffer may have no room
+            file.close()
     files.clear()
     shutil.rmtree(path, ignore_errors=True)
     if lock is not None:

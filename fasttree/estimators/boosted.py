@@ -15,6 +15,7 @@ from fasttree._explain import follow
 from fasttree._explain.vote import VoteExplanation, explain_vote
 from fasttree._export.document import file, forests, read, write
 from fasttree._export.document.values import DocumentError
+from fasttree._export.subject import Subject, check_target
 from fasttree._learn.boosting import Boosting
 from fasttree._learn.recipe import Recipe
 from fasttree._model import walks
@@ -26,6 +27,9 @@ from fasttree._model.words import counted
 from fasttree._version import __version__
 from fasttree.estimators.common.labelling import GivenLabels
 from fasttree.estimators.common.tasks import BaseClassifier
+
+if TYPE_CHECKING:
+    from fasttree._export.sql_dialect import DialectName
 
 
 class BoostedTrees(BaseClassifier):
@@ -128,7 +132,7 @@ class BoostedTrees(BaseClassifier):
         if not self._is_boosted():
             return super()._predictions(X)
         votes = self._votes(X)
-        votes /= votes.sum(axis=1, keepdims=True)
+        votes /= votes.cumsum(axis=1)[:, -1:]  # added in the order of the classes, as exported models do
         return votes
 
     def predict_proba(self, X: Any) -> Any:
@@ -280,6 +284,71 @@ class BoostedTrees(BaseClassifier):
         chosen = int(voted(self.ensemble_, votes.sum(axis=0)[None])[0])
         return explain_vote(votes, chosen, self.classes_, self._in_words(labels)[1])
 
+    # Exports
+
+    def _subjects(self) -> list[Subject]:
+        """Return the input of an export for the tree of each trial."""
+        return [model._subject() for model in self.estimators_]
+
+    def export_c(self, *, name: str = "tree") -> str:
+        """Write the tree, or the trees of the trials and their vote, as C source; see `CARTClassifier`."""
+        if not self._is_boosted():
+            return super().export_c(name=name)
+        from fasttree._export.votes.c_trees import export_voting_c
+
+        return export_voting_c(self._subjects(), name)
+
+    def export_python(self, *, name: str = "tree") -> str:
+        """Write the tree, or the trees of the trials and their vote, as a Python module; see `CARTClassifier`."""
+        if not self._is_boosted():
+            return super().export_python(name=name)
+        from fasttree._export.votes.python_trees import export_voting_python
+
+        return export_voting_python(self._subjects(), name)
+
+    def export_onnx(self, *, dtype: str = "float32", missing: str | None = None, soft: str | None = None) -> bytes:
+        """Return the tree, or the trees of the trials and their vote, as an ONNX model; see `CARTClassifier`."""
+        if not self._is_boosted():
+            return super().export_onnx(dtype=dtype, missing=missing, soft=soft)
+        from fasttree._export.onnx import export_voting_onnx
+
+        return export_voting_onnx(self._subjects(), dtype=dtype, missing=missing, soft=soft)
+
+    def export_sql(
+        self,
+        *,
+        table: str | Sequence[str] | None = None,
+        name: str | None = None,
+        target: int = 0,
+        probability_of: Any = None,
+        missing: str | None = None,
+        soft: str | None = None,
+        dialect: DialectName = "standard",
+        cast: bool | Sequence[str] = False,
+        nan_as_missing: bool = False,
+    ) -> str:
+        """Write the tree, or the vote of the trials, as an SQL expression or query; see `CARTClassifier`.
+
+        With several trials, the trees are written once per class, with at most 10,000 nodes in all.  A query has the columns
+        ``votes_<class>``, ``prediction`` and ``probability_<class>``.
+        """
+        options: dict[str, Any] = {
+            "table": table,
+            "name": name,
+            "probability_of": probability_of,
+            "missing": missing,
+            "soft": soft,
+            "dialect": dialect,
+            "cast": cast,
+            "nan_as_missing": nan_as_missing,
+        }
+        if not self._is_boosted():
+            return super().export_sql(target=target, **options)
+        from fasttree._export.votes.sql import export_voting_sql
+
+        check_target(target, 1)
+        return export_voting_sql(self._subjects(), **options)
+
     # Files
 
     def _to_document(self) -> dict[str, Any]:
@@ -287,6 +356,8 @@ class BoostedTrees(BaseClassifier):
             return super()._to_document()
         write.check_names(self.schema_)
         target = {"name": self._target_names()[0]} | write.written_classes(self.classes_, self.n_classes_)
+        if self.ensemble_.loss is not None:
+            target["loss"] = self.ensemble_.loss.tolist()
         return {
             "format": forests.FORMAT,
             "version": forests.VERSION,
@@ -308,7 +379,8 @@ class BoostedTrees(BaseClassifier):
         with file.errors_of_settings():
             model = cls._from_settings(settings)
             recipe = model._checked_recipe()
-        ensemble = forests.read_ensemble(document, schema, (len(classes),), None, recipe.impurity)
+        loss = read.read_loss(targets[0], len(classes))
+        ensemble = forests.read_ensemble(document, schema, (len(classes),), loss, recipe.impurity)
         if ensemble.combine != "confidence" or ensemble.weights is not None:
             raise DocumentError("combine: must be 'confidence', without weights, for boosted trees")
         model._keep_classes(classes)

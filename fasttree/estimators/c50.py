@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from fasttree._data.schema import Feature
 from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
 from fasttree._learn.prune.c50 import C50Pruning
+from fasttree._learn.prune.costs_c50 import CostGrower, cost_rules
 from fasttree._learn.prune.soften_c50 import soften_c50
 from fasttree._learn.recipe import C50, Recipe
 from fasttree._learn.rules.voting import CLASS, UTILITY, ConditionBits, VotingInduction, WeighedSamples
 from fasttree._learn.samples import Samples
 from fasttree._learn.winnowing import winnow, without_features
+from fasttree._model import walks
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.growing import MOST_GROUPED
-from fasttree.estimators.common.growth_parameters import LeastGain
+from fasttree.estimators.common.growth_parameters import LOSS_MATRIX, LeastGain
 from fasttree.estimators.common.pruning_parameters import ANY_PRUNING, check_one_confidence
 from fasttree.estimators.voting import LearnedRules, VotingRuleModel
 from fasttree.pruning import ErrorBased, PruningMethod
@@ -42,7 +48,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
     Nominal and ordinal features get a branch per declared category.  Each has one more value, "not applicable", in the program;
     here it is a category like others.  A sample whose value is missing goes down every branch with a share of its weight, in
     training and in prediction.  Sample weights count samples; the program divides them by their mean.  Probabilities are the
-    shares of the classes in the leaf; the program's saved models add the shares of the root with the weight of one sample.  With
+    shares of the classes in the leaf; `smoothed_proba` has those of the program's saved models.  With
     `max_depth`, `max_leaf_nodes` or `max_features`, branches that are raised are not grown anew.
 
     With `trials`, each trial grows a tree on other weights than the last one: the samples that the last tree predicts wrong
@@ -74,7 +80,11 @@ class C50Classifier(VotingRuleModel, LeastGain):
     weight, or 0.5 if none fires.  The class with the most votes of the trials is predicted, on ties the default class of the
     first trial.
 
-    The option of the program for costs is not part of this class.
+    With `loss_matrix`, leaves and samples get the class of least expected cost, and global pruning is left out.  If there are two
+    classes, the samples of each weigh in proportion to what it costs to miss them, in growth, pruning and rules;
+    `min_samples_branch` is multiplied by the smaller weight, and `tree_` has the weights without costs.  The costs of more
+    classes weigh no samples.  In boosting, a tree votes with 1 less the part of its class in the expected costs of all classes.
+    Rules vote as they do without costs, and with more than two classes the default class is that of least cost.
 
     References
     ----------
@@ -126,6 +136,12 @@ class C50Classifier(VotingRuleModel, LeastGain):
         FLAG,
         """With ``pruning="c50"``: whether subtrees are removed while the training errors rise by at most one standard error.
         False is option `-g` of the original.""",
+    )
+    loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = parameter(
+        None,
+        LOSS_MATRIX,
+        """What each wrong prediction costs, `{true class: {predicted class: cost}}` or an array, as for `CARTClassifier`.
+        `pruning` must be "c50" or None, and thresholds are not softened.  None: every cost is 1.""",
     )
     early_stopping: bool = parameter(
         True,
@@ -180,6 +196,52 @@ class C50Classifier(VotingRuleModel, LeastGain):
         form = "groups" if self.subset else "declared"
         return C50.variant(nominal=form, ordinal=form)
 
+    def smoothed_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities that the program gives for a saved tree: those of the leaf, and the root's as one sample more.
+
+        A leaf of weight n with the share s of a class gives it (n s + p) / (n + 1), where p is its share in the root.  If a
+        sample with missing values reaches several leaves, n and s are the means of theirs by their parts of the sample.  A leaf
+        without samples of the fit is replaced by its parent.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+            Rows sum to 1.  The largest probability may be of another class than `predict` gives if shares are equal, or with
+            costs.
+
+        Raises
+        ------
+        AttributeError
+            If the model has rules, or several trials: `predict_proba` has the shares of their votes.
+
+        Examples
+        --------
+        >>> from fasttree import C50Classifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = C50Classifier().fit(X, y)
+        >>> model.predict_proba(X[[0, 60]]).round(4), model.smoothed_proba(X[[0, 60]]).round(4)
+        (array([[1.    , 0.    , 0.    ],
+               [0.    , 0.9792, 0.0208]]), array([[0.9869, 0.0065, 0.0065],
+               [0.0068, 0.966 , 0.0272]]))
+        """
+        check_is_fitted(self)
+        tree = self.tree_
+        empty = tree.weight <= 0
+        above = np.where(empty, tree.parent, np.arange(tree.node_count))
+        value, weight = tree.value[above], tree.weight[above]
+        shares = value / value.sum(axis=1, keepdims=True)
+        table = self._encode_table(X)
+        both = tree.replace(task="regression", value=np.column_stack([shares, weight]), loss=None)
+        found = walks.predict_value(both, table)
+        share, n = found[:, :-1], found[:, -1:]
+        return np.asarray((n * share + shares[0]) / (n + 1))
+
     def _refuses_many_categories(self, feature: Feature, n_categories: int) -> ValueError:
         return ValueError(
             f"column {feature.name!r} has {n_categories} categories: subset=True groups at most {MOST_GROUPED}; use subset=False"
@@ -208,6 +270,9 @@ class C50Classifier(VotingRuleModel, LeastGain):
             raise ValueError(f"pruning={pruning!r} grows branches anew, which prune does not: use it in the fit")
         return super()._method_to_prune_by(pruning)
 
+    def _by_its_growth(self, grower: Grower) -> Grower:
+        return CostGrower.of(grower)
+
     def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
         self.winnowed_: tuple[str, ...] = ()
         if self.winnow:
@@ -216,6 +281,8 @@ class C50Classifier(VotingRuleModel, LeastGain):
             boosting = Boosting[Any](grower, int(self.trials), self._trial(grower), bool(self.early_stopping))
             return self._boost_rules(boosting) if self.rules else self._boost(boosting)
         tree = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
+        if (costs := cost_rules(grower)) is not None:
+            self.tree_unpruned_ = costs.judged(self.tree_unpruned_)
         if self.rules:
             self.__dict__["_learned"] = [self._learned_rules(self._bits_of_rules(grower, None), grower, tree)]
             return tree
@@ -244,7 +311,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
         return ConditionBits(samples.table, samples.counts, n_features - len(self.winnowed_), free)
 
     def _learned_rules(self, bits: ConditionBits, grower: Grower, tree: Tree) -> LearnedRules:
-        samples = grower.samples
+        samples, costs = grower.samples, cost_rules(grower)
         induction = VotingInduction(
             tree,
             WeighedSamples(samples.target, grower.n_classes, samples.counts),
@@ -252,6 +319,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
             self._own_pruning(grower, 0).training_errors(tree),
             grower.limits.min_branch_weight,
             self.rule_order,
+            costs.loss if costs is not None and costs.class_weight is None else None,
         )
         conditions = induction.conditions()
         return LearnedRules(induction.run(conditions), conditions, induction.samples)
@@ -261,9 +329,10 @@ class C50Classifier(VotingRuleModel, LeastGain):
 
     def _pruned_in_trial(self, grower: Grower, tree: Tree, trial: int) -> Tree:
         """Return the tree that C5.0's rules leave of that of a trial; the tree itself if it is pruned otherwise."""
-        if not self._prunes_by_own_rules():
-            return tree
-        return self._own_pruning(grower, trial)(tree)
+        if self._prunes_by_own_rules():
+            return self._own_pruning(grower, trial)(tree)
+        costs = cost_rules(grower)
+        return tree if costs is None else costs.judged(tree)
 
     def _own_pruning(self, grower: Grower, trial: int) -> C50Pruning:
         is_limited = self.max_depth is not None or self.max_leaf_nodes is not None or self.max_features is not None
@@ -292,6 +361,13 @@ class C50Classifier(VotingRuleModel, LeastGain):
             raise ValueError(
                 f"winnow=True and pruning={self.pruning!r} exclude each other, because winnowing judges trees that are pruned by "
                 f"the rules of C5.0: use pruning='{OWN_PRUNING}', or winnow=False"
+            )
+        if self.loss_matrix is not None and self.soft_thresholds:
+            raise ValueError("loss_matrix and soft_thresholds=True exclude each other: use hard thresholds, or loss_matrix=None")
+        if self.loss_matrix is not None and self._pruning_method() is not None:
+            raise ValueError(
+                f"loss_matrix and {self._pruning_method()!r} exclude each other, because the tree grows by other weights than it "
+                f"predicts by: use pruning='{OWN_PRUNING}' or None"
             )
         if self.rules and self.soft_thresholds:
             raise ValueError(

@@ -160,7 +160,9 @@ class OptimalTreeClassifier(_Proven, BaseClassifier, SearchChoices, CostChoices)
     Notes
     -----
     The search compares all of these tests.  A continuous or ordinal feature is cut between any two values.  A nominal one is
-    split into one category and the rest.  Missing values go to either side, or are on one side alone.
+    split into one category and the rest or, where both branches are leaves, into any two groups of categories; with leaves of a
+    smallest size, into groups that are cuts of the categories by their share of one class less that of another.  Missing values
+    go to either side, or are on one side alone.
 
     Many trees may be optimal.  A node is split only if this lowers the objective.  Among equal trees the search keeps the one
     that it finds first.  It begins with trees of two levels, in the order of the columns, and of the cuts from coarse to fine.

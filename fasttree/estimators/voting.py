@@ -18,6 +18,7 @@ from fasttree._explain.ordered_rules import RuleExplanation
 from fasttree._explain.vote import VoteExplanation
 from fasttree._explain.voting_rules import VotingRules
 from fasttree._export.document import file, rules, write
+from fasttree._export.subject import RuleSubject
 from fasttree._learn.boosting import Boosting, BoostingTrial
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.rules.induction import Conditions
@@ -347,6 +348,27 @@ class VotingRuleModel(BoostedTrees):
             return super().explain(x, max_categories=max_categories, decimals=decimals, labels=labels)
         explanation: RuleExplanation | VoteExplanation = self._voting_rules(labels).explain(x)
         return explanation
+
+    def _rule_subject(self) -> RuleSubject:
+        """Return the rules as the writers of source code take them."""
+        refuses = self.unseen == "error"
+        return RuleSubject(self._trials, self.schema_, self.classes_.tolist(), self.class_count_, self._algorithm(), refuses)
+
+    def export_c(self, *, name: str = "tree") -> str:
+        """Write the model as C source: a tree, or the vote of the trials or of the rules; see `CARTClassifier`."""
+        if not self._has_rules():
+            return super().export_c(name=name)
+        from fasttree._export.votes.c_rules import export_rules_c
+
+        return export_rules_c(self._rule_subject(), name)
+
+    def export_python(self, *, name: str = "tree") -> str:
+        """Write the model as a Python module: a tree, or the vote of the trials or of the rules; see `CARTClassifier`."""
+        if not self._has_rules():
+            return super().export_python(name=name)
+        from fasttree._export.votes.python_rules import export_rules_python
+
+        return export_rules_python(self._rule_subject(), name)
 
     export_text = _or_of_rules("export_text")
     export_html = _or_of_rules("export_html")

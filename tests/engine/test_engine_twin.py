@@ -31,7 +31,7 @@ from fasttree._data.schema import Feature, Kind, Schema
 from fasttree._data.table import Table
 from fasttree._learn.grow import growth
 from fasttree._learn.limits import Limits
-from fasttree._learn.recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, Recipe
+from fasttree._learn.recipe import C45, C45_TEXTBOOK, CART_CLASSIFICATION, CART_REGRESSION, ID3, M5, Recipe
 from fasttree._model import walks
 from fasttree._model.arrays import SHARES, STOP
 from fasttree._model.tree import Tree
@@ -195,6 +195,7 @@ REGRESSORS = {
     "squared error": CART_REGRESSION,
     "one against the rest": replace(CART_REGRESSION, nominal="one_vs_rest"),
     "gain ratio": replace(CART_REGRESSION, rank="gain_ratio"),
+    "fifth root": M5,
     "fractional": replace(CART_REGRESSION, missing="fractional"),
     "fractional, branch per occurring category": replace(CART_REGRESSION, nominal="present", missing="fractional"),
     "majority": replace(CART_REGRESSION, missing="majority"),

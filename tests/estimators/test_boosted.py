@@ -12,7 +12,7 @@ import pytest
 from fasttree import C50Classifier, from_json
 from fasttree._model.ensemble import voted
 
-METHODS_OF_TREES = ("export_text", "export_svg", "export_c", "export_python", "export_sql", "export_pmml", "export_onnx", "plot",
+METHODS_OF_TREES = ("export_text", "export_svg", "export_pmml", "plot",
                     "to_predictor", "to_rules", "get_n_leaves", "get_depth", "to_sklearn", "export_html")  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def test_no_description_is_written_twice():
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_the_attributes_are_those_of_a_fitted_model(estimator):
-    chosen = {"pruning": CostComplexity(alpha="cv", cv=2)} if hasattr(estimator, "prune") else {}
+    chosen = {"pruning": CostComplexity(alpha="cv", cv=2)} if "pruning" in inspect.signature(estimator).parameters else {}
     chosen |= {"oob_score": True, "bootstrap": True} if hasattr(estimator, "oob_curve") else {}
     windowing = estimator.__name__ == "C45Classifier"
     X, y = pl.DataFrame({"a": list("xyxyxy"), "b": list("vvvwww")}), [0, 1, 0, 1, 0, 1]

@@ -20,6 +20,7 @@ from fasttree import (
     CARTClassifier,
     CARTRegressor,
     ID3Classifier,
+    M5Regressor,
     Recipe,
     TreeClassifier,
     TreeRegressor,
@@ -55,7 +56,12 @@ BY_POSITION = dict.fromkeys(
 )
 
 
+COUNTS_SAMPLES = dict.fromkeys(BY_POSITION, "M5 counts samples, not weights, in branches and estimated errors")
+
+
 def what_cannot_pass(estimator):
+    if isinstance(estimator, M5Regressor):
+        return COUNTS_SAMPLES
     if getattr(estimator, "bootstrap", False):
         return BY_POSITION
     folds = getattr(estimator, "ccp_alpha", 0) == "cv" or isinstance(getattr(estimator, "pruning", None), CostComplexity)

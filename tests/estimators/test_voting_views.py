@@ -129,7 +129,7 @@ def test_views_are_those_of_rules(golf):
     assert "1 rule of 4 votes; confidence 83 %" in text
 
 
-@pytest.mark.parametrize("name", ["export_c", "export_python", "export_svg", "to_predictor", "get_n_leaves", "prune"])
+@pytest.mark.parametrize("name", ["export_svg", "to_predictor", "get_n_leaves", "prune"])
 def test_methods_of_trees_say_that_there_is_none(golf, name):
     *_, model = golf
     arguments = ("reduced_error",) if name == "prune" else ()

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from boosters import boosters, rule_sets
 from exports import N_ROWS, inputs, model_of, models
 from groves import forests, random_forests, random_rows, rows_of
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from trees import SCHEMA as TREES_SCHEMA
 from trees import chain, flat, leaf, random_trees, split
 
-from fasttree import CARTClassifier, CARTRegressor, __version__
+from fasttree import C50Classifier, CARTClassifier, CARTRegressor, __version__
 from fasttree._data.schema import Feature, Kind, Schema
 from fasttree._export.c import export_c
 from fasttree._export.subject import Subject
@@ -332,3 +333,44 @@ def test_the_source_of_a_forest_has_a_line_per_node_and_says_what_it_is():
     assert len(source.splitlines()) < forest.ensemble_.node_count + 250
     with pytest.raises(ValueError, match="must be a name in C"):
         forest.export_c(name="a b")
+
+
+def test_boosted_trees_answer_as_their_models(tmp_path):
+    named = {f"vote_{i}": found for i, found in enumerate(boosters().values())}
+    library = build(tmp_path, {name: model for name, (model, _) in named.items()})
+    for name, (model, X) in named.items():
+        assert_same(library, name, model, X)
+
+
+def test_votes_by_costs_are_refused():
+    model, X = boosters()["complete"]
+    costly = C50Classifier(trials=5, loss_matrix={"yes": {"no": 5}}).fit(X, model.predict(X))
+    for export in (costly.export_c, costly.export_python):
+        with pytest.raises(ValueError, match="vote by costs, which source code cannot do"):
+            export()
+
+
+def test_rules_answer_as_their_models(tmp_path):
+    named = {f"rules_{i}": found for i, found in enumerate(rule_sets().values())}
+    source = tmp_path / "trees.c"
+    drivers = "".join(model.export_c(name=name) + driver_of(model, name) for name, (model, _) in named.items())
+    source.write_text(drivers, encoding="utf-8")
+    subprocess.run(
+        [compiler(), "-std=c99", *STRICT, "-shared", "-fPIC", "-o", str(tmp_path / "trees.so"), str(source)], check=True
+    )
+    library = ctypes.CDLL(str(tmp_path / "trees.so"))
+    for name, (model, X) in named.items():
+        x = np.ascontiguousarray(numbers(library, name, model, pd.concat([X, X.iloc[:1].map(lambda _: np.nan)])))
+        classes, out = np.full(len(x), -7, np.int32), np.full((len(x), len(model.classes_)), -7.0)
+        getattr(library, f"{name}_all")(x.ctypes, ctypes.c_long(len(x)), classes.ctypes, out.ctypes)
+        rows = pd.concat([X, X.iloc[:1].map(lambda _: np.nan)])
+        assert out.tobytes() == model.predict_proba(rows).tobytes()
+        assert model.classes_[classes].tolist() == model.predict(rows).tolist()
+
+
+def driver_of(model, name):
+    """A loop over samples, which calls the functions of rules."""
+    call = f"classes[i] = {name}_predict(x + i * {model.n_features_in_}); "
+    call += f"(void){name}_predict_proba(x + i * {model.n_features_in_}, out + i * {len(model.classes_)});"
+    head = f"void {name}_all(const {name.upper()}_INPUT *x, long n, int *classes, double *out)"
+    return f"{head};\n{head}\n{{ long i; for (i = 0; i < n; i++) {{ {call} }} }}\n"

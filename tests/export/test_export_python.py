@@ -9,6 +9,7 @@ import sqlite3
 import numpy as np
 import pandas as pd
 import pytest
+from boosters import boosters, rule_sets
 from exports import N_ROWS, cells, inputs, model_of, models
 from groves import forests, random_forests, random_rows, rows_of
 from hypothesis import given, settings
@@ -268,3 +269,28 @@ def test_forests_refuse_what_their_models_refuse():
     assert module["__doc__"].startswith("tree: the mean of 7 decision trees for regression (random_forest): ")
     with pytest.raises(ValueError, match="must be a name in Python"):
         forests()["numbers"].export_python(name="a b")
+
+
+@pytest.mark.parametrize("name", ["holes", "complete", "many classes", "ties"])
+def test_boosted_trees_answer_as_their_models(name):
+    model, X = boosters()[name]
+    module = {}
+    exec(model.export_python(), module)
+    rows = X.astype(object).where(X.notna(), None).values.tolist()
+    assert [module["predict"](row) for row in rows] == model.predict(X).tolist()
+    assert [module["predict_proba"](row) for row in rows] == model.predict_proba(X).tolist()
+    if model.n_trials_ > 1:
+        assert f"the vote of {model.n_trials_} decision trees" in module["__doc__"]
+
+
+@pytest.mark.parametrize("name", rule_sets())
+def test_rules_answer_as_their_models(name):
+    model, X = rule_sets()[name]
+    X = pd.concat([X, X.iloc[:5].assign(**{X.columns[-1]: np.nan}), X.iloc[:1].map(lambda _: np.nan)])
+    module = {}
+    exec(model.export_python(name="votes"), module)
+    assert module["__doc__"].startswith(f"votes: {len(model.rules_)} rule")
+    rows = X.astype(object).where(X.notna(), None).values.tolist()
+    assert [module["predict"](row) for row in rows] == model.predict(X).tolist()
+    assert [module["predict_proba"](row) for row in rows] == model.predict_proba(X).tolist()
+    assert module["predict"](dict(zip(X.columns, rows[0], strict=True))) == model.predict(X[:1])[0]

@@ -5,12 +5,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from boosters import boosters
 from sklearn import ensemble
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 
 import fasttree
-from fasttree import RandomForestClassifier, RandomForestRegressor
+from fasttree import C50Classifier, RandomForestClassifier, RandomForestRegressor
 
 IRIS, DIABETES = (
     (X.astype(np.float32).astype(float), y) for X, y in (load_iris(return_X_y=True), load_diabetes(return_X_y=True))
@@ -187,6 +188,33 @@ def test_onnx_models_of_strings_and_missing_values_predict_the_same(choices, dty
     X, y = mixed()
     forest = RandomForestClassifier(**{"n_estimators": 30, "random_state": 0, **choices}).fit(X, y)
     assert_onnx_equal(forest, X, fed(X, dtype), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["holes", "complete", "many classes"])
+def test_onnx_models_of_boosted_trees_predict_the_same(name, dtype):
+    pytest.importorskip("onnx")
+    model, X = boosters()[name]
+    X = X.dropna().astype({column: dtype for column in X if column != "d"})
+    feed = {column: X[column].to_numpy(object if column == "d" else dtype)[:, None] for column in X}
+    feed = feed if "d" in X else {"X": X.to_numpy(dtype)}
+    assert_onnx_equal(model, X, feed, dtype, missing="majority")
+
+
+def test_ties_of_votes_go_to_the_class_of_the_first_root():
+    onnx = pytest.importorskip("onnx.helper")
+    from fasttree._export.onnx import _add_votes, _Graph, _imported_onnx  # votes that tie are rare in models
+
+    model = C50Classifier(trials=3, early_stopping=False).fit([[0.0], [1.0], [2.0], [3.0]] * 5, [1, 1, 2, 0] * 5)
+    subject = model.estimators_[0]._subject()
+    graph = _Graph(_imported_onnx(), "float64")
+    row = graph.add_input("row", onnx.TensorProto.INT64, 3)
+    _add_votes(graph, subject, np.eye(3), row, "look up", 3)
+    named = onnx.make_graph(graph.nodes, "votes", graph.inputs, graph.outputs, graph.constants)
+    written = onnx.make_model(named, ir_version=8, opset_imports=[onnx.make_opsetid("", 15)]).SerializeToString()
+    found = run_onnx(written, {"row": np.array([[0, 1, 2], [2, 0, 0], [2, 0, 2]])})
+    assert found["label"].tolist() == [1, 0, 2]
+    assert found["probabilities"].tolist() == [[1 / 3] * 3, [2 / 3, 0, 1 / 3], [1 / 3, 0, 2 / 3]]
 
 
 def test_the_standards_own_implementation_agrees_on_forests():

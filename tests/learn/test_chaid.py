@@ -9,10 +9,10 @@ import pytest
 from scipy.special import erfcx
 
 from fasttree import CHAIDClassifier, CHAIDRegressor, from_json
-from fasttree._engine.merging import add_cells
+from fasttree._engine.merging import add_cells, add_features
 from fasttree._learn.chaid import growth, merging
 from fasttree._learn.chaid.columns import bounds_of
-from fasttree._learn.chaid.merging import Choices, join_small, merge
+from fasttree._learn.chaid.merging import Choices, join_both, join_small, merge
 from fasttree._learn.chaid.statistics import STATISTICS, log_chi_square_tail, log_f_tail, log_multiplier, log_stirling
 from fasttree._model.arrays import INTERVALS, KNOWN, NOMINAL, STOP, THRESHOLD
 from fasttree._model.tree import Tree
@@ -214,6 +214,33 @@ def test_tables_are_sums_over_rows():
         for row in chosen:
             expected[codes[row], 0 if labels is None else label[row]] += 1 if weights is None else weight[row]
         assert (out == expected).all()
+
+
+def test_tables_of_all_features_are_those_of_each():
+    rng = np.random.default_rng(4)
+    sizes, label, weight = np.array([5, 1, 3]), rng.integers(0, 3, 60), rng.integers(1, 9, 60).astype(float)
+    codes, starts = rng.integers(0, sizes, (60, 3)), np.array([0, 5, 6, 9])
+    some = np.flatnonzero(rng.random(60) < 0.5)
+    for dtype, rows, weights in itertools.product((np.uint8, np.uint16, np.uint32), (None, some), (None, weight)):
+        chosen = np.arange(60) if rows is None else rows
+        of_rows = None if weights is None else weights[chosen]
+        out, expected = np.zeros((9, 3)), np.zeros((9, 3))
+        add_features(codes.astype(dtype), starts, rows, label[chosen], of_rows, out)
+        for j, (start, stop) in enumerate(itertools.pairwise(starts.tolist())):
+            column = np.ascontiguousarray(codes[:, j]).astype(dtype)
+            add_cells(column, rows, label[chosen], of_rows, expected[start:stop])
+        assert (out == expected).all()
+
+
+@pytest.mark.parametrize("name", ["pearson", "likelihood_ratio"])
+def test_two_groups_that_are_too_small_join_as_any_others(name):
+    table, groups = ORDINAL_EXAMPLE[:4], [(0, 2), (1, 3)]
+    for small in groups:
+        joined, steps = join_small(
+            groups, table, "nominal", STATISTICS[name], lambda group, small=small: 1 if group == small else None
+        )
+        assert joined == [(0, 1, 2, 3)]
+        assert steps == [join_both(groups, table, STATISTICS[name])]
 
 
 def test_a_merged_group_is_divided_again():

@@ -36,6 +36,8 @@ KINDS = {
     "weights": {"weighted": True, "n_classes": 3},
     "costs": {"costs": True, "n_classes": 3, "missing": True},
     "costs of two classes": {"costs": True, "weighted": True},
+    "nominal and classes": {"nominal": True, "missing": True, "n_classes": 4},
+    "nominal and costs": {"nominal": True, "costs": True, "n_classes": 3, "weighted": True},
     "penalty": {"penalty": 1.5, "nominal": True, "n_classes": 3},
     "small leaves": {"min_leaf": 3, "nominal": True, "missing": True, "n_classes": 3, "penalty": 0.5},
     "light leaves": {"share": 0.2, "nominal": True, "missing": True, "weighted": True},
@@ -80,7 +82,8 @@ def test_no_tree_is_better(kind, n_tables):
         ).fit(X, y, sample_weight=weight)
         costs = weight[:, None] * loss[y]
         large = partial(may_be_leaf, weight, choices["min_leaf"], choices["share"] * weight.sum())
-        least = least_objective(columns, costs.tolist(), depth, choices["penalty"], large)
+        by_order = choices["min_leaf"] > 1 or choices["share"] > 0
+        least = least_objective(columns, costs.tolist(), depth, choices["penalty"], large, weight if by_order else None)
         assert model.objective_ == model.lower_bound_ == float(least), turn
         assert (model.status_, model.gap_) == ("optimal", 0)
         model.tree_.check()
@@ -97,6 +100,7 @@ OF_NUMBERS = {
     "penalty": {"penalty": 2.5, "weighted": True},
     "small leaves": {"min_leaf": 3, "missing": True},
     "light leaves": {"share": 0.2, "nominal": True, "weighted": True},
+    "categories": {"nominal": True, "penalty": 0.5},
 }
 
 
@@ -120,7 +124,8 @@ def test_no_tree_has_smaller_squared_errors(kind, n_tables):
             n_jobs=1 + turn // 2 % 2,
         ).fit(X, y, sample_weight=weight)
         large = partial(may_be_leaf, weight, choices["min_leaf"], choices["share"] * weight.sum())
-        least = least_squares(columns, y, weight, depth, choices["penalty"], large)
+        by_order = choices["min_leaf"] > 1 or choices["share"] > 0
+        least = least_squares(columns, y, weight, depth, choices["penalty"], large, by_order)
         assert model.objective_ == pytest.approx(float(least), rel=1e-9, abs=1e-9), turn
         assert (model.status_, model.gap_) == ("optimal", 0)
         model.tree_.check()
@@ -245,6 +250,14 @@ def test_the_tree_does_not_depend_on_threads():
     X, y = random.integers(0, 12, (90, 4)).astype(float), random.integers(0, 3, 90)
     models = [OptimalTreeClassifier(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 3, -1)]
     assert all(model.tree_ == models[0].tree_ for model in models[1:])
+
+
+def test_a_cache_that_grows_or_is_full_changes_no_optimum():
+    random = np.random.default_rng(10)
+    X, y = random.normal(size=(160, 4)), random.integers(0, 3, 160)
+    found = {memory: OptimalTreeClassifier(memory_limit=memory).fit(X, y) for memory in (1e-9, 0.05, 0.6, 256)}
+    assert len({model.objective_ for model in found.values()}) == 1
+    assert all(model.status_ == "optimal" for model in found.values())
 
 
 def test_the_bound_is_useful_long_before_the_end(monkeypatch):

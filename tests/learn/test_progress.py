@@ -26,6 +26,7 @@ from fasttree import (
     CHAIDClassifier,
     CHAIDRegressor,
     ID3Classifier,
+    M5Regressor,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     RandomForestClassifier,
@@ -266,6 +267,7 @@ FITS = {  # estimators with `verbose`, and the bars of their fits
     "C50Classifier": (C50Classifier(verbose=1), ["growth"]),
     "CHAIDClassifier": (CHAIDClassifier(verbose=1), ["growth"]),
     "CHAIDRegressor": (CHAIDRegressor(verbose=1), ["growth"]),
+    "M5Regressor": (M5Regressor(verbose=1), ["growth"]),
     "OptimalTreeClassifier": (OptimalTreeClassifier(max_depth=2, verbose=1), ["growth"]),
     "OptimalTreeRegressor": (OptimalTreeRegressor(max_depth=2, verbose=1), ["growth"]),
 }

@@ -24,7 +24,7 @@ from fasttree import (
     progress,
 )
 from fasttree._scale import fitting
-from fasttree._scale.remote import bins, dask_table
+from fasttree._scale.remote import bins, dask_table, tasks
 
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
@@ -155,6 +155,17 @@ def test_a_dataset_is_read_once_for_several_fits(client, table):
             assert found == CARTClassifier(max_depth=depth).fit(table[FEATURES], table["label"]).to_json()
         assert data.n_samples == N
         assert data.schema.features[3].name == "region"
+
+
+@pytest.mark.parametrize("most", [0, 2**40], ids=["large", "small"])
+def test_messages_and_replies_of_any_size_grow_the_same_tree(client, table, monkeypatch, most):
+    monkeypatch.setattr(tasks, "MOST_COPIED", most)
+    monkeypatch.setattr(tasks, "MOST_COMBINED", most)
+    frame = parts_of(table, [300, 500, 700, 900, 1100])
+    with Dataset.from_dask(frame, "label", features=FEATURES, n_shards=6) as data:  # more than large replies at once
+        assert len(data.prepared._held.futures) == 6 > tasks.FAN_IN_OF_LARGE
+        found = CARTClassifier(max_depth=4).fit(data).to_json()
+    assert found == CARTClassifier(max_depth=4).fit(table[FEATURES], table["label"]).to_json()
 
 
 def test_columns_of_arrow_and_categories_that_differ_by_partition(client, table):

@@ -466,6 +466,25 @@ def test_an_interrupt_leaves_nothing(files, tmp_path, stage):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("first", ["text", "numbers"])
+def test_types_may_change_within_a_shard(tmp_path, first):
+    """Text without a value is missing numbers, numbers that are all missing are no categories, and integers may become wide."""
+    empty = {"text": pa.array([None] * 50, pa.string()), "numbers": pa.array([np.nan] * 50)}[first]
+    rest = {"text": pa.array([0.5, None, *range(98)]), "numbers": pa.array(["a", None] + ["b"] * 98)}[first]
+    counts = [pa.array(range(50)), pa.array(range(2**24, 2**24 + 100))]
+    pieces_of = [pa.table({"x": part, "count": count, "y": np.arange(len(part)) % 3}) for part, count in
+                 zip((empty, rest), counts, strict=True)]  # fmt: skip
+    with Dataset.from_batches(lambda: iter(pieces_of), "y", scratch=tmp_path) as data:
+        (portion,) = data.prepare().prepared.portions(lambda target: target)
+        values, count = portion.columns
+        if first == "text":
+            np.testing.assert_array_equal(values, np.r_[np.full(50, np.nan), 0.5, np.nan, range(98)])
+        else:
+            np.testing.assert_array_equal(values, [0] * 50 + [1, 0] + [2] * 98)
+        np.testing.assert_array_equal(count, np.r_[0:50, 2**24 : 2**24 + 100])
+        assert data.missing_cell()[1] == 0
+
+
 @pytest.mark.parametrize("byte", [0, 100_000, 250_000])
 def test_a_full_disk_says_so_and_leaves_nothing(files, tmp_path, monkeypatch, byte):
     """The disk has room for so many bytes, whatever was promised before."""
@@ -477,14 +496,16 @@ def test_a_full_disk_says_so_and_leaves_nothing(files, tmp_path, monkeypatch, by
 
         return Usage
 
-    real = store.ArrayFile.__init__
+    def counting(real: Any) -> Any:
+        def called(*given: Any) -> None:
+            nonlocal written
+            real(*given)
+            written += sum(array.nbytes for array in given[-1])
 
-    def counting(self: Any, file: Any, arrays: Any) -> None:
-        nonlocal written
-        real(self, file, arrays)
-        written += sum(array.nbytes for array in arrays)
+        return called
 
-    monkeypatch.setattr(store.ArrayFile, "__init__", counting)
+    for owner, name in ((store.ArrayFile, "__init__"), (store.GrowingFile, "add")):
+        monkeypatch.setattr(owner, name, counting(getattr(owner, name)))
     monkeypatch.setattr(store.shutil, "disk_usage", disk_usage)
     full = pytest.raises(OSError, match="are needed: name a folder with more room by scratch=")
     with full, Dataset.from_batches(pieces(files[0]), "label", features=FEATURES, scratch=tmp_path) as data:

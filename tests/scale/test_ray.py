@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,7 +71,7 @@ class RayClient:
 
 def reply(self: OnDask, message: held.Message) -> Any:
     """The reply of a round, by single tasks."""
-    replies = self._map(held.ask, self._job, self._sent(message), *self._chunks)
+    replies = self._map(held.ask, self._job, pickle.dumps(message), *self._chunks)
     while len(replies) > 1:
         replies = [self._client.submit(held.combined, replies[i : i + FAN_IN]) for i in range(0, len(replies), FAN_IN)]
     return replies[0]
@@ -82,7 +83,7 @@ class RayTable(DaskTable):
     def __init__(self, parts: list[pd.DataFrame], target: str, client: RayClient) -> None:
         self._client, self._n_shards = client, None
         self._rows = [(part[FEATURES], part[target], None) for part in parts]
-        self.has_names, self.weighted, self.target = True, False, target
+        self.has_names, self.weighted, self.target, self._label_dtype = True, False, target, None
         self.names = [*FEATURES, TARGET]
 
     def _read(self, form: Any, threads: Any) -> list[Any]:

@@ -36,7 +36,7 @@ Bounds = tuple[float, float]
 Missing = int | Literal["shares", "stop"]
 """Where a missing value goes: a branch, every branch by its weight, or nowhere (the sample stays)."""
 
-OF_NUMBERS = ("squared_error", "absolute_error", "poisson")
+OF_NUMBERS = ("squared_error", "absolute_error", "poisson", "fifth_root")
 RELEASE8_EPSILON = 0.001
 RELEASE8_GAP = 0.00001
 EXHAUSTIVE_CATEGORIES = 10
@@ -296,7 +296,8 @@ def impurity(problem: Problem, parts: list[Part]) -> float:
     total = weight(parts)
     if problem.recipe.impurity in OF_NUMBERS:
         answer = centre(problem, parts)
-        return math.fsum(w * deviation(problem.recipe.impurity, float(problem.y[row]), answer) for row, w in parts) / total
+        mean = math.fsum(w * deviation(problem.recipe.impurity, float(problem.y[row]), answer) for row, w in parts) / total
+        return mean**0.2 if problem.recipe.impurity == "fifth_root" else mean
     counts = class_weights(problem, parts)
     if problem.recipe.impurity == "entropy":
         return entropy(counts)
@@ -322,7 +323,7 @@ def median(values: list[tuple[float, float]]) -> float:
 
 
 def deviation(impurity: str, y: float, answer: float) -> float:
-    if impurity == "squared_error":
+    if impurity in ("squared_error", "fifth_root"):
         return (y - answer) ** 2
     if impurity == "absolute_error":
         return abs(y - answer)
@@ -409,6 +410,9 @@ def halves_or_others(problem: Problem, splits: list[Split], node_impurity: float
 
 def leaves_are_large_enough(problem: Problem, split: Split) -> bool:
     """Left-out samples do not help a branch to its size, as they do not count for its gain."""
+    share, n_samples = problem.limits.side_share, sum(map(len, split.branches))
+    if share and min(map(len, split.branches)) <= max(n_samples // share, 1):
+        return False
     return all(
         len(branch) >= problem.limits.min_samples_leaf and reaches(weight(branch), problem.limits.min_weight_leaf)
         for branch in split.branches

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from c50.classifying import class_sums
+from c50.classifying import class_sums, stand_alone
 from c50.growing import Growth, grow
 from c50.problem import Node, Options
 from c50.pruning import prune
@@ -57,6 +57,7 @@ def test_the_tree_of_a_small_mixed_table_is_the_twins(frame: pd.DataFrame, optio
     assert ours.shape == twins.shape
     assert ours == pytest.approx(twins, abs=1e-4)
     assert model.predict_proba(frame.iloc[:, :-1]) == pytest.approx(class_sums(expected, table), abs=1e-4)
+    assert model.smoothed_proba(frame.iloc[:, :-1]) == pytest.approx(stand_alone(expected, table), abs=1e-4)
 
 
 def mixed_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:

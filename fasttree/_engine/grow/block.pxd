@@ -21,7 +21,7 @@ from fasttree._engine.grow.work cimport (
     stays_wide, take_histogram,
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
-from fasttree._engine.risk.impurity cimport deviation, risk_of
+from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of
 from fasttree._engine.risk.medians cimport find_medians, median_of_part, rank_targets
 from fasttree._engine.risk.sums cimport exact_add, exact_value
 from fasttree._engine.scan.counts cimport add_sample
@@ -133,7 +133,7 @@ cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals
             weight = p.unit if block.weight == NULL else block.weight[i] * p.unit
             exact_add(&sum, weight * deviation(p.impurity, block.y[<size_t> i * p.n_outputs + o], mean))
         t.value[o] = mean
-        risk += max(exact_value(&sum), 0.0) / p.n_outputs
+        risk = add_output(p, o, risk, max(exact_value(&sum), 0.0), whole)
     t.n_samples[0] = block.n
     t.weight[0] = whole
     t.impurity[0] = risk / whole

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from fasttree._engine.grow.nodes cimport NodeTable
 from fasttree._engine.grow.work cimport Child, Work, goes_two_ways
-from fasttree._engine.risk.impurity cimport deviation
+from fasttree._engine.risk.impurity cimport add_output, deviation
 from fasttree._engine.risk.medians cimport NO_PART, find_medians, median_of_part
 from fasttree._engine.risk.sums cimport exact_add, exact_value, spread_weight
 from fasttree._engine.types cimport MEDIANS, SPREAD, Block, Exact, Problem, Scratch
@@ -126,7 +126,7 @@ cdef inline void describe_children(
         for o in range(n_outputs):
             at = b * n_outputs + o
             if w.varies[at]:
-                risk += max(exact_value(&w.sums[at]), 0.0) / n_outputs
+                risk = add_output(p, o, risk, max(exact_value(&w.sums[at]), 0.0), <double> child.totals.weight * p.unit)
             else:
                 t.value[child.id * n_outputs + o] = w.any_target[at]
         child.totals.risk = risk

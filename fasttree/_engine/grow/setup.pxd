@@ -47,6 +47,7 @@ cdef inline int set_limits(Problem* p, object limits) except -1:
     p.max_depth = limits.max_depth
     p.min_samples_split = limits.min_samples_split
     p.min_samples_leaf = limits.min_samples_leaf
+    p.side_share = limits.side_share
     p.min_weight_leaf = limits.min_weight_leaf
     p.min_branch_weight = limits.min_branch_weight
     p.leaves_per_weight = limits.leaves_per_weight

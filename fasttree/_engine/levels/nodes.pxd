@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from fasttree._engine.levels.records cimport SCORES, SIGNS, SQUARES, LevelNode, TreeSearch, LevelTest
+from fasttree._engine.levels.records cimport GROUPS, SCORES, SIGNS, SQUARES, LevelNode, LevelTest, SideSums, TreeSearch
 
 
 cdef inline double gain_of(const TreeSearch* s, const double* sums) noexcept nogil:
@@ -135,40 +135,124 @@ cdef inline void settle_view(const TreeSearch* s, LevelNode* node, int32_t view,
         node.active[view] &= code[0 if s.nominal[view] else n_ranks - 1] == s.missing[view]
 
 
-cdef inline double stump(TreeSearch* s, const LevelNode* node, int side, LevelTest* test) noexcept nogil:
-    """Cost of the best tree of one level on the rows of a side (`mark_sides`; -1: on all)."""
-    cdef int32_t view, i, rank, cut, n_first, n_missing, k
-    cdef int32_t lanes = s.lanes
+cdef inline bint may_group(const TreeSearch* s, const LevelNode* node, int32_t view) noexcept nogil:
+    """Whether a view has tests of groups of categories that differ from those of one category."""
+    return s.nominal[view] and s.missing[view] < 0 and node.n_ranks[view] > 3
+
+
+cdef inline double sum_side(const TreeSearch* s, const LevelNode* node, int side, SideSums* sums) noexcept nogil:
+    """Find sums, worth, weight and number of the rows of a side; return the cost of a leaf."""
+    cdef int32_t i
+    memset(sums.total, 0, s.lanes * sizeof(double))
+    sums.worth = sums.mass = 0
+    sums.n = 0
+    for i in range(node.n):
+        if side < 0 or s.side[i] == side:
+            add_row(s, node.row[i], sums.total)
+            sums.worth += s.worth[node.row[i]]
+            sums.mass += s.weight[node.row[i]]
+            sums.n += 1
+    return sums.worth - gain_of(s, sums.total) + s.penalty
+
+
+cdef inline void sum_ranks(TreeSearch* s, const LevelNode* node, int side, int32_t view) noexcept nogil:
+    """Find sums, numbers and weights of the rows of a side for each rank of a view."""
+    cdef int32_t i, rank
+    memset(s.sums, 0, (<int64_t> node.n_ranks[view]) * s.lanes * sizeof(double))
+    memset(s.sizes, 0, node.n_ranks[view] * sizeof(int32_t))
+    memset(s.masses, 0, node.n_ranks[view] * sizeof(double))
+    for i in range(node.n):
+        if side < 0 or s.side[i] == side:
+            rank = node.rank[<int64_t> view * node.n + i]
+            add_row(s, node.row[i], s.sums + <int64_t> rank * s.lanes)
+            s.sizes[rank] += 1
+            s.masses[rank] += s.weight[node.row[i]]
+    s.cells += node.n
+
+
+cdef inline int32_t sort_ranks(TreeSearch* s, int32_t n_ranks, int32_t one, int32_t other) noexcept nogil:
+    """Sort the ranks that occur by their mean, or by their share of a lane less that of another; return their number."""
+    cdef int32_t r, at
     cdef int32_t n = 0
-    cdef double worth = 0
-    cdef double mass = 0
+    cdef double share
+    for r in range(n_ranks):
+        if s.sizes[r] == 0:
+            continue
+        share = s.sums[<int64_t> r * s.lanes + one]
+        if s.kind == SCORES:
+            share -= s.sums[<int64_t> r * s.lanes + other]
+        share /= s.masses[r]
+        at = n
+        while at > 0 and s.share[at - 1] > share:
+            s.share[at] = s.share[at - 1]
+            s.sorted[at] = s.sorted[at - 1]
+            at -= 1
+        s.share[at] = share
+        s.sorted[at] = r
+        n += 1
+    return n
+
+
+cdef inline double group_ranks(
+    TreeSearch* s, int32_t n_ranks, const SideSums* side, double budget, double* low, int32_t* chosen,
+) noexcept nogil:
+    """Cost of the best two groups of the ranks whose sums are found, if it is below the budget, else the budget.
+
+    The groups are cuts of the ranks in the order of a share, for any two lanes.  `low` falls to the least cost with leaves of any
+    size; `chosen` has the two lanes, and the number of ranks of the first group, or 0.
+    """
+    cdef int32_t one, other, at, n, k, n_first
+    cdef int32_t lanes = s.lanes
+    cdef double first[1024]
+    cdef double rest[1024]
+    cdef double mass, value
+    cdef const double* sums
+    chosen[2] = 0
+    for one in range(lanes if s.kind == SCORES else 1):
+        for other in range(one + 1, lanes if s.kind == SCORES else 2):
+            if s.kind == SCORES and not s.has_least:
+                value = side.worth - side.total[one] - side.total[other] + 2 * s.penalty
+                if value >= max(budget, low[0]):
+                    continue
+            n = sort_ranks(s, n_ranks, one, other)
+            memset(first, 0, lanes * sizeof(double))
+            n_first = 0
+            mass = 0
+            for at in range(n - 1):
+                sums = s.sums + <int64_t> s.sorted[at] * lanes
+                n_first += s.sizes[s.sorted[at]]
+                mass += s.masses[s.sorted[at]]
+                for k in range(lanes):
+                    first[k] += sums[k]
+                    rest[k] = side.total[k] - first[k]
+                value = max(side.worth - gain_of(s, first) - gain_of(s, rest) + 2 * s.penalty, 0)
+                low[0] = min(low[0], value)
+                if min(n_first, side.n - n_first) < s.min_leaf or min(mass, side.mass - mass) < s.min_weight:
+                    continue
+                if value < budget - s.tolerance:
+                    budget = value
+                    chosen[0], chosen[1], chosen[2] = one, other, at + 1
+            s.cells += <int64_t> n * lanes
+    return budget
+
+
+cdef inline double stump(TreeSearch* s, const LevelNode* node, int side, LevelTest* test, double* low) noexcept nogil:
+    """Cost of the best tree of one level on the rows of a side (`mark_sides`; -1: all); `low` is that with leaves of any size."""
+    cdef int32_t view, cut, n_first, n_missing, k
+    cdef int32_t chosen[3]
+    cdef int32_t lanes = s.lanes
     cdef double mass_first, mass_missing
-    cdef double total[1024]
     cdef double first[1024]
     cdef double rest[1024]
     cdef double value, best
-    memset(total, 0, sizeof(total))
-    for i in range(node.n):
-        if side < 0 or s.side[i] == side:
-            add_row(s, node.row[i], total)
-            worth += s.worth[node.row[i]]
-            mass += s.weight[node.row[i]]
-            n += 1
-    best = worth - gain_of(s, total) + s.penalty
+    cdef SideSums sums
+    low[0] = best = sum_side(s, node, side, &sums)
     test.view = -1
     test.code = 0
     for view in range(s.n_views):
         if not node.active[view]:
             continue
-        memset(s.sums, 0, (<int64_t> node.n_ranks[view]) * lanes * sizeof(double))
-        memset(s.sizes, 0, node.n_ranks[view] * sizeof(int32_t))
-        memset(s.masses, 0, node.n_ranks[view] * sizeof(double))
-        for i in range(node.n):
-            if side < 0 or s.side[i] == side:
-                rank = node.rank[<int64_t> view * node.n + i]
-                add_row(s, node.row[i], s.sums + <int64_t> rank * lanes)
-                s.sizes[rank] += 1
-                s.masses[rank] += s.weight[node.row[i]]
+        sum_ranks(s, node, side, view)
         memset(first, 0, lanes * sizeof(double))
         n_first = 0
         mass_first = 0
@@ -184,15 +268,21 @@ cdef inline double stump(TreeSearch* s, const LevelNode* node, int side, LevelTe
                 elif n_missing and cut:
                     value += s.sums[k]
                 first[k] = value
-                rest[k] = total[k] - value
-            if min(n_first, n - n_first) < s.min_leaf or min(mass_first, mass - mass_first) < s.min_weight:
+                rest[k] = sums.total[k] - value
+            value = sums.worth - gain_of(s, first) - gain_of(s, rest) + 2 * s.penalty
+            low[0] = min(low[0], value)
+            if min(n_first, sums.n - n_first) < s.min_leaf or min(mass_first, sums.mass - mass_first) < s.min_weight:
                 continue
-            value = worth - gain_of(s, first) - gain_of(s, rest) + 2 * s.penalty
             if value < best - s.tolerance:
                 best = value
                 test.view = view
                 test.code = node.code[<int64_t> view * node.n + cut]
-        s.cells += node.n
+        if may_group(s, node, view):
+            best = group_ranks(s, node.n_ranks[view], &sums, best, low, chosen)
+            if chosen[2]:
+                test.view = view
+                test.code = GROUPS
+    low[0] = max(low[0], 0)
     return max(best, 0)
 
 
@@ -210,12 +300,12 @@ cdef inline bint sides_are_large(const TreeSearch* s, const LevelNode* node, int
 
 cdef inline double both_stumps(TreeSearch* s, const LevelNode* node, int32_t root, int32_t cut, LevelTest* tests) noexcept nogil:
     """Cost of the best tree of two levels with this root; infinity if a side is too small."""
-    cdef double left
+    cdef double left, _low
     cdef int32_t sizes[2]
     mark_sides(s, node, root, cut)
     if not sides_are_large(s, node, sizes):
         return INFINITY
-    left = stump(s, node, 0, &tests[1])
+    left = stump(s, node, 0, &tests[1], &_low)
     tests[0].view = root
     tests[0].code = node.code[<int64_t> root * node.n + cut]
-    return left + stump(s, node, 1, &tests[2])
+    return left + stump(s, node, 1, &tests[2], &_low)

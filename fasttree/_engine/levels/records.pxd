@@ -17,8 +17,11 @@ cdef enum:
     FIRST_CUTS = 12                # of a root that are scanned first
     CELLS_AT_ONCE = 1000000        # of work between two looks at the clock
     WAYS = 4                       # places of a result in the cache
+    FIRST_RESULTS = 1024           # places of a lane's cache, which grows when half of them are taken
     LANES = 4                      # searches side by side, in as many threads at most
     AT_ONCE = 16                   # cuts of the root that are searched between two looks at the best tree
+    MARGIN = 20                    # budgets rise by a share of the rows: exact results above them spare more cuts than they cost
+    GROUPS = -1                    # code of a test of two groups of categories
 
 ctypedef fused cell_t:
     int16_t
@@ -28,7 +31,7 @@ ctypedef fused cell_t:
 
 cdef struct LevelTest:
     int32_t view                   # -1: a leaf
-    int32_t code                   # the last code of the first branch, or the code against the rest
+    int32_t code                   # the last code of the first branch, or the code against the rest, or GROUPS
 
 
 cdef struct FoundTree:                 # by a search of a node
@@ -58,11 +61,25 @@ cdef struct LevelNode:
     double* sums                   # (lanes)
 
 
+cdef struct SideSums:                  # of the rows of a side
+    int32_t n
+    double worth, mass
+    double total[1024]             # (lanes)
+
+
 cdef struct CutRange:                  # an interval of cuts of a root, with its known neighbours
     int32_t low, high              # inclusive
     double near_left, far_left     # costs before the cut below `low`, and before that above `high`
     double near_right, far_right   # costs behind the cut above `high`, and behind that below `low`
     double worth_low, worth_high   # worth of the rows before these two neighbours
+
+
+cdef struct SearchedRoot:                  # of a tree of three or more levels
+    int32_t view
+    int32_t n_cuts
+    int depth
+    double* worth_before           # (cuts)
+    CutRange* stack                    # (cuts + 2)
 
 
 cdef struct OpenCuts:                  # of a root of the whole tree, of three or more levels
@@ -95,6 +112,7 @@ cdef struct TreeSearch:
     int32_t min_leaf               # rows
     double min_weight              # of a leaf
     bint has_least                 # whether a leaf may be too small
+    bint has_groups                # whether a view may have tests of groups of categories
     LevelNode nodes[MOST_LEVELS]     # the last one, of all rows, is that of all lanes
     # scratch
     int32_t* local                 # (rows)
@@ -117,6 +135,9 @@ cdef struct TreeSearch:
     double* sums                   # (rows + 1, lanes)
     int32_t* sizes                 # (rows + 1)
     double* masses                 # (rows + 1)
+    double* share                  # (rows + 1): what categories are sorted by
+    int32_t* sorted                # (rows + 1)
+    double* pairs                  # (rows + 1, 2): sums of sorted categories
     double* profile                # (views): cost of the best tree of two levels with each root
     int32_t* profile_cut
     double* saved_profile          # (levels, views): `profile` of the nodes that are open
@@ -125,7 +146,9 @@ cdef struct TreeSearch:
     CutRange* stack                    # (levels, rows + 2)
     # cache
     KeptResult* results
-    uint64_t n_results
+    uint64_t n_results             # places
+    uint64_t n_kept                # of them that are taken
+    uint64_t most_results          # places at most
     # state
     int64_t cells
     bint over

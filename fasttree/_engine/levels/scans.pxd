@@ -207,3 +207,74 @@ cdef inline void scan(
         k = s.lanes - 1
         gains[0] = max(gains[0], fasttree_best_ratio(best, best + m, x + k * m, best + 4 * m, before[k], m))
         gains[1] = max(gains[1], fasttree_best_ratio(best + 2 * m, best + 3 * m, whole + k * m, x + k * m, behind[k], m))
+
+
+cdef inline double gain_of_sorted(TreeSearch* s, int32_t m, const double* x, const double* minus) noexcept nogil:
+    """Gain of the best two groups of categories by their means; sums and weights are x, less `minus` unless it is NULL."""
+    cdef int32_t r, at
+    cdef int32_t n = 0
+    cdef double sum, weight, share
+    cdef double total = 0
+    cdef double mass = 0
+    cdef double best = 0
+    for r in range(m):
+        sum = x[r] - (minus[r] if minus != NULL else 0)
+        weight = x[m + r] - (minus[m + r] if minus != NULL else 0)
+        if weight <= 0:
+            continue
+        share = sum / weight
+        at = n
+        while at > 0 and s.share[at - 1] > share:
+            s.share[at] = s.share[at - 1]
+            s.pairs[2 * at], s.pairs[2 * at + 1] = s.pairs[2 * at - 2], s.pairs[2 * at - 1]
+            at -= 1
+        s.share[at] = share
+        s.pairs[2 * at], s.pairs[2 * at + 1] = sum, weight
+        total += sum
+        mass += weight
+        n += 1
+    sum = weight = 0
+    for at in range(n - 1):
+        sum += s.pairs[2 * at]
+        weight += s.pairs[2 * at + 1]
+        best = max(best, sum * sum / weight + (total - sum) * (total - sum) / (mass - weight))
+    return best
+
+
+cdef inline void scan_groups(
+    TreeSearch* s, int32_t m, const cell_t* x, const cell_t* whole, const cell_t* before, const cell_t* behind, double* gains,
+) noexcept nogil:
+    """Raise the gains of the best pairs before and behind a cut to those of any two groups of the categories of one view.
+
+    Of classes, each category goes to the leaf that costs less, for any two predictions.  The parameters are those of `scan`.
+    """
+    cdef int32_t one, other, r
+    cdef double left = 0
+    cdef double right = 0
+    cdef const cell_t* a
+    cdef const cell_t* b
+    cdef cell_t u, v
+    if s.kind == SIGNS:
+        for r in range(m):
+            left += fabs(<double> x[r])
+            right += fabs(<double> whole[r] - <double> x[r])
+        gains[0], gains[1] = max(gains[0], left / 2), max(gains[1], right / 2)
+    elif s.kind == SCORES:
+        for one in range(s.lanes):
+            for other in range(one + 1, s.lanes):
+                a, b = x + one * m, x + other * m
+                if <double> before[one] + <double> before[other] > gains[0]:
+                    left = 0
+                    for r in range(m):
+                        left += max(a[r], b[r])
+                    gains[0] = max(gains[0], left)
+                if <double> behind[one] + <double> behind[other] > gains[1]:
+                    right = 0
+                    for r in range(m):
+                        u = <cell_t> (whole[one * m + r] - a[r])
+                        v = <cell_t> (whole[other * m + r] - b[r])
+                        right += max(u, v)
+                    gains[1] = max(gains[1], right)
+    elif cell_t is double:
+        gains[0] = max(gains[0], gain_of_sorted(s, m, x, NULL))
+        gains[1] = max(gains[1], gain_of_sorted(s, m, whole, x))

@@ -4,11 +4,11 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.levels.nodes cimport add_row, both_stumps, count_cuts
+from fasttree._engine.levels.nodes cimport add_row, both_stumps, count_cuts, may_group
 from fasttree._engine.levels.records cimport (
     CELLS_AT_ONCE, FIRST_CUTS, SCORES, SIGNS, SQUARES, FoundTree, LevelNode, TreeSearch, LevelTest, cell_t,
 )
-from fasttree._engine.levels.scans cimport add_up, scan
+from fasttree._engine.levels.scans cimport add_up, scan, scan_groups
 
 
 cdef inline void first_branches(
@@ -82,6 +82,8 @@ cdef inline void sweep(
         gains[0] = s.gain_left[i]
         gains[1] = s.gain_right[i]
         scan(s, m, x, whole, before, before + lanes, gains)
+        if may_group(s, node, view):
+            scan_groups(s, m, x, whole, before, before + lanes, gains)
         s.gain_left[i] = gains[0]
         s.gain_right[i] = gains[1]
         before += 2 * lanes

@@ -63,6 +63,7 @@ cdef struct ErrorPruning:
     int64_t min_part       # lighter parts of a sample are not divided, fixed point
     bint c50               # the rules of C5.0
     int64_t minimum        # C5.0: errors of lighter branches are predicted together, fixed point
+    double class_weight[2]  # C5.0: by costs of two classes
     # the figures of the nodes, and their state
     int32_t* source        # node whose test and children are here
     uint8_t* leaf
@@ -138,12 +139,17 @@ cdef inline float predicted_errors(const ErrorPruning* p, const int64_t* counts)
     cdef int64_t best = 0
     cdef int32_t k
     cdef float n, wrong
+    cdef double of_hits, of_errors, errors
     for k in range(p.n_classes):
         total += counts[k]
         best = max(best, counts[k])
     if p.c50:
-        return <float> (<double> (total - best) * p.unit + extra_errors_c50(
-            p.confidence, p.coefficient, <double> total * p.unit, <double> (total - best) * p.unit))
+        of_hits, of_errors = p.class_weight[0], p.class_weight[1]
+        if p.n_classes == 2 and counts[0] < best:
+            of_hits, of_errors = of_errors, of_hits
+        errors = <double> (total - best) * p.unit / of_errors
+        return <float> (<double> (total - best) * p.unit + of_errors * extra_errors_c50(
+            p.confidence, p.coefficient, <double> best * p.unit / of_hits + errors, errors))
     n = <float> (<double> total * p.unit)
     wrong = n - <float> (<double> best * p.unit)
     return wrong + extra_errors(p.confidence, <float> p.coefficient, n, wrong)

@@ -102,7 +102,9 @@ cdef inline Bounds bounds_of(const Problem* p, int64_t n, int64_t weight, bint c
     cdef double total = <double> weight * p.unit
     cdef double side
     b.n_min = p.min_samples_leaf
-    b.n_max = n - p.min_samples_leaf
+    if p.side_share:
+        b.n_min = max(b.n_min, max(n // p.side_share, <int64_t> 1) + 1)
+    b.n_max = n - b.n_min
     if p.release8:
         side = 0.1 * total / p.n_classes
         if side <= p.min_branch_weight:

@@ -6,7 +6,9 @@ The statistics of the left side are kept up to date while groups move to it; the
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.risk.impurity cimport POISSON, deviance_gain, deviance_of_part, linear_gain, outputs_gain, risk_of
+from fasttree._engine.risk.impurity cimport (
+    FIFTH_ROOT, POISSON, deviance_gain, deviance_of_part, fifth_root, linear_gain, outputs_gain, risk_of,
+)
 from fasttree._engine.risk.medians cimport gain_of_sides, move_group, start_sides
 from fasttree._engine.types cimport DEVIANCE, LINEAR, MEDIANS, SQUARES, Problem, Scratch, Totals
 
@@ -85,6 +87,10 @@ cdef inline double gain_of_part(const Problem* p, const Totals* total, const int
     cdef double above
     cdef int64_t all, base
     cdef int32_t o
+    if p.impurity == FIFTH_ROOT:
+        gain = fifth_root(p, total.weight, <double> total.counts[0], <double> total.counts[1])
+        gain *= <double> weight / <double> total.weight
+        return gain - fifth_root(p, weight, <double> part[0], <double> part[1])
     for o in range(p.n_outputs):
         all = total.counts[o] if p.n_counts else total.sum
         if p.impurity == POISSON:

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fasttree._engine.random cimport mix
-from fasttree._engine.risk.impurity cimport tie_limit
+from fasttree._engine.risk.impurity cimport FIFTH_ROOT, tie_limit
 from fasttree._engine.scan.cut cimport Bounds, Division, bounds_of, no_cut, within
 from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
 from fasttree._engine.scan.orders cimport order_groups
@@ -230,7 +230,7 @@ cdef inline void try_order(const Problem* p, Scratch* s, GroupSearch* x, int32_t
 
 cdef inline int32_t orders_of(const Problem* p, int64_t q, int32_t* orders) noexcept nogil:
     """How many `GroupOrder`s are tried, and the first; the others count up from it, and the principal one is the last."""
-    cdef bint many = p.n_counts > 2 or p.n_outputs > 1
+    cdef bint many = p.n_counts > 2 or (p.n_outputs > 1 and p.impurity != FIFTH_ROOT)
     if p.nominal == ONE_VS_REST:
         orders[0] = BY_SINGLE
     elif not many:
@@ -278,7 +278,8 @@ cdef inline Cut random_groups(const Problem* p, Scratch* s, const Division* divi
 cdef inline Cut best_groups(const Problem* p, Scratch* s, const Division* division) noexcept nogil:
     """Best division of the categories into two groups.
 
-    Two classes or a numeric target: one of the q - 1 cuts of the order by class share or mean (Breiman et al. 1984, theorem 4.5).
+    Two classes or a numeric target: one of the q - 1 cuts of the order by class share or mean (Breiman et al. 1984, theorem 4.5);
+    for the fifth root of the variance this is a good one, and need not be the best.
     More classes, several targets: every partition up to ten categories, above the principal order and those by class or target.
     Absolute error: the cuts of the order by median of each target, which are good ones and need not hold the best.
     Where no division of more than ten categories gains anything: the first half of them.

@@ -319,7 +319,7 @@ cdef inline int64_t sweep_samples(
     for j in range(at.next, stop):
         row = row_of(entries[j])
         move_one(p, block, s, at, kind, row, 1 if block.weight == NULL else block.weight[row])
-        if code_of(entries[j]) == code_of(entries[j + 1]):
+        if code_of(entries[j]) == code_of(entries[j + 1]) or j + 1 - at.first + at.before < at.limits.n_min:
             continue
         if block.weight != NULL and not at.limits.w_min <= at.weight <= at.limits.w_max:
             continue

@@ -34,6 +34,7 @@ from fasttree._learn.prune.losses import losses
 from fasttree._learn.prune.sequence import weakest_links
 from fasttree._model.arrays import INTERVALS, NOMINAL, THRESHOLD
 from fasttree._model.fold import opened
+from fasttree._model.linear.model_tree import check_constant_leaves
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tested import TestedTree, branch_tests, merge_texts, proof_text, reason_text, rival_cells
 from fasttree._model.tree import Tree
@@ -51,6 +52,7 @@ ERRORS = {
     "squared_error": "mean squared error",
     "absolute_error": "mean absolute error",
     "poisson": "half the mean Poisson deviance",
+    "fifth_root": "mean squared error",
 }
 # One script, in this order.  Some parts are only in pages with data for them: those of a tree with a test, or of samples.
 SCRIPTS = ("model", "words", "shown", "drawing", "panels", "choices", "charts", "splits", "views", "significance", "events")
@@ -133,6 +135,7 @@ def tree_data(
         If a number is out of range, or `schema` or `classes` does not fit the tree.
     """
     check_count("max_rows", max_rows, 0)
+    check_constant_leaves(tree, "export_html")
     title = title.encode("utf-8", "replace").decode("utf-8")  # file names may contain lone surrogates, a page may not
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals, targets=targets)
     is_asked = max_depth is not None or max_nodes is not None

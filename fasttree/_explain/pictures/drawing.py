@@ -19,7 +19,7 @@ from fasttree._explain.pictures.charts import Charts, ChartSamples
 from fasttree._explain.pictures.fills import IMPURITY_NAMES, figure_text, fills_of
 from fasttree._explain.pictures.layout import spread
 from fasttree._explain.pictures.legend import MOST_LEGEND, legend_of
-from fasttree._explain.pictures.lettering import ELLIPSIS, distinct, listed, shortened, text_width, wrapped
+from fasttree._explain.pictures.lettering import ELLIPSIS, distinct, listed, shortened, terms_wrapped, text_width, wrapped
 from fasttree._explain.pictures.outline import Item, Outline
 from fasttree._explain.pictures.scene import Box, Mark, MarkGroup, Path, Scene, Sector, Text
 from fasttree._explain.pictures.style import DEFAULT, Style
@@ -129,10 +129,10 @@ class Artist:
             heading = f"{self.words.targets[target]}: " if several and self.words.targets[target] else ""
             answer = heading + self.answer_text(node, target)
             figures = (self.figures(node, target), look.small, "muted", False)
-            if look.in_line or (several and self.labels is not None):
+            if (look.in_line and not self.words.has_formulas) or (several and self.labels is not None):
                 yield Caption([(answer, look.name, "ink", True), figures])
             else:
-                yield from self._lines(answer)
+                yield from self._lines(answer, self.words.has_formulas)
                 if not several:
                     yield Caption([figures])
                     yield from self._impurity(node)
@@ -145,16 +145,16 @@ class Artist:
         elif not (self.style.weights and self.shares is not None and not several):  # a disc shows the same shares
             yield from self._bars(node, pure=False)
 
-    def _lines(self, text: str) -> Iterator[Caption]:
-        """Yield a bold text in as many lines as it needs."""
-        look = self.look
-        for line in wrapped(text, look.name_room, look.name, MOST_LINES, True):
-            yield Caption([(line, look.name, "ink", True)])
+    def _lines(self, text: str, is_formula: bool = False) -> Iterator[Caption]:
+        """Yield a bold text in as many lines as it needs; a formula is broken between its terms."""
+        room, size = self.look.name_room, self.look.name
+        for line in terms_wrapped(text, room, size) if is_formula else wrapped(text, room, size, MOST_LINES, True):
+            yield Caption([(line, size, "ink", True)])
 
     def answer_text(self, node: int, target: int, is_small: bool = False) -> str:
         """Return the prediction of a node for a target."""
         if self.labels is None:
-            return self.words.mean(node, target)
+            return self.words.predicted(node, target)
         return self.answers[target][is_small][self.words.raw_labels[self._column(node, target)]]
 
     def figures(self, node: int, target: int) -> str:
@@ -211,9 +211,9 @@ class Artist:
         if self.shares is None:
             for target in range(tree.n_outputs)[:MOST_TARGETS]:
                 scale = float(self.range[target]) or 1.0
-                deviation = math.sqrt(tree.impurity[node]) if tree.n_outputs == 1 else 0.0
+                spread = float(tree.impurity[node]) ** (2.5 if self.style.impurity == "fifth_root" else 0.5)
                 mean = float(tree.value[node, target] - self.least[target]) / scale
-                yield Strip(mean, deviation / scale, look.bar, colour=self.style.numeric)
+                yield Strip(mean, spread / scale if tree.n_outputs == 1 else 0.0, look.bar, colour=self.style.numeric)
             return
         for columns in self.words.columns[:MOST_TARGETS]:
             shares = self.shares[node, columns]

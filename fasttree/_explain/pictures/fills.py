@@ -22,6 +22,7 @@ IMPURITY_NAMES = {
     "squared_error": "variance",
     "absolute_error": "mean absolute deviation",
     "poisson": "half deviance",
+    "fifth_root": "fifth root of the variance",
 }
 
 

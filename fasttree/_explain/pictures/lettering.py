@@ -10,10 +10,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["distinct", "listed", "one_line", "shortened", "text_width", "wrapped"]
+__all__ = ["distinct", "listed", "one_line", "shortened", "terms_wrapped", "text_width", "wrapped"]
 
 BREAKS = " _-/:.("  # characters after which a line may end
 _PARTS = re.compile(rf"[^{re.escape(BREAKS)}]*[{re.escape(BREAKS)}]?")
+_TERMS = re.compile(r" (?=[+-] |from -?[0-9]|to -?[0-9])")
 LEAST_LEAD = 4  # characters of a shared beginning to replace by an ellipsis
 
 # hundredths of the size, from the space to the tilde
@@ -84,6 +85,17 @@ def wrapped(text: str, room: float, size: float, max_lines: int, bold: bool = Fa
         shown = shortened(text, length, size, bold)
         length *= 0.9
     return lines[:max_lines]
+
+
+def terms_wrapped(text: str, room: float, size: float, max_lines: int = 7) -> list[str]:
+    """Break a formula in bold into lines before its signs and bounds; those beyond `max_lines` are left out."""
+    lines = [""]
+    for part in _TERMS.split(one_line(text)):
+        if lines[-1] and text_width(f"{lines[-1]} {part}", size, True) > room:
+            lines.append(part)
+        else:
+            lines[-1] = f"{lines[-1]} {part}".lstrip()
+    return lines if len(lines) <= max_lines else [*lines[: max_lines - 1], f"{lines[max_lines - 1]} {ELLIPSIS}"]
 
 
 def _broken(text: str, room: float, size: float, bold: bool) -> Iterator[str]:

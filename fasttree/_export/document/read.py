@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Feature, Kind, Schema, default_target_names, too_wide
 from fasttree._engine.passes import breadth_first
-from fasttree._export.document import significance
+from fasttree._export.document import linear, significance
 from fasttree._export.document.values import (
     DEFAULT_DTYPES,
     FORMAT,
@@ -232,9 +232,10 @@ def read_tree(
         tree.check()
         check_fit(tree, schema)
         check_range(tree)
+        order = breadth_first(integers["first_child"].astype(np.int32), integers["n_branches"].astype(np.int32)).tolist()
         if given_tests is not None:
-            order = breadth_first(integers["first_child"].astype(np.int32), integers["n_branches"].astype(np.int32))
-            tree = TestedTree.of(tree, [given_tests[node] for node in order.tolist()])
+            tree = TestedTree.of(tree, [given_tests[node] for node in order])
+        tree = linear.with_models(tree, document, order)
         if proof is not None:
             tree = ProvenTree.of(tree, proof)
     except ValueError as error:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.schema import Feature, Kind, Schema, default_target_names
-from fasttree._export.document import significance
+from fasttree._export.document import linear, significance
 from fasttree._export.document.values import (
     FORMAT,
     KIND_NAMES,
@@ -26,6 +26,7 @@ from fasttree._export.document.values import (
     written_scalars,
 )
 from fasttree._model.arrays import CATEGORY, INTERVALS, NOMINAL, SHARES, STOP, THRESHOLD
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tested import ProvenTree, TestedTree
 from fasttree._model.tree import Tree, best_classes
@@ -63,7 +64,7 @@ def to_document(
     has a "lower" and an "upper" limit.  If "surrogates" is true, every test has a list of tests of other features, to be tried in
     order if its own value is missing, before "missing" applies; values up to the threshold go to child "low_child", others to the
     other child.  The nodes have a column "estimated_errors" if the tree has them.  A target has a "loss", with a row per true
-    class, unless all wrong classes cost 1.
+    class, unless all wrong classes cost 1.  "models" are the linear models of the nodes, if they have any.
 
     Parameters
     ----------
@@ -130,6 +131,7 @@ def to_document(
         "tests": _written_tests(tree, schema),
         **({"significance": significance.written(tree.tests)} if isinstance(tree, TestedTree) else {}),
         **({"proof": tree.proof._asdict()} if isinstance(tree, ProvenTree) else {}),
+        **({"models": linear.written(tree)} if isinstance(tree, ModelTree) else {}),
     }
 
 

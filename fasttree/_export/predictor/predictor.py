@@ -424,7 +424,9 @@ def predictor_of(subjects: Iterable[Subject], *, is_forest: bool = False) -> Pre
 def _laid_out(subject: Subject, first_value: int) -> dict[str, npt.NDArray[Any]]:
     """Return the parts of a tree, whose predictions are numbered from `first_value` on."""
     from fasttree._model.arrays import STOP, distinct_rows
+    from fasttree._model.linear.model_tree import check_constant_leaves
 
+    check_constant_leaves(subject.tree, "to_predictor")
     tree = subject.tree
     if tree.n_features > MAX_FEATURES:
         raise ValueError(f"the model has {tree.n_features} features; a predictor can have {MAX_FEATURES}")

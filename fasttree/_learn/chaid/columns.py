@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.table import Table
 
+_ROWS_AT_ONCE = 4096
 _CLOSE = 1e-8  # a share of the weight that exceeds the end of a bin by less than this is rounding
 
 
@@ -68,3 +70,13 @@ def bounds_of(cells: npt.NDArray[Any], weight: Floats | None, n_intervals: int) 
     last = np.append(bins[1:] != bins[:-1], True)
     bounds: Floats = values[last].astype(np.float64) + 0.0  # no -0.0
     return bounds
+
+
+def by_rows(columns: Sequence[CategoryColumn]) -> tuple[npt.NDArray[Any], list[CategoryColumn]]:
+    """Return the codes of all columns row by row, and the columns as views of them."""
+    n = len(columns[0].codes)
+    codes = np.empty((n, len(columns)), np.result_type(*(column.codes.dtype for column in columns)))
+    for start in range(0, n, _ROWS_AT_ONCE):  # few enough to stay in the processor's cache
+        for j, column in enumerate(columns):
+            codes[start : start + _ROWS_AT_ONCE, j] = column.codes[start : start + _ROWS_AT_ONCE]
+    return codes, [column._replace(codes=codes[:, j]) for j, column in enumerate(columns)]

@@ -14,16 +14,32 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._data.sums import sum_of_sizes
-from fasttree._engine.merging import add_cells, test_features
-from fasttree._learn.chaid.columns import CategoryColumn, columns_of
-from fasttree._learn.chaid.merging import Choices, Merged, join_small, merge, with_test
+from fasttree._engine.merging import add_cells, add_features, test_features
+from fasttree._learn.chaid.columns import CategoryColumn, by_rows, columns_of
+from fasttree._learn.chaid.merging import Choices, Merged, join_small, with_test
+from fasttree._learn.chaid.reports import (
+    CATEGORIES,
+    DF,
+    DF_WITHIN,
+    GROUPS,
+    LOG_MULTIPLIER,
+    LOG_P,
+    N_FIGURES,
+    NO_DF,
+    STATISTIC,
+    TOO_SMALL,
+    Candidate,
+    Predictors,
+    Report,
+    tests_of,
+)
 from fasttree._learn.chaid.statistics import log_chi_square_tail, log_multiplier
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.limits import Limits
 from fasttree._learn.progress import share
 from fasttree._learn.samples import Samples
 from fasttree._model.arrays import INTERVALS, KNOWN, LARGEST_CUT, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
-from fasttree._model.tested import SPLIT, MergeStep, NodeTest, PredictorTest, TestedTree
+from fasttree._model.tested import SPLIT, TestedTree
 from fasttree._model.tree import Tree
 
 Rows = npt.NDArray[np.intp]
@@ -193,15 +209,21 @@ class _Growth:
     def __init__(
         self, columns: Sequence[CategoryColumn], target: _Target, choices: Choices, limits: Limits, impurity: str
     ) -> None:
-        self.columns, self.target, self.choices, self.limits = columns, target, choices, limits
+        self.target, self.choices, self.limits = target, choices, limits
+        self.columns = columns
+        if target.n_classes:
+            self.codes, self.columns = by_rows(columns)
         sizes = np.array([column.n_known + 1 for column in columns], np.intp)
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        self.kinds = [column.kind for column in columns]
+        self.has_tails = (int(sizes.max()) - 1) * (target.n_classes - 1) <= MOST_TERMS
+        self.parts = list(pairwise(self.starts.tolist()))
         self.ordered = np.array([column.kind != "nominal" for column in columns], np.uint8)
         self.room = _room(int(sizes.max()), target.n_classes, choices)
         self.impurity_of = _IMPURITIES[impurity]
         self.nodes: list[_Node] = []
         self.splits: list[_Split | None] = []
-        self.tests: list[NodeTest] = []
+        self.reports: list[Report] = []
         self.values: list[Floats] = []
         self.counts: list[int] = []
         self.weights: list[float] = []
@@ -211,18 +233,18 @@ class _Growth:
         """Grow all nodes."""
         self.nodes = [_Node(rows, -1, 0, {})]
         first_child: list[int] = []
-        report, settled = share(), 0
+        progress, settled = share(), 0
         for place, node in enumerate(self.nodes):  # the list grows
             target = self.target.of(node.rows)
-            split, test = self._split(node, target, self._describe(place, target))
+            split, report = self._split(node, target, self._describe(place, target))
             self.splits.append(split)
-            self.tests.append(test)
+            self.reports.append(report)
             first_child.append(len(self.nodes) if split else -1)
             if split is not None:
                 self.nodes += self._children(node, place, split)
-            elif report is not None:
+            elif progress is not None:
                 settled += self.counts[place]
-                report(settled / self.counts[0])
+                progress(settled / self.counts[0])
             node.rows = None
         return self._made(np.array(first_child, np.int32))
 
@@ -241,113 +263,97 @@ class _Growth:
         self.impurities.append(self.impurity_of(row))
         return row
 
-    def _split(self, node: _Node, target: _Target, row: Floats) -> tuple[_Split | None, NodeTest]:
+    def _split(self, node: _Node, target: _Target, row: Floats) -> tuple[_Split | None, Report]:
         """Return the split of a node, or None, and its tests."""
         limits, n = self.limits, len(target.values)
         if not n or _is_pure(row, target.n_classes):
-            return None, NodeTest("pure")
+            return None, Report("pure")
         if limits.max_depth is not None and node.depth >= limits.max_depth:
-            return None, NodeTest("max_depth")
+            return None, Report("max_depth")
         if n < limits.min_samples_split:
-            return None, NodeTest("min_samples_split")
-        tests, best = self._candidates(node, target)
-        if best is None:
-            return None, NodeTest("no_predictor")
-        predictors = tuple(tests)
-        if best.merged.log_adjusted > math.log(self.choices.alpha_split):
-            return None, NodeTest("not_significant", None, predictors, best.steps(best.merged), best.bounds)
-        final = self._large_enough(best)
-        if len(final.groups) < 2:
-            return None, NodeTest("min_samples_leaf", None, predictors, best.steps(final), best.bounds)
-        test = NodeTest(SPLIT, best.test(final), predictors, best.steps(final), best.bounds)
-        return self._as_split(node, best, final), test
+            return None, Report("min_samples_split")
+        predictors, tables, merged = self._predictors(target)
+        order = predictors.order()
+        if not len(order):
+            return None, Report("no_predictor")
+        first = int(order[0])
+        test = predictors.test(first)
+        if test.log_adjusted_p_value > math.log(self.choices.alpha_split):
+            return None, Report("not_significant", predictors, merged.get(first) or (first, tables[first].copy()))
+        best = merged.get(first) or Candidate.of(first, self.columns[first], tables[first], self.choices, test)
+        assert best is not None  # the test has two categories
+        final = self._large_enough(best, node, target)
+        if final is None or len(final.groups) < 2:
+            return None, Report(TOO_SMALL, predictors, best, final)
+        return self._as_split(node, best, final), Report(SPLIT, predictors, best, final)
 
-    def _candidates(self, node: _Node, target: _Target) -> tuple[list[PredictorTest], _Candidate | None]:
-        """Merge the categories of every feature; return the tests, the best first, and the best feature."""
+    def _predictors(self, target: _Target) -> tuple[Predictors, list[Floats], dict[int, Candidate]]:
+        """Merge the categories of every feature; return the tests, the tables, and the features that no compiled merge has."""
         cells, tables = self._tables(target)
-        found = [None] * len(tables) if cells is None or self.room is None else self._tested(cells, tables, self.room)
-        merged: dict[int, _Candidate] = {}
-        tests = []
-        for j, (table, test) in enumerate(zip(tables, found, strict=True)):
-            if test is None and (candidate := self._candidate(node, target, j, table)) is not None:
+        figures, left = np.zeros((len(tables), N_FIGURES)), list(range(len(tables)))
+        if cells is not None and self.room is not None:
+            left = self._test(cells, figures, self.room)
+        merged: dict[int, Candidate] = {}
+        for j in left:
+            if (candidate := Candidate.of(j, self.columns[j], tables[j], self.choices)) is not None:
                 merged[j] = candidate
-                tests.append(candidate.test(candidate.merged))
-            elif test is not None and test.n_categories > 1:
-                tests.append(test)
-        if not tests:
-            return [], None
-        tests.sort(key=lambda test: (test.log_adjusted_p_value, test.log_p_value, -test.statistic, test.feature))
-        first = tests[0].feature
-        best = merged.get(first) or self._candidate(node, target, first, tables[first], tests[0])
-        return tests, best
+                figures[j] = candidate.figures(candidate.merged)
+        return Predictors(figures), tables, merged
 
     def _tables(self, target: _Target) -> tuple[Floats | None, list[Floats]]:
         """Return the table of each feature; for classes also the array of which these are parts."""
         if not target.n_classes:
             return None, [target.table(column.codes, column.n_known + 1) for column in self.columns]
         cells = np.zeros((self.starts[-1], target.n_classes))
-        tables = [cells[start:stop] for start, stop in pairwise(self.starts.tolist())]
-        for column, table in zip(self.columns, tables, strict=True):
-            add_cells(column.codes, target.rows, target.values, target.weight, table)
+        add_features(self.codes, self.starts, target.rows, target.values, target.weight, cells)
         cells *= target.unit
-        return cells, tables
+        return cells, [cells[start:stop] for start, stop in self.parts]
 
-    def _tested(self, cells: Floats, tables: Sequence[Floats], room: _Room) -> list[PredictorTest | None]:
-        """Return the test of each feature by compiled merges; None where a missing category floats."""
+    def _test(self, cells: Floats, figures: Floats, room: _Room) -> list[int]:
+        """Test each feature by compiled merges; return those whose missing category floats, which are not tested."""
         choices = self.choices
         exhaustive, by_likelihood = choices.method == "exhaustive", choices.statistic == "likelihood_ratio"
         least = -math.inf if exhaustive else math.log(choices.alpha_merge)
-        found = test_features(cells, self.starts, self.ordered, by_likelihood, exhaustive, least, room)
-        tested = found[:, 0] > 1
-        if not exhaustive:
-            found[tested, 4] = log_chi_square_tail(found[tested, 2], found[tested, 3])
-        tests: list[PredictorTest | None] = []
-        for j, (n, n_groups, statistic, df, log_p) in enumerate(found.tolist()):
-            if self.ordered[j] and tables[j][-1].any():
-                tests.append(None)
-                continue
-            kind = self.columns[j].kind
-            factor = 0.0
-            if n > 1 and choices.bonferroni:
-                factor = log_multiplier(kind, choices.method, int(n), int(n_groups), choices.exhaustive_multiplier)
-            tests.append(PredictorTest(j, int(n), int(n_groups), statistic, (df,), log_p, factor))
-        return tests
-
-    def _candidate(
-        self, node: _Node, target: _Target, j: int, whole: Floats, known: PredictorTest | None = None
-    ) -> _Candidate | None:
-        """Merge the categories of a feature, whose test may be known; return None if only one occurs."""
-        column = self.columns[j]
-        present = np.flatnonzero((whole.sum(axis=1) if target.n_classes else whole[:, 0]) > 0)
-        if len(present) < 2:
-            return None
-        has_missing = bool(present[-1] == column.n_known)
-        kind = "floating" if has_missing and column.kind == "ordinal" else column.kind
-        table = whole[present]
-        merged = merge(table, kind, self.choices, len(present) - 1 if has_missing else -1, known)
-        sizes = table.sum(axis=1) if target.n_classes else table[:, 0]
-        if self._needs_counts(target):
-            sizes = _counts(column, node.rows)[present]
-        return _Candidate(j, column, present, table, sizes, merged)
+        found = test_features(cells, self.starts, self.ordered, by_likelihood, exhaustive, self.has_tails, least, room)
+        floats = self.ordered.view(np.bool_) & cells[self.starts[1:] - 1].any(axis=1)
+        figures[:, [CATEGORIES, GROUPS, STATISTIC, DF, LOG_P]] = found
+        figures[:, DF_WITHIN] = NO_DF
+        if not self.has_tails:
+            tested = found[:, 0] > 1
+            figures[tested, LOG_P] = log_chi_square_tail(found[tested, 2], found[tested, 3])
+        if choices.bonferroni:
+            sizes, method, form = found[:, :2].astype(np.intp).tolist(), choices.method, choices.exhaustive_multiplier
+            figures[:, LOG_MULTIPLIER] = [
+                log_multiplier(kind, method, n, n_groups, form) if n > 1 else 0.0
+                for kind, (n, n_groups) in zip(self.kinds, sizes, strict=True)
+            ]
+        if not floats.any():
+            return []
+        figures[floats] = 0.0
+        return np.flatnonzero(floats).tolist()
 
     def _needs_counts(self, target: _Target) -> bool:
         return target.weight is not None and self.limits.min_samples_leaf > 1
 
-    def _large_enough(self, best: _Candidate) -> Merged:
-        """Join the branches with too few samples to others."""
+    def _large_enough(self, best: Candidate, node: _Node, target: _Target) -> Merged | None:
+        """Join the branches with too few samples to others; return None if there are two, so that none is left."""
         of_categories = best.table.sum(axis=1) if self.target.n_classes else best.table[:, 0]
+        counts = _counts(best.column, node.rows)[best.present] if self._needs_counts(target) else of_categories
+        weights, sizes = of_categories.tolist(), counts.tolist()
 
         def is_small(group: tuple[int, ...]) -> float | None:
-            size, weight = float(best.sizes[list(group)].sum()), float(of_categories[list(group)].sum())
+            size, weight = float(sum(sizes[i] for i in group)), sum(weights[i] for i in group)
             return size if size < self.limits.min_samples_leaf or weight < self.limits.min_weight_leaf else None
 
         merged = best.merged
+        if len(merged.groups) == 2 and any(is_small(group) is not None for group in merged.groups):
+            return None
         groups, steps = join_small(list(merged.groups), best.table, merged.kind, self.choices.test, is_small)
         if not steps:
             return merged
         return with_test(groups, best.table, merged.kind, self.choices, [*merged.steps, *steps], merged.missing)
 
-    def _as_split(self, node: _Node, best: _Candidate, final: Merged) -> _Split:
+    def _as_split(self, node: _Node, best: Candidate, final: Merged) -> _Split:
         """Return the branches: those of ordered groups in their order, an empty one for categories that do not occur last."""
         column = best.column
         branch_of = np.full(column.n_known + 1, -1, np.intp)
@@ -390,7 +396,7 @@ class _Growth:
         cuts = [test.cuts for test in tests]
         has_cuts = any(map(len, cuts))
         return TestedTree(
-            tests=self.tests,
+            tests=tests_of(self.reports, self.columns, self.choices),
             task="classification" if self.target.n_classes else "regression",
             n_features=len(self.columns),
             parent=parent,
@@ -455,43 +461,6 @@ class _TreeTest(NamedTuple):
     codes: npt.NDArray[Any] = np.empty(0, np.intp)
     branches: npt.NDArray[Any] = np.empty(0, np.intp)
     cuts: Floats = np.empty(0)
-
-
-class _Candidate(NamedTuple):
-    """A feature in a node: the categories that occur, their table and numbers of samples, and their groups."""
-
-    feature: int
-    column: CategoryColumn
-    present: Rows
-    table: Floats
-    sizes: npt.NDArray[Any]
-    merged: Merged
-
-    @property
-    def bounds(self) -> tuple[float, ...]:
-        """Largest value of each interval; empty for categories."""
-        return () if self.column.bounds is None else tuple(self.column.bounds.tolist())
-
-    def test(self, merged: Merged) -> PredictorTest:
-        """Return the test of the groups for the tree."""
-        return PredictorTest(
-            self.feature,
-            merged.n_categories,
-            len(merged.groups),
-            merged.statistic,
-            merged.df,
-            merged.log_p,
-            merged.log_multiplier,
-        )
-
-    def steps(self, merged: Merged) -> tuple[MergeStep, ...]:
-        """Return the merges with the codes of the schema."""
-        codes = np.where(self.present == self.column.n_known, 0, self.present + 1).tolist()
-
-        def of(group: tuple[int, ...]) -> tuple[int, ...]:
-            return tuple(codes[i] for i in group)
-
-        return tuple(MergeStep(of(s.one), of(s.other), s.statistic, s.log_p, s.divides) for s in merged.steps)
 
 
 def _counts(column: CategoryColumn, rows: Rows | None) -> npt.NDArray[Any]:

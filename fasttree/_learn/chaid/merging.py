@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import NamedTuple
@@ -343,6 +343,13 @@ def join_small(
         del groups[high]
         groups.sort(key=min)
     return groups, steps
+
+
+def join_both(groups: Sequence[tuple[int, ...]], table: Floats, test: Statistic) -> Joining:
+    """Return the merge of two groups, the last ones."""
+    one, other = groups
+    found = test.pairs(*_rows_of([one, other], table, test)[:, None])
+    return Joining(one, other, float(found.statistic[0]), float(found.log_p[0]))
 
 
 def _are_neighbours(groups: list[tuple[int, ...]], i: int, j: int, missing: int) -> bool:

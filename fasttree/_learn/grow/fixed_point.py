@@ -66,8 +66,8 @@ def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt
 def fixed_point_targets(values: Floats, weight: npt.NDArray[np.int64] | None, unit: float, impurity: str, divides: bool) -> Sums:
     """Return weight x target as multiples of a power of two, for each target.
 
-    Targets are relative to the middle of their range, except for Poisson, which compares the sums themselves.  With `divides`,
-    parts of samples may be as light as one unit of weight.
+    Targets are relative to the middle of their range, except for Poisson, which compares the sums themselves, and the squares of
+    `with_squares`.  With `divides`, parts of samples may be as light as one unit of weight.
     """
     n_outputs = values.shape[1]
     centre = np.zeros(n_outputs)
@@ -78,7 +78,7 @@ def fixed_point_targets(values: Floats, weight: npt.NDArray[np.int64] | None, un
     for output in range(n_outputs):
         column = values[:, output]
         low, high = float(column.min()), float(column.max())
-        if impurity != "poisson":
+        if impurity != "poisson" and not (impurity == "fifth_root" and output):
             centre[output] = 0.5 * low + 0.5 * high
         products = column - centre[output]
         if weights is not None:
@@ -95,6 +95,12 @@ def fixed_point_targets(values: Floats, weight: npt.NDArray[np.int64] | None, un
         else:
             deviation_bound[output] = largest * (high - low) ** (1 if impurity == "absolute_error" else 2)
     return Sums(sums, y_unit, centre, y_bound, deviation_bound)
+
+
+def with_squares(target: Floats) -> Floats:
+    """Return targets and, as a second column, their squared distances from the middle of their range; shape (n_samples, 2)."""
+    middle = 0.5 * float(target.min()) + 0.5 * float(target.max())
+    return np.column_stack([target, (target - middle) ** 2])
 
 
 def ranks_of(values: Floats) -> npt.NDArray[np.uint32]:

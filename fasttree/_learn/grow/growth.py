@@ -35,6 +35,7 @@ from fasttree._learn.grow.fixed_point import (
     fractional_weights,
     least_of_parts,
     ranks_of,
+    with_squares,
 )
 from fasttree._learn.grow.independence import without_independent_splits
 from fasttree._learn.grow.lookahead import check_lookahead, grow_ahead
@@ -232,6 +233,8 @@ def _targets(
         first_class = np.cumsum([0, *outputs], dtype=np.int32)
         return _core.Targets(unit, labels=(target + first_class[:-1]).astype(np.uint16), first_class=first_class)
     values = np.ascontiguousarray(target, dtype=np.float64).reshape(len(target), -1)
+    if impurity == "fifth_root":
+        values = with_squares(values[:, 0])
     ranks = ranks_of(values) if impurity == "absolute_error" else None
     return _core.Targets(unit, values=values, sums=fixed_point_targets(values, weight, unit, impurity, divides), ranks=ranks)
 
@@ -285,6 +288,7 @@ def engine_limits(
         max_depth=deepest(limits, n_samples),
         min_samples_split=min(limits.min_samples_split, n_samples + 1),
         min_samples_leaf=min(limits.min_samples_leaf, n_samples + 1),
+        side_share=limits.side_share,
         min_weight_leaf=limits.min_weight_leaf * case,
         min_branch_weight=limits.min_branch_weight * case if recipe.release8 else 0.0,
         min_node_weight=min_node_weight,
@@ -310,6 +314,8 @@ def _decode(
     grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins], seed: int | None
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
+    if recipe.impurity == "fifth_root":
+        grown["value"] = np.ascontiguousarray(grown["value"][:, :1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
     source, whole = samples.source, samples.whole
     grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)

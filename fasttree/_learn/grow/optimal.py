@@ -18,7 +18,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
-from fasttree._engine.optimal import SCORES, SIGNS, SQUARES, Optimal
+from fasttree._engine.optimal import GROUPS, SCORES, SIGNS, SQUARES, Optimal
 from fasttree._learn.grow.decode import midpoints
 from fasttree._learn.grow.encode import ordered_codes
 from fasttree._learn.grow.grower import Grower
@@ -33,6 +33,7 @@ _BITS = 51  # sums of costs stay below 2**52, so that doubles hold them exactly
 _DECIMALS = 6  # of costs that are kept exactly
 
 Rows = npt.NDArray[np.intp]
+FirstGroup = Callable[[int, Rows], npt.NDArray[np.int32]]  # codes of the first branch of a view's best groups, on some rows
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,18 @@ class OptimalGrower(Grower):
         views = views_of(samples.table, chosen)
         target = samples.target[chosen].astype(np.intp if self.n_classes else np.float64)
         loss = None if self.costs is None else self.costs.loss
-        found, proof = self._find(views, target, weight, loss)
-        tree = _Tests(samples.table, views, chosen).tree(found, _Leaves(target, weight, self.n_classes, loss))
+        found, group, proof = self._find(views, target, weight, loss)
+        tree = _Tests(samples.table, views, chosen, group).tree(found, _Leaves(target, weight, self.n_classes, loss))
         if not self.n_classes:  # without the rounding of the search
             objective = math.fsum(tree.risk[tree.leaves()]) + self.search.leaf_penalty * tree.n_leaves
             bound = objective if proof.status == OPTIMAL else min(proof.lower_bound, objective)
             proof = proof._replace(objective=objective, lower_bound=bound)
         return ProvenTree.of(tree, proof._replace(n_leaves=tree.n_leaves))
 
-    def _find(self, views: SearchViews, target: npt.NDArray[Any], weight: Floats, loss: Floats | None) -> tuple[Any, Proof]:
-        """Search; return the tests, level by level, and the proof."""
+    def _find(
+        self, views: SearchViews, target: npt.NDArray[Any], weight: Floats, loss: Floats | None
+    ) -> tuple[Any, FirstGroup, Proof]:
+        """Search; return the tests, level by level, a function that divides categories into groups, and the proof."""
         search, limits = self.search, self.limits
         mass, mass_unit = _whole(weight, 2.0**_BITS)  # a comparison with a least weight does not depend on the order of rows
         if self.n_classes:
@@ -106,7 +109,7 @@ class OptimalGrower(Grower):
         status = "interrupted" if optimal.failure is not None else "time_limit" if over else OPTIMAL
         objective = value * problem.unit
         bound = objective if status == OPTIMAL else max(min(low * problem.unit, objective), 0.0)
-        return tests, Proof(objective, bound, status, 0)
+        return tests, optimal.first_group, Proof(objective, bound, status, 0)
 
 
 def _side_by_side(optimal: Optimal, n_threads: int, search: Callable[[int], None], n_lanes: int) -> None:
@@ -266,18 +269,15 @@ class _Split:
 class _Tests:
     """Tests that a search found, and the rows of a table that they divide."""
 
-    def __init__(self, table: Table, views: SearchViews, chosen: Rows) -> None:
-        self.table, self.views, self.chosen = table, views, chosen
+    def __init__(self, table: Table, views: SearchViews, chosen: Rows, group: FirstGroup) -> None:
+        self.table, self.views, self.chosen, self.group = table, views, chosen, group
         self.features = views.features
 
     def divide(self, view: int, code: int, rows: Rows) -> tuple[_Split, npt.NDArray[np.bool_]]:
         """Return a test, and which rows take its first branch."""
-        codes, feature = self.views.codes[view][rows], int(self.features[view])
+        feature = int(self.features[view])
         described = self.table.schema.features[feature]
-        if self.views.nominal[view]:
-            first = (codes == code) | (codes == 0 if self.views.missing[view] == 0 else False)
-        else:
-            first = codes <= code
+        first = self._is_first(view, code, rows)
         cells = self.table.column(feature)[self.chosen[rows]]
         unknown = np.isnan(cells) if described.kind is Kind.CONTINUOUS else cells == 0
         if unknown.any():
@@ -288,8 +288,9 @@ class _Tests:
             missing = int(2 * np.count_nonzero(first) < len(rows))
         known = ~unknown
         if described.kind is Kind.NOMINAL:
-            present = np.unique(cells[known])
-            return _Split(feature, NOMINAL, missing=missing, codes=present, branches=(present != code).astype(np.intp)), first
+            present, where = np.unique(cells[known], return_index=True)
+            branches = (~first[known][where]).astype(np.intp)
+            return _Split(feature, NOMINAL, missing=missing, codes=present, branches=branches), first
         low, high = cells[known & first].max(), cells[known & ~first].min()
         threshold = float(midpoints(np.array([low], np.float64), np.array([high], np.float64))[0])
         return _Split(feature, THRESHOLD, threshold, missing), first
@@ -305,19 +306,23 @@ class _Tests:
             if view < 0:
                 splits.append(_Split())
                 continue
-            split, first = self.divide(int(view), int(tests[node.place][1]), node.rows)
+            code = int(tests[node.place][1])
+            split, first = self.divide(int(view), code, node.rows)
             # a known test has the known values first, whichever side of the view they are
-            swapped = split.kind == KNOWN and bool(self._is_first(tests[node.place], node.rows)[~first].any())
+            swapped = split.kind == KNOWN and bool(self._is_first(int(view), code, node.rows)[~first].any())
             splits.append(split)
             for branch, rows in enumerate((node.rows[first], node.rows[~first])):
                 nodes.append(_Node(2 * node.place + 1 + (branch ^ swapped), rows, number))
         return _made(nodes, splits, np.array(first_child, np.int32), leaves, self.table.n_features)
 
-    def _is_first(self, test: Any, rows: Rows) -> npt.NDArray[np.bool_]:
+    def _is_first(self, view: int, code: int, rows: Rows) -> npt.NDArray[np.bool_]:
         """Return which rows are in the first branch of the search's test."""
-        view, code = int(test[0]), int(test[1])
         codes = self.views.codes[view][rows]
-        return np.asarray(codes == code if self.views.nominal[view] else codes <= code)
+        if code == GROUPS:
+            return np.isin(codes, self.group(view, rows))
+        if not self.views.nominal[view]:
+            return np.asarray(codes <= code)
+        return np.asarray((codes == code) | (codes == 0 if self.views.missing[view] == 0 else False))
 
 
 class _Leaves(NamedTuple):

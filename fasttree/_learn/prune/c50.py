@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._learn.grow import growth
 from fasttree._learn.grow.grower import Grower
+from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.prune.error_based import error_based, without_impossible_categories
 from fasttree._model import walks
 from fasttree._model.arrays import CATEGORY, LEAF, NOMINAL, STOP, THRESHOLD
@@ -50,7 +51,7 @@ class C50Pruning:
 
     def __call__(self, tree: Tree) -> Tree:
         """Return the pruned tree."""
-        grower, samples = self.grower, self.grower.samples
+        grower, samples, costs = self.grower, self.grower.samples, cost_rules(self.grower)
         pruned = error_based(
             tree,
             samples.table,
@@ -59,9 +60,12 @@ class C50Pruning:
             self.confidence,
             minimum=grower.limits.min_branch_weight,
             grow_anew=self._grow_anew if self.grows_anew else None,
+            class_weight=(1.0, 1.0) if costs is None else costs.of_two_classes,
         )
         pruned = with_null_leaves(pruned)
-        if self.global_pruning:
+        if costs is not None:
+            pruned = costs.judged(pruned)
+        elif self.global_pruning:
             pruned = globally_pruned(pruned, self.training_errors(pruned))
         if grower.recipe.nominal == "groups":
             return with_merged_leaves(without_impossible_categories(pruned), empty_only=False)
@@ -69,10 +73,11 @@ class C50Pruning:
 
     def training_errors(self, tree: Tree) -> float:
         """Return the weight of the training samples that the tree misclassifies; samples with missing values are classified."""
-        samples = self.grower.samples
+        samples, costs = self.grower.samples, cost_rules(self.grower)
         tested = np.unique(tree.feature[tree.n_branches > 0]).tolist()
         if not any(is_missing(samples.table.column(feature)).any() for feature in tested):
-            return float(tree.errors[tree.n_branches == 0].sum())
+            by_node = tree.errors if costs is None else costs.wrong_weight(tree)
+            return float(by_node[tree.n_branches == 0].sum())
         wrong = walks.predict_class(tree, samples.table) != samples.target
         return float(np.count_nonzero(wrong) if samples.counts is None else samples.counts[wrong].sum())
 
@@ -329,6 +334,7 @@ def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:
         categories_size=size[order],
         categories_code=np.concatenate(codes),
         categories_branch=np.concatenate(branches),
+        loss=tree.loss,
         **{name: array[order] for name, array in arrays.items()},
     )
 

@@ -47,6 +47,7 @@ def error_based(
     impurity: str = "entropy",
     minimum: float = 0.0,
     grow_anew: GrowAnew | None = None,
+    class_weight: tuple[float, float] = (1.0, 1.0),
 ) -> Tree:
     """Prune by predicted errors, and raise branches (Quinlan 1993, chapter 4, as in Release 8).
 
@@ -72,6 +73,9 @@ def error_based(
         If not 0, the rules of C5.0: errors of branches lighter than this are predicted together.
     grow_anew : callable, default None
         With the rules of C5.0, grows the branch that takes a node's place: see `passes.error_based`.
+    class_weight : tuple of two floats
+        With the rules of C5.0, by costs of two classes: what the samples of each class weigh in `sample_weight`.  Errors are
+        predicted from their numbers.
 
     Returns
     -------
@@ -79,6 +83,7 @@ def error_based(
         With `estimated_errors`; the counts and values of its nodes are those of the samples in `table`.
     """
     rows = np.arange(table.n_samples, dtype=np.uint32) if sample_weight is None else np.flatnonzero(sample_weight)
+    level = float(np.float32(confidence))
     weight, unit = fixed_point_parts(sample_weight, table.n_samples)
     found = passes.error_based(
         tree,
@@ -88,7 +93,7 @@ def error_based(
         weight,
         round(1 / unit) if weight is None else 0,
         unit,
-        ErrorRules(float(np.float32(confidence)), float(normal_quantile(confidence) ** 2), min_part_weight, minimum),
+        ErrorRules(level, float(normal_quantile(confidence) ** 2), min_part_weight, minimum, class_weight),
         grow_anew,
     )
     tree = found["tree"]
@@ -164,6 +169,7 @@ def without_impossible_categories(tree: Tree) -> Tree:
         categories_code=tree.categories_code[kept],
         categories_branch=tree.categories_branch[kept],
         estimated_errors=tree.estimated_errors,
+        loss=tree.loss,
         **{name: getattr(tree, name) for name in names},
     )
 

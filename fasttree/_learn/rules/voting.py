@@ -19,7 +19,7 @@ from fasttree._engine import rulesets
 from fasttree._learn.grow.fixed_point import fixed_point_weights
 from fasttree._learn.rules.induction import BY_THRESHOLD, Conditions, Drafts, PlacedSamples
 from fasttree._model.ruleset import NO_RULE_FIRES, ranks, voted_classes, votes_of
-from fasttree._model.tree import Tree
+from fasttree._model.tree import Tree, best_classes
 
 __all__ = ["ConditionBits", "VotingInduction", "VotingSet", "WeighedSamples"]
 
@@ -157,6 +157,8 @@ class VotingInduction:
     min_branch_weight : float
         Least weight of a branch, which a rule must predict right.
     order : {"class", "utility"}
+    loss : float64 array, shape (n_classes, n_classes), or None
+        Costs by which the default class is chosen.
     """
 
     tree: Tree
@@ -165,6 +167,7 @@ class VotingInduction:
     tree_errors: float
     min_branch_weight: float
     order: str = CLASS
+    loss: Floats | None = None
 
     def conditions(self) -> Conditions:
         return Conditions([self.tree], self.bits.table, grouped=False)
@@ -181,7 +184,8 @@ class VotingInduction:
         for rule in chosen.tolist():
             covered[rules.covers(rule)] = True
         left = samples.weight_by_class(~covered)
-        default = int(((left + 1) / (left.sum() + 2.001) + samples.class_weight / samples.total_weight).argmax())
+        worth = (left + 1) / (left.sum() + 2.001) + samples.class_weight / samples.total_weight
+        default = int(best_classes(worth[None], self.loss)[0])
         found = rules.take(chosen)
         figures = (total[chosen] * samples.unit, found.errors * samples.unit, left, samples.class_weight)
         cover, errors, default_count, class_count = (

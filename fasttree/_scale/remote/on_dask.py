@@ -12,12 +12,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from fasttree._engine.rounds import Setting
 from fasttree._scale.cluster import Fields
-from fasttree._scale.messages import Reply, Requests, Route
+from fasttree._scale.messages import Reply, Requests, Route, reply_bytes
 from fasttree._scale.nodes import TreeNode
 from fasttree._scale.preparation import Array, Floats, Portion, Portions
 from fasttree._scale.remote import held
-from fasttree._scale.remote.tasks import combined_on_workers, forget, gathered
+from fasttree._scale.remote.tasks import combined_on_workers, forget, gathered, message_of
 from fasttree._scale.subtree import Task
 
 
@@ -61,7 +62,7 @@ class OnDask:
     def __init__(self, portions: DaskPortions, terms: tuple[Any, ...], weigh: Any, n_threads: int) -> None:
         self._client, self._shards, self._n_threads = portions.client, portions.shards, n_threads
         job = held.Job(terms, portions.encode, weigh)
-        self._key, self._job = job.key, self._sent(job)
+        self._key, self._job, self._setting = job.key, self._sent(job), Setting(*terms)
         self._chunks: list[Any] = []
 
     def _sent(self, given: Any) -> Any:
@@ -88,9 +89,10 @@ class OnDask:
         from dask.delayed import delayed
 
         ask = delayed(held.ask, pure=False)
-        sent = delayed(partial(held.identity, message), pure=False)()
+        sent = message_of(message, len(self._shards))
         replies = [ask(shard, self._job, sent, *self._chunks) for shard in self._shards]
-        return combined_on_workers(self._client, replies, held.combined)
+        n_bytes = reply_bytes(message.requests, self._setting.n_cells, self._setting.width)
+        return combined_on_workers(self._client, replies, held.combined, n_bytes)
 
     def exchange(
         self, growth: Task, log: Sequence[Route], buckets: Sequence[Sequence[TreeNode]]

@@ -11,7 +11,6 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +27,12 @@ from fasttree._scale.forest.driver import DrawnDriver, RoundsPlan
 from fasttree._scale.forest.packing import PackedBelow, joined, leaf_of
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import buckets
-from fasttree._scale.messages import LAST_KEY, Keys, Question, Reply, Requests, Route
+from fasttree._scale.messages import LAST_KEY, Keys, Question, Reply, Requests, Route, reply_bytes
 from fasttree._scale.nodes import TreeNode
 from fasttree._scale.preparation import MOST_SQUARES, Array, Floats, Portion, arrays_of
 from fasttree._scale.remote import held
 from fasttree._scale.remote.held import HeldShard
-from fasttree._scale.remote.tasks import combined_on_workers, forget, gathered
+from fasttree._scale.remote.tasks import combined_on_workers, forget, gathered, message_of
 from fasttree._scale.shards import Arrays, Order, Rows, serve
 from fasttree._scale.subtree import RowsOfNode
 from fasttree._version import __version__
@@ -170,9 +169,10 @@ def _order(fit: _Fit, bags: Sequence[Counts], place: int, log: Sequence[Route]) 
 
 
 def ask(
-    shard: HeldShard, job: RoundsJob, group: str, start: int, bags: Sequence[Counts], asked: Sequence[AskedOfTree], chunks: Any
+    shard: HeldShard, job: RoundsJob, group: str, start: int, bags: Sequence[Counts], sent: bytes, chunks: Any
 ) -> list[AnswerOfTree]:
-    """Answer what is asked of each tree; `start` is the number of the first row of the shard."""
+    """Answer what is asked of each tree by a list of `AskedOfTree`; `start` is the number of the first row of the shard."""
+    asked: list[AskedOfTree] = held.read(sent)
     fit, setting = _taken(shard, job, group), Setting(*job.terms)
     answers = []
     for given, earlier in zip(asked, chunks, strict=True):
@@ -380,16 +380,18 @@ class TreesInRounds:
             tail = held.sent_log(self._sent, tree.chunks, tree.driver.log)
             assert tree.requests is not None
             asked.append(AskedOfTree(tree.place, tail, tree.requests, tree.driver.counted))
-        message = delayed(partial(held.identity, asked), pure=False)()  # all tasks of a round are submitted at once
+        message = message_of(asked, len(self._shards))
         chunks = [tree.chunks for tree in active]
         task = delayed(ask, pure=False)
         shards = zip(self._shards, self._ends, group.bags, strict=False)
         answers = [task(shard, group.job, group.name, start, bags, message, chunks) for shard, start, bags in shards]
-        found: list[AnswerOfTree] = self._combined(answers, combined)
+        setting = Setting(*group.plain.terms)
+        n_bytes = sum(reply_bytes(given.requests, setting.n_cells, setting.width) for given in asked)
+        found: list[AnswerOfTree] = self._combined(answers, combined, n_bytes)
         return found
 
-    def _combined(self, replies: Sequence[Any], combine: Callable[..., Any]) -> Any:
-        return gathered(self._client, combined_on_workers(self._client, replies, combine))
+    def _combined(self, replies: Sequence[Any], combine: Callable[..., Any], n_bytes: int) -> Any:
+        return gathered(self._client, combined_on_workers(self._client, replies, combine, n_bytes))
 
     def _below(self, group: _Group, tree: _Growing) -> dict[int, PackedBelow]:
         """Return what grows below the nodes that have no children."""
@@ -399,7 +401,7 @@ class TreesInRounds:
         ends = driver.ends()
         if group.plain.forest.grower.n_classes and ends:
             counted = self._of_shards(n_rows_of, group, NodesOfTree(tree.place, [node.id for node in ends], True), log)
-            n_rows = self._combined(counted, total).tolist()
+            n_rows = self._combined(counted, total, 8 * len(ends)).tolist()
             below = {node.id: PackedBelow(leaf_of(node.statistics), n) for node, n in zip(ends, n_rows, strict=True)}
             ends = []
         waiting = deque[tuple[Sequence[TreeNode], Any]]()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from fasttree._scale.remote import held
 
-FAN_IN = 4  # replies that a task combines
+FAN_IN, FAN_IN_OF_LARGE = 16, 4  # replies that a task combines
+MOST_COMBINED = 2**26  # bytes of replies that are not large
+MOST_COPIED = 2**20  # bytes of a message, in all tasks of a round together
 
 KILLED = (
     "a worker that held rows was killed too often, most likely for its memory: give Dataset.from_dask more shards by n_shards=, "
@@ -36,13 +40,27 @@ def gathered(client: Any, futures: Any) -> Any:
         raise RuntimeError(CLOSED) from error
 
 
-def combined_on_workers(client: Any, replies: Sequence[Any], function: Callable[[Any], Any]) -> Any:
-    """Start to combine delayed replies by a function of some of them, and return the future of one."""
+def message_of(given: Any, n_tasks: int) -> Any:
+    """Return what all tasks of a round need, as they `read` it: a small message is a part of each task, a large one is a task."""
+    from dask.delayed import delayed
+
+    sent = pickle.dumps(given, protocol=pickle.HIGHEST_PROTOCOL)
+    return sent if len(sent) * n_tasks <= MOST_COPIED else delayed(partial(held.identity, sent), pure=False)()
+
+
+def fan_in(n_bytes: float) -> int:
+    """Return how many replies of `n_bytes` each a task combines."""
+    return FAN_IN if n_bytes * FAN_IN <= MOST_COMBINED else FAN_IN_OF_LARGE
+
+
+def combined_on_workers(client: Any, replies: Sequence[Any], function: Callable[[Any], Any], n_bytes: int) -> Any:
+    """Start to combine delayed replies of `n_bytes` each by a function of some of them, and return the future of one."""
     from dask.delayed import delayed
 
     combined, replies = delayed(function, pure=False), list(replies)
+    at_once = fan_in(n_bytes)
     while len(replies) > 1:
-        replies = [combined(replies[i : i + FAN_IN]) for i in range(0, len(replies), FAN_IN)]
+        replies = [combined(replies[i : i + at_once]) for i in range(0, len(replies), at_once)]
     return client.compute(replies[0], optimize_graph=False)
 
 

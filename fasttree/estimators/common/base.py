@@ -275,7 +275,7 @@ class BaseTree(EditableTree):
 
     def _settings(self) -> dict[str, Any]:
         settings = super()._settings()
-        return settings | {"pruning": settings_of(settings["pruning"])}
+        return settings | {"pruning": settings_of(settings["pruning"])} if "pruning" in settings else settings
 
     @classmethod
     def _from_settings(cls, settings: Mapping[str, Any]) -> Self:

@@ -276,6 +276,14 @@ class ConstraintChoices:
     )
 
 
+LOSS_MATRIX = ParameterRule(
+    lambda value: value is None or isinstance(value, Mapping | list | tuple | np.ndarray),
+    "a dict {true class: {predicted class: cost}} (of a DataFrame with a row per true class: to_dict('index')), an array with a "
+    "row per true class, or None",
+    "dict, array-like of shape (n_classes, n_classes) or None",
+)
+
+
 @parameters
 class CostChoices:
     """Shares of the classes where the tree is used, and costs of wrong predictions there."""
@@ -293,12 +301,7 @@ class CostChoices:
     )
     loss_matrix: Mapping[Any, Mapping[Any, float]] | ArrayLike | None = parameter(
         None,
-        ParameterRule(
-            lambda value: value is None or isinstance(value, Mapping | list | tuple | np.ndarray),
-            "a dict {true class: {predicted class: cost}} (of a DataFrame with a row per true class: to_dict('index')), an "
-            "array with a row per true class, or None",
-            "dict, array-like of shape (n_classes, n_classes) or None",
-        ),
+        LOSS_MATRIX,
         """Cost of each wrong prediction: `{true class: {predicted class: cost}}`, in which a cost that is not named is 1, or
         an array with a row per true class.  Costs are finite and not negative, 0 on the diagonal, and not 0 in all of a row.
         A node predicts the class of the smallest expected cost.  Cost-complexity pruning with

@@ -65,6 +65,7 @@ ESTIMATORS = (
     Entry("CARTRegressor", "cart", "cart", "regression"),
     Entry("CHAIDClassifier", "chaid", "chaid", "classification"),
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
+    Entry("M5Regressor", "m5", "m5", "regression"),
     Entry("OptimalTreeClassifier", "optimal", "optimal", "classification"),
     Entry("OptimalTreeRegressor", "optimal", "optimal", "regression"),
     Entry("TreeClassifier", "by_recipe", BY_RECIPE, "classification", on_command_line=False),

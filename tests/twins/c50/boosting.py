@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .classifying import classify
 from .growing import Growth, grow, single
-from .problem import NULL, Node, Options, Rows, Table
+from .problem import NULL, Costs, Node, Options, Rows, Table
 from .pruning import prune
 
 LEAVES_MORE = 1.1  # leaves per case of later trials, relative to the first tree
@@ -27,6 +27,7 @@ class Boosted:
     """The trees of the trials."""
 
     trees: list[Node]
+    costs: Costs | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -37,7 +38,7 @@ class Boosted:
         votes = np.zeros((len(table), table.n_classes))
         every = np.arange(len(table))
         for tree in self.trees:
-            predicted, confidence = classify(tree, table)
+            predicted, confidence = classify(tree, table, self.costs)
             votes[every, predicted] += confidence
         return with_default(votes / len(self.trees), self.trees[0].label)
 
@@ -58,17 +59,19 @@ def n_compressed_leaves(node: Node, n_values: tuple[int, ...]) -> int:
     return total
 
 
-def boost(table: Table, options: Options, n_trials: int) -> Boosted:
+def boost(table: Table, options: Options, n_trials: int, costs: Costs | None = None) -> Boosted:
     n = len(table)
     every = np.arange(n)
     weight = np.ones(n, np.float32)
+    if costs is not None and costs.class_weight is not None:
+        weight = costs.class_weight.astype(np.float32)[table.classes]
     votes = np.zeros((n, table.n_classes))
     trees: list[Node] = []
     ratio, right_always = np.inf, 1.0
     kept = np.ones(n, bool)
     for trial in range(n_trials):
         settings: dict[str, Any] = {} if trial == 0 else {"leaf_ratio": ratio, "compresses_leaves": False}
-        growth = Growth.of(table, options, weight, **settings)
+        growth = Growth.of(table, options, weight, costs=costs, **settings)
         rows = every[kept]
         grown_on = rows
         if n > MANY_CASES and trial and right_always <= LIGHT:
@@ -77,7 +80,7 @@ def boost(table: Table, options: Options, n_trials: int) -> Boosted:
         if trial == 0:
             first = tree.size if options.subset else n_compressed_leaves(tree, table.n_values)
             ratio = LEAVES_MORE * first / n
-        predicted, confidence = classify(tree, table)
+        predicted, confidence = classify(tree, table, costs)
         votes[every, predicted] += confidence
         if trial + 1 > n_trials / 2:
             ahead = votes.max(axis=1) - votes[every, table.classes]
@@ -99,4 +102,4 @@ def boost(table: Table, options: Options, n_trials: int) -> Boosted:
         weight[wrong] = (f * (weight[wrong].astype(np.float64) + x / k)).astype(np.float32)
         weight[right] = np.maximum(f * weight[right].astype(np.float64) * (o - x) / o, LEAST_WEIGHT).astype(np.float32)
         right_always = float(single(max(f * right_always * (o - x) / o, LEAST_WEIGHT)))
-    return Boosted(trees if len(trees) >= FEWEST_TRIALS else trees[:1])
+    return Boosted(trees if len(trees) >= FEWEST_TRIALS else trees[:1], costs)

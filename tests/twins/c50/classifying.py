@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .problem import STAYS, UNKNOWN, Node, Rows, Table
+from .problem import STAYS, UNKNOWN, Costs, Node, Rows, Table
 
 NOTHING = 0.0001  # case weight below which a leaf predicts as its parent does
 
@@ -19,10 +19,21 @@ def class_sums(tree: Node, table: Table) -> NDArray[np.float64]:
     return sums
 
 
-def classify(tree: Node, table: Table) -> tuple[Rows, NDArray[np.float64]]:
-    """Return the class of largest sum, the first one on ties, and that sum as its confidence."""
+def stand_alone(tree: Node, table: Table) -> NDArray[np.float64]:
+    """Return the probabilities of the classifier of saved trees."""
+    rows, ones, sums = np.arange(len(table)), np.ones(len(table)), np.zeros((len(table), table.n_classes + 1))
+    send(tree, tree, table, rows, ones, sums)
+    n = sums[:, -1:]
+    return (n * sums[:, :-1] + tree.weights / tree.cases) / (n + 1)
+
+
+def classify(tree: Node, table: Table, costs: Costs | None = None) -> tuple[Rows, NDArray[np.float64]]:
+    """Return the class of largest sum, the first one on ties, and that sum as its confidence; or the class of least cost."""
     sums = class_sums(tree, table)
-    return sums.argmax(axis=1), sums.max(axis=1)
+    if costs is None:
+        return sums.argmax(axis=1), sums.max(axis=1)
+    expected = sums @ costs.loss
+    return np.array([costs.label(row) for row in sums]), 1 - expected.min(axis=1) / expected.sum(axis=1)
 
 
 def n_errors(tree: Node, table: Table) -> int:
@@ -32,14 +43,20 @@ def n_errors(tree: Node, table: Table) -> int:
 def send(node: Node, parent: Node, table: Table, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
     if node.test is None:
         found = node if node.cases >= NOTHING else parent
-        sums[rows] += weight[:, None] * found.weights / found.cases
+        add(found, rows, weight, sums)
         return
     branch = node.test.branches(table)[rows]
     stays = branch == STAYS
-    sums[rows[stays]] += weight[stays, None] * node.weights / node.cases
+    add(node, rows[stays], weight[stays], sums)
     unknown = branch == UNKNOWN
     for b, child in enumerate(node.children):
         here = (branch == b) | (unknown & (child.cases > NOTHING))
         if here.any():
             part = np.where(unknown, weight * child.cases / node.cases, weight)[here]
             send(child, node, table, rows[here], part, sums)
+
+
+def add(node: Node, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
+    """Add the class shares of a node, times `weight`; a further column gets its cases."""
+    figures = [*(node.weights / node.cases), node.cases][: sums.shape[1]]
+    sums[rows] += weight[:, None] * figures

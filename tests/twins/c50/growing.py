@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .problem import NULL, UNKNOWN, Node, Options, Rows, Table, Test
+from .problem import NULL, UNKNOWN, Costs, Node, Options, Rows, Table, Test
 
 LEAST_GAIN = 0.0001
 NEARLY_ALL = 0.999
@@ -70,6 +70,7 @@ class Growth:
     has_minimum_gain: bool = True  # not while winnowing
     compresses_leaves: bool = True  # not in later trials and for rules
     n_all: int = 0  # cases of the training set
+    costs: Costs | None = None
 
     @classmethod
     def of(cls, table: Table, options: Options, weight: NDArray[Any] | None = None, **settings: Any) -> Growth:

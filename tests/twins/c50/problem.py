@@ -97,6 +97,28 @@ class Test:
         return branch_of[column]
 
 
+@dataclass(frozen=True)
+class Costs:
+    """Costs of predicting the class of the column if that of the row is true.
+
+    `class_weight` is what cases of each class weigh, if there are two.
+    """
+
+    loss: NDArray[np.float64]
+    class_weight: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, loss: Any, table: Table) -> Costs:
+        matrix = np.asarray(loss, dtype=np.float64)
+        missed = matrix.sum(axis=1)
+        return cls(matrix, missed / missed[table.classes].mean() if len(matrix) == 2 else None)
+
+    def label(self, weights: NDArray[Any]) -> int:
+        """Return the class of least expected cost, the first one on ties."""
+        expected = weights @ self.loss
+        return int((expected <= expected.min() * (1 + 1e-9)).argmax())
+
+
 @dataclass
 class Node:
     """A node; a leaf has no test.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from release8.pruning import CONFIDENCES, DEVIATIONS
 
 from .classifying import classify
 from .growing import Growth, divide, grow, single
-from .problem import NULL, Node, Rows, Table, Test
+from .problem import NULL, Costs, Node, Rows, Table, Test
 
 FAVOUR = 0.1  # errors by which a simpler tree may be worse
 RAISED_SHARE = 0.1  # of the cases: a lighter branch is never raised
@@ -49,7 +51,10 @@ def prune(tree: Node, growth: Growth, rows: Rows, regrows: bool = True, prunes_g
     pruned = tree.copy()
     limit = Limit(growth.options.confidence)
     estimate(pruned, growth, limit, rows, regrows)
-    if prunes_globally and growth.options.global_pruning:
+    if growth.costs is not None:
+        for node in pruned.walk():
+            judge(node, growth.costs)
+    elif prunes_globally and growth.options.global_pruning:
         prune_globally(pruned, growth, rows)
     if growth.options.subset:
         drop_impossible(pruned, {})
@@ -73,8 +78,7 @@ def estimate(node: Node, growth: Growth, limit: Limit, rows: Rows, regrows: bool
     """
     cases, weights = growth.cases(rows), growth.by_class(rows)
     label = int(weights.argmax())
-    leaf_errors = cases - weights[label]
-    as_leaf = float(single(leaf_errors + limit.extra(cases, leaf_errors)))
+    as_leaf = float(single(predicted_errors(growth, limit, weights)))
     if update:
         node.label, node.cases, node.weights = label, cases, weights
     if node.test is None:
@@ -97,8 +101,7 @@ def estimate(node: Node, growth: Growth, limit: Limit, rows: Rows, regrows: bool
         if weight > most:
             heaviest, most = child, weight
     if pool.sum() > 0:
-        wrong = pool.sum() - pool.max()
-        as_tree += wrong + limit.extra(pool.sum(), wrong)
+        as_tree += predicted_errors(growth, limit, pool)
     as_tree = float(single(as_tree))
     if not update:
         return as_tree
@@ -116,6 +119,26 @@ def estimate(node: Node, growth: Growth, limit: Limit, rows: Rows, regrows: bool
             estimate(heaviest, growth, limit, rows, regrows)
         node.become(heaviest)
     return node.errors
+
+
+def predicted_errors(growth: Growth, limit: Limit, weights: NDArray[Any]) -> float:
+    label = int(weights.argmax())
+    wrong = float(weights.sum() - weights[label])
+    if growth.costs is None or growth.costs.class_weight is None:
+        return wrong + limit.extra(float(weights.sum()), wrong)
+    other = 1 - label
+    of_label, of_other = growth.costs.class_weight[[label, other]].tolist()
+    n_wrong = wrong / of_other
+    return wrong + of_other * limit.extra(float(weights[label]) / of_label + n_wrong, n_wrong)
+
+
+def judge(node: Node, costs: Costs) -> None:
+    """Give a node the weights of cases without costs, and the class of least cost."""
+    if costs.class_weight is not None:
+        node.weights = node.weights / costs.class_weight
+        node.cases = float(node.weights.sum())
+    if node.cases > 0:
+        node.label = costs.label(node.weights)
 
 
 def raisable(node: Node, cases: float) -> tuple[Node | None, float]:

@@ -120,13 +120,25 @@ def _steps(regions: Regions, shown: Shown, places: Floats, rows: npt.NDArray[np.
     across = spread(places[rows], [target, places[rows]]) if line.categories else places[rows]
     colour = shown.style.numeric
     ax.scatter(across, target, DOT, colour, alpha=0.5, linewidths=0, label="samples", zorder=2, rasterized=rows.size > MANY)
-    means = regions.value[0, :, 0]
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(means)) + 1]) if not line.categories else np.arange(len(means))
-    stops = [*starts[1:].tolist(), len(means)]
-    ax.hlines(means[starts], line.edges[starts], line.edges[stops], color=theme.ink, linewidth=2, label="prediction", zorder=3)
+    if regions.ends is not None:
+        _fitted_lines(regions, regions.ends, theme, ax)
+    else:
+        means = regions.value[0, :, 0]
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(means)) + 1]) if not line.categories else np.arange(len(means))
+        ends = line.edges[[*starts[1:].tolist(), len(means)]]
+        ax.hlines(means[starts], line.edges[starts], ends, color=theme.ink, linewidth=2, label="prediction", zorder=3)
     _cuts(regions, theme, ax)
     ax.set_ylabel(shown.heading)
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _fitted_lines(regions: Regions, ends: Floats, theme: Theme, ax: Axes) -> None:
+    """Draw the model of each leaf along a feature, interrupted where leaves meet."""
+    from matplotlib.collections import LineCollection
+
+    edges = regions.lines[0].edges
+    pieces = np.stack([np.stack([edges[:-1], ends[0]], 1), np.stack([edges[1:], ends[1]], 1)], 1)
+    ax.add_collection(LineCollection(list(pieces), colors=theme.ink, linewidths=2, label="prediction", zorder=3))
 
 
 def _plane(regions: Regions, shown: Shown, places: Sequence[Floats], rows: npt.NDArray[np.intp], theme: Theme, ax: Axes) -> None:

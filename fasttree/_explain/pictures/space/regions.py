@@ -17,6 +17,7 @@ from fasttree._data.sources import ArraySource
 from fasttree._data.table import Table
 from fasttree._model import walks
 from fasttree._model.arrays import INTERVALS, THRESHOLD
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tree import Tree
 
 __all__ = ["CellAxis", "Regions", "chosen_features", "lines_of", "regions_of", "spread", "thinned"]
@@ -25,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 MARGIN = 0.04  # of the range of the samples, on both sides of an axis
 SOFT_STEPS = 16  # in which the shares of a soft threshold are drawn
+MODEL_STEPS = 120  # in which the range of a feature is divided if leaves have models
 MOST_CELLS = 1_000_000
 TURN = 0.6180339887  # golden section: spreads samples side by side without rows
 WIDE = 0.7  # share of the room of a category in which its samples are spread
@@ -73,24 +75,27 @@ class Regions:
         Shares of the classes, or the mean.
     answers : array of int, shape (n_up, n_across), or None
         Index of the predicted class; None in regression.
+    ends : array, shape (2, n_across), or None
+        What the models of the leaves predict at both ends of each cell of a single feature of numbers; None without models.
     """
 
     lines: list[CellAxis]
     leaf: npt.NDArray[np.int32]
     value: Floats
     answers: npt.NDArray[np.intp] | None
+    ends: Floats | None = None
 
 
 def chosen_features(tree: Tree, schema: Schema, features: Any, *, has_rest: bool) -> list[int]:
-    """Return the indices of the features to draw; None: those that the tree tests.
+    """Return the indices of the features to draw; None: those that the tree tests, or that the models of its leaves have.
 
     Raises
     ------
     ValueError
-        If they are not one or two features, or if the tree tests others without values for them.
+        If they are not one or two features, or if the tree uses others without values for them.
     """
     names = [feature.name for feature in schema.features]
-    tested: list[int] = np.unique(tree.feature[tree.feature >= 0]).tolist()
+    tested: list[int] = tree.used if isinstance(tree, ModelTree) else np.unique(tree.feature[tree.feature >= 0]).tolist()
     if features is None:
         if not 1 <= len(tested) <= 2:
             raise ValueError(f"features=None: the tree tests {len(tested)} features; name one or two, such as {names[:2]}")
@@ -148,6 +153,8 @@ def _line(tree: Tree, feature: Feature, shown: Feature, index: int, column: npt.
     margin = MARGIN * (largest - least) or 0.5
     low, high = least - margin, largest + margin
     cuts = _cuts(tree, index)
+    if isinstance(tree, ModelTree):
+        cuts = np.union1d(cuts, np.linspace(low, high, MODEL_STEPS + 1))
     edges: Floats = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
     middle: Floats = (edges[:-1] + edges[1:]) / 2
     values: Floats = np.where(middle > edges[:-1], middle, edges[1:])  # a cell has its upper end, not its lower one
@@ -189,9 +196,23 @@ def regions_of(tree: Tree, schema: Schema, lines: Sequence[CellAxis], rest: Floa
     if len(lines) > 1:
         cells[:, lines[1].index] = np.repeat(lines[1].values, shape[1])
     table = Table(ArraySource(cells), schema, matrix=cells)
+    if isinstance(tree, ModelTree):
+        return _regions_of_models(tree, lines, table)
     value = walks.predict_value(tree, table)
     answers = walks.predict_class(tree, table).reshape(shape) if tree.task == "classification" else None
     return Regions(list(lines), walks.walk(tree, table).reshape(shape), value.reshape(*shape, -1), answers)
+
+
+def _regions_of_models(tree: ModelTree, lines: Sequence[CellAxis], table: Table) -> Regions:
+    shape = (len(lines[1].values) if len(lines) > 1 else 1, len(lines[0].values))
+    leaf, ends = walks.walk(tree, table), None
+    if len(lines) == 1 and not lines[0].categories:
+        block, found = table.block(0, table.n_samples).copy(), []
+        for place in (lines[0].edges[:-1], lines[0].edges[1:]):
+            block[:, lines[0].index] = place
+            found.append(tree.predict(Table(ArraySource(block), table.schema, matrix=block), leaf))
+        ends = np.array(found)
+    return Regions(list(lines), leaf.reshape(shape), tree.predict(table, leaf).reshape(*shape, 1), None, ends)
 
 
 def thinned(keys: Sequence[npt.NDArray[Any]], most: int) -> npt.NDArray[np.intp]:

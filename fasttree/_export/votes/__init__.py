@@ -1,0 +1,1 @@
+"""Models that vote, boosted trees and rules, as programs and SQL."""

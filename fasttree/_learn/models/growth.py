@@ -1,0 +1,152 @@
+"""A model tree: a tree grown by its recipe, models of its nodes, pruning, smoothing (Quinlan 1992; Wang and Witten 1997)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fasttree._data.cells import Floats
+from fasttree._data.schema import Kind
+from fasttree._data.sums import sum_of_sizes
+from fasttree._data.table import Table
+from fasttree._learn.grow.grower import Grower
+from fasttree._learn.models.least_squares import Elimination, Fits, fit
+from fasttree._learn.models.moments import Moments, moments_of
+from fasttree._learn.samples import weighted_rows
+from fasttree._model import walks
+from fasttree._model.linear.model_tree import LinearModels, ModelTree, levels_of, smoothed
+from fasttree._model.tree import Tree
+
+__all__ = ["ModelChoices", "grow_models"]
+
+TOO_MANY = 10.0  # factor of the error of a node that has as many parameters as samples
+ROUNDING = 1e-13  # what is left of an intercept that cancels, as a share of its parts
+FIFTH = 0.2  # the impurity "fifth_root" is this power of the variance
+
+
+class ModelChoices(NamedTuple):
+    """What M5 chooses besides the recipe and the limits of the tree."""
+
+    least_deviation: float  # of a node that is split, as a share of that of all samples
+    path_features: bool
+    pruning_factor: float | None  # None: no pruning
+    smoothing: float
+    extrapolation: float | None  # None: predictions have no bounds
+    elimination: Elimination
+    linear: bool  # whether models have terms
+
+
+def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]:
+    """Return the tree with models, pruned and smoothed, and the tree as grown."""
+    samples = grower.samples
+    rows = weighted_rows(samples)
+    target = np.asarray(samples.target, np.float64)[rows]
+    weight = None if samples.weight is None else samples.weight[rows]
+    if weight is not None and (weight == 1).all():
+        weight = None  # a sample of weight 0 is as none at all, bit for bit
+    power = FIFTH if grower.recipe.impurity == "fifth_root" else 1.0
+    least = choices.least_deviation**2 * _variance(target, weight)
+    tree = replace(grower, limits=replace(grower.limits, min_impurity=least**power))()
+    features = _features_of_models(tree, samples.table)[: None if choices.linear else 0]
+    columns, filling = _filled(samples.table, features, rows, weight)
+    moments = moments_of(tree, walks.walk(tree, samples.table)[rows], [*columns, target], weight)
+    fits = fit(moments.product, tree.n_samples, _candidates(tree, features, choices.path_features), choices.elimination)
+    models = _models(fits, features, moments, filling, choices.extrapolation)
+    cut = np.zeros(tree.node_count, dtype=bool) if choices.pruning_factor is None else _cut(tree, fits, choices.pruning_factor)
+    return _smoothed(ModelTree.of(tree, models, 0.0).prune_at(cut), choices.smoothing), tree
+
+
+def _smoothed(tree: Tree, smoothing: float) -> ModelTree:
+    assert isinstance(tree, ModelTree)
+    return ModelTree.of(tree, smoothed(tree, tree.models, tree.n_branches == 0, smoothing), smoothing)
+
+
+def _mean(values: Floats, weight: Floats | None) -> float:
+    """Return the mean, whatever the order of the values."""
+    products = values if weight is None else values * weight
+    total = float(values.size) if weight is None else sum_of_sizes(weight)
+    return (sum_of_sizes(products[products > 0]) - sum_of_sizes(products[products < 0])) / total
+
+
+def _variance(target: Floats, weight: Floats | None) -> float:
+    return _mean((target - _mean(target, weight)) ** 2, weight)
+
+
+def _features_of_models(tree: Tree, table: Table) -> NDArray[np.intp]:
+    """Return the continuous features that the tree tests, ascending."""
+    tested = np.unique(tree.feature[tree.n_branches > 0])
+    return np.array([j for j in tested.tolist() if table.schema.features[j].kind == Kind.CONTINUOUS], dtype=np.intp)
+
+
+def _filled(
+    table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None
+) -> tuple[list[Floats], Floats]:
+    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column."""
+    filling, columns = np.full(table.n_features, np.nan), []
+    for feature in features.tolist():
+        column = table.column(feature)[rows].astype(np.float64)
+        known = ~np.isnan(column)
+        filling[feature] = _mean(column[known], None if weight is None else weight[known])
+        column[~known] = filling[feature]
+        columns.append(column)
+    return columns, filling
+
+
+def _candidates(tree: Tree, features: NDArray[np.intp], with_path: bool) -> NDArray[np.bool_]:
+    """Return which features may be in the model of each node: those tested at it or below it, and on the way to it."""
+    tested = np.equal(tree.feature[:, None], features) & (tree.n_branches > 0)[:, None]
+    below, above = tested.copy(), np.zeros_like(tested)
+    for first, stop in levels_of(tree)[-2::-1]:
+        inner = first + np.flatnonzero(tree.n_branches[first:stop])
+        below[inner] |= below[tree.first_child[inner]] | below[tree.first_child[inner] + 1]
+    if not with_path:
+        return below
+    for first, stop in levels_of(tree)[1:]:
+        parent = tree.parent[first:stop]
+        above[first:stop] = above[parent] | tested[parent]
+    return below | above
+
+
+def _models(
+    fits: Fits, features: NDArray[np.intp], moments: Moments, filling: Floats, extrapolation: float | None
+) -> LinearModels:
+    intercept = moments.mean[:, -1].copy()
+    size = np.abs(intercept)
+    for j in range(features.size):
+        at_mean = fits.coefficient[:, j] * moments.mean[:, j]
+        intercept -= at_mean
+        size += np.abs(at_mean)
+    intercept[np.abs(intercept) < ROUNDING * size] = 0.0
+    if extrapolation is None:
+        lower, upper = np.full_like(intercept, -np.inf), np.full_like(intercept, np.inf)
+    else:
+        margin = extrapolation * (moments.largest - moments.least)
+        lower, upper = moments.least - margin, moments.largest + margin
+    return LinearModels.of_rows(fits.coefficient, features, intercept, lower, upper, filling)
+
+
+def _cut(tree: Tree, fits: Fits, factor: float) -> NDArray[np.bool_]:
+    """Return the nodes that become leaves: those whose model has no larger estimated error than their subtree.
+
+    The root mean squared error counts (n + factor v) / (n - v) times; v are the parameters, and one for each test.
+    """
+    n, cut = tree.n_samples.astype(np.float64), np.zeros(tree.node_count, dtype=bool)
+    error, size = fits.error.copy(), fits.n_parameters.astype(np.float64)
+    for first, stop in levels_of(tree)[-2::-1]:
+        inner = first + np.flatnonzero(tree.n_branches[first:stop])
+        one = tree.first_child[inner]
+        below, below_size = error[one] + error[one + 1], size[one] + size[one + 1] + 1
+        as_leaf = np.sqrt(error[inner]) * _factor(n[inner], size[inner], factor)
+        is_cut = as_leaf <= np.sqrt(below) * _factor(n[inner], below_size, factor)
+        cut[inner] = is_cut
+        error[inner] = np.where(is_cut, error[inner], below)
+        size[inner] = np.where(is_cut, size[inner], below_size)
+    return cut
+
+
+def _factor(n: Floats, size: Floats, factor: float) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.where(n > size, (n + factor * size) / (n - size), TOO_MANY)

@@ -1,0 +1,1 @@
+"""Linear models in the nodes of a tree."""

@@ -1,0 +1,251 @@
+"""`ModelTree`: a regression tree with a linear model in each node, as M5 makes them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fasttree._data.cells import Floats
+from fasttree._data.table import Table
+from fasttree._model import walks
+from fasttree._model.arrays import counts_below, gather, read_only, require
+from fasttree._model.tree import Tree
+
+__all__ = ["LinearModels", "ModelTree", "check_constant_leaves", "levels_of", "smoothed"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModels:
+    """Linear models, one per node.
+
+    The model of node ``i`` predicts ``intercept[i]`` plus the terms ``start[i]:start[i + 1]``, added in order.  A term is its
+    `coefficient` times the value of its `feature`.  Then the prediction is moved into ``[lower[i], upper[i]]``.
+
+    Attributes
+    ----------
+    start : array of int64, shape (n + 1,)
+    feature : array of int32, shape (m,)
+        Ascending within a node; continuous features.
+    coefficient : array of float64, shape (m,)
+    intercept, lower, upper : array of float64, shape (n,)
+        The bounds may be infinite.
+    filling : array of float64, shape (n_features,)
+        What takes the place of a missing value in a model: the mean of the feature in the fit.  NaN for a feature without models.
+    """
+
+    start: npt.NDArray[np.int64]
+    feature: npt.NDArray[np.int32]
+    coefficient: Floats
+    intercept: Floats
+    lower: Floats
+    upper: Floats
+    filling: Floats
+
+    def __post_init__(self) -> None:
+        for name, dtype in _ARRAYS.items():
+            given = np.asarray(getattr(self, name))
+            # 0.0 in the place of -0.0, so that a term of 0 changes no bit of a sum that begins with the intercept
+            value = given + 0.0 if name in ("intercept", "lower", "upper") else given
+            object.__setattr__(self, name, read_only(name, value, dtype, 1))
+
+    @classmethod
+    def of_rows(
+        cls,
+        coefficients: Floats,
+        features: npt.NDArray[np.intp],
+        intercept: Floats,
+        lower: Floats,
+        upper: Floats,
+        filling: Floats,
+    ) -> LinearModels:
+        """Return the models with these coefficients, shape (n, d), of d ascending features; 0 is no term."""
+        node, column = np.nonzero(coefficients)
+        start = np.append(0, np.cumsum(np.count_nonzero(coefficients, axis=1)))
+        return cls(start, features[column].astype(np.int32), coefficients[node, column], intercept, lower, upper, filling)
+
+    @cached_property
+    def features(self) -> npt.NDArray[np.intp]:
+        """Features that occur in a model, ascending."""
+        return np.unique(self.feature).astype(np.intp)
+
+    @cached_property
+    def rows(self) -> Floats:
+        """Coefficients of all `features`, shape (n, d)."""
+        rows = np.zeros((self.intercept.size, self.features.size))
+        node = np.repeat(np.arange(self.intercept.size), np.diff(self.start))
+        rows[node, np.searchsorted(self.features, self.feature)] = self.coefficient
+        return rows
+
+    def terms(self, node: int) -> list[tuple[int, float]]:
+        """Return the features and coefficients of a node."""
+        own = slice(int(self.start[node]), int(self.start[node + 1]))
+        return list(zip(self.feature[own].tolist(), self.coefficient[own].tolist(), strict=True))
+
+    def of_nodes(self, nodes: npt.NDArray[Any]) -> LinearModels:
+        """Return the models of some nodes, in their order."""
+        start, entries = gather(self.start[nodes], np.diff(self.start)[nodes])
+        parts = {name: getattr(self, name)[nodes] for name in ("intercept", "lower", "upper")}
+        return LinearModels(start, self.feature[entries], self.coefficient[entries], **parts, filling=self.filling)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all arrays are equal."""
+        return isinstance(other, LinearModels) and all(
+            np.array_equal(getattr(self, name), getattr(other, name), equal_nan=True) for name in _ARRAYS
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # equality is by content
+
+
+_ARRAYS: dict[str, type[np.generic]] = {
+    "start": np.int64,
+    "feature": np.int32,
+    "coefficient": np.float64,
+    "intercept": np.float64,
+    "lower": np.float64,
+    "upper": np.float64,
+    "filling": np.float64,
+}
+
+
+class ModelTree(Tree):
+    """A regression tree with a linear model in each node.
+
+    A leaf predicts by its model; `value` is the mean of its samples, as in any tree.
+
+    Parameters
+    ----------
+    models : LinearModels
+        Those of inner nodes are as fitted, those of leaves are smoothed.
+    smoothing : float
+        Number of samples for which the model of a parent counts, where a node becomes a leaf.
+    **arrays
+        As for `Tree`.
+    """
+
+    models: LinearModels
+    smoothing: float
+
+    def __init__(self, *, models: LinearModels, smoothing: float, **arrays: Any) -> None:
+        super().__init__(**arrays)
+        self.models, self.smoothing = models, float(smoothing)
+
+    @classmethod
+    def of(cls, tree: Tree, models: LinearModels, smoothing: float) -> ModelTree:
+        """Return a tree with models."""
+        return cls(models=models, smoothing=smoothing, **Tree.__getstate__(tree))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"models": self.models, "smoothing": self.smoothing}
+
+    def replace(self, **changes: Any) -> Tree:
+        """Return the tree with some arrays replaced, not checked."""
+        return ModelTree(**self.__getstate__() | changes)
+
+    def prune_at(self, nodes: npt.NDArray[np.bool_]) -> Tree:
+        """Return the tree in which the marked nodes are leaves, without their descendants.
+
+        The models of the new leaves are smoothed.
+        """
+        tree = super().prune_at(nodes)
+        kept = np.flatnonzero(~counts_below(np.asarray(nodes), self.parent))
+        new = (tree.n_branches == 0) & (self.n_branches[kept] > 0)
+        return ModelTree.of(tree, smoothed(tree, self.models.of_nodes(kept), new, self.smoothing), self.smoothing)
+
+    def check(self) -> None:
+        """Verify every invariant of the arrays, as `Tree.check` does, and those of the models."""
+        super().check()
+        _check_models(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether trees and models are equal."""
+        return (
+            isinstance(other, ModelTree)
+            and bool(super().__eq__(other))
+            and self.models == other.models
+            and self.smoothing == other.smoothing
+        )
+
+    __hash__ = None
+
+    @cached_property
+    def used(self) -> list[int]:
+        """Features that a prediction may need, ascending: those of tests, and those of the models of leaves."""
+        of_leaves = np.repeat(self.n_branches == 0, np.diff(self.models.start))
+        tested = self.feature[self.n_branches > 0]
+        found: list[int] = np.union1d(tested, self.models.feature[of_leaves]).tolist()
+        return found
+
+    def predict(self, table: Table, ends: npt.NDArray[Any] | None = None) -> Floats:
+        """Return the predictions for the samples of a table, shape (n_samples,), by the models of their leaves, or of `ends`."""
+        ends, models = walks.walk(self, table) if ends is None else ends, self.models
+        predicted = models.intercept.take(ends)
+        for place, feature in enumerate(models.features.tolist()):
+            column = table.column(feature).astype(np.float64)
+            if (missing := np.isnan(column)).any():
+                column[missing] = models.filling[feature]
+            predicted += models.rows[:, place].take(ends) * column
+        return np.minimum(np.maximum(predicted, models.lower.take(ends)), models.upper.take(ends))
+
+
+def levels_of(tree: Tree) -> list[tuple[int, int]]:
+    """Return the first node of each level and the one after its last, from the root down."""
+    return list(itertools.pairwise(tree._level_starts()))
+
+
+def check_constant_leaves(tree: Tree, what: str) -> None:
+    """Raise a ValueError if the leaves of a tree predict by models, which `what` does not support."""
+    if isinstance(tree, ModelTree):
+        raise ValueError(
+            f"{what} does not support linear models in leaves: use to_rules, export_c, export_python, export_sql, export_onnx or "
+            "export_pmml, or tree_.models, which has their coefficients"
+        )
+
+
+def smoothed(tree: Tree, models: LinearModels, leaves: npt.NDArray[np.bool_], smoothing: float) -> LinearModels:
+    """Return models in which those of some leaves are mixed with those of the nodes above (Wang and Witten 1997).
+
+    From the leaf up, the model becomes (n model + k model of the parent) / (n + k), where n is the number of samples of the node
+    just left, and k is `smoothing`.  All models are linear, so that one model remains.
+    """
+    if not smoothing or not leaves.any():
+        return models
+    own = np.column_stack([models.rows, models.intercept])
+    kept, above = np.ones(tree.node_count), np.zeros_like(own)  # a leaf predicts kept * own + above
+    for first, stop in levels_of(tree)[1:]:
+        parent = tree.parent[first:stop]
+        share = tree.n_samples[first:stop] / (tree.n_samples[first:stop] + smoothing)
+        kept[first:stop] = kept[parent] * share
+        above[first:stop] = above[parent] + (kept[parent] * (1 - share))[:, None] * own[parent]
+    mixed = np.where(leaves[:, None], kept[:, None] * own + above, own)
+    return LinearModels.of_rows(mixed[:, :-1], models.features, mixed[:, -1], models.lower, models.upper, models.filling)
+
+
+def _check_models(tree: ModelTree) -> None:
+    models, n = tree.models, tree.node_count
+    if tree.divides:
+        raise ValueError("models: only a tree that divides no samples has them")
+    if tree.task != "regression" or tree.outputs is not None:
+        raise ValueError("models: only a regression tree of one target has them")
+    if not (np.isfinite(tree.smoothing) and tree.smoothing >= 0):
+        raise ValueError(f"smoothing={tree.smoothing!r}: must be a finite number >= 0")
+    sizes = {"start": n + 1, "intercept": n, "lower": n, "upper": n, "filling": tree.n_features}
+    for name, size in sizes.items():
+        if getattr(models, name).size != size:
+            raise ValueError(f"models.{name}: must have {size} entries; got {getattr(models, name).size}")
+    if models.start[0] != 0 or models.start[-1] != models.feature.size or models.coefficient.size != models.feature.size:
+        raise ValueError(f"models.start: must begin with 0 and end with the number of terms, {models.feature.size}")
+    require(np.diff(models.start) >= 0, "models.start must not decrease")
+    owner = np.repeat(np.arange(n), np.diff(models.start))
+    ascending = np.ones(owner.size, bool)
+    ascending[1:] = (np.diff(models.feature) > 0) | (owner[1:] != owner[:-1])
+    known = (models.feature >= 0) & (models.feature < tree.n_features)
+    require(known & ascending, "models.feature must be features of the table, ascending", owner)
+    require(np.isfinite(models.coefficient), "models.coefficient must be finite", owner)
+    require(np.isfinite(models.filling[models.feature]), "models.filling must be finite for a feature of a model", owner)
+    require(np.isfinite(models.intercept), "models.intercept must be finite")
+    require(models.lower <= models.upper, "models.lower must not be above models.upper")

@@ -1,0 +1,224 @@
+"""M5: trees with linear models in their leaves."""
+
+from __future__ import annotations
+
+import json
+
+import naive_models
+import numpy as np
+import pytest
+
+from fasttree import CARTRegressor, M5Regressor, from_json
+from fasttree._learn.models.moments import moments_of
+from fasttree._model.linear.model_tree import ModelTree
+
+VARIANTS = {
+    "default": {},
+    "no features of the path": {"path_features": False},
+    "M5's splits are CART's": {"criterion": "squared_error", "balanced": False, "least_deviation": 0.0},
+    "factor 2, no bounds": {"pruning_factor": 2.0, "extrapolation": None},
+    "little smoothing": {"smoothing": 1.5},
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 4))
+    y = np.where(X[:, 0] > 0, 3 * X[:, 1] - X[:, 2], 2 + X[:, 3]) + rng.normal(scale=0.3, size=90)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def weight():
+    return np.random.default_rng(6).choice([0.5, 1.0, 2.0], 90)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_predictions_are_those_of_the_plain_program(name, weighted, table, weight):
+    X, y = table
+    model = M5Regressor(**VARIANTS[name]).fit(X, y, weight if weighted else None)
+    grown = CARTRegressor().fit(X, y)
+    grown.tree_ = model.tree_unpruned_
+    choices = {
+        "factor": model.pruning_factor,
+        "smoothing": model.smoothing,
+        "extrapolation": np.inf if model.extrapolation is None else model.extrapolation,
+        "path_features": model.path_features,
+    }
+    weights = weight if weighted else np.ones(90)
+    rows = np.random.default_rng(7).normal(size=(6, 4))
+    expected = [
+        naive_models.predict(
+            grown.tree_, X, y, weights, grown.decision_path(np.vstack([X, row])).toarray().astype(bool), row, **choices
+        )
+        for row in rows
+    ]
+    assert model.predict(rows) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+
+
+def test_the_sums_of_parents_are_those_of_their_samples(table, weight):
+    X, y = table
+    model = CARTRegressor(min_samples_leaf=5).fit(X, y)
+    tree, passes = model.tree_, model.decision_path(X).toarray().astype(bool)
+    found = moments_of(tree, model.apply(X), [*X.T.copy(), y], weight)
+    for node in range(tree.node_count):
+        here, w = np.column_stack([X, y])[passes[:, node]], weight[passes[:, node]]
+        assert found.weight[node] == pytest.approx(w.sum())
+        assert found.mean[node] == pytest.approx(np.average(here, axis=0, weights=w))
+        centred = here - np.average(here, axis=0, weights=w)
+        assert found.product[node] == pytest.approx((centred * w[:, None]).T @ centred)
+        assert (found.least[node], found.largest[node]) == (here[:, -1].min(), here[:, -1].max())
+
+
+def test_two_lines_are_found_exactly():
+    x = np.arange(40.0)
+    y = np.where(x < 20, 3 * x, 200 - 2 * x)
+    model = M5Regressor(smoothing=0).fit(x[:, None], y)
+    assert model.get_n_leaves() == 2
+    assert model.tree_.threshold[0] == 19.5
+    assert model.predict(x[:, None]) == pytest.approx(y)
+
+
+def test_a_plane_needs_no_test():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = M5Regressor().fit(X, 1 + 2 * X[:, 0] - 4 * X[:, 1])
+    assert model.get_n_leaves() == 1
+    ((first, a), (second, b)) = model.tree_.models.terms(0)
+    assert (first, second) == (0, 1)
+    assert [model.tree_.models.intercept[0], a, b] == pytest.approx([1, 2, -4])
+
+
+@pytest.mark.parametrize("criterion", ["fifth_root", "squared_error"])
+def test_the_order_of_the_rows_does_not_matter(criterion, table, weight):
+    X, y = table
+    X = X.copy()
+    X[::7, 1] = np.nan
+    order = np.random.default_rng(1).permutation(90)
+    model = M5Regressor(criterion=criterion).fit(X, y, weight)
+    assert M5Regressor(criterion=criterion).fit(X[order], y[order], weight[order]).tree_ == model.tree_
+
+
+def test_targets_in_another_unit_give_the_same_tree(table):
+    X, y = table
+    model, other = M5Regressor().fit(X, y), M5Regressor().fit(X, 1024 * y)
+    assert (other.tree_.feature == model.tree_.feature).all()
+    assert other.predict(X) == pytest.approx(1024 * model.predict(X))
+
+
+def test_each_branch_has_more_than_a_fifth_of_the_samples(table):
+    tree = M5Regressor().fit(*table).tree_unpruned_
+    inner = np.flatnonzero(tree.n_branches)
+    assert inner.size > 5
+    smaller = np.minimum(tree.n_samples[tree.first_child[inner]], tree.n_samples[tree.first_child[inner] + 1])
+    assert (smaller > tree.n_samples[inner] // 5).all()
+
+
+def test_a_copy_of_a_feature_gets_no_term(table):
+    X, y = table
+    model = M5Regressor().fit(np.column_stack([X, X[:, :2]]), y)
+    assert np.isfinite(model.predict(np.column_stack([X, X[:, :2]]))).all()
+    assert model.tree_.models.feature.max() < 4
+
+
+def test_predictions_stay_near_the_targets_of_their_leaf():
+    x = np.arange(40.0)[:, None]
+    y = 5 * x[:, 0]
+    far = [[-1000.0], [1000.0]]
+    assert M5Regressor().fit(x, y).predict(far) == pytest.approx([-9.75, 204.75])
+    assert M5Regressor(extrapolation=None).fit(x, y).predict(far) == pytest.approx([-5000, 5000])
+
+
+def test_a_missing_value_counts_as_the_mean(table):
+    X, y = table
+    model = M5Regressor(min_samples_split=1.0).fit(X, y)
+    with_mean = model.tree_.models.filling
+    leaf_row = np.array([[0.5, np.nan, 0.1, 0.2]])
+    filled = np.where(np.isnan(leaf_row), with_mean, leaf_row)
+    node = model.apply(leaf_row)[0]
+    models = model.tree_.models
+    value = models.intercept[node] + sum(b * filled[0, j] for j, b in models.terms(node))
+    assert model.predict(leaf_row)[0] == np.clip(value, models.lower[node], models.upper[node])
+    assert with_mean[models.features] == pytest.approx(X.mean(axis=0)[models.features])
+
+
+def test_nominal_columns_are_split_and_have_no_term():
+    rng = np.random.default_rng(2)
+    x, colour = rng.normal(size=120), rng.choice(["red", "green", "blue"], 120)
+    y = np.where(colour == "red", 40 + 4 * x, -3 * x)
+    X = [[number, name] for number, name in zip(x.tolist(), colour.tolist(), strict=True)]
+    model = M5Regressor(smoothing=0).fit(X, y)
+    assert set(model.tree_.models.feature.tolist()) == {0}
+    assert model.predict(X) == pytest.approx(y, abs=0.3)
+
+
+def test_a_sample_of_weight_0_counts_as_absent(table):
+    X, y = table
+    weight = np.ones(90)
+    weight[60:] = 0
+    assert M5Regressor().fit(X, y, weight).tree_ == M5Regressor().fit(X[:60], y[:60]).tree_
+
+
+def test_a_node_that_collapses_predicts_by_its_smoothed_model(table):
+    X, y = table
+    model = M5Regressor(pruning_factor=None).fit(X, y)
+    assert model.get_n_leaves() > 3
+    smaller = model.collapse(1)
+    smaller.tree_.check()
+    raw, k, n = model.tree_.models, 15.0, model.tree_.n_samples[1]
+    expected = (n * raw.intercept[1] + k * raw.intercept[0]) / (n + k)
+    assert smaller.tree_.models.intercept[1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("extrapolation", [0.05, None])
+def test_a_saved_model_predicts_the_same_bits(extrapolation, table):
+    X, y = table
+    model = M5Regressor(extrapolation=extrapolation).fit(X, y)
+    loaded = from_json(model.to_json())
+    assert isinstance(loaded.tree_, ModelTree)
+    assert loaded.tree_ == model.tree_
+    assert loaded.predict(X).tobytes() == model.predict(X).tobytes()
+    assert loaded.export_text() == model.export_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda models: models["nodes"].pop(), r"models\.nodes: must have \d+ entries"),
+        (lambda models: models["nodes"][0].update(intercept="1"), r"models\.nodes\[0\]\.intercept"),
+        (lambda models: models["nodes"][0].update(terms=[[9, 1.0]]), r"models\.nodes\[0\]\.terms"),
+        (lambda models: models["nodes"][0].update(terms=[[0]]), "pairs of a feature"),
+        (lambda models: models["nodes"][0].update(lower=2.0, upper=1.0), "lower must not be above"),
+        (lambda models: models.update(smoothing=-1.0), "smoothing"),
+    ],
+)
+def test_a_broken_document_raises_a_named_error(change, message, table):
+    document = json.loads(M5Regressor().fit(*table).to_json())
+    change(document["models"])
+    with pytest.raises(ValueError, match=message):
+        from_json(json.dumps(document))
+
+
+CONSTANTS_ONLY = {
+    "shap_values": lambda model, X, y: model.shap_values(X),
+    "export_html": lambda model, X, y: model.export_html(),
+    "to_sklearn": lambda model, X, y: model.to_sklearn(),
+    "to_predictor": lambda model, X, y: model.to_predictor(),
+    "prune": lambda model, X, y: model.prune("reduced_error", X, y),
+    "cost_complexity_pruning_path": lambda model, X, y: model.cost_complexity_pruning_path(X, y),
+    "split": lambda model, X, y: model.split(0, 0, 0.0, X=X, y=y),
+    "regrow": lambda model, X, y: model.regrow(0, X, y),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS_ONLY)
+def test_what_knows_constants_alone_raises_an_error(name, table):
+    model = M5Regressor().fit(*table)
+    with pytest.raises(ValueError, match=r"linear models in leaves|have models"):
+        CONSTANTS_ONLY[name](model, *table)
+
+
+def test_the_text_of_a_notebook_has_formulas(table):
+    model = M5Regressor().fit(*table)
+    assert "tree.svg" in model._repr_html_() or "<svg" in model._repr_html_()

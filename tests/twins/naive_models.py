@@ -1,0 +1,94 @@
+"""M5 by NumPy's least squares on the samples of each node, one after the other: slow, and short."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+COLLINEAR = 1e-7
+
+
+def error_of(columns, y, weight):
+    """Return the coefficients, the intercept last, and the weighted sum of squared residuals."""
+    root = np.sqrt(weight)
+    A = np.column_stack([*columns, np.ones(len(y))])
+    found = np.linalg.lstsq(A * root[:, None], y * root, rcond=None)[0]
+    return found, float(weight @ (y - A @ found) ** 2)
+
+
+def judged(error, n, size):
+    return math.sqrt(error) * (n + size) / (n - size) if n > size else math.inf
+
+
+def independent(X, weight, allowed):
+    """Return the features that are no combination of others, the least explained first, at most n - 2."""
+    taken: list[int] = []
+    while len(taken) < len(weight) - 2:
+        left = {}
+        for j in allowed:
+            spread = error_of([], X[:, j], weight)[1]
+            if j not in taken and spread > 1e-20:
+                left[j] = error_of([X[:, i] for i in taken], X[:, j], weight)[1] / spread
+        if not left or max(left.values()) < COLLINEAR:
+            break
+        largest = max(left.values())
+        taken.append(min(j for j, share in left.items() if share >= largest * (1 - 1e-9)))
+    return sorted(taken)
+
+
+def model(X, y, weight, allowed):
+    """Return the terms {feature: coefficient}, the intercept, the error and the number of parameters of a node."""
+    n, inside = len(y), independent(X, weight, allowed)
+    best, best_score = None, math.inf
+    while True:
+        found, error = error_of([X[:, j] for j in inside], y, weight)
+        score = judged(error, n, len(inside) + 1)
+        if best is None or score <= best_score:
+            best, best_score = (dict(zip(inside, found[:-1], strict=True)), found[-1], error, len(inside) + 1), score
+        if not inside:
+            return best
+        without = {j: error_of([X[:, i] for i in inside if i != j], y, weight)[1] for j in inside}
+        inside.remove(min(without, key=lambda j: (without[j], j)))
+
+
+def predict(tree, X, y, weight, path, row, *, factor=1.0, smoothing=15.0, extrapolation=0.05, path_features=True):
+    """Return what M5 predicts for `row`, from the samples that reach the nodes of a grown tree.
+
+    `path` (n_samples, n_nodes) says which samples pass which nodes, the last one for `row`.
+    """
+    tested = [set() if tree.n_branches[i] == 0 else {int(tree.feature[i])} for i in range(tree.node_count)]
+    below, above = [set(names) for names in tested], [set() for _ in tested]
+    for i in range(tree.node_count - 1, 0, -1):
+        below[tree.parent[i]] |= below[i]
+    for i in range(1, tree.node_count):
+        above[i] = above[tree.parent[i]] | tested[tree.parent[i]]
+    models, errors, sizes, leaf = [], [], [], [True] * tree.node_count
+    for i in range(tree.node_count):
+        here = path[:-1, i]
+        allowed = sorted(below[i] | above[i] if path_features else below[i])
+        models.append(model(X[here], y[here], weight[here], allowed))
+        errors.append(models[i][2])
+        sizes.append(models[i][3])
+    for i in range(tree.node_count - 1, -1, -1):
+        if tree.n_branches[i]:
+            children = [int(tree.first_child[i]), int(tree.first_child[i]) + 1]
+            error, size, n = sum(errors[c] for c in children), sum(sizes[c] for c in children) + 1, int(path[:-1, i].sum())
+            as_leaf = math.sqrt(errors[i]) * ((n + factor * sizes[i]) / (n - sizes[i]) if n > sizes[i] else 10)
+            leaf[i] = as_leaf <= math.sqrt(error) * ((n + factor * size) / (n - size) if n > size else 10)
+            if not leaf[i]:
+                errors[i], sizes[i] = error, size
+    node = 0
+    while not leaf[node]:
+        node = next(c for c in range(tree.first_child[node], tree.first_child[node] + 2) if path[-1, c])
+    low, high = y[path[:-1, node]].min(), y[path[:-1, node]].max()
+    found, at = value(models[node], row), node
+    while at:
+        n = int(path[:-1, at].sum())
+        at = int(tree.parent[at])
+        found = (n * found + smoothing * value(models[at], row)) / (n + smoothing)
+    return min(max(found, low - extrapolation * (high - low)), high + extrapolation * (high - low))
+
+
+def value(of, row):
+    return of[1] + sum(coefficient * row[j] for j, coefficient in of[0].items())
