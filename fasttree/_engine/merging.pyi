@@ -34,7 +34,6 @@ def test_features(
     starts: npt.NDArray[np.intp],
     ordered: npt.NDArray[np.uint8],
     by_likelihood: bool,
-    exhaustive: bool,
     with_tail: bool,
     least: float,
     room: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.intp]],

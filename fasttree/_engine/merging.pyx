@@ -347,7 +347,7 @@ cdef Py_ssize_t copy_present(const double* cells, Py_ssize_t n, Py_ssize_t n_cla
 
 
 def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, const unsigned char[::1] ordered,
-                  bint by_likelihood, bint exhaustive, bint with_tail, double least, tuple room):
+                  bint by_likelihood, bint with_tail, double least, tuple room):
     """Merge the categories of each feature as `merge_classes` does, and return the tests of the groups that are left.
 
     Parameters
@@ -357,11 +357,10 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
     starts : intp array of shape (n_features + 1,)
     ordered : uint8 array of shape (n_features,)
     by_likelihood : bool
-    exhaustive : bool
-        Whether to merge until two groups are left, and to report the groups of the smallest p-value on the way.
     with_tail : bool
-        Whether to compute the p-value of the groups; always, if `exhaustive`.
+        Whether to compute the p-value of the groups; always, if `least` is minus infinity.
     least : float
+        Minus infinity: merge until two groups are left, and report the groups of the smallest p-value on the way.
     room : tuple of arrays of shapes (n + 1, n_classes), (2, n, n) and (n,)
         Scratch for n categories, as many as any feature has.
 
@@ -381,6 +380,7 @@ def test_features(const double[:, ::1] cells, const Py_ssize_t[::1] starts, cons
     cdef Py_ssize_t n_classes = cells.shape[1]
     cdef double[5] now
     cdef double* total = &rows[rows.shape[0] - 1, 0]
+    cdef bint exhaustive = least == -INFINITY
     p.rows, p.n_classes, p.by_likelihood = &rows[0, 0], n_classes, by_likelihood
     p.statistic, p.key, p.best = &tests[0, 0, 0], &tests[1, 0, 0], &best[0]
     with nogil:

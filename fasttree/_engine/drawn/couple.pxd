@@ -1,4 +1,4 @@
-"""A node of two rows: the first drawn feature that tells them apart divides them, and no cut is better.  Header only.
+"""A node of two rows: the first drawn feature in which they differ divides them, and no cut is better.  Header only.
 
 A third of the inner nodes of a full tree are such, and the totals that other nodes need would cost more than the search.
 """

@@ -102,7 +102,7 @@ cdef struct Waiting:           # a node to be expanded
     uint32_t node
     int32_t depth
     uint64_t key               # of its draws, from the seed and the node's path
-    double weight              # drawn samples, if the parent's cut tells the totals; else 0
+    double weight              # drawn samples, if the parent's cut has the totals; else 0
     double sum                 # NUMBERS: of the targets; PAIR_OF_CLASSES: of class `second`
     int32_t first              # of the two classes of the parent
     int32_t second

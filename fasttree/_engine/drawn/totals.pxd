@@ -173,7 +173,7 @@ cdef inline bint fill_numbers(Here* h, const Waiting* waiting) noexcept nogil:
 
 
 cdef inline void know_child(const Here* h, int32_t side, Waiting* child) noexcept nogil:
-    """What the best cut tells about the totals of a side; the child needs no pass over its rows for them."""
+    """The totals of a side of the best cut, so that the child needs no pass over its rows for them."""
     cdef double weight = h.best.weight
     cdef double sum = h.best.sum
     if side:

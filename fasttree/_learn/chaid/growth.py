@@ -28,7 +28,7 @@ from fasttree._learn.chaid.reports import (
     NO_DF,
     STATISTIC,
     TOO_SMALL,
-    Candidate,
+    MergedFeature,
     Predictors,
     Report,
     tests_of,
@@ -280,22 +280,22 @@ class _Growth:
         test = predictors.test(first)
         if test.log_adjusted_p_value > math.log(self.choices.alpha_split):
             return None, Report("not_significant", predictors, merged.get(first) or (first, tables[first].copy()))
-        best = merged.get(first) or Candidate.of(first, self.columns[first], tables[first], self.choices, test)
+        best = merged.get(first) or MergedFeature.of(first, self.columns[first], tables[first], self.choices, test)
         assert best is not None  # the test has two categories
         final = self._large_enough(best, node, target)
         if final is None or len(final.groups) < 2:
             return None, Report(TOO_SMALL, predictors, best, final)
         return self._as_split(node, best, final), Report(SPLIT, predictors, best, final)
 
-    def _predictors(self, target: _Target) -> tuple[Predictors, list[Floats], dict[int, Candidate]]:
+    def _predictors(self, target: _Target) -> tuple[Predictors, list[Floats], dict[int, MergedFeature]]:
         """Merge the categories of every feature; return the tests, the tables, and the features that no compiled merge has."""
         cells, tables = self._tables(target)
         figures, left = np.zeros((len(tables), N_FIGURES)), list(range(len(tables)))
         if cells is not None and self.room is not None:
             left = self._test(cells, figures, self.room)
-        merged: dict[int, Candidate] = {}
+        merged: dict[int, MergedFeature] = {}
         for j in left:
-            if (candidate := Candidate.of(j, self.columns[j], tables[j], self.choices)) is not None:
+            if (candidate := MergedFeature.of(j, self.columns[j], tables[j], self.choices)) is not None:
                 merged[j] = candidate
                 figures[j] = candidate.figures(candidate.merged)
         return Predictors(figures), tables, merged
@@ -314,7 +314,7 @@ class _Growth:
         choices = self.choices
         exhaustive, by_likelihood = choices.method == "exhaustive", choices.statistic == "likelihood_ratio"
         least = -math.inf if exhaustive else math.log(choices.alpha_merge)
-        found = test_features(cells, self.starts, self.ordered, by_likelihood, exhaustive, self.has_tails, least, room)
+        found = test_features(cells, self.starts, self.ordered, by_likelihood, self.has_tails, least, room)
         floats = self.ordered.view(np.bool_) & cells[self.starts[1:] - 1].any(axis=1)
         figures[:, [CATEGORIES, GROUPS, STATISTIC, DF, LOG_P]] = found
         figures[:, DF_WITHIN] = NO_DF
@@ -335,7 +335,7 @@ class _Growth:
     def _needs_counts(self, target: _Target) -> bool:
         return target.weight is not None and self.limits.min_samples_leaf > 1
 
-    def _large_enough(self, best: Candidate, node: _Node, target: _Target) -> Merged | None:
+    def _large_enough(self, best: MergedFeature, node: _Node, target: _Target) -> Merged | None:
         """Join the branches with too few samples to others; return None if there are two, so that none is left."""
         of_categories = best.table.sum(axis=1) if self.target.n_classes else best.table[:, 0]
         counts = _counts(best.column, node.rows)[best.present] if self._needs_counts(target) else of_categories
@@ -353,7 +353,7 @@ class _Growth:
             return merged
         return with_test(groups, best.table, merged.kind, self.choices, [*merged.steps, *steps], merged.missing)
 
-    def _as_split(self, node: _Node, best: Candidate, final: Merged) -> _Split:
+    def _as_split(self, node: _Node, best: MergedFeature, final: Merged) -> _Split:
         """Return the branches: those of ordered groups in their order, an empty one for categories that do not occur last."""
         column = best.column
         branch_of = np.full(column.n_known + 1, -1, np.intp)

@@ -44,7 +44,7 @@ def _test_of(feature: int, figures: Sequence[float]) -> PredictorTest:
     return PredictorTest(feature, int(n), int(n_groups), statistic, both, log_p, factor)
 
 
-class Candidate(NamedTuple):
+class MergedFeature(NamedTuple):
     """A feature in a node: the categories that occur, their table, and their groups."""
 
     feature: int
@@ -56,7 +56,7 @@ class Candidate(NamedTuple):
     @classmethod
     def of(
         cls, feature: int, column: CategoryColumn, whole: Floats, choices: Choices, known: PredictorTest | None = None
-    ) -> Candidate | None:
+    ) -> MergedFeature | None:
         """Merge the categories of a feature, whose test may be known; return None if only one occurs."""
         present = np.flatnonzero((whole[:, 0] if choices.statistic == "f" else whole.sum(axis=1)) > 0)
         if len(present) < 2:
@@ -100,13 +100,13 @@ class Report(NamedTuple):
 
     reason: str
     predictors: Predictors | None = None
-    best: Candidate | tuple[int, Floats] | None = None
+    best: MergedFeature | tuple[int, Floats] | None = None
     final: Merged | None = None
 
     def without_samples(self) -> Report:
         """Return the report without the codes of the samples."""
         best = self.best
-        if not isinstance(best, Candidate):
+        if not isinstance(best, MergedFeature):
             return self
         return self._replace(best=best._replace(column=best.column._replace(codes=np.empty(0, np.uint8))))
 
@@ -116,9 +116,9 @@ class Report(NamedTuple):
             return NodeTest(self.reason)
         predictors = tuple(map(self.predictors.test, self.predictors.order().tolist()))
         best = self.best
-        if not isinstance(best, Candidate):
+        if not isinstance(best, MergedFeature):
             feature, whole = best
-            found = Candidate.of(feature, columns[feature], whole, choices, predictors[0])
+            found = MergedFeature.of(feature, columns[feature], whole, choices, predictors[0])
             assert found is not None
             best = found
         final = self.final or best.merged
