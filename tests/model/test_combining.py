@@ -61,9 +61,8 @@ def by_hand(whole, X, weights, combine):
                 part = [Fraction(float(v)) for v in value[row, first : first + width]]
                 if combine in ("vote", "confidence"):
                     best = choice(value[row, first : first + width], whole.loss)
-                    part = [
-                        (v if combine == "confidence" else Fraction(1)) if k == best else Fraction(0) for k, v in enumerate(part)
-                    ]
+                    sure = Fraction(1) if combine == "vote" else confidence(part, best, whole.loss)
+                    part = [sure if k == best else Fraction(0) for k in range(width)]
                 for k in range(width):
                     total[first + k] += Fraction(weight) * part[k]
                 first += width
@@ -82,6 +81,13 @@ def choice(shares, loss):
     return next(
         k for k, cost in enumerate(expected) if cost == least or (loss is not None and cost <= least * (1 + EQUAL_LOSSES))
     )
+
+
+def confidence(shares, best, loss):
+    if loss is None:
+        return shares[best]
+    expected = [sum(share * Fraction(float(loss[i][k])) for i, share in enumerate(shares)) for k in range(len(shares))]
+    return 1 - expected[best] / sum(expected)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -114,11 +120,12 @@ def test_votes_have_taken_losses_into_account(grown):
 
 
 def test_a_class_without_a_share_may_win_by_its_losses():
-    """All confidences are 0: no class is preferred."""
-    X, y = [[0.0]] * 4 + [[1.0]], [0, 1, 0, 1, 2]
-    tree = CARTClassifier(loss_matrix=[[0, 9, 1], [9, 0, 1], [9, 9, 0]]).fit(X, y).tree_
-    both = Ensemble([tree], task="classification", n_features=1, impurity="gini", combine="confidence")
-    assert both.predict(np.array([[0.0]])).tolist() == [[1 / 3] * 3]
+    """It costs 1 of 10, the others 4.5 each: its vote is 0.9, beside that of a tree for another class."""
+    loss = [[0, 9, 1], [9, 0, 1], [9, 9, 0]]
+    even = CARTClassifier(loss_matrix=loss).fit([[0.0]] * 4 + [[1.0]], [0, 1, 0, 1, 2]).tree_
+    sure = CARTClassifier(loss_matrix=loss).fit([[0.0]] * 4 + [[1.0], [2.0]], [0, 0, 0, 0, 2, 1]).tree_
+    both = Ensemble([even, sure], task="classification", n_features=1, impurity="gini", combine="confidence")
+    assert both.predict(np.array([[0.0]]))[0] == pytest.approx([1 / 1.9, 0, 0.9 / 1.9])
 
 
 def test_weights_follow_the_trees(grown):
