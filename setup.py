@@ -79,10 +79,12 @@ class BuildCore(build_ext):
                 f"fasttree is compiled from C, and the compiler {self.compiler.compiler_so[0]!r} is not installed: install one, "
                 "such as gcc or Clang, or a wheel of fasttree"
             )
+        flags = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
+        smaller = (
+            [] if is_msvc or DEBUG or PLAIN_C else self.accepted(sorted({flag for some in SMALLER.values() for flag in some}))
+        )
         for extension in self.extensions:
-            extension.extra_compile_args = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
-            if not is_msvc and not DEBUG and not PLAIN_C:
-                extension.extra_compile_args += self.accepted(SMALLER.get(extension.name, []))
+            extension.extra_compile_args = flags + [flag for flag in SMALLER.get(extension.name, []) if flag in smaller]
             extension.extra_link_args = [] if is_msvc else LINK_FLAGS
         super().build_extensions()
 

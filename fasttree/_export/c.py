@@ -53,8 +53,6 @@ from fasttree._export.c_pieces import (
     LEFT_PART,
     MEAN,
     MEAN_DIVIDED,
-    MEAN_OF_TREES,
-    MEAN_OF_TREES_DIVIDED,
     MEAN_PREDICTED,
     NAN,
     ROW,
@@ -63,6 +61,7 @@ from fasttree._export.c_pieces import (
     STOPS,
     VALUE,
     best_source,
+    mean_of_trees,
     model_tables,
     predict_by_model,
     refuses_source,
@@ -473,7 +472,7 @@ class CSource:
 
     def sum_source(self) -> str:
         """Return what makes one prediction of those of several trees."""
-        mean = MEAN_OF_TREES_DIVIDED if self.divides else MEAN_OF_TREES
+        mean = mean_of_trees(self.divides)
         return mean.replace("@whole", self.whole).replace("@width", self.width)
 
     @property

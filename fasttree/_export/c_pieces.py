@@ -324,26 +324,22 @@ double tree_predict(const TREE_INPUT *x)
 }
 """
 
-MEAN_OF_TREES = """
-/* The mean of what the trees give a sample, added in their order. */
-static void tree_mean(const TREE_INPUT *x, double *out)
+OVER_TREES = """
+/* @comment */
+static void @function(const TREE_INPUT *x, double *out)
 {
     int i, k;
     for (k = 0; k < @width; k++)
         out[k] = 0.0;
     for (i = 0; i < TREE_N_TREES; i++) {
         const double *const row = tree_values[tree_row(x, tree_roots[i])];
-        for (k = 0; k < @width; k++)
-            out[k] += row[k];
-    }
-    for (k = 0; k < @width; k++)
-        out[k] /= TREE_N_TREES;
-}
+@add    }
+@end}
 """
 
-MEAN_OF_TREES_DIVIDED = """
-/* The mean of what the trees give a sample, added in their order. */
-static void tree_mean(const TREE_INPUT *x, double *out)
+OVER_TREES_DIVIDED = """
+/* @comment */
+static void @function(const TREE_INPUT *x, double *out)
 {
     int i, k;
     for (k = 0; k < @width; k++)
@@ -356,12 +352,18 @@ static void tree_mean(const TREE_INPUT *x, double *out)
         else
             for (k = 0; k < @width; k++)
                 of_tree[k] = tree_values[~end][k]@whole;
+@add    }
+@end}
+"""
+
+ADD_ALL = """\
         for (k = 0; k < @width; k++)
-            out[k] += of_tree[k];
-    }
+            out[k] += @row[k];
+"""
+
+DIVIDE_BY_TREES = """\
     for (k = 0; k < @width; k++)
         out[k] /= TREE_N_TREES;
-}
 """
 
 CLASS_OF_MEAN = """
@@ -495,6 +497,19 @@ static int tree_refuses(const TREE_INPUT *x)
     return 0;
 }
 """
+
+
+def over_trees(divides: bool, comment: str, function: str, add: str, end: str = "") -> str:
+    """Return a function that adds up what the trees give a sample: `add` adds what `@row` has of a tree."""
+    source = OVER_TREES_DIVIDED if divides else OVER_TREES
+    add = add.replace("@row", "of_tree" if divides else "row")
+    return source.replace("@comment", comment).replace("@function", function).replace("@add", add).replace("@end", end)
+
+
+def mean_of_trees(divides: bool) -> str:
+    """Return the function of the mean of what the trees give a sample."""
+    comment = "The mean of what the trees give a sample, added in their order."
+    return over_trees(divides, comment, "tree_mean", ADD_ALL, DIVIDE_BY_TREES)
 
 
 def best_source(tree: Tree) -> str:

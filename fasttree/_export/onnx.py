@@ -23,6 +23,7 @@ from fasttree._data.schema import Category, Feature
 from fasttree._export.onnx_walk import Walk, lower
 from fasttree._export.subject import Formulas, Subject, formulas_of
 from fasttree._export.substitutes import Medium, adapt
+from fasttree._export.votes.joined import check_votes, default_of
 from fasttree._model.arrays import STOP, distinct_rows
 from fasttree._model.tree import EQUAL_LOSSES, Tree, best_classes
 from fasttree._version import __version__
@@ -96,8 +97,7 @@ def export_voting_onnx(
     ValueError, ImportError
         As `export_onnx`; also if the trees have costs, whose votes are no shares.
     """
-    if subjects[0].tree.loss is not None:
-        raise ValueError("the trials of this model vote by costs, which ONNX cannot do: use save, or the trees in estimators_")
+    check_votes(subjects[0].tree, "ONNX")
     return _exported(subjects, dtype, missing, soft, is_forest=True, by_vote=True)
 
 
@@ -524,7 +524,7 @@ def _add_means(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: 
 
 def _add_votes(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> None:
     """Add the class with the most votes, and the shares of the votes; ties go to the class of the root of `subject`."""
-    n_classes, default = rows.shape[1], int(subject.tree.predicted_class[0])
+    n_classes, default = rows.shape[1], default_of(subject.tree)
     given = np.where(np.arange(n_classes) == rows.argmax(axis=1)[:, None], rows, 0.0)
     votes = _add_sum(graph, "probabilities", given, row, node_name, n_trees)
     order = np.array([default, *(k for k in range(n_classes) if k != default)], np.int64)  # the first of ties is chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fasttree._export.c import CSource
+from fasttree._export.c_pieces import over_trees
 from fasttree._export.layout import description
 from fasttree._export.subject import Subject
 from fasttree._export.votes.joined import default_of, joined_voting
@@ -22,7 +23,8 @@ class _VotingSource(CSource):
         return description(self.subject, self.roots, by_vote=True)
 
     def sum_source(self) -> str:
-        votes = VOTES_OF_TREES_DIVIDED if self.divides else VOTES_OF_TREES
+        comment = "The votes for each class, added in the order of the trees: each votes with the share of its class."
+        votes = over_trees(self.divides, comment, "tree_votes", ADD_VOTE)
         return votes.replace("@whole", self.whole).replace("@width", self.width)
 
     def walk_functions(self) -> Iterator[str]:
@@ -38,40 +40,9 @@ class _VotingSource(CSource):
             )
 
 
-VOTES_OF_TREES = """
-/* The votes for each class, added in the order of the trees: each votes with the share of its class. */
-static void tree_votes(const TREE_INPUT *x, double *out)
-{
-    int i, k;
-    for (k = 0; k < @width; k++)
-        out[k] = 0.0;
-    for (i = 0; i < TREE_N_TREES; i++) {
-        const double *const row = tree_values[tree_row(x, tree_roots[i])];
-        k = tree_best(row, @width);
-        out[k] += row[k];
-    }
-}
-"""
-
-VOTES_OF_TREES_DIVIDED = """
-/* The votes for each class, added in the order of the trees: each votes with the share of its class. */
-static void tree_votes(const TREE_INPUT *x, double *out)
-{
-    int i, k;
-    for (k = 0; k < @width; k++)
-        out[k] = 0.0;
-    for (i = 0; i < TREE_N_TREES; i++) {
-        const int32_t end = tree_follow(x, tree_roots[i]);
-        double of_tree[@width];
-        if (end >= 0)
-            tree_divide(x, end, of_tree);
-        else
-            for (k = 0; k < @width; k++)
-                of_tree[k] = tree_values[~end][k]@whole;
-        k = tree_best(of_tree, @width);
-        out[k] += of_tree[k];
-    }
-}
+ADD_VOTE = """\
+        k = tree_best(@row, @width);
+        out[k] += @row[k];
 """
 
 CLASS_OF_VOTES = """

@@ -14,6 +14,7 @@ from fasttree._export.sql_forest import MOST_NODES, check_size
 from fasttree._export.sql_text import columns_of
 from fasttree._export.subject import Subject, check_class
 from fasttree._export.substitutes import adapt_forest
+from fasttree._export.votes.joined import check_votes, default_of
 
 __all__ = ["export_voting_sql"]
 
@@ -50,8 +51,7 @@ def export_voting_sql(
     """
     parts = check_names(name, table, probability_of)
     first = subjects[0].tree
-    if first.loss is not None:
-        raise ValueError("the trials of this model vote by costs, which SQL cannot do: use save, or the trees in estimators_")
+    check_votes(first, "SQL")
     found = [answers(subject, 0) for subject in subjects]
     labels = found[0].labels
     if probability_of is not None:
@@ -65,9 +65,7 @@ def export_voting_sql(
     writers = [Writer(subject, one, columns) for subject, one in zip(subjects, adapted, strict=True)]
     votes = [_votes(writers, found, k) for k in range(len(labels))]
     refuses = subjects[0].refuses_missing or subjects[0].refuses_unseen or missing == "error"
-    text = _Text(
-        written, [feature.name for feature in subjects[0].schema.features], labels, int(first.predicted_class[0]), refuses
-    )
+    text = _Text(written, [feature.name for feature in subjects[0].schema.features], labels, default_of(first), refuses)
     comments = [f"/* {note} */" for note in dict.fromkeys(note for one in adapted for note in one.notes)]
     if table is not None:
         return "\n".join([*comments, text.query(parts, name or "prediction", votes)])
