@@ -41,9 +41,10 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from fasttree._engine.arrays cimport int32s_of
 from fasttree._engine.levels.more cimport bound_cut, clear, solve, try_cut, try_groups
 from fasttree._engine.levels.nodes cimport (
-    add_row, count_cuts, gain_of, group_ranks, least_cost, may_group, settle_view, sort_ranks, sum_ranks, sum_side,
+    add_row, count_cuts, gain_of, group_ranks, least_cost, may_group, sort_codes, sort_ranks, sum_ranks, sum_side,
 )
 from fasttree._engine.levels.records cimport (
     AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts,
@@ -251,24 +252,14 @@ cdef class Optimal:
         """Fill the first node, which has all rows."""
         cdef TreeSearch* s = &self.lanes[0]
         cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
-        cdef int32_t[:, ::1] order
-        cdef int32_t[:, ::1] rank
-        cdef int32_t[::1] present
+        cdef const int32_t* code = int32s_of(codes.reshape(-1))
+        cdef int32_t most = int(codes.max(initial=0)) + 1
+        cdef int32_t* numbers = <int32_t*> self.room(2 * <int64_t> most * 4)
         cdef int32_t view
         cdef int32_t row
         node.n = s.n_rows
         for view in range(s.n_views):
-            occurs = np.bincount(codes[view]) > 0  # few ranks need 16 bits, which NumPy sorts by counting
-            values = np.flatnonzero(occurs)
-            present = values.astype(np.int32)
-            ranks = (np.cumsum(occurs) - 1).astype(np.uint16 if len(values) < 2**16 else np.int32)[codes[view]]
-            order = np.argsort(ranks, kind="stable").astype(np.int32).reshape(1, -1)
-            rank = ranks.astype(np.int32).reshape(1, -1)
-            if s.n_rows:
-                memcpy(node.order + <int64_t> view * node.n, &order[0, 0], node.n * 4)
-                memcpy(node.rank + <int64_t> view * node.n, &rank[0, 0], node.n * 4)
-                memcpy(node.code + <int64_t> view * node.n, &present[0], len(values) * 4)
-            settle_view(s, node, view, len(values))
+            sort_codes(s, node, view, code + <int64_t> view * node.n, most, numbers)
         for row in range(s.n_rows):
             node.row[row] = row
             node.worth += s.worth[row]
