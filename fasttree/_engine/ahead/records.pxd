@@ -70,7 +70,8 @@ cdef struct AheadSearch:
     int32_t n_records
     int32_t* record                # (rows): number of a cut's record, or -1
     int32_t* cuts                  # (rows): those that are searched next
-    int32_t* near                  # (2, rows): their known neighbours, or -1
+    int32_t* near                  # (rows, 2): their known neighbours, or -1
+    double* added                  # (rows, 2): what the rows up to these add to the risk of a side at most
     uint8_t* skipped               # (rows)
     double* gains                  # (4, rows): of the best pairs before and behind them, of any size and with large leaves
     double* left                   # (rows): risks before a cut; -inf: unknown

@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from fasttree._engine.ahead.records cimport ABSOLUTE, CELLS_AT_ONCE, ENTROPY, FIRST_CUTS, MOST_RECORDS, SIGNED, AheadSearch
-from fasttree._engine.ahead.scans cimport AheadSide, add_lane, best_pairs, scan_absolute, scan_signed
+from fasttree._engine.ahead.scans cimport AheadSide, add_lane, best_pairs, nlogn, scan_absolute, scan_signed
 from fasttree._engine.ahead.views cimport add_up, count, describe_view, gain_of, gather_along, has_missing
 
 
@@ -37,6 +37,23 @@ cdef inline void consider(AheadSearch* s, double two, double own, int32_t view, 
         s.best.feature, s.best.place = s.feature[view], place_of(s, view, cut)
 
 
+cdef inline double most_added(const AheadSearch* s, int32_t view, int32_t low, int32_t high, double weight) noexcept nogil:
+    """Bound what the rows between two cuts add to the risk of a side of this weight.
+
+    Entropy: they cost no more than a part of their own in each leaf, and naming the part; the latter is concave in its weights.
+    """
+    cdef int32_t n = s.n_ranks[view]
+    cdef const double* sums = s.whole + s.first[view] * s.width
+    cdef double added = sums[<int64_t> s.lanes * n + high] - sums[<int64_t> s.lanes * n + low]
+    cdef int32_t k
+    if s.kind != ENTROPY:
+        return s.slack * added if s.slack > 0 else INFINITY
+    added = nlogn(s.logs, s.n_logs, weight + added) - nlogn(s.logs, s.n_logs, weight)
+    for k in range(s.lanes):
+        added -= nlogn(s.logs, s.n_logs, sums[<int64_t> k * n + high] - sums[<int64_t> k * n + low])
+    return added
+
+
 cdef inline int32_t choose_cuts(AheadSearch* s, int32_t view, int32_t step, int32_t star) noexcept nogil:
     """Choose the unknown cuts, each `step`-th and `star`, that may win by what their known neighbours show."""
     cdef const double* own = s.own + s.first[view]
@@ -47,6 +64,7 @@ cdef inline int32_t choose_cuts(AheadSearch* s, int32_t view, int32_t step, int3
     cdef int32_t high = -1
     cdef int32_t cut
     cdef double left, right
+    cdef double* added
     for cut in range(n):
         if s.left[cut] != -INFINITY:
             low = cut
@@ -57,15 +75,16 @@ cdef inline int32_t choose_cuts(AheadSearch* s, int32_t view, int32_t step, int3
             high = cut + 1
             while high < n and s.left[high] == -INFINITY:
                 high += 1
+        added = &s.added[2 * <int64_t> chosen]
         left = right = 0
         if low >= 0:
+            added[0] = most_added(s, view, low, cut, s.totals[s.lanes] - weight[cut])
             left = s.left[low]
-            if s.slack > 0:
-                right = s.right[low] - s.slack * (weight[cut] - weight[low])
+            right = s.right[low] - added[0]
         if high < n:
+            added[1] = most_added(s, view, cut, high, weight[cut])
             right = max(right, s.right[high])
-            if s.slack > 0:
-                left = max(left, s.left[high] - s.slack * (weight[high] - weight[cut]))
+            left = max(left, s.left[high] - added[1])
         if beats(s, s.worth - left - right - s.own_gain, own[cut], view, cut):
             s.cuts[chosen] = cut
             s.near[2 * <int64_t> chosen] = low
@@ -76,7 +95,6 @@ cdef inline int32_t choose_cuts(AheadSearch* s, int32_t view, int32_t step, int3
 
 cdef inline int32_t skip_cuts(AheadSearch* s, int32_t root, int32_t view, int32_t n_cuts) noexcept nogil:
     """Mark the cuts where a second view cannot be the best one by what it is at known neighbours; return where the others end."""
-    cdef const double* weight = s.whole + s.first[root] * s.width + <int64_t> s.lanes * s.n_ranks[root]
     cdef double* records = s.records + 2 * <int64_t> view * MOST_RECORDS
     cdef const double* near
     cdef int32_t end = 0
@@ -92,9 +110,9 @@ cdef inline int32_t skip_cuts(AheadSearch* s, int32_t root, int32_t view, int32_
             near = records + 2 * s.record[other]
             if k == 0:
                 before = max(before, near[0])
-                behind = max(behind, near[1] - s.slack * (weight[cut] - weight[other]) if s.slack > 0 else 0)
+                behind = max(behind, near[1] - s.added[2 * <int64_t> i])
             else:
-                before = max(before, near[0] - s.slack * (weight[other] - weight[cut]) if s.slack > 0 else 0)
+                before = max(before, near[0] - s.added[2 * <int64_t> i + 1])
                 behind = max(behind, near[1])
         worth = s.worth_before[cut]
         s.skipped[i] = before >= worth - s.gains[4 * <int64_t> i + 2] and behind >= s.worth - worth - s.gains[4 * <int64_t> i + 3]
