@@ -35,7 +35,7 @@ import numpy as np
 from fasttree._engine.ahead.records cimport ENTROPY as ENTROPY_
 from fasttree._engine.ahead.records cimport ERRORS as ERRORS_
 from fasttree._engine.ahead.records cimport GINI as GINI_
-from fasttree._engine.ahead.records cimport MOST_RECORDS, AheadSearch
+from fasttree._engine.ahead.records cimport MOST_RECORDS, RANKS_AT_ONCE, AheadSearch
 from fasttree._engine.ahead.records cimport SIGNED as SIGNED_
 from fasttree._engine.ahead.search cimport find_test
 from fasttree._engine.ahead.views cimport describe_rows, has_missing, is_paired
@@ -83,7 +83,7 @@ cdef void take_views(
 
 
 cdef class Lookahead:
-    """AheadSearch for tests that look ahead, node by node.
+    """Search for tests that look ahead, node by node.
 
     Parameters
     ----------
@@ -126,6 +126,7 @@ cdef class Lookahead:
             <double*> self.room(ranks * width), <double*> self.room(most * width), <double*> self.room(most * width)
         )
         s.pairs, s.gains, s.added = <double*> self.room(4 * most), <double*> self.room(4 * most), <double*> self.room(2 * most)
+        s.coarse = <double*> self.room((2 * width + 2) * (most // RANKS_AT_ONCE + 1))
         s.cuts, s.place, s.near = <int32_t*> self.room(most, 4), <int32_t*> self.room(n, 4), <int32_t*> self.room(2 * most, 4)
         s.by_gain, s.record = <int32_t*> self.room(s.n_views, 4), <int32_t*> self.room(most, 4)
         s.records, s.skipped = <double*> self.room(2 * s.n_views * MOST_RECORDS), <uint8_t*> self.room(most, 1)

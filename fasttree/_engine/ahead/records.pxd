@@ -12,6 +12,7 @@ cdef enum:
 cdef enum:
     FIRST_CUTS = 12                # of a root that are searched first
     MOST_RECORDS = 1024            # cuts of a root whose risks by each second view are kept
+    RANKS_AT_ONCE = 8              # of a second view, between two that are scanned first
     CELLS_AT_ONCE = 4000000        # of work between two looks for signals
 
 
@@ -64,6 +65,7 @@ cdef struct AheadSearch:
     double* counts                 # (width, ranks); if SIGNED, amounts and weights in turn
     double* sums                   # (width, cuts)
     double* pairs                  # (4, cuts)
+    double* coarse                 # (2 width + 2, blocks of cuts)
     int32_t* by_gain               # (views): those that are not constant, by the gains of their best cuts
     int32_t n_by_gain
     double* records                # (views, MOST_RECORDS, 2): bounds of the risks before and behind a cut, by each second view

@@ -109,6 +109,25 @@ cdef extern from *:
             }
         }
     }
+    /* The gain of a leaf from its lanes, and how much of its weight is risk. */
+    static double fasttree_leaf(int kind, const double *logs, int64_t n_logs, double a, double w)
+    {
+        return kind == 1 ? (w > 0 ? a / w : 0) : kind == 2 ? a - fasttree_nlogn(logs, n_logs, w) : a;
+    }
+    /* What the tests of a block gain at most, by the first leaf at the end of the block before, and the second at its own. */
+    static void fasttree_bound_blocks(
+        int kind, const double *logs, int64_t n_logs, const double *a, const double *b, const double *w, const double *all_w,
+        double weight, int32_t n, double *bounds)
+    {
+        int32_t r;
+        double before = 0, x = 0;
+        for (r = 0; r < n; r++) {
+            double y = all_w ? all_w[r] - w[r] : w[r];
+            bounds[r] = before + fasttree_leaf(kind, logs, n_logs, b[r], weight - y) + (kind == 2 ? 0 : y - x);
+            before = fasttree_leaf(kind, logs, n_logs, a[r], y);
+            x = y;
+        }
+    }
     static double fasttree_pair(int kind, const double *logs, int64_t n_logs, double a, double b, double w, double v)
     {
         if (kind == 1) return w > 0 && v > 0 ? (a * v + b * w) / (w * v) : 0;
@@ -144,4 +163,7 @@ cdef extern from *:
     void best_pairs "fasttree_best_pairs"(
         int, const double*, int64_t, const double*, const double*, const double*, const double*, const double*, const double*,
         const AheadSide*, int32_t, double*, double*) noexcept nogil
+    void bound_blocks "fasttree_bound_blocks"(
+        int, const double*, int64_t, const double*, const double*, const double*, const double*, double, int32_t, double*
+    ) noexcept nogil
     double nlogn "fasttree_nlogn"(const double*, int64_t, double) noexcept nogil

@@ -5,9 +5,11 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from fasttree._engine.ahead.records cimport ABSOLUTE, CELLS_AT_ONCE, ENTROPY, FIRST_CUTS, MOST_RECORDS, SIGNED, AheadSearch
-from fasttree._engine.ahead.scans cimport AheadSide, add_lane, best_pairs, nlogn, scan_absolute, scan_signed
-from fasttree._engine.ahead.views cimport add_up, count, describe_view, gain_of, gather_along, has_missing
+from fasttree._engine.ahead.records cimport (
+    ABSOLUTE, CELLS_AT_ONCE, ENTROPY, FIRST_CUTS, MOST_RECORDS, RANKS_AT_ONCE, SIGNED, AheadSearch,
+)
+from fasttree._engine.ahead.scans cimport AheadSide, add_lane, best_pairs, bound_blocks, nlogn, scan_absolute, scan_signed
+from fasttree._engine.ahead.views cimport add_up, count, describe_view, gain_of, gather_along, has_missing, is_paired
 
 
 cdef inline int32_t place_of(const AheadSearch* s, int32_t view, int32_t cut) noexcept nogil:
@@ -131,8 +133,79 @@ cdef inline void sides_of(const AheadSearch* s, int32_t view, int32_t cut, doubl
         behind[k] = s.totals[k] - before[k]
 
 
+cdef inline void take_ends(const double* sums, int32_t width, int32_t n, int32_t m, double* out) noexcept nogil:
+    """Take the last of each block of m sums, and leave out the others; each lane has n of them."""
+    cdef int32_t k, j
+    cdef int32_t n_blocks = (m + RANKS_AT_ONCE - 1) // RANKS_AT_ONCE
+    for k in range(width):
+        for j in range(n_blocks):
+            out[j] = sums[min((j + 1) * RANKS_AT_ONCE, m) - 1]
+        sums += n
+        out += n_blocks
+
+
+cdef inline void scan_lanes(
+    AheadSearch* s, const double* sums, int32_t m, const double* whole, int32_t n, int32_t start, int32_t stop,
+    const AheadSide* sides, double* any, double* large,
+) noexcept nogil:
+    """Raise the gains of the best pairs to those of the tests from `start` to `stop`."""
+    cdef int32_t k
+    cdef int32_t size = stop - start
+    cdef const double* x = sums + start
+    cdef const double* y = whole + start
+    memset(s.pairs, 0, 4 * <int64_t> size * sizeof(double))
+    for k in range(s.lanes):
+        add_lane(
+            s.kind, s.logs, s.n_logs, x + <int64_t> k * m, y + <int64_t> k * n, sides[0].sums[k], sides[1].sums[k], size,
+            s.pairs, s.pairs + size, s.pairs + 2 * size, s.pairs + 3 * size,
+        )
+    best_pairs(
+        s.kind, s.logs, s.n_logs, s.pairs, s.pairs + size, x + <int64_t> s.lanes * m, x + <int64_t> (s.width - 1) * m, NULL, NULL,
+        &sides[0], size, &any[0], &large[0],
+    )
+    best_pairs(
+        s.kind, s.logs, s.n_logs, s.pairs + 2 * size, s.pairs + 3 * size, x + <int64_t> s.lanes * m,
+        x + <int64_t> (s.width - 1) * m, y + <int64_t> s.lanes * n, y + <int64_t> (s.width - 1) * n, &sides[1], size,
+        &any[1], &large[1],
+    )
+
+
+cdef inline void scan_blocks(
+    AheadSearch* s, const double* whole, int32_t n, const double* coarse_whole, const AheadSide* sides, const double* best,
+    double* any, double* large,
+) noexcept nogil:
+    """Raise the gains of the best pairs to those of the tests whose sums are found, or to bounds that are not above `best`.
+
+    Tests are scanned at the ends of blocks, and the others only where a block may have a better one: the risk of the first leaf
+    grows along the tests, and that of the second falls, so that those at the ends bound a block.
+    """
+    cdef int32_t m = n - 1
+    cdef int32_t n_blocks = (m + RANKS_AT_ONCE - 1) // RANKS_AT_ONCE
+    cdef double* ends = s.coarse
+    cdef double* bounds = s.coarse + <int64_t> s.width * n_blocks
+    cdef int32_t j, k
+    if m < 4 * RANKS_AT_ONCE:
+        scan_lanes(s, s.sums, m, whole, n, 0, m, sides, any, large)
+        return
+    take_ends(s.sums, s.width, m, m, ends)
+    scan_lanes(s, ends, n_blocks, coarse_whole, n_blocks, 0, n_blocks, sides, any, large)
+    for k in range(2):
+        bound_blocks(
+            s.kind, s.logs, s.n_logs, s.pairs + 2 * k * n_blocks, s.pairs + (2 * k + 1) * n_blocks,
+            ends + <int64_t> s.lanes * n_blocks, coarse_whole + <int64_t> s.lanes * n_blocks if k else NULL, sides[k].weight,
+            n_blocks, bounds + k * n_blocks,
+        )
+    for j in range(n_blocks):
+        if bounds[j] > max(large[0], best[0]) or bounds[n_blocks + j] > max(large[1], best[1]):
+            k = min((j + 1) * RANKS_AT_ONCE, m)
+            scan_lanes(s, s.sums, m, whole, n, j * RANKS_AT_ONCE, k, sides, any, large)
+        else:
+            any[0] = max(any[0], bounds[j])
+            any[1] = max(any[1], bounds[n_blocks + j])
+
+
 cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cuts) noexcept nogil:
-    """AheadSearch a second view at the cuts in `s.cuts`, and raise the gains of their best pairs."""
+    """Search a second view at the cuts in `s.cuts`, and raise the gains of their best pairs."""
     cdef double* records
     cdef const int32_t* along = s.order + <int64_t> s.slot[root] * s.n
     cdef const int32_t* rank = s.rank + <int64_t> s.slot[view] * s.n
@@ -150,7 +223,10 @@ cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cut
     cdef double large[2]
     cdef double gain
     cdef AheadSide sides[2]
+    cdef double* coarse_whole = s.coarse + <int64_t> (s.width + 2) * (m // RANKS_AT_ONCE + 1)
     memset(s.counts, 0, <int64_t> s.width * n * sizeof(double))
+    if not is_paired(s):
+        take_ends(whole, s.width, n, m, coarse_whole)
     for i in range(n_cuts):
         if s.skipped[i]:
             continue
@@ -177,20 +253,7 @@ cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cut
                 s.sums, s.sums + weight_at, s.sums + size_at, whole, all_weights, all_sizes, &sides[0], &sides[1], m, any, large,
             )
         else:
-            memset(s.pairs, 0, 4 * <int64_t> m * sizeof(double))
-            for k in range(s.lanes):
-                add_lane(
-                    s.kind, s.logs, s.n_logs, s.sums + <int64_t> k * m, whole + <int64_t> k * n, s.share[k], s.rest[k], m,
-                    s.pairs, s.pairs + m, s.pairs + 2 * m, s.pairs + 3 * m,
-                )
-            best_pairs(
-                s.kind, s.logs, s.n_logs, s.pairs, s.pairs + m, s.sums + weight_at, s.sums + size_at, NULL, NULL, &sides[0], m,
-                &any[0], &large[0],
-            )
-            best_pairs(
-                s.kind, s.logs, s.n_logs, s.pairs + 2 * m, s.pairs + 3 * m, s.sums + weight_at, s.sums + size_at, all_weights,
-                all_sizes, &sides[1], m, &any[1], &large[1],
-            )
+            scan_blocks(s, whole, n, coarse_whole, sides, &s.gains[4 * <int64_t> i + 2], any, large)
         for k in range(2):
             s.gains[4 * <int64_t> i + k] = max(s.gains[4 * <int64_t> i + k], any[k])
             s.gains[4 * <int64_t> i + 2 + k] = max(s.gains[4 * <int64_t> i + 2 + k], large[k])
@@ -203,7 +266,7 @@ cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cut
 
 
 cdef inline void search_root(AheadSearch* s, int32_t root) noexcept nogil:
-    """AheadSearch the trees of two levels with this root."""
+    """Search the trees of two levels with this root."""
     cdef const int32_t* order = s.order + <int64_t> s.slot[root] * s.n
     cdef const int32_t* ends = s.ends + s.first[root]
     cdef const double* own = s.own + s.first[root]
