@@ -22,6 +22,12 @@ cdef struct AheadTest:                    # a test, and how it competes
     int32_t feature, place         # order of equal ones
 
 
+cdef struct AheadSums:                    # of the tests of a second view, lane by lane: before the root's cut, and of all rows
+    const double* sums
+    const double* whole
+    int32_t stride, whole_stride
+
+
 cdef struct AheadSearch:
     int32_t n_rows, n_views, n_classes, kind
     bint weighted

@@ -21,7 +21,7 @@ cdef extern from *:
        y, w, size: sums up to each cut; with `whole` they are taken from those of all rows. */
     static void fasttree_scan_signed(
         const double *y, const double *w, const double *size, const double *all_y, const double *all_w, const double *all_size,
-        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *any, double *large)
+        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *gains)
     {
         double S = one->sums[0], W = one->weight, T = two->sums[0], V = two->weight, a = 0, c = 0;
         int32_t r;
@@ -33,19 +33,19 @@ cdef extern from *:
             a = q > a ? q : a;
             c = p > c ? p : c;
         }
-        any[0] = large[0] = a; any[1] = large[1] = c;
+        gains[0] = gains[2] = a; gains[1] = gains[3] = c;
         if (one->least <= 1 && one->lightest <= 0) return;
-        large[0] = large[1] = 0;
+        gains[2] = gains[3] = 0;
         for (r = 0; r < n; r++) {
             double v = W - w[r], s = size[r], d = y[r] * W - S * w[r], q;
             double u = all_w[r] - w[r], x = V - u, z = all_size[r] - s, e = (all_y[r] - y[r]) * V - T * u;
             if (s >= one->least && one->size - s >= one->least && w[r] >= one->lightest && v >= one->lightest) {
                 q = d * d / (w[r] * v);
-                large[0] = q > large[0] ? q : large[0];
+                gains[2] = q > gains[2] ? q : gains[2];
             }
             if (z >= one->least && two->size - z >= one->least && u >= one->lightest && x >= one->lightest) {
                 q = e * e / (u * x);
-                large[1] = q > large[1] ? q : large[1];
+                gains[3] = q > gains[3] ? q : gains[3];
             }
         }
     }
@@ -53,7 +53,7 @@ cdef extern from *:
     /* Largest |2 y - S|: the errors of two classes that a test avoids. */
     static void fasttree_scan_absolute(
         const double *y, const double *w, const double *size, const double *all_y, const double *all_w, const double *all_size,
-        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *any, double *large)
+        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *gains)
     {
         double S = one->sums[0], T = two->sums[0], a = 0, c = 0;
         int32_t r;
@@ -63,16 +63,16 @@ cdef extern from *:
             a = q > a ? q : a;
             c = p > c ? p : c;
         }
-        any[0] = large[0] = a; any[1] = large[1] = c;
+        gains[0] = gains[2] = a; gains[1] = gains[3] = c;
         if (one->least <= 1 && one->lightest <= 0) return;
-        large[0] = large[1] = 0;
+        gains[2] = gains[3] = 0;
         for (r = 0; r < n; r++) {
             double s = size[r], v = one->weight - w[r], u = all_w[r] - w[r], x = two->weight - u, z = all_size[r] - s;
             double q = fabs(2 * y[r] - S), p = fabs(2 * (all_y[r] - y[r]) - T);
             if (s >= one->least && one->size - s >= one->least && w[r] >= one->lightest && v >= one->lightest)
-                large[0] = q > large[0] ? q : large[0];
+                gains[2] = q > gains[2] ? q : gains[2];
             if (z >= one->least && two->size - z >= one->least && u >= one->lightest && x >= one->lightest)
-                large[1] = p > large[1] ? p : large[1];
+                gains[3] = p > gains[3] ? p : gains[3];
         }
     }
 
@@ -153,10 +153,10 @@ cdef extern from *:
         double weight, size, least, lightest
     void scan_signed "fasttree_scan_signed"(
         const double*, const double*, const double*, const double*, const double*, const double*, const AheadSide*,
-        const AheadSide*, int32_t, double*, double*) noexcept nogil
+        const AheadSide*, int32_t, double*) noexcept nogil
     void scan_absolute "fasttree_scan_absolute"(
         const double*, const double*, const double*, const double*, const double*, const double*, const AheadSide*,
-        const AheadSide*, int32_t, double*, double*) noexcept nogil
+        const AheadSide*, int32_t, double*) noexcept nogil
     void add_lane "fasttree_add_lane"(
         int, const double*, int64_t, const double*, const double*, double, double, int32_t, double*, double*, double*, double*
     ) noexcept nogil

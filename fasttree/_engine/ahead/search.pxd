@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from fasttree._engine.ahead.records cimport (
-    ABSOLUTE, CELLS_AT_ONCE, ENTROPY, FIRST_CUTS, MOST_RECORDS, RANKS_AT_ONCE, SIGNED, AheadSearch,
+    ABSOLUTE, CELLS_AT_ONCE, ENTROPY, FIRST_CUTS, MOST_RECORDS, RANKS_AT_ONCE, SIGNED, AheadSearch, AheadSums,
 )
 from fasttree._engine.ahead.scans cimport AheadSide, add_lane, best_pairs, bound_blocks, nlogn, scan_absolute, scan_signed
 from fasttree._engine.ahead.views cimport add_up, count, describe_view, gain_of, gather_along, has_missing, is_paired
@@ -135,9 +135,9 @@ cdef inline void sides_of(const AheadSearch* s, int32_t view, int32_t cut, doubl
 
 cdef inline void take_ends(const double* sums, int32_t width, int32_t n, int32_t m, double* out) noexcept nogil:
     """Take the last of each block of m sums, and leave out the others; each lane has n of them."""
-    cdef int32_t k, j
+    cdef int32_t j, _k
     cdef int32_t n_blocks = (m + RANKS_AT_ONCE - 1) // RANKS_AT_ONCE
-    for k in range(width):
+    for _k in range(width):
         for j in range(n_blocks):
             out[j] = sums[min((j + 1) * RANKS_AT_ONCE, m) - 1]
         sums += n
@@ -145,63 +145,63 @@ cdef inline void take_ends(const double* sums, int32_t width, int32_t n, int32_t
 
 
 cdef inline void scan_lanes(
-    AheadSearch* s, const double* sums, int32_t m, const double* whole, int32_t n, int32_t start, int32_t stop,
-    const AheadSide* sides, double* any, double* large,
+    AheadSearch* s, const AheadSums* x, int32_t start, int32_t stop, const AheadSide* sides, double* gains,
 ) noexcept nogil:
     """Raise the gains of the best pairs to those of the tests from `start` to `stop`."""
     cdef int32_t k
     cdef int32_t size = stop - start
-    cdef const double* x = sums + start
-    cdef const double* y = whole + start
+    cdef const double* sums = x.sums + start
+    cdef const double* whole = x.whole + start
     memset(s.pairs, 0, 4 * <int64_t> size * sizeof(double))
     for k in range(s.lanes):
         add_lane(
-            s.kind, s.logs, s.n_logs, x + <int64_t> k * m, y + <int64_t> k * n, sides[0].sums[k], sides[1].sums[k], size,
+            s.kind, s.logs, s.n_logs, sums, whole, sides[0].sums[k], sides[1].sums[k], size,
             s.pairs, s.pairs + size, s.pairs + 2 * size, s.pairs + 3 * size,
         )
+        sums += x.stride
+        whole += x.whole_stride
+    k = s.width - 1 - s.lanes
     best_pairs(
-        s.kind, s.logs, s.n_logs, s.pairs, s.pairs + size, x + <int64_t> s.lanes * m, x + <int64_t> (s.width - 1) * m, NULL, NULL,
-        &sides[0], size, &any[0], &large[0],
+        s.kind, s.logs, s.n_logs, s.pairs, s.pairs + size, sums, sums + k * x.stride, NULL, NULL, &sides[0], size,
+        &gains[0], &gains[2],
     )
     best_pairs(
-        s.kind, s.logs, s.n_logs, s.pairs + 2 * size, s.pairs + 3 * size, x + <int64_t> s.lanes * m,
-        x + <int64_t> (s.width - 1) * m, y + <int64_t> s.lanes * n, y + <int64_t> (s.width - 1) * n, &sides[1], size,
-        &any[1], &large[1],
+        s.kind, s.logs, s.n_logs, s.pairs + 2 * size, s.pairs + 3 * size, sums, sums + k * x.stride, whole,
+        whole + k * x.whole_stride, &sides[1], size, &gains[1], &gains[3],
     )
 
 
 cdef inline void scan_blocks(
-    AheadSearch* s, const double* whole, int32_t n, const double* coarse_whole, const AheadSide* sides, const double* best,
-    double* any, double* large,
+    AheadSearch* s, const AheadSums* x, const double* coarse_whole, const AheadSide* sides, const double* best, double* gains,
 ) noexcept nogil:
     """Raise the gains of the best pairs to those of the tests whose sums are found, or to bounds that are not above `best`.
 
     Tests are scanned at the ends of blocks, and the others only where a block may have a better one: the risk of the first leaf
     grows along the tests, and that of the second falls, so that those at the ends bound a block.
     """
-    cdef int32_t m = n - 1
+    cdef int32_t m = x.stride
     cdef int32_t n_blocks = (m + RANKS_AT_ONCE - 1) // RANKS_AT_ONCE
-    cdef double* ends = s.coarse
     cdef double* bounds = s.coarse + <int64_t> s.width * n_blocks
+    cdef AheadSums ends
     cdef int32_t j, k
     if m < 4 * RANKS_AT_ONCE:
-        scan_lanes(s, s.sums, m, whole, n, 0, m, sides, any, large)
+        scan_lanes(s, x, 0, m, sides, gains)
         return
-    take_ends(s.sums, s.width, m, m, ends)
-    scan_lanes(s, ends, n_blocks, coarse_whole, n_blocks, 0, n_blocks, sides, any, large)
+    take_ends(x.sums, s.width, m, m, s.coarse)
+    ends.sums, ends.whole, ends.stride, ends.whole_stride = s.coarse, coarse_whole, n_blocks, n_blocks
+    scan_lanes(s, &ends, 0, n_blocks, sides, gains)
     for k in range(2):
         bound_blocks(
             s.kind, s.logs, s.n_logs, s.pairs + 2 * k * n_blocks, s.pairs + (2 * k + 1) * n_blocks,
-            ends + <int64_t> s.lanes * n_blocks, coarse_whole + <int64_t> s.lanes * n_blocks if k else NULL, sides[k].weight,
+            ends.sums + <int64_t> s.lanes * n_blocks, coarse_whole + <int64_t> s.lanes * n_blocks if k else NULL, sides[k].weight,
             n_blocks, bounds + k * n_blocks,
         )
     for j in range(n_blocks):
-        if bounds[j] > max(large[0], best[0]) or bounds[n_blocks + j] > max(large[1], best[1]):
-            k = min((j + 1) * RANKS_AT_ONCE, m)
-            scan_lanes(s, s.sums, m, whole, n, j * RANKS_AT_ONCE, k, sides, any, large)
+        if bounds[j] > max(gains[2], best[0]) or bounds[n_blocks + j] > max(gains[3], best[1]):
+            scan_lanes(s, x, j * RANKS_AT_ONCE, min((j + 1) * RANKS_AT_ONCE, m), sides, gains)
         else:
-            any[0] = max(any[0], bounds[j])
-            any[1] = max(any[1], bounds[n_blocks + j])
+            gains[0] = max(gains[0], bounds[j])
+            gains[1] = max(gains[1], bounds[n_blocks + j])
 
 
 cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cuts) noexcept nogil:
@@ -219,11 +219,12 @@ cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cut
     cdef int64_t size_at = <int64_t> (s.width - 1) * m
     cdef const double* all_weights = whole + <int64_t> s.lanes * n
     cdef const double* all_sizes = whole + <int64_t> (s.width - 1) * n
-    cdef double any[2]
-    cdef double large[2]
+    cdef double gains[4]           # before and behind the cut, and those of tests with large leaves
     cdef double gain
     cdef AheadSide sides[2]
+    cdef AheadSums x
     cdef double* coarse_whole = s.coarse + <int64_t> (s.width + 2) * (m // RANKS_AT_ONCE + 1)
+    x.sums, x.whole, x.stride, x.whole_stride = s.sums, whole, m, n
     memset(s.counts, 0, <int64_t> s.width * n * sizeof(double))
     if not is_paired(s):
         take_ends(whole, s.width, n, m, coarse_whole)
@@ -239,28 +240,27 @@ cdef inline void sweep(AheadSearch* s, int32_t root, int32_t view, int32_t n_cut
             sides[k].weight = sides[k].sums[s.lanes]
             sides[k].size = sides[k].sums[s.width - 1]
             sides[k].least, sides[k].lightest = s.least, s.lightest
-            any[k] = large[k] = -INFINITY
+            gains[k] = gains[2 + k] = -INFINITY
         if s.kind == SIGNED:
             scan_signed(
-                s.sums, s.sums + weight_at, s.sums + size_at, whole, all_weights, all_sizes, &sides[0], &sides[1], m, any, large,
+                s.sums, s.sums + weight_at, s.sums + size_at, whole, all_weights, all_sizes, &sides[0], &sides[1], m, gains,
             )
             for k in range(2):
                 gain = gain_of(s, sides[k].sums)
-                any[k] = gain + any[k] / sides[k].weight
-                large[k] = gain + large[k] / sides[k].weight
+                gains[k] = gain + gains[k] / sides[k].weight
+                gains[2 + k] = gain + gains[2 + k] / sides[k].weight
         elif s.kind == ABSOLUTE:
             scan_absolute(
-                s.sums, s.sums + weight_at, s.sums + size_at, whole, all_weights, all_sizes, &sides[0], &sides[1], m, any, large,
+                s.sums, s.sums + weight_at, s.sums + size_at, whole, all_weights, all_sizes, &sides[0], &sides[1], m, gains,
             )
         else:
-            scan_blocks(s, whole, n, coarse_whole, sides, &s.gains[4 * <int64_t> i + 2], any, large)
-        for k in range(2):
-            s.gains[4 * <int64_t> i + k] = max(s.gains[4 * <int64_t> i + k], any[k])
-            s.gains[4 * <int64_t> i + 2 + k] = max(s.gains[4 * <int64_t> i + 2 + k], large[k])
+            scan_blocks(s, &x, coarse_whole, sides, &s.gains[4 * <int64_t> i + 2], gains)
+        for k in range(4):
+            s.gains[4 * <int64_t> i + k] = max(s.gains[4 * <int64_t> i + k], gains[k])
         if s.record[s.cuts[i]] >= 0:
             records = s.records + 2 * (<int64_t> view * MOST_RECORDS + s.record[s.cuts[i]])
-            records[0] = s.worth_before[s.cuts[i]] - any[0]
-            records[1] = s.worth - s.worth_before[s.cuts[i]] - any[1]
+            records[0] = s.worth_before[s.cuts[i]] - gains[0]
+            records[1] = s.worth - s.worth_before[s.cuts[i]] - gains[1]
         s.cells += <int64_t> m * s.width
     s.cells += done
 
