@@ -275,6 +275,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
 
     def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
         self.winnowed_: tuple[str, ...] = ()
+        grower.samples.table.keep(rows=self.trials > 1)  # branches that are grown anew, and trials, read them many times
         if self.winnow:
             grower = self._winnowed(grower)
         if self.trials > 1:

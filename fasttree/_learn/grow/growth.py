@@ -14,7 +14,6 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.sums import sum_of_sizes
-from fasttree._data.table import Table
 from fasttree._engine.records import EngineLimits, Policy
 from fasttree._learn import progress
 from fasttree._learn.conflicts import check_recipe
@@ -28,7 +27,7 @@ from fasttree._learn.grow.decode import (
     decode_thresholds,
     with_weights_as_given,
 )
-from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, OneFeature, SomeRows, encode_columns, may_be_bounded
+from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, SomeRows, encode_columns, may_be_bounded
 from fasttree._learn.grow.fixed_point import (
     fixed_point_targets,
     fixed_point_weights,
@@ -56,7 +55,7 @@ class _Samples(NamedTuple):
     """Samples of a growth: rows of a table, their targets and weights."""
 
     source: AnyTable
-    whole: AnyTable  # all samples of positive weight, of which `source` may have some
+    whole: AnyTable | None  # all samples of positive weight, of which `source` may have some; None: thresholds are midpoints
     target: npt.NDArray[Any]
     weight: Floats | None  # with class factors and costs
     case_weight: Floats | None  # without them
@@ -65,7 +64,7 @@ class _Samples(NamedTuple):
 
 
 def grow(
-    table: Table | OneFeature,
+    table: AnyTable,
     target: npt.NDArray[Any],
     sample_weight: Floats | None,
     recipe: Recipe,
@@ -78,6 +77,7 @@ def grow(
     rows: npt.NDArray[np.intp] | None = None,
     constraints: Constraints = FREE,
     bins_of: AnyTable | None = None,
+    keeps_midpoints: bool = False,
     n_jobs: int = 1,
     block_rows: int = BLOCK_ROWS,
     most_codes: int = MOST_CODES,
@@ -87,7 +87,7 @@ def grow(
 
     Parameters
     ----------
-    table : Table
+    table : Table, or some rows of one
     target : array of shape (n_samples,)
         Class codes 0, ..., n_classes - 1, or float64 targets.
     sample_weight : float64 array of shape (n_samples,) or None
@@ -112,6 +112,8 @@ def grow(
         Constraints on predictions and paths.
     bins_of : Table or None
         Samples of which `limits.max_bins` makes bins; None: all samples of positive weight, including those not in `rows`.
+    keeps_midpoints : bool
+        Whether the thresholds of Release 8 stay midpoints, or numbers that divide the table as these do in single precision.
     n_jobs : int
         Threads; the tree does not depend on it.
     block_rows : int
@@ -127,6 +129,8 @@ def grow(
     _check(recipe, limits, constraints, costs, n_classes, outputs)
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
+    if keeps_midpoints:
+        samples = samples._replace(whole=None)
     weight, unit = fixed_point_weights(samples.weight)
     if limits.lookahead > 1:
         numbers, bins = _limits_of(samples, recipe, limits, n_classes, False, bounded_from), dict[int, Bins]()
@@ -181,7 +185,7 @@ def _check(
 
 
 def _choose_samples(
-    table: Table | OneFeature,
+    table: AnyTable,
     target: npt.NDArray[Any],
     sample_weight: Floats | None,
     class_factor: Floats | None,
@@ -328,7 +332,7 @@ def finish(tree: Tree, recipe: Recipe, limits: Limits, constraints: Constraints)
     """Apply the steps that need the finished tree."""
     if limits.split_p_value is not None:
         tree = without_independent_splits(tree, limits.split_p_value)
-    if recipe.release8:
+    if recipe.release8 and tree.node_count > 1:
         tree = without_useless_splits(tree, recipe.rank)
     if limits.max_leaf_nodes is not None:
         tree = best_first(tree, limits.max_leaf_nodes)
