@@ -251,7 +251,10 @@ cdef class Shard:
         out[HEAD + 1] += coarse * coarse
         out[HEAD + 2] += coarse
 
-    def divide(self, int32_t f, const uint32_t[::1] rows, cells, int64_t[:, ::1] out, uint64_t[::1] least, uint64_t[::1] most):
+    def divide(
+        self, int32_t f, const uint32_t[::1] rows, cells, int64_t[:, ::1] out, uint64_t[::1] least, uint64_t[::1] most,
+        int64_t room,
+    ):
         """Add the statistics of the rows to those of the parts of cells, with the smallest and the largest key of each part.
 
         Parameters
@@ -263,6 +266,13 @@ cdef class Shard:
             Ascending.
         out : int64 array of shape (n_parts, width)
         least, most : uint64 arrays of shape (n_parts,)
+        room : int
+            Rows to return at most.
+
+        Returns
+        -------
+        inside : uint32 array or None
+            The rows whose keys are in cells; None if they are too many to return.
         """
         cdef const uint64_t[::1] low = cells.low
         cdef const uint64_t[::1] high = cells.high
@@ -283,8 +293,12 @@ cdef class Shard:
         cdef int32_t a
         cdef uint64_t key
         cdef uint32_t row, code
+        cdef int64_t n_inside = 0
+        inside = np.empty(min(room, n) + 1, dtype=np.uint32)
         if n == 0 or low.shape[0] == 0:
-            return
+            return inside[:0]
+        cdef uint32_t* kept = <uint32_t*> memory_of(inside)
+        room = inside.shape[0] - 1
         codes = lane_of(&self.block, f)
         pairs = np.empty((n_parts + 1) * sizeof(TwoCounts), dtype=np.uint8)
         cdef TwoCounts* pair = <TwoCounts*> memory_of(pairs)
@@ -310,6 +324,8 @@ cdef class Shard:
                     a = cell_of_key(&low[0], start[code], start[code + 1], key)
                     if not low[a] < key <= high[a]:
                         continue
+                    kept[n_inside] = row
+                    n_inside += n_inside < room
                     part = first[a] + <int64_t> ((key - low[a] - 1) >> shift[a])
                     if by_pairs:
                         prefetch(label + found[min(j + AHEAD, m - 1)])
@@ -322,6 +338,7 @@ cdef class Shard:
                         most[part] = max(most[part], key)
             if n_parts:
                 add_pairs(pair, n_parts, &out[0, 0], self.setting.width, &least[0], &most[0])
+        return inside[:n_inside].copy() if n_inside < room else None
 
     def route(self, split, uint32_t[::1] rows):
         """Put the rows of branch 0 before those of branch 1, each in ascending order.

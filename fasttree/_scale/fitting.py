@@ -209,6 +209,7 @@ def _grow(
     cluster: Cluster = prepared.cluster(terms, columns, portions, weigh)
     if isinstance(cluster, OutOfCore):
         cluster.n_jobs = min(n_jobs, MOST_THREADS)
+        cluster.remember(data.memory // 16)
     task = Task(schema, recipe, limits, policy, numbers, scale, n_classes, n_jobs, bins)
     rows = prepared.largest_subtree(rows_in_memory(data.memory, data.n_features, n_jobs))
     budget = Budget(rows, reply_bytes=reply_bytes)

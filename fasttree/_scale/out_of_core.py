@@ -75,6 +75,11 @@ class OutOfCore(Local):
             n_rows = len(self._rows[-1].read()[0])
             self._orders.append(Order(NO_ROWS, n_rows))
 
+    def remember(self, n_bytes: int) -> None:
+        """Let the shards remember no more rows between two rounds than so many bytes hold."""
+        for order in self._orders:
+            order.room = min(order.room, n_bytes // (order.rows.itemsize * len(self._orders)))
+
     def _open(self, i: int) -> tuple[Arrays, Order]:
         """Map a shard, with the order of its rows."""
         portion = self._columns[i]

@@ -21,7 +21,7 @@ from fasttree._model.tree import Tree
 from fasttree._scale.cluster import InProcess
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import grow
-from fasttree._scale.messages import Reply, Requests, Route, combine
+from fasttree._scale.messages import Ranges, Reply, Requests, Route, combine
 from fasttree._scale.preparation import (
     Portion,
     Weighing,
@@ -32,7 +32,7 @@ from fasttree._scale.preparation import (
     scale_of_weights,
     tiles_of,
 )
-from fasttree._scale.shards import Arrays, Order, serve
+from fasttree._scale.shards import Arrays, Inside, Order, serve
 from fasttree._scale.subtree import Task
 
 Array = Any
@@ -115,6 +115,40 @@ class Unreliable(InProcess):
     def collect(self, log: list[Route], nodes: list[int]) -> list[Arrays]:
         self._forget()
         return super().collect(log, nodes)
+
+
+def test_rows_that_a_round_found_are_read_again_only_if_they_hold_the_cells(monkeypatch):
+    """Remembered rows change nothing, but serve most questions after the first one."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 10**6, (2, 3000)).astype(float)
+    y = (x[0] > 510_321).astype(np.uint16) ^ (rng.random(3000) < 0.2)
+    small = SmallTable(tuple(x), (CONTINUOUS, CONTINUOUS), (0, 0), y, 2, None)
+    parts, columns = parts_of(small, [1000], np.arange(3000), 40)
+    n_rows: list[int] = []
+    among = Order.among
+
+    def counting(self: Order, question: Any) -> Array:
+        rows = among(self, question)
+        assert np.isin(rows, self.rows_of(question.node)).all()
+        n_rows.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(Order, "among", counting)
+    grown_twice = []
+    for rows_per_found in (1, 10**9):
+        monkeypatch.setattr("fasttree._scale.shards.ROWS_PER_FOUND", rows_per_found)
+        budget = Budget(0, most_parts=3)
+        grown_twice.append((grown_over_shards(small, parts, columns, Recipe(), Limits(max_depth=3), budget), sum(n_rows)))
+        n_rows.clear()
+    (some, n_read), (expected, n_all) = grown_twice
+    assert some == expected == grown(EncodedTable(small), y, Recipe(), Limits(max_depth=3))
+    assert n_read < n_all / 2
+
+    low, high = np.array([10, 50], dtype=np.uint64), np.array([20, 60], dtype=np.uint64)
+    known = Inside(Ranges(low, high, *[np.zeros(2, dtype=np.int32)] * 3, 2), np.arange(3, dtype=np.uint32))
+    for first, last, is_held in ((10, 20, True), (12, 19, True), (50, 60, True), (5, 20, False), (12, 21, False), (30, 40, False)):
+        cell = [np.array([end], dtype=np.uint64) for end in (first, last)]
+        assert known.holds(Ranges(*cell, *[np.zeros(1, dtype=np.int32)] * 3, 1)) == is_held
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 5])
