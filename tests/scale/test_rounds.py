@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,8 @@ def grown_over_shards(
     numbers_of = recipe.impurity == "squared_error"
     n_classes = 0 if numbers_of else max(int(small.y.max()) + 1, 2)
     table = EncodedTable(small)
-    weigh = None if numbers_of else Weighing([])
-    if weigh is None:
-        scale, weighted, cases = scale_of_targets(parts), False, float(len(small.y))
-    else:
-        scale, weighted, cases = scale_of_weights(parts, weigh)
+    weigh = Weighing([])
+    scale, weighted, cases = (scale_of_targets if numbers_of else scale_of_weights)(parts, weigh)
     numbers = engine_limits(Size(scale.n_samples, len(small.columns), 1.0, cases), recipe, limits, n_classes)
     policy = policy_of(recipe, limits)
     kinds = np.array([int(feature.kind) for feature in table.schema.features], dtype=np.uint8)
@@ -164,11 +162,21 @@ def test_shards_that_forget_and_repeat_grow_the_same_tree(n_classes):
     assert grown_over_shards(small, parts, columns_of, recipe, limits, Budget(60), Unreliable) == expected
 
 
+def weights_of_numbers(kind: str, n: int) -> Array:
+    rng = np.random.default_rng(n)
+    heavy = rng.integers(1, 6, n).astype(float)
+    weights = {"whole": heavy, "fractional": heavy * rng.random(n), "light": heavy ** rng.integers(-5, 5, n)}
+    return weights.get(kind) if kind != "some 0" else np.where(rng.random(n) < 0.3, 0, heavy / 7)
+
+
 @pytest.mark.parametrize("impurity", IMPURITIES)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_any_shards_grow_the_tree_of_all_rows(impurity, data):
     small = data.draw(medium_tables(impurity))
+    if impurity == "squared_error":
+        weights = data.draw(st.sampled_from(["none", "whole", "fractional", "light", "some 0"]), label="weights of numbers")
+        small = replace(small, sample_weight=weights_of_numbers(weights, len(small.y)))
     limits = data.draw(
         st.builds(
             Limits,
