@@ -19,8 +19,9 @@ import numpy.typing as npt
 from fasttree._data.schema import Feature, Kind, Schema
 from fasttree._engine.records import Scale
 from fasttree._engine.rounds import Setting, Shard
-from fasttree._learn.forest.drawn import Below, DrawnForest, drawn_limits, whole_numbers
+from fasttree._learn.forest.drawn import Below, DrawnForest, whole_numbers
 from fasttree._learn.forest.growing import Forest, pruned
+from fasttree._learn.grow.drawn import drawn_limits
 from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
 from fasttree._scale.forest.driver import DrawnDriver, RoundsPlan
