@@ -46,6 +46,31 @@ cdef extern from *:
         }
     }
 
+    /* Take a condition away from the numbers of some words: from `times` one, and from `which` its number.  Writes the samples
+       that fail one other condition alone from now on.  Digits are n words apart.  Where neighbours are alike, many words have
+       nothing to do. */
+    static void fasttree_uncount(
+        uint64_t *restrict times, uint64_t *restrict which, const uint64_t *restrict failing, const uint64_t *restrict padding,
+        uint64_t *restrict alone, int64_t size, int32_t number, int32_t n_digits, int64_t n
+    ) {
+        int64_t w;
+        for (w = 0; w < size; w++) {
+            uint64_t fails = failing[w] & ~padding[w], borrow = fails, more = 0, first = 0;
+            int32_t i;
+            alone[w] = 0;
+            if (!fails) continue;
+            for (i = 0; i < n_digits; i++) {
+                uint64_t old = times[i * n + w], now = old ^ borrow;
+                times[i * n + w] = now;
+                borrow &= ~old;
+                if (i) more |= now;
+                else first = now;
+                if (number >> i & 1) which[i * n + w] ^= fails;
+            }
+            alone[w] = fails & first & ~more;
+        }
+    }
+
     static void fasttree_flip(uint64_t *bits, const uint64_t *where, int64_t n) {
         int64_t i;
         for (i = 0; i < n; i++) bits[i] ^= where[i];
@@ -82,6 +107,9 @@ cdef extern from *:
     """
     int64_t count_common "fasttree_count_common"(const uint64_t* a, const uint64_t* b, int64_t n) noexcept nogil
     void carry_on "fasttree_carry"(uint64_t* digit, uint64_t* carry, uint64_t flip, int64_t n) noexcept nogil
+    void uncount "fasttree_uncount"(
+        uint64_t* times, uint64_t* which, const uint64_t* failing, const uint64_t* padding, uint64_t* alone,
+        int64_t size, int32_t number, int32_t n_digits, int64_t n) noexcept nogil
     void flip_bits "fasttree_flip"(uint64_t* bits, const uint64_t* where, int64_t n) noexcept nogil
     void join_bits "fasttree_join"(uint64_t* bits, const uint64_t* others, int64_t n) noexcept nogil
     uint64_t outside "fasttree_outside"(const uint32_t* codes, uint32_t low, uint32_t span) noexcept nogil
@@ -343,36 +371,28 @@ cdef inline void add_alone(Draft* rule, int32_t number, int64_t n, bint is_right
         without.wrong += n
 
 
-cdef inline void note_alone(
-    Draft* rule, const SampleSet* samples, const uint64_t* among, int64_t first, int64_t size, bint is_right,
-) noexcept nogil:
-    """Count the samples of some words, after `split_failures`, that fail one condition alone and are `among` (NULL = all)."""
+cdef inline void note_alone(Draft* rule, const SampleSet* samples, int64_t first, int64_t size, bint is_right) noexcept nogil:
+    """Count the samples of some words that fail one condition alone: those in rule.once.
+
+    Where neighbours are alike, most of a word fail the same condition.
+    """
     cdef const uint64_t* which = rule.failures.which + first
-    cdef uint64_t bits
+    cdef const uint64_t* failing = rule.failing + first
+    cdef uint64_t bits, same
     cdef int64_t n, w
     cdef int32_t digit, number
     cdef int bit
     for w in range(size):
-        rule.once[w] &= ~rule.twice[w] & ~samples.padding[first + w]
-        if among != NULL:
-            rule.once[w] &= among[first + w]
-    # so many that it is cheaper to read the conditions
-    if samples.weight == NULL and 2 * count_common(rule.once, rule.once, size) > rule.n_kept * size:
-        for number in range(rule.depth):
-            if not rule.without[number].dropped:
-                n = count_common(rule.once, rule.failing + number * samples.n_words + first, size)
-                if n:
-                    add_alone(rule, number, n, is_right)
-        return
-    for w in range(size):
         bits = rule.once[w]
         while bits:
             bit = lowest_bit(bits)
-            bits &= bits - 1
             number = 0
             for digit in range(rule.failures.n_digits):
                 number |= <int32_t> (which[digit * samples.n_words + w] >> bit & 1) << digit
-            add_alone(rule, number, 1 if samples.weight == NULL else samples.weight[(first + w) * 64 + bit], is_right)
+            same = bits & failing[number * samples.n_words + w]
+            bits ^= same
+            n = count_common(&same, &same, 1) if samples.weight == NULL else weigh(same, samples.weight + (first + w) * 64)
+            add_alone(rule, number, n, is_right)
 
 
 cdef inline int64_t next_words(const SampleSet* samples, int64_t first, int64_t start, int64_t stop) noexcept nogil:
@@ -416,7 +436,9 @@ cdef inline Verdict take_path(
                 n += weigh(~rule.once[w], samples.weight + (first + w) * 64)
         v.n += n
         v.errors += 0 if is_right else n
-        note_alone(rule, samples, NULL, first, size, is_right)
+        for w in range(size):
+            rule.once[w] &= ~rule.twice[w] & ~samples.padding[first + w]
+        note_alone(rule, samples, first, size, is_right)
         first += size
     return v
 
@@ -427,6 +449,7 @@ cdef inline void drop_condition(
     """Remove a condition: samples that failed only this one satisfy the rule, those that failed one more fail only that."""
     cdef const uint64_t* failing = rule.failing + number * samples.n_words
     cdef Without* without = &rule.without[number]
+    cdef int32_t digits = digits_of(max(rule.n_kept, number))
     cdef int64_t first = 0
     cdef int64_t size
     cdef int32_t i
@@ -437,13 +460,15 @@ cdef inline void drop_condition(
             rule.n_alone -= 1
             rule.alone[i] = rule.alone[rule.n_alone]
             break
-    count_failing(&rule.failures, failing, number, rule.n_kept, ~<uint64_t> 0, samples.n_words, rule.once)
     without.dropped = True
     rule.n_kept -= 1
     while first < samples.n_words:
         size = next_words(samples, first, start, stop)
-        split_failures(rule, samples, first, size)
-        note_alone(rule, samples, failing, first, size, start <= first < stop)
+        uncount(
+            rule.failures.times + first, rule.failures.which + first, failing + first, samples.padding + first, rule.once, size,
+            number, digits, samples.n_words,
+        )
+        note_alone(rule, samples, first, size, start <= first < stop)
         first += size
 
 
