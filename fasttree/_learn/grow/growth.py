@@ -158,9 +158,7 @@ def grow(
             workspace=_core.Workspace(consume=True, report=progress.share()),
         )
         del encoding
-    surrogates, cuts = _decode(
-        grown, source, None if keeps_midpoints else whole, recipe, bins, limits.seed if limits.random_cuts else None
-    )
+    surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits)
     if not n_classes:
         grown["value"] += 0.0  # no -0.0: which of two equal targets comes first must not show
     if costs is not None:
@@ -320,12 +318,13 @@ def _decode(
     whole: AnyTable | None,
     recipe: Recipe,
     bins: dict[int, Bins],
-    seed: int | None,
+    limits: Limits,
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
     if recipe.impurity == "fifth_root":
         grown["value"] = np.ascontiguousarray(grown["value"][:, :1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
+    seed = limits.seed if limits.random_cuts else None
     grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)
     surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
