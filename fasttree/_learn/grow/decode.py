@@ -123,14 +123,14 @@ def _by_feature(features: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDAr
 
 
 def single_midpoints(low: Floats, high: Floats) -> Floats:
-    """Return the largest doubles that in single precision are not above the midpoints; `low` where single precision has no midpoint.
+    """Return the largest doubles that in single precision, in which Release 8 compares, are not above the midpoints.
 
-    Release 8 compares values in single precision.
+    Where the two values are one in single precision, it is `low`.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # values that are infinite in single precision are not separable
         below, above = low.astype(np.float32), high.astype(np.float32)
         middle = (below + above) / np.float32(2)
-        separable = (below <= middle) & (middle < above)  # else the two values are one in single precision
+        separable = (below <= middle) & (middle < above)
         upper = np.nextafter(middle, np.float32(np.inf)).astype(np.float64)
         halfway = (middle.astype(np.float64) + upper) / 2  # rounded to the even one of both
         rounded_up = halfway.astype(np.float32) > middle

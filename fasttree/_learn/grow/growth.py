@@ -57,7 +57,7 @@ class _Samples(NamedTuple):
     """Samples of a growth: rows of a table, their targets and weights."""
 
     source: AnyTable
-    whole: AnyTable | None  # all samples of positive weight, of which `source` may have some; None: thresholds are midpoints
+    whole: AnyTable  # all samples of positive weight, of which `source` may have some
     target: npt.NDArray[Any]
     weight: Floats | None  # with class factors and costs
     case_weight: Floats | None  # without them
@@ -140,8 +140,6 @@ def grow(
             return finish(grow_alone(table, target, counts, limits, n_classes, n_jobs), recipe, limits, constraints)
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
-    if keeps_midpoints:
-        samples = samples._replace(whole=None)
     weight, unit = fixed_point_weights(samples.weight)
     if limits.lookahead > 1:
         numbers, bins = _limits_of(samples, recipe, limits, n_classes, False, bounded_from), dict[int, Bins]()
@@ -171,7 +169,7 @@ def grow(
             workspace=_core.Workspace(consume=True, report=progress.share()),
         )
         del encoding
-    surrogates, cuts = _decode(grown, samples, recipe, bins, limits.seed if limits.random_cuts else None)
+    surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits)
     if not n_classes:
         grown["value"] += 0.0  # no -0.0: which of two equal targets comes first must not show
     if costs is not None:
@@ -326,13 +324,18 @@ def engine_limits(
 
 
 def _decode(
-    grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins], seed: int | None
+    grown: dict[str, npt.NDArray[Any]],
+    source: AnyTable,
+    whole: AnyTable | None,
+    recipe: Recipe,
+    bins: dict[int, Bins],
+    limits: Limits,
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
     if recipe.impurity == "fifth_root":
         grown["value"] = np.ascontiguousarray(grown["value"][:, :1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
-    source, whole = samples.source, samples.whole
+    seed = limits.seed if limits.random_cuts else None
     grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)
     surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
