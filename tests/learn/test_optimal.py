@@ -351,6 +351,19 @@ def test_interrupt_keeps_the_best_tree_so_far():
     assert np.count_nonzero(model.predict(X) != y) == model.objective_
 
 
+def test_costs_of_many_decimals_are_rounded_in_the_search_alone():
+    X, y = np.arange(12.0)[:, None], np.arange(12) % 3
+    loss = np.array([[0, 0.1, 1 / 3], [2 / 7, 0, 0.3], [1, np.pi, 0]])
+    model = OptimalTreeClassifier(max_depth=2, loss_matrix=loss).fit(X, y)
+    assert model.objective_ == model.lower_bound_ == pytest.approx(loss[y, model.predict(X)].sum(), rel=1e-12)
+
+
+def test_a_leaf_may_be_larger_than_the_table():
+    X, y = [[1.0], [2.0]], [0, 1]
+    assert OptimalTreeClassifier(min_samples_leaf=10**12).fit(X, y).get_n_leaves() == 1
+    assert OptimalTreeRegressor(min_samples_leaf=10**12).fit(X, y).get_n_leaves() == 1
+
+
 def test_is_an_ordinary_tree(tmp_path):
     X = pd.DataFrame({"size": [1.0, 2, 3, 4, np.nan, 6], "colour": ["red", "red", "blue", "green", "green", None]})
     y = ["a", "b", "a", "c", "c", "b"]

@@ -75,7 +75,7 @@ class OptimalGrower(Grower):
         loss = None if self.costs is None else self.costs.loss
         found, group, proof = self._find(views, target, weight, loss)
         tree = _Tests(samples.table, views, chosen, group).tree(found, _Leaves(target, weight, self.n_classes, loss))
-        if not self.n_classes:  # without the rounding of the search
+        if not self.n_classes or (loss is not None and _rounds(loss)):  # without the rounding of the search
             objective = math.fsum(tree.risk[tree.leaves()]) + self.search.leaf_penalty * tree.n_leaves
             bound = objective if proof.status == OPTIMAL else min(proof.lower_bound, objective)
             proof = proof._replace(objective=objective, lower_bound=bound)
@@ -96,7 +96,7 @@ class OptimalGrower(Grower):
             views,
             problem,
             penalty=penalty,
-            min_leaf=limits.min_samples_leaf,
+            min_leaf=min(limits.min_samples_leaf, len(target) + 1),
             min_weight=limits.min_weight_leaf / mass_unit,
             tolerance=0.0 if self.n_classes and penalty.is_integer() else 1e-12 * float(problem.worth.sum()),
             memory=int(search.memory_limit * 2**20),
@@ -258,6 +258,12 @@ def _whole(values: Floats, most: float) -> tuple[Floats, float]:
         return values, 1.0
     unit = float(np.ldexp(1.0, int(np.frexp(total / most)[1])))
     return np.where(values > 0, np.maximum(np.rint(values / unit), 1.0), 0.0), unit
+
+
+def _rounds(loss: Floats) -> bool:
+    """Whether costs are rounded."""
+    whole, unit = _whole_costs(loss)
+    return len(loss) > 2 and not np.allclose(whole * unit, loss, rtol=1e-12, atol=0)
 
 
 def _whole_costs(loss: Floats) -> tuple[Floats, float]:
