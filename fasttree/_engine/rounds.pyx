@@ -18,7 +18,7 @@ import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
 from fasttree._engine.bounds.bounds cimport add_to_before, class_bound, moment_bound, start_before, weighted_moment_bound, with_margin
-from fasttree._engine.columns.keys cimport float_of, sortable, value_of
+from fasttree._engine.columns.keys cimport float_of, value_of
 from fasttree._engine.grow.nodes cimport is_leaf
 from fasttree._engine.grow.scratch cimport carve_scratch, xlogx_quantum
 from fasttree._engine.grow.search cimport accepted
@@ -438,15 +438,6 @@ def lay_codes(list codes, int32_t first, uint8_t[::1] tiles):
 def tile_bytes(int32_t n_features):
     """Bytes of a row in the tiles of a shard."""
     return (n_features + LANES - 1) // LANES * LANES
-
-
-def double_keys(const uint32_t[::1] keys):
-    """Keys of single-precision numbers as keys of the same numbers in double precision."""
-    cdef uint64_t[::1] out = np.empty(keys.shape[0], dtype=np.uint64)
-    cdef int64_t i
-    for i in range(keys.shape[0]):
-        out[i] = sortable(float_of(keys[i])) if 0 < keys[i] < <uint32_t> -1 else 0 if keys[i] == 0 else <uint64_t> -1
-    return np.asarray(out)
 
 
 def value_of_key(uint64_t key, bint single):

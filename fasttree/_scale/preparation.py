@@ -13,10 +13,10 @@ import numpy.typing as npt
 from fasttree._data.sums import nearest, units_of_sizes
 from fasttree._engine.encoding import bin_codes, bin_edges
 from fasttree._engine.records import Scale
-from fasttree._engine.rounds import double_keys, fixed_point, lay_codes, tile_bytes
+from fasttree._engine.rounds import fixed_point, lay_codes, tile_bytes
 from fasttree._learn.grow.encode import MOST_CODES
 from fasttree._learn.grow.fixed_point import EXACT_INTEGERS, power_of_two_quantum
-from fasttree._scale.messages import Keys
+from fasttree._scale.messages import LAST_KEY, Keys
 from fasttree._scale.shards import Arrays
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -102,6 +102,15 @@ def keys_of(values: Array) -> Keys:
     bits = (values + 0).view(f"u{values.itemsize}").astype(np.uint64)  # -0.0 becomes 0.0
     sign = np.uint64(1 << (n_bits - 1))
     return np.where(bits & sign, ~bits & np.uint64((1 << n_bits) - 1), bits | sign)
+
+
+def double_keys(keys: npt.NDArray[np.uint32]) -> Keys:
+    """Return keys of single-precision numbers as keys of the same numbers in double precision; the ends stay the ends."""
+    sign = np.uint32(1 << 31)
+    numbers = np.where(keys & sign, keys ^ sign, ~keys).view(np.float32)
+    found: Keys = keys_of(numbers.astype(np.float64))
+    found[keys == 0], found[keys == LAST_SINGLE_KEY] = 0, LAST_KEY
+    return found
 
 
 def sample_of(samples: Sequence[Array]) -> Array:
