@@ -75,7 +75,9 @@ MODELS: list[tuple[Any, str, str | None, list[int]]] = [
 
 
 @pytest.mark.parametrize(
-    ("model", "target", "weight", "ends"), MODELS, ids=["gini", "entropy", "misclassification", "numbers", "bins", "weights of numbers"]
+    ("model", "target", "weight", "ends"),
+    MODELS,
+    ids=["gini", "entropy", "misclassification", "numbers", "bins", "weights of numbers"],
 )
 def test_any_partitions_grow_the_tree_of_the_table_in_memory(client, table, model, target, weight, ends):
     sample_weight = None if weight is None else table[weight]

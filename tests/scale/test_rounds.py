@@ -144,7 +144,14 @@ def test_rows_that_a_round_found_are_read_again_only_if_they_hold_the_cells(monk
 
     low, high = np.array([10, 50], dtype=np.uint64), np.array([20, 60], dtype=np.uint64)
     known = Inside(Ranges(low, high, *[np.zeros(2, dtype=np.int32)] * 3, 2), np.arange(3, dtype=np.uint32))
-    for first, last, is_held in ((10, 20, True), (12, 19, True), (50, 60, True), (5, 20, False), (12, 21, False), (30, 40, False)):
+    for first, last, is_held in (
+        (10, 20, True),
+        (12, 19, True),
+        (50, 60, True),
+        (5, 20, False),
+        (12, 21, False),
+        (30, 40, False),
+    ):
         cell = [np.array([end], dtype=np.uint64) for end in (first, last)]
         assert known.holds(Ranges(*cell, *[np.zeros(1, dtype=np.int32)] * 3, 1)) == is_held
 
