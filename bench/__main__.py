@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import c50, chaid, forest_peers, forests, growth, more, optimal, peers, plots, recipes, report, serving, targets
+from . import c50, chaid, forest_peers, forests, growth, more, optimal, peers, plots, recipes, report, serving, shapes, targets
 from .cases import YARDSTICK, Case, Skipped
 from .clock import Turns, race, race_on_smaller, recorded_seconds
 from .growth import MemoryCase
@@ -31,6 +31,7 @@ SUITE: Suite = {
     "c50": c50.CASES,
     "chaid": chaid.CASES,
     "recipes": recipes.CASES,
+    "shapes": shapes.CASES,
     "scale": growth.CASES,
     "memory": growth.MEMORY_CASES,
     "forests": forests.CASES,
