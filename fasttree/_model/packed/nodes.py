@@ -272,16 +272,30 @@ def _tables(
 
 
 def join(parts: list[Packed]) -> Packed:
-    """Return the trees of all parts behind one another; the shares of pure leaves, which most trees have, are kept once."""
+    """Return the trees of all parts behind one another; the shares of pure leaves, which most trees have, are kept once.
+
+    Empties the list while it copies, from its end, so that large parts are not there twice.
+    """
     n_pure = parts[0].value.shape[1] if all(starts_with_unit_rows(part.value) for part in parts) else 0
-    starts, first, n_bits, n_values = [np.zeros(1, dtype=np.int64)], 0, 0, 0
-    nodes = np.empty(sum(len(part.nodes) for part in parts), dtype=NODE)
-    for part in parts:
-        copy_nodes(part.nodes, nodes, first, n_pure, n_values, n_bits)
-        starts.append(part.start[1:] + first)
-        first, n_bits, n_values = first + len(part.nodes), n_bits + len(part.bits), n_values + len(part.value) - n_pure
-    value = np.concatenate([parts[0].value[:n_pure], *(part.value[n_pure:] for part in parts)])
-    return Packed(nodes, np.concatenate(starts), np.concatenate([part.bits for part in parts]), value)
+    first, n_bits, n_values = (
+        offsets_of(np.array(sizes))
+        for sizes in (
+            [len(part.nodes) for part in parts],
+            [len(part.bits) for part in parts],
+            [len(part.value) - n_pure for part in parts],
+        )
+    )
+    starts = np.concatenate([[0], *(part.start[1:] + at for part, at in zip(parts, first[:-1], strict=True))])
+    bits = np.concatenate([part.bits for part in parts])
+    nodes = np.empty(int(first[-1]), dtype=NODE)
+    value = np.empty((n_pure + int(n_values[-1]), parts[0].value.shape[1]))
+    value[:n_pure] = parts[0].value[:n_pure]
+    while parts:
+        part, i = parts.pop(), len(parts)
+        copy_nodes(part.nodes, nodes, int(first[i]), n_pure, int(n_values[i]), int(n_bits[i]))
+        value[n_pure + n_values[i] : n_pure + n_values[i + 1]] = part.value[n_pure:]
+        del part
+    return Packed(nodes, starts, bits, value)
 
 
 def starts_with_unit_rows(value: Floats) -> bool:
