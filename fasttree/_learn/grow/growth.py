@@ -132,7 +132,7 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     _check(recipe, limits, constraints, costs, n_classes, outputs)
-    if drawn and rows is class_factor is outputs is costs is None and constraints == FREE:
+    if drawn and constraints == FREE and all(each is None for each in (rows, class_factor, outputs, costs)):
         alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
         if alone is not None:
             return finish(alone, recipe, limits, constraints)
