@@ -59,7 +59,7 @@ METHODS = (
     ),
     ("Edit by hand", "split regrow"),
     ("Draw", "plot plot_regions plot_importances export_svg export_dot export_mermaid export_html set_labels"),
-    ("Find leaves", "apply decision_path"),
+    ("Find leaves", "apply decision_path leaf_indicator"),
     ("Save", "save load to_json"),
     ("Export", "to_predictor export_c export_python export_sql export_pmml export_onnx to_sklearn"),
     ("scikit-learn", "get_params set_params get_metadata_routing set_fit_request set_score_request"),
