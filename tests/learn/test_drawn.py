@@ -28,9 +28,7 @@ LIMITS = st.fixed_dictionaries(
 
 def in_both(X, y, weight, limits: Limits, n_classes: int) -> list[Tree]:
     table = learn_table(X)
-    return [
-        growth.grow(table, y, weight, CART_CLASSIFICATION, limits, n_classes=n_classes, drawn=may) for may in (True, False)
-    ]
+    return [growth.grow(table, y, weight, CART_CLASSIFICATION, limits, n_classes=n_classes, drawn=may) for may in (True, False)]
 
 
 @given(
