@@ -497,13 +497,13 @@ cdef class Booster:
     cdef int loss
     cdef int64_t n_scores, n_terms, n_rows, n_fitted, most_leaves, n_random, patience, largest
     cdef int64_t n_rounds, best_round, marked_round, before
-    cdef double rate, min_count, min_curvature, penalty, tolerance, best_loss, marked_loss
+    cdef double rate, min_count, min_curvature, penalty, smoothing, tolerance, best_loss, marked_loss
     cdef uint64_t seed
 
     def __init__(self, codes, target, weight, score, terms, plan, amounts):
         self.codes, self.target, self.weight, self.score, self.terms = codes, target, weight, score, terms
         self.loss, self.n_fitted, self.most_leaves, self.n_random, self.patience, self.seed = plan
-        self.rate, self.min_count, self.min_curvature, self.penalty, self.tolerance = amounts
+        self.rate, self.min_count, self.min_curvature, self.penalty, self.smoothing, self.tolerance = amounts
         self.n_terms, self.n_rows, self.n_scores = codes.shape[0], codes.shape[1], score.shape[0]
         starts = np.concatenate([[0], np.cumsum(np.asarray(terms)[:, 1])]).astype(np.int64)
         n_bins = int(starts[self.n_terms])
@@ -649,7 +649,7 @@ cdef class Booster:
             self.order[i] = <int32_t> i
         if self.terms[j, 0] == UNORDERED:
             for i in range(size):
-                bins.gradient[i] = sums[2 * i] / sums[2 * i + 1] if sums[2 * i + 1] > 0 else 0.0
+                bins.gradient[i] = sums[2 * i] / (sums[2 * i + 1] + self.smoothing)
             sort_keys(bins.gradient, &self.order[0], size)
         bins.gradient[0] = bins.curvature[0] = bins.count[0] = 0.0
         for i in range(size):

@@ -25,6 +25,7 @@ Floats: TypeAlias = NDArray[np.float64]
 LOSSES: dict[Link, int] = {"identity": 0, "logit": 1, "softmax": 2}
 ORDERED, UNORDERED, GRID = range(3)
 TOLERANCE = 1e-5  # a loss is better if it is smaller by more than this share
+CATEGORY_SMOOTHING = 10.0  # added to the curvature of a category when categories are ordered: rare ones come to the middle
 LEAST_CURVATURE = 1e-4  # of a leaf, where samples weigh 1 on average: no Newton step divides by nearly nothing
 CELLS_AT_ONCE = 2**24  # that rounds read between two checks for interrupts
 
@@ -134,7 +135,7 @@ def boost(rows: Binned, plan: Plan, rounds: Rounds, bag: int, start: Floats | No
             rounds.patience,
             seed_of_growth(rounds.seed, bag),
         ),
-        (rounds.learning_rate, float(rounds.min_samples_leaf), LEAST_CURVATURE, rounds.penalty, TOLERANCE),
+        (rounds.learning_rate, float(rounds.min_samples_leaf), LEAST_CURVATURE, rounds.penalty, CATEGORY_SMOOTHING, TOLERANCE),
     )
     step = max(1, CELLS_AT_ONCE // (plan.codes.size * rows.n_scores))
     done, over = 0, False
@@ -158,8 +159,8 @@ def entries_of(axes: Sequence[Axis], nominal: Sequence[bool], monotone: Sequence
 def fit_bags(
     rows: Binned, plan: Plan, rounds: Rounds, n_jobs: int, starts: Callable[[int], Floats] | None = None
 ) -> list[Fitted]:
-    """Fit all bags, in threads."""
-    report = progress.steps("bags", rounds.n_bags)
+    """Fit all bags, in threads; `starts` gives the scores that a bag starts from."""
+    report = progress.steps("bags" if starts is None else "bags of pairs", rounds.n_bags)
     report(0)
 
     def fit(bag: int) -> Fitted:
@@ -169,34 +170,60 @@ def fit_bags(
     return [fitted for fitted in found if fitted is not None]
 
 
-def mean_model(rows: Binned, axes: Sequence[tuple[Axis, ...]], codes: NDArray[np.uint16], bags: Sequence[Fitted]) -> AdditiveModel:
-    """Return the mean of the bags, each table centred: its mean over the training samples is 0."""
+def scores_of(fitted: Fitted, plan: Plan) -> Floats:
+    """Return the scores of all rows by the tables of a bag, shape (n_scores, n_rows)."""
+    score = np.repeat(fitted.intercept[:, None], plan.codes.shape[1], axis=1)
+    first = 0
+    for codes, n_bins in zip(plan.codes, plan.entries[:, 1].tolist(), strict=True):
+        score += fitted.tables[:, first + codes.astype(np.intp)]
+        first += n_bins
+    return score
+
+
+def joined(mains: Sequence[Fitted], pairs: Sequence[Fitted]) -> list[Fitted]:
+    """Return bags with the tables of both stages behind one another."""
+    return [
+        Fitted(one.intercept, np.concatenate([one.tables, other.tables], axis=1), one.n_rounds)
+        for one, other in zip(mains, pairs, strict=True)
+    ]
+
+
+def mean_model(
+    rows: Binned, axes: Sequence[tuple[Axis, ...]], codes: Sequence[NDArray[np.uint16]], bags: Sequence[Fitted], unit: float
+) -> AdditiveModel:
+    """Return the mean of the bags, each table centred: its mean over the training samples is 0.
+
+    `unit` is the weight of a sample whose weight is 1 in `rows`.
+    """
     total = float(rows.weight.sum())
     stacked = np.stack([bag.tables for bag in bags])
     intercept = np.mean([bag.intercept for bag in bags], axis=0)
-    mean, deviation = stacked.mean(axis=0), np.zeros(stacked.shape[1:])
     terms, first = [], 0
     for cells, column in zip(axes, codes, strict=True):
         shape = tuple(axis.n_bins for axis in cells)
         stop = first + int(np.prod(shape))
         weight = np.bincount(column, weights=rows.weight, minlength=stop - first)
         part = stacked[:, :, first:stop]
-        level = (part * weight).sum(axis=2, keepdims=True) / total  # of each bag: its own is no uncertainty of the shape
-        deviation = (part - level).std(axis=0)
-        centre = (mean[:, first:stop] * weight).sum(axis=1) / total
-        intercept = intercept + centre
-        scores = mean[:, first:stop] - centre[:, None]
-        empty = weight == 0
-        scores[:, 0][empty[0:1].repeat(len(scores))] = 0.0  # missing values that no training sample had say nothing
-        deviation[:, 0][empty[0:1].repeat(len(scores))] = 0.0
-        terms.append(
-            Term(
-                cells,
-                scores.reshape(-1, *shape),
-                deviation.reshape(-1, *shape),
-                weight.reshape(shape),
-                importance_of(scores, weight),
-            )
+        level = (part * weight).sum(axis=2, keepdims=True) / total  # of each bag; it belongs to the intercept
+        intercept = intercept + level.mean(axis=0)[:, 0]
+        part = part - level
+        says_nothing = _says_nothing(cells, weight.reshape(shape))
+        scores, deviations = (
+            np.where(says_nothing, 0.0, found.reshape(-1, *shape)) for found in (part.mean(axis=0), part.std(axis=0))
         )
+        weight = weight.reshape(shape)
+        terms.append(Term(cells, scores, deviations, weight * unit, importance_of(scores, weight)))
         first = stop
     return AdditiveModel(rows.link, intercept, tuple(terms), len(bags))
+
+
+def _says_nothing(cells: tuple[Axis, ...], weight: Floats) -> NDArray[np.bool_]:
+    """Return which bins score 0: missing values and categories that no training sample had."""
+    empty = np.zeros(weight.shape, dtype=bool)
+    for i, axis in enumerate(cells):
+        along = weight if weight.ndim == 1 else weight.sum(axis=1 - i)
+        nothing = along == 0
+        if axis.cuts is not None:
+            nothing[1:] = False
+        empty |= nothing if weight.ndim == 1 else (nothing[:, None] if i == 0 else nothing[None, :])
+    return empty

@@ -1,0 +1,3 @@
+from fasttree.estimators.common.labelling import LabelledModel
+class AdditiveViews(LabelledModel):
+    pass
