@@ -62,14 +62,20 @@ cdef extern from *:
         for (i = 0; i < n; i++) score[i] += update[codes[i]];
     }
 
-    /* Gradients and curvatures of up to a block of rows, by the logistic loss. */
+    static void fasttree_multiply(double *odds, const uint16_t *codes, const double *factor, int64_t n)
+    {
+        int64_t i;
+        for (i = 0; i < n; i++) odds[i] *= factor[codes[i]];
+    }
+
+    /* Gradients and curvatures of up to a block of rows, by the logistic loss, from exp(-score). */
     static inline void fasttree_logistic(
-        const double *score, const double *target, const double *weight, int64_t n, double *gradient, double *curvature)
+        const double *odds, const double *target, const double *weight, int64_t n, double *gradient, double *curvature)
     {
         int64_t i;
         #pragma omp simd
         for (i = 0; i < n; i++) {
-            double p = 1.0 / (1.0 + fasttree_exp(-score[i]));
+            double p = 1.0 / (1.0 + odds[i]);
             gradient[i] = weight[i] * (target[i] - p);
             curvature[i] = weight[i] * (p * (1.0 - p));
         }
@@ -82,36 +88,23 @@ cdef extern from *:
         for (i = 0; i < n; i++) gradient[i] = weight[i] * (target[i] - score[i]);
     }
 
-    /* out[k] = exp(score of class k - the largest), and total their sums; a row of `step` scores for each class. */
-    static inline void fasttree_softmax(const double *score, int64_t step, int64_t n_classes, int64_t n, double *out, double *total)
+    /* Sums over the classes, which have a row of `step` numbers each. */
+    static inline void fasttree_total(const double *odds, int64_t step, int64_t n_classes, int64_t n, double *total)
     {
-        double largest[FASTTREE_BLOCK];
         int64_t i, k;
-        for (i = 0; i < n; i++) {
-            largest[i] = score[i];
-            total[i] = 0.0;
-        }
+        for (i = 0; i < n; i++) total[i] = odds[i];
         for (k = 1; k < n_classes; k++)
-            for (i = 0; i < n; i++)
-                largest[i] = score[k * step + i] > largest[i] ? score[k * step + i] : largest[i];
-        for (k = 0; k < n_classes; k++) {
-            #pragma omp simd
-            for (i = 0; i < n; i++) {
-                double e = fasttree_exp(score[k * step + i] - largest[i]);
-                out[k * FASTTREE_BLOCK + i] = e;
-                total[i] += e;
-            }
-        }
+            for (i = 0; i < n; i++) total[i] += odds[k * step + i];
     }
 
     static inline void fasttree_of_class(
-        const double *e, const double *total, const double *target, const double *weight, double k, int64_t n, double *gradient,
+        const double *odds, const double *total, const double *target, const double *weight, double k, int64_t n, double *gradient,
         double *curvature)
     {
         int64_t i;
         #pragma omp simd
         for (i = 0; i < n; i++) {
-            double p = e[i] / total[i];
+            double p = odds[i] / total[i];
             gradient[i] = weight[i] * ((target[i] == k ? 1.0 : 0.0) - p);
             curvature[i] = weight[i] * (p * (1.0 - p));
         }
@@ -148,17 +141,18 @@ cdef extern from *:
         COPIES "FASTTREE_COPIES"
     double own_exp "fasttree_exp"(double x) noexcept nogil
     void shift "fasttree_shift"(double* score, const uint16_t* codes, const double* update, int64_t n) noexcept nogil
+    void multiply "fasttree_multiply"(double* odds, const uint16_t* codes, const double* factor, int64_t n) noexcept nogil
     void logistic "fasttree_logistic"(
-        const double* score, const double* target, const double* weight, int64_t n, double* gradient, double* curvature,
+        const double* odds, const double* target, const double* weight, int64_t n, double* gradient, double* curvature,
     ) noexcept nogil
     void squared "fasttree_squared"(
         const double* score, const double* target, const double* weight, int64_t n, double* gradient,
     ) noexcept nogil
-    void softmax "fasttree_softmax"(
-        const double* score, int64_t step, int64_t n_classes, int64_t n, double* out, double* total,
+    void add_classes "fasttree_total"(
+        const double* odds, int64_t step, int64_t n_classes, int64_t n, double* total,
     ) noexcept nogil
     void of_class "fasttree_of_class"(
-        const double* e, const double* total, const double* target, const double* weight, double k, int64_t n, double* gradient,
+        const double* odds, const double* total, const double* target, const double* weight, double k, int64_t n, double* gradient,
         double* curvature,
     ) noexcept nogil
     void add_both "fasttree_add_both"(
@@ -284,7 +278,7 @@ cdef int64_t grow(const Bins* bins, Leaf* leaves, int64_t most_leaves, uint64_t 
     leaves[0].stop = bins.n
     leaves[0].low = -INFINITY
     leaves[0].high = INFINITY
-    leaves[0].step = newton(bins, 0, bins.n)
+    leaves[0].step = newton(bins, 0, bins.n) if enough(bins, 0, bins.n) else 0.0
     find_cut(bins, &leaves[0], key)
     while n < most_leaves:
         best = -1
@@ -470,13 +464,14 @@ cdef class Booster:
     target, weight : float64 (n_rows,)
         Values, 0 or 1, or indices of classes; and weights.
     score : float64 (n_scores, n_rows)
-        Scores to start from, which change.
+        Scores to start from.  They change: fitted rows get odds.
     terms : int64 (n_terms, 4)
         Kind, number of bins, number of columns of a grid, and direction of a monotone constraint.
     plan : tuple
         Loss, number of fitted rows, leaves of a tree, rounds with random cuts, rounds without a better loss, and seed.
     amounts : tuple
-        Learning rate, least rows and least curvature of a leaf, penalty, and the share by which a loss must be better.
+        Learning rate, least rows and least curvature of a leaf, penalty, curvature that is added where categories are ordered,
+        and the share of the first loss by which a loss must be better.
     """
 
     cdef const uint16_t[:, ::1] codes
@@ -491,13 +486,14 @@ cdef class Booster:
     cdef double[::1] curvature
     cdef double[::1] sums
     cdef double[:, ::1] update
+    cdef double[:, ::1] factor
     cdef double[::1] running
     cdef double[::1] block
     cdef int32_t[::1] order
     cdef int loss
     cdef int64_t n_scores, n_terms, n_rows, n_fitted, most_leaves, n_random, patience, largest
     cdef int64_t n_rounds, best_round, marked_round, before
-    cdef double rate, min_count, min_curvature, penalty, smoothing, tolerance, best_loss, marked_loss
+    cdef double rate, min_count, min_curvature, penalty, smoothing, tolerance, best_loss, first_loss, marked_loss
     cdef uint64_t seed
 
     def __init__(self, codes, target, weight, score, terms, plan, amounts):
@@ -515,15 +511,17 @@ cdef class Booster:
         self.curvature = np.zeros(n_bins)
         self.sums = np.zeros(2 * COPIES * self.n_scores * self.largest)
         self.update = np.zeros((self.n_scores, self.largest))
+        self.factor = np.zeros((self.n_scores, self.largest))
         self.running = np.zeros(4 * (4 * self.largest + 4))
-        self.block = np.zeros((self.n_scores + 3) * BLOCK)
+        self.block = np.zeros(3 * BLOCK)
         self.order = np.zeros(self.largest, dtype=np.int32)
         self.before = -1
-        self.best_loss = self.marked_loss = INFINITY
+        self.best_loss = self.first_loss = self.marked_loss = INFINITY
         with nogil:
             self.count_rows()
+            self.make_odds()
             if self.n_fitted < self.n_rows:
-                self.best_loss = self.marked_loss = self.loss_of_others()
+                self.best_loss = self.first_loss = self.marked_loss = self.loss_of_others()
 
     def run(self, int64_t n_rounds):
         """Do rounds.  Returns whether the loss of the other rows says that no more are needed."""
@@ -572,11 +570,39 @@ cdef class Booster:
                 self.curvature[self.start[j] + self.codes[j, i]] += self.weight[i]
 
     cdef void apply_update(self, int64_t first, int64_t n) noexcept nogil:
-        """Add the update of the term before to the scores of some rows."""
+        """Add the update of the term before to the scores of some rows, or multiply their odds, of one part."""
         cdef int64_t k
-        if self.before >= 0:
-            for k in range(self.n_scores):
+        cdef bint by_factors = self.loss != SQUARED and first < self.n_fitted
+        if self.before < 0:
+            return
+        for k in range(self.n_scores):
+            if by_factors:
+                multiply(&self.score[k, first], &self.codes[self.before, first], &self.factor[k, 0], n)
+            else:
                 shift(&self.score[k, first], &self.codes[self.before, first], &self.update[k, 0], n)
+
+    cdef void make_odds(self) noexcept nogil:
+        """Replace scores of the fitted rows by exp(-score), or by exp(score) of each class: a step multiplies them."""
+        cdef int64_t i, k
+        cdef double sign = -1.0 if self.loss == LOGISTIC else 1.0
+        cdef double largest = 0.0
+        if self.loss == SQUARED:
+            return
+        for i in range(self.n_fitted):
+            if self.loss == SOFTMAX:
+                largest = self.score[0, i]
+                for k in range(1, self.n_scores):
+                    largest = max(largest, self.score[k, i])
+            for k in range(self.n_scores):
+                self.score[k, i] = own_exp(sign * (self.score[k, i] - largest))
+
+    cdef void make_factors(self, int64_t j, int64_t k) noexcept nogil:
+        """The factors of the odds that an update makes."""
+        cdef int64_t b
+        cdef double sign = -1.0 if self.loss == LOGISTIC else 1.0
+        if self.loss != SQUARED:
+            for b in range(self.terms[j, 1]):
+                self.factor[k, b] = own_exp(sign * self.update[k, b])
 
     cdef void add_gradients(self, int64_t j) noexcept nogil:
         """Add up gradients and curvatures of the fitted rows by the bins of a term; scores take the update before."""
@@ -585,7 +611,6 @@ cdef class Booster:
         cdef double* gradient = &self.block[0]
         cdef double* curvature = gradient + BLOCK
         cdef double* total = curvature + BLOCK
-        cdef double* e = total + BLOCK
         cdef double* sums
         memset(&self.sums[0], 0, 2 * COPIES * self.n_scores * size * sizeof(double))
         for part in range((self.n_fitted + BLOCK - 1) // BLOCK):
@@ -600,9 +625,9 @@ cdef class Booster:
                 logistic(&self.score[0, first], &self.target[first], &self.weight[first], n, gradient, curvature)
                 add_both(&self.codes[j, first], gradient, curvature, n, size, &self.sums[0])
                 continue
-            softmax(&self.score[0, first], self.n_rows, self.n_scores, n, e, total)
+            add_classes(&self.score[0, first], self.n_rows, self.n_scores, n, total)
             for k in range(self.n_scores):
-                of_class(e + k * BLOCK, total, &self.target[first], &self.weight[first], <double> k, n, gradient, curvature)
+                of_class(&self.score[k, first], total, &self.target[first], &self.weight[first], <double> k, n, gradient, curvature)
                 add_both(&self.codes[j, first], gradient, curvature, n, size, &self.sums[2 * COPIES * k * size])
         for k in range(self.n_scores):
             sums = &self.sums[2 * COPIES * k * size]
@@ -627,6 +652,7 @@ cdef class Booster:
                     self.divide_grid(j, k, key)
                 else:
                     self.divide(j, k, key)
+                self.make_factors(j, k)
                 for b in range(self.terms[j, 1]):
                     self.tables[k, self.start[j] + b] += self.update[k, b]
             self.before = j
@@ -724,14 +750,15 @@ cdef class Booster:
     cdef bint is_over(self) noexcept nogil:
         """Note the loss after a round; say whether it has not become better for long enough."""
         cdef double loss
-        self.apply_update(0, self.n_rows)
+        self.apply_update(0, self.n_fitted)
+        self.apply_update(self.n_fitted, self.n_rows - self.n_fitted)
         self.before = -1
         loss = self.loss_of_others()
         if loss < self.best_loss:
             self.best_loss = loss
             self.best_round = self.n_rounds
             memcpy(&self.best[0, 0], &self.tables[0, 0], self.n_scores * self.tables.shape[1] * sizeof(double))
-        if loss < self.marked_loss * (1 - self.tolerance) or self.n_rounds <= self.n_random:
+        if loss < self.marked_loss - self.tolerance * self.first_loss or self.n_rounds <= self.n_random:
             self.marked_loss = min(loss, self.marked_loss)
             self.marked_round = self.n_rounds
         return self.n_rounds - self.marked_round >= self.patience

@@ -24,7 +24,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 LOSSES: dict[Link, int] = {"identity": 0, "logit": 1, "softmax": 2}
 ORDERED, UNORDERED, GRID = range(3)
-TOLERANCE = 1e-5  # a loss is better if it is smaller by more than this share
+TOLERANCE = 1e-5  # a loss is better if it is smaller by more than this share of the loss without features
 CATEGORY_SMOOTHING = 10.0  # added to the curvature of a category when categories are ordered: rare ones come to the middle
 LEAST_CURVATURE = 1e-4  # of a leaf, where samples weigh 1 on average: no Newton step divides by nearly nothing
 CELLS_AT_ONCE = 2**24  # that rounds read between two checks for interrupts

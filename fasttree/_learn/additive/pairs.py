@@ -78,7 +78,7 @@ def found_pairs(
             plan.codes,
             rows.target,
             rows.weight,
-            score,
+            score.copy(),
             plan.entries,
             (LOSSES[rows.link], len(rows.target), 2, 0, 1, 0),
             (1.0, float(min_samples_leaf), LEAST_CURVATURE, 0.0, CATEGORY_SMOOTHING, TOLERANCE),

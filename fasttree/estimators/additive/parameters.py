@@ -54,7 +54,7 @@ class AdditiveChoices:
         100,
         COUNT,
         """A bag stops after as many rounds, not counting those with random cuts, in which the loss of its validation part did
-        not fall by a share of 1e-5.""",
+        not fall by a share of 1e-5 of the loss without features.""",
     )
     interactions: int | Sequence[Sequence[Any]] = parameter(
         0,
@@ -83,7 +83,16 @@ class AdditiveChoices:
 class ClassificationRounds:
     """Rates for classes."""
 
-    learning_rate: float = parameter(0.015, POSITIVE, "Factor of the steps of all trees.")
+    learning_rate: float | None = parameter(
+        None,
+        ParameterRule(
+            lambda value: value is None or (is_number(value) and 0 < value < float("inf")),
+            "a finite number > 0, or None",
+            "float or None",
+        ),
+        """Factor of the steps of all trees.  None: 0.1 if there are at least 10,000 samples, which allow more steps than
+        `max_iter` small ones, else 0.015.""",
+    )
     l2_regularization: float = parameter(1.0, AMOUNT, "Amount added to the curvature of each leaf, which makes its step smaller.")
     smoothing_rounds: int = parameter(
         75, ParameterRule(lambda value: is_integer(value) and value >= 0, "an integer >= 0", "int")
