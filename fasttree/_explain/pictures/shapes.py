@@ -89,11 +89,11 @@ def edges_of(axis: Axis, weight: Floats) -> Floats:
     if len(cuts) == 0:
         return np.array([0.0, 1.0])
     upto = np.cumsum(weight[1:]) / max(float(weight[1:].sum()), 1e-300)
-    first = int(np.searchsorted(upto, TAIL))
-    last = int(np.searchsorted(upto, 1 - TAIL))
-    low, high = cuts[min(first, len(cuts) - 1)], cuts[min(last, len(cuts) - 1)]
-    room = 0.08 * (high - low) or 0.5
-    return np.array([min(low - room, cuts[0]) if first == 0 else cuts[0], *cuts, high + room if high + room > cuts[-1] else cuts[-1]])
+    first, last = (min(int(np.searchsorted(upto, share)), len(cuts) - 1) for share in (TAIL, 1 - TAIL))
+    room = max(0.05 * (cuts[last] - cuts[first]), float(np.median(np.diff(cuts))) if len(cuts) > 1 else 0.5)
+    low = cuts[0] - room if first == 0 else cuts[first] - room
+    high = cuts[-1] + room if last == len(cuts) - 1 else cuts[last] + room
+    return np.array([min(low, cuts[0]), *cuts, max(high, cuts[-1])])
 
 
 def _steps(ax: Axes, term: Term, figures: tuple[Floats, Floats], colour: str, label: str | None) -> None:
