@@ -66,7 +66,8 @@ def explain(
     An explanation has each test on the way, with the value that decided and the predictions of the branches not taken; the leaf;
     and the smallest change of few features that leads to another class.  For saved rules, it has the rule that fires, and later
     rules that would fire too.  For a forest, it has the number of trees that agree, and the contribution (SHAP value) of each
-    feature; --tree explains a single tree of it.  For an additive model, it has what each feature adds.  DATA is a file as for `train`; if it has the target, the truth is printed too.
+    feature; --tree explains a single tree of it.  For an additive model, it has what each feature adds.  DATA is a file as for
+    `train`; if it has the target, the truth is printed too.
     """
     which = options.pop("tree")
     tree, saved = load_to_show(model, tree=which, whole_forest=which is None)

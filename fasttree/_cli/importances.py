@@ -63,8 +63,8 @@ def importances(
     """List the features of a saved model, the most important first.
 
     The importance by impurity is the feature's share in the gain of all tests on the training rows, for a forest averaged over
-    its trees; for an additive model, it is the share in the mean absolute scores.  A tree with surrogates also has it with the part of each gain that surrogates could replace (Breiman, Friedman,
-    Olshen and Stone 1984, section 5.3).
+    its trees; for an additive model, it is the share in the mean absolute scores.  A tree with surrogates also has it with the
+    part of each gain that surrogates could replace (Breiman, Friedman, Olshen and Stone 1984, section 5.3).
 
     With DATA, which should not be the table of the training, there is also the importance by permutation: how much the accuracy
     (for numbers: R²) falls when the column is shuffled (Breiman, "Random forests", Machine Learning 45, 2001).

@@ -274,7 +274,7 @@ def show(
         raise click.UsageError(f"--format {chosen} is not for a terminal: name a file by --output, or redirect it")
     if own:
         written: str | bytes = getattr(loaded, own[chosen][0])(**given) + "\n" * (chosen == "sql")
-    else:
+    elif not holds_rules(loaded):
         if chosen == "text" and output is None:
             given = {"ascii": not draws()} | ({} if "max_categories" in given else {"width": columns()}) | given
         if data is not None:

@@ -16,13 +16,13 @@ from fasttree._model.additive import AdditiveModel, probabilities_of
 from fasttree._model.words import Classes, check_count, grouped_mean, name_text, percent, word
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from fasttree._explain.pictures.contributions import Axes
 
-__all__ = ["AdditiveExplanation", "Contribution", "explain_additive"]
+__all__ = ["AdditiveExplanation", "TermContribution", "explain_additive"]
 
 
 @dataclass(frozen=True)
-class Contribution:
+class TermContribution:
     """What a term adds to the score of a sample.
 
     Attributes
@@ -55,7 +55,7 @@ class AdditiveExplanation:
         Probability of each class; None for numbers.
     intercept : float
         Score before any feature.
-    contributions : tuple of Contribution
+    contributions : tuple of TermContribution
         What each term adds, the largest first.
     score : float
         The sum: the predicted value, the log odds of the second class, or the score of the predicted class.
@@ -73,7 +73,7 @@ class AdditiveExplanation:
     prediction: Any
     probabilities: dict[Any, float] | None
     intercept: float
-    contributions: tuple[Contribution, ...]
+    contributions: tuple[TermContribution, ...]
     score: float
     _text: str = field(repr=False)
     _unit: str = field(repr=False)
@@ -154,7 +154,7 @@ def explain_additive(
         places = tuple(int(cell[0]) for cell in term.cells(table))
         names = " × ".join(name_text(shown[0].features[j].name) for j in term.features)
         values = ", ".join(_value(cells[j], place) for j, place in zip(term.features, places, strict=True))
-        found.append(Contribution(names, values, added, float(term.deviations[(k, *places)])))
+        found.append(TermContribution(names, values, added, float(term.deviations[(k, *places)])))
     found.sort(key=lambda one: -abs(one.score))
     intercept = float(model.intercept[k])
     lines = [text, f"intercept: {grouped_mean(intercept, decimals)}" + (f", {unit}" if classes is not None else "")]

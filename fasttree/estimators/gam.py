@@ -48,8 +48,8 @@ class GAMClassifier(LogProbability, ClassifierMixin, ClassificationRounds, BaseA
 
     Lou, Y., Caruana, R., Gehrke, J. and Hooker, G. (2013). Accurate Intelligible Models with Pairwise Interactions. KDD, 623-631.
 
-    Nori, H., Jenkins, S., Koch, P. and Caruana, R. (2019). InterpretML: A Unified Framework for Machine Learning Interpretability.
-    arXiv:1909.09223.
+    Nori, H., Jenkins, S., Koch, P. and Caruana, R. (2019). InterpretML: A Unified Framework for Machine Learning
+    Interpretability. arXiv:1909.09223.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class GAMClassifier(LogProbability, ClassifierMixin, ClassificationRounds, BaseA
             "a dict {class: weight}, 'balanced' or None",
             'dict, "balanced" or None',
         ),
-        'Weight of each class, by which the sample weights are multiplied.  "balanced": all classes have the same total weight.',
+        'Factor of the weights of the samples of each class.  "balanced": all classes have the same total weight.',
     )
 
     @all_or_nothing
@@ -165,8 +165,8 @@ class GAMClassifier(LogProbability, ClassifierMixin, ClassificationRounds, BaseA
 class GAMRegressor(RegressorMixin, RegressionRounds, BaseAdditive):  # type: ignore[misc]
     """Generalized additive model for numbers: each feature adds what its shape gives.
 
-    The prediction is an intercept plus one number for each feature, which a table gives for the value of the feature.  The table
-    of a feature is a shape that can be drawn, read, checked and changed, and the model has nothing else.
+    The prediction is an intercept plus one number for each feature, which a table gives for the value of the feature.  This table is
+    a shape that can be drawn, read, checked and changed, and the model has nothing else.
 
     Tables are sums of many trees of two leaves.  In every round each feature in turn gets one, fitted to the residuals of all
     tables so far.  The parts of a table that no tree moves stay flat.
@@ -185,8 +185,8 @@ class GAMRegressor(RegressorMixin, RegressionRounds, BaseAdditive):  # type: ign
 
     Lou, Y., Caruana, R., Gehrke, J. and Hooker, G. (2013). Accurate Intelligible Models with Pairwise Interactions. KDD, 623-631.
 
-    Nori, H., Jenkins, S., Koch, P. and Caruana, R. (2019). InterpretML: A Unified Framework for Machine Learning Interpretability.
-    arXiv:1909.09223.
+    Nori, H., Jenkins, S., Koch, P. and Caruana, R. (2019). InterpretML: A Unified Framework for Machine Learning
+    Interpretability. arXiv:1909.09223.
 
     Examples
     --------

@@ -83,8 +83,10 @@ def _query(subject: AdditiveSubject, columns: ColumnTexts, table: Sequence[str],
     results = ["\n".join(_chosen(subject, columns, given)) + f" AS {prediction}"]
     for k, column in enumerate(shares):
         results.append(f"{_share(given, k, len(classes))} AS {column}")
-    return f"WITH {scored} AS (\nSELECT *, {each_score}\nFROM {source}\n)\nSELECT {scored}.*, " + ",\n".join(results) + (
-        f"\nFROM {scored}"
+    return (
+        f"WITH {scored} AS (\nSELECT *, {each_score}\nFROM {source}\n)\nSELECT {scored}.*, "
+        + ",\n".join(results)
+        + (f"\nFROM {scored}")
     )
 
 

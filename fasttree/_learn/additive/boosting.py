@@ -7,7 +7,7 @@ the order of the rows nor on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -56,7 +56,7 @@ class Binned(NamedTuple):
     link: Link
 
 
-class Plan(NamedTuple):
+class TermPlan(NamedTuple):
     """The terms of a stage: codes, and an entry for each as `Booster` describes it."""
 
     codes: NDArray[np.uint16]
@@ -74,7 +74,7 @@ class Fitted(NamedTuple):
 def bag_of(rows: Binned, rounds: Rounds, bag: int) -> tuple[NDArray[np.intp], int]:
     """Return positions of rows, those of the fitted part first, and their number; each part keeps the canonical order.
 
-    Of classes, the validation part has nearly the same shares as all rows.
+    The validation part has nearly the same share of each class as all rows.
     """
     n_rows = len(rows.target)
     held_out = np.zeros(n_rows, dtype=bool)
@@ -102,13 +102,13 @@ def first_scores(rows: Binned, order: NDArray[np.intp], n_fitted: int) -> Floats
     return np.asarray(np.log(share))
 
 
-def boost(rows: Binned, plan: Plan, rounds: Rounds, bag: int, start: Floats | None = None) -> Fitted:
+def boost(rows: Binned, plan: TermPlan, rounds: Rounds, bag: int, start: Floats | None = None) -> Fitted:
     """Fit one bag.
 
     Parameters
     ----------
     rows : Binned
-    plan : Plan
+    plan : TermPlan
     rounds : Rounds
     bag : int
         Its number.
@@ -157,7 +157,7 @@ def entries_of(axes: Sequence[Axis], nominal: Sequence[bool], monotone: Sequence
 
 
 def fit_bags(
-    rows: Binned, plan: Plan, rounds: Rounds, n_jobs: int, starts: Callable[[int], Floats] | None = None
+    rows: Binned, plan: TermPlan, rounds: Rounds, n_jobs: int, starts: Callable[[int], Floats] | None = None
 ) -> list[Fitted]:
     """Fit all bags, in threads; `starts` gives the scores that a bag starts from."""
     report = progress.steps("bags" if starts is None else "bags of pairs", rounds.n_bags)
@@ -170,7 +170,7 @@ def fit_bags(
     return [fitted for fitted in found if fitted is not None]
 
 
-def scores_of(fitted: Fitted, plan: Plan) -> Floats:
+def scores_of(fitted: Fitted, plan: TermPlan) -> Floats:
     """Return the scores of all rows by the tables of a bag, shape (n_scores, n_rows)."""
     score = np.repeat(fitted.intercept[:, None], plan.codes.shape[1], axis=1)
     first = 0
@@ -189,7 +189,7 @@ def joined(mains: Sequence[Fitted], pairs: Sequence[Fitted]) -> list[Fitted]:
 
 
 def mean_model(
-    rows: Binned, axes: Sequence[tuple[Axis, ...]], codes: Sequence[NDArray[np.uint16]], bags: Sequence[Fitted], unit: float
+    rows: Binned, axes: Sequence[tuple[Axis, ...]], codes: Iterable[NDArray[np.uint16]], bags: Sequence[Fitted], unit: float
 ) -> AdditiveModel:
     """Return the mean of the bags, each table centred: its mean over the training samples is 0.
 
@@ -202,15 +202,14 @@ def mean_model(
     for cells, column in zip(axes, codes, strict=True):
         shape = tuple(axis.n_bins for axis in cells)
         stop = first + int(np.prod(shape))
-        weight = np.bincount(column, weights=rows.weight, minlength=stop - first)
+        weight = np.asarray(np.bincount(column, weights=rows.weight, minlength=stop - first), dtype=np.float64)
         part = stacked[:, :, first:stop]
         level = (part * weight).sum(axis=2, keepdims=True) / total  # of each bag; it belongs to the intercept
         intercept = intercept + level.mean(axis=0)[:, 0]
         part = part - level
         says_nothing = _says_nothing(cells, weight.reshape(shape))
-        scores, deviations = (
-            np.where(says_nothing, 0.0, found.reshape(-1, *shape)) for found in (part.mean(axis=0), part.std(axis=0))
-        )
+        scores = np.where(says_nothing, 0.0, part.mean(axis=0).reshape(-1, *shape))
+        deviations = np.where(says_nothing, 0.0, np.asarray(part.std(axis=0), dtype=np.float64).reshape(-1, *shape))
         weight = weight.reshape(shape)
         terms.append(Term(cells, scores, deviations, weight * unit, importance_of(scores, weight)))
         first = stop

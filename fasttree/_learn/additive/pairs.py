@@ -13,7 +13,16 @@ from fasttree._data.schema import Schema
 from fasttree._data.table import Table
 from fasttree._engine.additive import Booster
 from fasttree._learn.additive.binning import MOST_BINS, cuts_of
-from fasttree._learn.additive.boosting import CATEGORY_SMOOTHING, GRID, LEAST_CURVATURE, LOSSES, TOLERANCE, Binned, Floats, Plan
+from fasttree._learn.additive.boosting import (
+    CATEGORY_SMOOTHING,
+    GRID,
+    LEAST_CURVATURE,
+    LOSSES,
+    TOLERANCE,
+    Binned,
+    Floats,
+    TermPlan,
+)
 from fasttree._learn.constraints import feature_at
 from fasttree._model.additive import Axis
 
@@ -33,13 +42,13 @@ def coarse_axes(table: Table, rows: NDArray[np.intp] | None, axes: Sequence[Axis
     return tuple(coarse)
 
 
-def plan_of(pairs: Sequence[tuple[int, int]], axes: Sequence[Axis], codes: NDArray[np.uint16]) -> Plan:
+def plan_of(pairs: Sequence[tuple[int, int]], axes: Sequence[Axis], codes: NDArray[np.uint16]) -> TermPlan:
     """Return the plan of pairs; `codes` are those of the features."""
     entries = np.array([[GRID, axes[i].n_bins * axes[j].n_bins, axes[j].n_bins, 0] for i, j in pairs], dtype=np.int64)
     cells = np.empty((len(pairs), codes.shape[1]), dtype=np.uint16)
     for out, (i, j) in zip(cells, pairs, strict=True):
         out[:] = codes[i] * np.uint16(axes[j].n_bins) + codes[j]
-    return Plan(cells, entries)
+    return TermPlan(cells, entries)
 
 
 def asked_pairs(given: Any, schema: Schema) -> list[tuple[int, int]] | int:
@@ -94,5 +103,3 @@ def check_grids(pairs: Sequence[tuple[int, int]], axes: Sequence[Axis], schema: 
         if axes[i].n_bins * axes[j].n_bins > MOST_BINS:
             names = " and ".join(repr(schema.features[k].name) for k in (i, j))
             raise ValueError(f"the pair of {names} has more than {MOST_BINS} cells: join rare categories, or leave the pair out")
-
-

@@ -19,7 +19,7 @@ from fasttree._data.weights import check_same_length, check_sample_weight, check
 from fasttree._export.document import additive, file, read, write
 from fasttree._learn.additive import boosting, pairs
 from fasttree._learn.additive.binning import axes_of, canonical_order, codes_of
-from fasttree._learn.additive.boosting import Binned, Fitted, Plan, Rounds
+from fasttree._learn.additive.boosting import Binned, Fitted, Rounds, TermPlan
 from fasttree._learn.constraints import constraints
 from fasttree._model.additive import AdditiveModel, Axis, Link, terms_named
 from fasttree._scale.estimating import check_in_memory
@@ -85,7 +85,7 @@ class BaseAdditive(AdditiveViews, FittedModel, Reading, AdditiveChoices):
         n_scores = n_classes if link == "softmax" else 1
         binned = Binned(np.ascontiguousarray(codes[:, order]), target[order], weight[order], n_scores, link)
         nominal = [feature.kind == Kind.NOMINAL for feature in table.schema.features]
-        plan = Plan(binned.codes, boosting.entries_of(axes, nominal, monotone))
+        plan = TermPlan(binned.codes, boosting.entries_of(axes, nominal, monotone))
         rounds, n_jobs = self._rounds(len(binned.target)), 1 if self.n_jobs is None else effective_n_jobs(int(self.n_jobs))
         bags = boosting.fit_bags(binned, plan, rounds, n_jobs)
         model = boosting.mean_model(binned, [(axis,) for axis in axes], binned.codes, bags, unit)
@@ -210,7 +210,7 @@ class _Pairs:
         self.codes = np.ascontiguousarray(codes_of(table, self.coarse, rows)[:, order])
 
     def fit(
-        self, asked: Any, free: list[int], stage: tuple[Plan, Rounds, int], bags: list[Fitted], unit: float
+        self, asked: Any, free: list[int], stage: tuple[TermPlan, Rounds, int], bags: list[Fitted], unit: float
     ) -> AdditiveModel:
         """Return the model with the pairs asked for, or with as many of the features `free` as asked for."""
         plan, rounds, n_jobs = stage

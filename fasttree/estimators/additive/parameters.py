@@ -63,8 +63,8 @@ class AdditiveChoices:
             "an integer >= 0, or a list of pairs of column names or indices, such as [(0, 1)]",
             "int or list of pairs of str or of int",
         ),
-        """Pairs of features that get a table of their own, after the tables of the features: pairs that are listed, or a number
-        of pairs to find.  Those whose best two cuts gain most are found (FAST, Lou et al. 2013).""",
+        """Pairs of features that get a table of their own, after the tables of the features: pairs that are listed, or a
+        number of pairs to find.  Those whose best two cuts gain most are found (FAST, Lou et al. 2013).""",
     )
     monotonic_cst: ArrayLike | Mapping[Any, int] | None = parameter(
         None,
@@ -73,9 +73,9 @@ class AdditiveChoices:
             "a list of -1, 0 or 1 per feature, a dict {feature: -1, 0 or 1}, or None",
             "array-like of shape (n_features,), dict or None",
         ),
-        """Direction of each feature, or of some as `{name or index: direction}`.  1: the score does not fall if the feature
-        rises; -1: it does not rise; 0: no constraint.  Constraints need continuous or ordinal features, at most two classes, and
-        features that are in no pair.  Missing values have no place in the order.""",
+        """Direction of the shape of each feature, or of some features as `{name or index: direction}`.  1: the score does not
+        fall if the feature rises; -1: it does not rise; 0: no constraint.  Constraints need continuous or ordinal features, at
+        most two classes, and features that are in no pair.  Missing values have no place in the order.""",
     )
 
 
@@ -94,9 +94,7 @@ class ClassificationRounds:
         `max_iter` small ones, else 0.015.""",
     )
     l2_regularization: float = parameter(1.0, AMOUNT, "Amount added to the curvature of each leaf, which makes its step smaller.")
-    smoothing_rounds: int = parameter(
-        75, ParameterRule(lambda value: is_integer(value) and value >= 0, "an integer >= 0", "int")
-    )
+    smoothing_rounds: int = parameter(75, ParameterRule(lambda value: is_integer(value) and value >= 0, "an integer >= 0", "int"))
 
 
 @parameters

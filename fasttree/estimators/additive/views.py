@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fasttree._explain import follow
 from fasttree._explain.additive_explanation import AdditiveExplanation, explain_additive
-from fasttree._explain.pictures import contributions, shapes
+from fasttree._explain.pictures import contributions
+from fasttree._explain.pictures.additive import shapes
 from fasttree._export.additive.subject import AdditiveSubject
 from fasttree._learn.additive import editing
 from fasttree._model.additive import AdditiveModel, Term, terms_named
@@ -19,9 +20,8 @@ from fasttree._model.words import check_count
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+    from fasttree._explain.pictures.additive.shapes import Figure
+    from fasttree._explain.pictures.contributions import Axes
     from fasttree._export.sql_dialect import DialectName
 
 __all__ = ["AdditiveViews"]

@@ -42,7 +42,12 @@ def makes_rules(document: dict[str, Any]) -> bool:
     DocumentError
         If it describes none of them.
     """
-    formats = {values.FORMAT: values.VERSION, **rules.VERSIONS, forests.FORMAT: forests.VERSION, additive.FORMAT: additive.VERSION}
+    formats = {
+        values.FORMAT: values.VERSION,
+        **rules.VERSIONS,
+        forests.FORMAT: forests.VERSION,
+        additive.FORMAT: additive.VERSION,
+    }
     return read.check_format(document, formats) in rules.VERSIONS
 
 

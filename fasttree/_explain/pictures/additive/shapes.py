@@ -15,7 +15,7 @@ from fasttree._model.additive import AdditiveModel, Axis, Term
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
 
 __all__ = ["plot_all_shapes", "plot_shape"]
 
@@ -61,6 +61,7 @@ def plot_all_shapes(model: AdditiveModel, schema: Schema, outputs: Sequence[str]
     n_columns = min(len(chosen), 3)
     n_rows = -(-len(chosen) // max(n_columns, 1))
     size = (WIDTH * max(n_columns, 1), HEIGHT * max(n_rows, 1))
+    figure: Figure
     figure, grid = _pyplot().subplots(max(n_rows, 1), max(n_columns, 1), figsize=size, layout="constrained", squeeze=False)
     places = grid.ravel().tolist()
     single = [ax for ax, term in zip(places, chosen, strict=False) if len(term.axes) == 1]
@@ -159,7 +160,10 @@ def _pair(term: Term, schema: Schema, ax: Axes, label: str) -> Axes:
     first, second = term.axes
     scores = term.scores[-1][1:, 1:] if term.scores.shape[0] == 1 else np.abs(term.scores).mean(axis=0)[1:, 1:]
     size = float(np.abs(scores).max(initial=0.0)) or 1.0
-    sides = [edges_of(axis, np.ones(axis.n_bins)) if axis.cuts is not None else np.arange(axis.n_bins) - 0.5 for axis in (first, second)]
+    sides = [
+        edges_of(axis, np.ones(axis.n_bins)) if axis.cuts is not None else np.arange(axis.n_bins) - 0.5
+        for axis in (first, second)
+    ]
     drawn = ax.pcolormesh(sides[0], sides[1], scores.T, cmap="PuOr_r", vmin=-size, vmax=size)
     ax.figure.colorbar(drawn, ax=ax, label=label)
     for axis, set_label, set_ticks in ((first, ax.set_xlabel, ax.set_xticks), (second, ax.set_ylabel, ax.set_yticks)):
