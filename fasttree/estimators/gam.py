@@ -165,8 +165,8 @@ class GAMClassifier(LogProbability, ClassifierMixin, ClassificationRounds, BaseA
 class GAMRegressor(RegressorMixin, RegressionRounds, BaseAdditive):  # type: ignore[misc]
     """Generalized additive model for numbers: each feature adds what its shape gives.
 
-    The prediction is an intercept plus one number for each feature, which a table gives for its value.  This table is a shape that can
-    be drawn, read, checked and changed, and the model has nothing else.
+    The prediction is an intercept plus one number for each feature, which a table gives for its value.  This table is a shape
+    that can be drawn, read, checked and changed, and the model has nothing else.
 
     Tables are sums of many trees of two leaves.  In every round each feature in turn gets one, fitted to the residuals of all
     tables so far.  The parts of a table that no tree moves stay flat.
