@@ -94,6 +94,7 @@ def cut_of(problem: Problem, x: np.ndarray, residual: np.ndarray, spread: float)
     low = sums[:, last]
     left, right = on_a_side(problem, last + 1.0, low), on_a_side(problem, n - last - 1.0, sums[:, -1:] - low)
     gain = spread - ((last + 1.0) * left + (n - last - 1.0) * right) / n
+    gain[np.isnan(gain)] = -1.0  # a variance that rounding made negative
     i = int(gain.argmax())
     if not gain[i] > 0:
         return -1.0, np.nan
