@@ -15,6 +15,7 @@ from cubist.problem import F, Problem
 SUBSETS = {"diamonds": 4}  # every so many rows
 RENAMED = {"diamonds": {"y": "y_"}}
 TARGETS = {"cu_summary": "Mileage", "car_test_frame": "Mileage", "li_reg10": "y"}
+REVERSED = {"bike-sharing"}  # the wrapper wrote the two categories of a feature as "1" and "0", which orders the rules
 OPTIONS = {"extrapolation": "extrapolation", "unbiased": "unbiased"}
 
 
@@ -26,6 +27,7 @@ class Recorded:
     test: pd.DataFrame
     target: str
     nominal: list[str]
+    reversed: bool  # whether categories have the reversed order
     runs: list[dict[str, Any]]
 
 
@@ -46,7 +48,8 @@ def recorded(shared: Path, name: str) -> Recorded:
         table[column] = table[column].map(lambda cell: cell if isinstance(cell, str) else None if cell != cell else f"{cell:g}")
     third = np.arange(len(table)) % 3 == 2
     small = len(table) < 30
-    return Recorded(table if small else table[~third], table if small else table[third], target, nominal, known["runs"])
+    parts = (table, table) if small else (table[~third], table[third])
+    return Recorded(*parts, target, nominal, name in REVERSED, known["runs"])
 
 
 def problem_of(found: Recorded, options: dict[str, Any]) -> tuple[Problem, list[np.ndarray], list[list[str]]]:
@@ -56,7 +59,7 @@ def problem_of(found: Recorded, options: dict[str, Any]) -> tuple[Problem, list[
     for feature in features:
         train, test = found.train[feature], found.test[feature]
         if feature in found.nominal:
-            values = sorted(set(train.dropna()))
+            values = sorted(set(train.dropna()), reverse=found.reversed)
             mode = train.mode()[0]
             codes = [part.where(part.isin(values), mode).map(values.index).to_numpy(int) for part in (train, test)]
             columns.append(codes[0])
