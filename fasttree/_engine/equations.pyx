@@ -11,7 +11,7 @@ estimated error is kept.  Rows far from it are left out, and the model is fitted
 Sums follow the order of the rows.  The caller gives rows in an order that depends on their values alone.
 """
 
-from libc.math cimport fabs, rint, sqrt
+from libc.math cimport HUGE_VAL, fabs, rint, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
@@ -300,20 +300,19 @@ cdef struct Tables:                   # by the number of rows of a side
     const double* steadiness          # of each feature: keeps a correlation finite
 
 
-cdef inline double side(const Tables* u, double k, double w, double x, double xx, double y, double yy, double xy,
+cdef inline double side(const Tables* u, Py_ssize_t k, double w, double x, double xx, double y, double yy, double xy,
                         double steadiness) noexcept nogil:
-    """The deviation of a side from its mean or a significant line, times its weight; negative where rounding leaves none."""
-    cdef double variance_x = xx / w - (x / w) * (x / w)
-    cdef double variance_y = yy / w - (y / w) * (y / w)
-    cdef double both = variance_x * variance_y + steadiness, r2, square
+    """The deviation of a side from its mean or a significant line, times its weight, squared; negative if rounding leaves none."""
+    cdef double each = 1 / w
+    cdef double square = yy - y * y * each
+    cdef double both = (xx - x * x * each) * square + steadiness * w * w
+    cdef double shared = xy - x * y * each
     if both < 0:
         return -1
-    square = xy - x * y / w
-    r2 = square * square / (w * w * both)
-    if r2 < u.significant[<Py_ssize_t> k]:
-        r2 = 0
-    square = (1 - r2) * w * variance_y + u.softening
-    return -1 if square < 0 else sqrt(square * w * u.factor[<Py_ssize_t> k])
+    shared *= shared
+    if shared >= u.significant[k] * both:
+        square *= 1 - shared / both
+    return (square + u.softening) * w * u.factor[k]
 
 
 cdef Cut best_cut(const double* x, const double* r, const double* w, Py_ssize_t n, Py_ssize_t edge, const Tables* u,
@@ -323,7 +322,7 @@ cdef Cut best_cut(const double* x, const double* r, const double* w, Py_ssize_t 
     cdef Py_ssize_t i, place = -1
     cdef double lw = 0, lx = 0, lxx = 0, ly = 0, lyy = 0, lxy = 0
     cdef double hw = 0, hx = 0, hxx = 0, hy = 0, hyy = 0, hxy = 0
-    cdef double a, b, weight, gain
+    cdef double a, b, weight, gain, least = HUGE_VAL
     found.gain, found.cut = -1, 0
     for i in range(n):
         a, b = w[i] * x[i], w[i] * r[i]
@@ -333,7 +332,7 @@ cdef Cut best_cut(const double* x, const double* r, const double* w, Py_ssize_t 
         hy += b
         hyy += b * r[i]
         hxy += a * r[i]
-    weight, gain = hw, 0
+    weight = hw
     for i in range(n - edge):
         a, b = w[i] * x[i], w[i] * r[i]
         lw += w[i]
@@ -354,10 +353,11 @@ cdef Cut best_cut(const double* x, const double* r, const double* w, Py_ssize_t 
         b = side(u, n - i - 1, hw, hx, hxx, hy, hyy, hxy, steadiness)
         if a < 0 or b < 0:
             continue
-        gain = spread - (a + b) / weight
-        if gain > 0 and gain > found.gain:
-            found.gain, place = gain, i
-    if place >= 0:
+        gain = sqrt(a) + sqrt(b)
+        if gain < least:
+            least, place = gain, i
+    if place >= 0 and spread - least / weight > 0:
+        found.gain = spread - least / weight
         found.cut = 0.5 * (x[place] + x[place + 1])
         if not found.cut < x[place + 1]:
             found.cut = x[place]

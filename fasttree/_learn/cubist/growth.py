@@ -42,10 +42,7 @@ def grow(problem: Problem, target: Floats) -> Grown:
     """Grow a tree for a target, fit its models, and smooth them."""
     n, d = problem.n, problem.n_continuous
     samples = (problem.columns, target, problem.weight, problem.least_variance, *problem.bounds)
-    order = np.empty((d + 1, n), dtype=np.int32)
-    for j, column in enumerate(problem.columns):
-        order[j] = np.argsort(column, kind="stable")
-    order[d] = np.arange(n)
+    order = problem.order.copy()
     room = 2 * (n // 3) + 3
     parent, feature = np.empty(room, np.int32), np.empty(room, np.int32)
     first, stop, cut = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)

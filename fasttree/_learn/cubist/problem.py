@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +60,15 @@ class Problem:
     deviation: float  # of the target
     deviations: Floats  # of the continuous features
     choices: CommitteeChoices
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int32]:
+        """Rows sorted by each continuous feature, and then all rows."""
+        order = np.empty((self.n_continuous + 1, self.n), dtype=np.int32)
+        for j, column in enumerate(self.columns):
+            order[j] = np.argsort(column, kind="stable")
+        order[-1] = np.arange(self.n)
+        return order
 
     @property
     def n(self) -> int:
