@@ -60,6 +60,7 @@ class Problem:
     deviation: float  # of the target
     deviations: Floats  # of the continuous features
     choices: CommitteeChoices
+    place: npt.NDArray[np.intp]  # of each sample among the rows that were given
 
     @cached_property
     def order(self) -> npt.NDArray[np.int32]:
@@ -133,7 +134,7 @@ def problem_of(
     columns = np.array([values[order] for values in continuous]).reshape(len(continuous), rows.size)
     codes = np.array([values[order] for values in nominal], dtype=np.int32).reshape(len(nominal), rows.size)
     sizes = np.array([len(table.schema.features[j].categories or ()) for j in places[1]], dtype=np.int32)
-    return _described(columns, codes, sizes, np.array([*places[0], *places[1]], dtype=np.intp), y, w, filling, choices)
+    return _described(columns, codes, sizes, np.array([*places[0], *places[1]], dtype=np.intp), y, w, filling, choices, order)
 
 
 def _described(
@@ -145,6 +146,7 @@ def _described(
     w: Floats,
     filling: Floats,
     choices: CommitteeChoices,
+    place: npt.NDArray[np.intp],
 ) -> Problem:
     n, d = y.size, len(columns)
     mean = float((w * y).sum() / n)
@@ -169,7 +171,7 @@ def _described(
         columns, codes, sizes, features, y, w, filling, unit,
         np.array([[0.0, *least], [unit, *units]]), preference,
         LEAST_VARIANCE * np.minimum(1.0, variances), STEADINESS * np.minimum(1.0, variances * variance), softening,
-        mean, deviation, deviations, choices,
+        mean, deviation, deviations, choices, place,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fasttree._export.document import file, forests, read, rules, values, write
+from fasttree._export.document import committee, file, forests, read, rules, values, write
 from fasttree.estimators.common.registry import ESTIMATORS, Entry
 
 
@@ -18,6 +18,8 @@ def from_document(document: dict[str, Any]) -> Any:
     """
     if makes_rules(document):
         return rules_entry(document).load()._from_document(document)
+    if document["format"] == committee.FORMAT:
+        return committee_entry().load()._from_document(document)
     if document["format"] == forests.FORMAT:
         return forest_entry(document).load()._from_document(document)
     saved = read.from_document(document)
@@ -41,7 +43,14 @@ def makes_rules(document: dict[str, Any]) -> bool:
         If it describes none of them.
     """
     formats = {values.FORMAT: values.VERSION, **rules.VERSIONS, forests.FORMAT: forests.VERSION}
+    formats[committee.FORMAT] = committee.VERSION
     return read.check_format(document, formats) in rules.VERSIONS
+
+
+def committee_entry() -> Entry:
+    """Return the entry of the estimator whose rules have linear models."""
+    (entry,) = (entry for entry in ESTIMATORS if entry.makes_model_rules)
+    return entry
 
 
 def rules_entry(document: dict[str, Any]) -> Entry:
@@ -59,7 +68,7 @@ def entry_of(saved: write.Model) -> Entry:
     DocumentError
         If this version does not know the algorithm.
     """
-    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if not entry.makes_rules and not entry.makes_forest}
+    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if not entry.makes_rules and not entry.makes_forest and not entry.makes_model_rules}
     key = saved.algorithm, saved.tree.task
     if key not in known:
         listed = ", ".join(f"{algorithm} ({task})" for algorithm, task in known)
