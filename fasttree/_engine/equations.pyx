@@ -605,16 +605,29 @@ def fit_nodes(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, 
             fit(&s, &t, &rows[first[i]], stop[i] - first[i], &allowed[i, 0] if s.d else NULL, &models[i, 0])
 
 
-cdef double errors_of(const Samples* s, const double* raw, const int32_t* rows, Py_ssize_t n, double* out) noexcept nogil:
+cdef void predict_gathered(const Samples* s, const double* model, const double* z, Py_ssize_t n, double* out) noexcept nogil:
+    """The values of a model, intercept first, without bounds, on gathered rows."""
+    cdef Py_ssize_t i, j
+    cdef double b = model[0]
+    for i in range(n):
+        out[i] = b
+    for j in range(s.d):
+        b = model[j + 1]
+        if b != 0:
+            for i in range(n):
+                out[i] += b * z[j * s.n + i]
+
+
+cdef double errors_of(const Samples* s, const double* raw, const double* y, const double* w, Py_ssize_t n,
+                      double* out) noexcept nogil:
     """The errors of clamped predictions, and their variance."""
     cdef Py_ssize_t i
-    cdef double weight = 0, total = 0, square = 0, w
+    cdef double weight = 0, total = 0, square = 0
     for i in range(n):
-        out[i] = s.y[rows[i]] - clamped(s, raw[i])
-        w = s.w[rows[i]]
-        weight += w
-        total += w * out[i]
-        square += w * out[i] * out[i]
+        out[i] = y[i] - clamped(s, raw[i])
+        weight += w[i]
+        total += w[i] * out[i]
+        square += w[i] * out[i] * out[i]
     return max((square - total * total / weight) / weight * n / (n - 1.0), 1e-38) if n > 1 else 1e-38
 
 
@@ -663,34 +676,40 @@ def smooth(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, con
     """
     import numpy as np
     cdef Samples s = samples_of(samples)
-    cdef double[::1] room = np.empty(4 * s.n)
-    cdef double* own = &room[0]
+    cdef double[::1] room = np.empty((s.d + 6) * s.n)
+    cdef double* z = &room[0]
+    cdef double* w = z + s.d * s.n
+    cdef double* y = w + s.n
+    cdef double* own = y + s.n
     cdef double* theirs = own + s.n
     cdef double* error = theirs + s.n
     cdef double* other = error + s.n
     cdef const int32_t* of_node
     cdef Py_ssize_t node, i, j, n, above
-    cdef double variance, wider, weight, a, b, ab, share, w, value, covariance
+    cdef double variance, wider, weight, a, b, ab, share, value, covariance
     with nogil:
         for node in range(first.shape[0]):
             n, of_node = stop[node] - first[node], &rows[first[node]]
             for j in range(s.d + 1):
                 models[node, j] = raw[node, j]
-            predict_rows(&s, &models[node, 0], of_node, n, own)
-            variance = errors_of(&s, own, of_node, n, error)
             weight = 0
             for i in range(n):
-                weight += s.w[of_node[i]]
+                w[i], y[i] = s.w[of_node[i]], s.y[of_node[i]]
+                weight += w[i]
+            for j in range(s.d):
+                for i in range(n):
+                    z[j * s.n + i] = s.x[j * s.n + of_node[i]]
+            predict_gathered(&s, &models[node, 0], z, n, own)
+            variance = errors_of(&s, own, y, w, n, error)
             above = parent[node]
             while n > 2 and variance > LEAST_SPREAD and above >= 0:
-                predict_rows(&s, &raw[above, 0], of_node, n, theirs)
-                wider = errors_of(&s, theirs, of_node, n, other)
-                a = b = ab = 0
+                predict_gathered(&s, &raw[above, 0], z, n, theirs)
+                wider = errors_of(&s, theirs, y, w, n, other)
+                a = dot(w, error, n)
+                b = dot(w, other, n)
                 for i in range(n):
-                    w = s.w[of_node[i]]
-                    a += w * error[i]
-                    b += w * other[i]
-                    ab += w * error[i] * other[i]
+                    other[i] *= w[i]
+                ab = dot(error, other, n)
                 covariance = (ab - a * b / weight) / weight * n / (n - 1.0)
                 value = variance + wider - 2 * covariance
                 share = 1 if value <= LEAST_SPREAD else (wider - covariance) / value
@@ -699,25 +718,25 @@ def smooth(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, con
                         models[node, j] = models[node, j] * share + raw[above, j] * (1 - share)
                     for i in range(n):
                         own[i] = own[i] * share + theirs[i] * (1 - share)
-                    variance = errors_of(&s, own, of_node, n, error)
+                    variance = errors_of(&s, own, y, w, n, error)
                 above = parent[above]
             for j in range(1, s.d + 1):
                 value = models[node, j]
                 models[node, j] = 0 if fabs(value) < units[0, j] else rint(value / units[1, j]) * units[1, j]
-            predict_rows(&s, &models[node, 0], of_node, n, own)
+            predict_gathered(&s, &models[node, 0], z, n, own)
             for i in range(n):
-                error[i], other[i] = own[i] - s.y[of_node[i]], s.w[of_node[i]]
+                error[i], other[i] = own[i] - y[i], w[i]
             models[node, 0] -= lower_median(error, other, n, weight / 2)
             models[node, 0] = rint(models[node, 0] / units[1, 0]) * units[1, 0]
-            predict_rows(&s, &models[node, 0], of_node, n, own)
+            predict_gathered(&s, &models[node, 0], z, n, own)
             value = 0
             for i in range(n):
-                value += s.w[of_node[i]] * fabs(s.y[of_node[i]] - own[i])
+                value += w[i] * fabs(y[i] - own[i])
             errors[node] = value
 
 
 def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const double[::1] w, uint8_t[::1] dropped,
-                    double[::1] joined):
+                    double[::1] joined, int32_t[::1] count):
     """Drop conditions of a rule while the rows that fail one alone gain by joining; one condition stays.
 
     Parameters
@@ -730,19 +749,25 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
         Gets the conditions that are dropped.
     joined : float64 array of shape (n_conditions,)
         Gets the weight of the rows that fail this condition alone.
+    count : int32 array of shape (n,)
+        Gets the number of conditions that each row fails, without those that are dropped.
     """
     import numpy as np
     cdef Py_ssize_t n = fails.shape[1], size = fails.shape[0], i, d, best, left = size
-    cdef int32_t[::1] count = np.zeros(n, np.int32)
+    cdef int32_t[::1] places = np.zeros(n, np.int32)        # the sum of the numbers of the conditions that a row fails
     cdef double[::1] total = np.zeros(size)
     with nogil:
+        for i in range(n):
+            count[i] = 0
         for d in range(size):
             joined[d], dropped[d] = 0, 0
             for i in range(n):
                 count[i] += fails[d, i]
+                places[i] += fails[d, i] * <int32_t> d
         for i in range(n):
             if count[i] == 1:
-                add_single(fails, i, size, gain[i], w[i], &dropped[0], &total[0], &joined[0])
+                total[places[i]] += gain[i]
+                joined[places[i]] += w[i]
         while left > 1:
             best = -1
             for d in range(size):
@@ -755,16 +780,7 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
             for i in range(n):
                 if fails[best, i]:
                     count[i] -= 1
+                    places[i] -= <int32_t> best
                     if count[i] == 1:
-                        add_single(fails, i, size, gain[i], w[i], &dropped[0], &total[0], &joined[0])
-
-
-cdef void add_single(const uint8_t[:, ::1] fails, Py_ssize_t row, Py_ssize_t size, double gain, double w, const uint8_t* dropped,
-                     double* total, double* joined) noexcept nogil:
-    """Add a row to the condition that it alone fails."""
-    cdef Py_ssize_t d
-    for d in range(size):
-        if fails[d, row] and not dropped[d]:
-            total[d] += gain
-            joined[d] += w
-            return
+                        total[places[i]] += gain[i]
+                        joined[places[i]] += w[i]

@@ -126,14 +126,15 @@ def _with_models(
 
 def _preorder(parent: npt.NDArray[np.int32], kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
     """Return the nodes that stay, each before its descendants."""
-    below: list[list[int]] = [[] for _ in range(len(parent))]
-    for node in np.flatnonzero(kept)[1:].tolist():
-        below[parent[node]].append(node)
+    nodes = np.flatnonzero(kept)
+    below: dict[int, list[int]] = {}
+    for node, above in zip(nodes[1:].tolist(), parent[nodes[1:]].tolist(), strict=True):
+        below.setdefault(above, []).append(node)
     order, waiting = [], [0]
     while waiting:
         node = waiting.pop()
         order.append(node)
-        waiting.extend(reversed(below[node]))
+        waiting.extend(reversed(below.get(node, ())))
     return np.array(order, dtype=np.intp)
 
 

@@ -116,8 +116,7 @@ def _rules_of(problem: Problem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list
             if part not in known:
                 known[part] = _fails(problem, part)
         fails = np.array([known[part] for part in parts], dtype=np.uint8).reshape(len(parts), problem.n)
-        kept = _kept(problem, fails, inside, total, count)
-        covered = np.flatnonzero(~fails[kept].any(axis=0)) if kept else np.arange(problem.n)
+        kept, covered = _kept(problem, fails, inside, total, count)
         rows = tree.rows[tree.first[node] : tree.stop[node]]
         chosen = tuple(parts[d] for d in kept)
         draft = _draft(problem, chosen, tree.models[node], covered, inside, int(tree.n_coefficients[node]))
@@ -136,14 +135,15 @@ def _rules_of(problem: Problem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list
     return [_written(draft) for draft in sorted(found.values(), key=lambda draft: draft.mean)]
 
 
-def _kept(problem: Problem, fails: npt.NDArray[np.uint8], inside: Floats, total: Floats, count: Floats) -> list[int]:
-    """Return the conditions that stay, those first whose absence would add most samples."""
+def _kept(problem: Problem, fails: npt.NDArray[np.uint8], inside: Floats, total: Floats, count: Floats) -> tuple[list[int], npt.NDArray[np.intp]]:
+    """Return the conditions that stay, those first whose absence would add most samples, and the samples that pass them."""
     if len(fails) < 1:
-        return []
+        return [], np.arange(problem.n)
     gain = np.abs(problem.y - total / count) - np.abs(problem.y - (total + inside) / (count + 1))
-    dropped, joined = np.empty(len(fails), np.uint8), np.empty(len(fails))
-    equations.drop_conditions(fails, problem.weight * gain, problem.weight, dropped, joined)
-    return sorted(np.flatnonzero(dropped == 0).tolist(), key=lambda d: -joined[d])
+    dropped, joined, failed = np.empty(len(fails), np.uint8), np.empty(len(fails)), np.empty(problem.n, np.int32)
+    equations.drop_conditions(fails, problem.weight * gain, problem.weight, dropped, joined, failed)
+    kept = sorted(np.flatnonzero(dropped == 0).tolist(), key=lambda d: -joined[d])
+    return kept, np.flatnonzero(failed == 0)
 
 
 def _draft(
