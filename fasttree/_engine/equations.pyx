@@ -11,58 +11,22 @@ estimated error is kept.  Rows far from it are left out, and the model is fitted
 Sums follow the order of the rows.  The caller gives rows in an order that depends on their values alone.
 """
 
-from libc.math cimport HUGE_VAL, fabs, rint, sqrt
+from libc.math cimport fabs, rint, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
-from fasttree._engine.arrays cimport doubles_of, int32s_of, memory_of
+from fasttree._engine.arrays cimport doubles_of, memory_of
+from fasttree._engine.lines.cuts cimport LEAST_SIDE, Cut, Tables, best_cut, best_division
+from fasttree._engine.lines.least_squares cimport Samples, Scratch, clamped, dot, fit
 
 cdef enum:
-    LEAST_SIDE = 3                    # rows of a side
-    SIGNIFICANT_FROM = 6              # rows of a side that may have a line
-    OUTLIER = 5                       # mean absolute residuals
-    STEEPEST = 1000                   # mean absolute deviations of the target, of one term
+    FAILED_BITS = 16
+    ONE_FAILED = 1 << 16
 
 cdef double ALMOST = 0.999            # of the largest gain: such a gain wins by its preference
 cdef double LEAST_GAIN = -1e-4
-cdef double LEAST_PIVOT = 1e-12
+cdef double SLACK = 1.005             # share of the estimated error that the second stage of pruning may reach
 cdef double LEAST_SPREAD = 1e-12
-
-
-cdef struct Samples:
-    Py_ssize_t n, d                   # rows; continuous features
-    const double* x                   # d columns of n values
-    const double* y
-    const double* w                   # weights, 1 on average
-    const double* least_variance      # of each feature: below, it has no term
-    double floor, ceiling             # predictions are moved between them
-
-
-cdef struct Scratch:
-    double* z                         # d + 4 columns of n values: features of a node, weighted column, target, weights, predictions
-    double* gram                      # (d + 1) x (d + 1), then the right-hand side
-    double* system                    # the same, to be solved
-    double* model
-    double* spread                    # d + 1: mean absolute deviations; the target is first
-    int32_t* active                   # d
-
-
-cdef inline double dot(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
-    """The sum of products in four lanes, the same on every machine."""
-    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
-    cdef Py_ssize_t i, whole = n - n % 4
-    for i in range(0, whole, 4):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-    for i in range(whole, n):
-        s0 += a[i] * b[i]
-    return (s0 + s1) + (s2 + s3)
-
-
-cdef inline double clamped(const Samples* s, double value) noexcept nogil:
-    return s.floor if value < s.floor else s.ceiling if value > s.ceiling else value
 
 
 cdef void predict_rows(const Samples* s, const double* model, const int32_t* rows, Py_ssize_t n, double* out) noexcept nogil:
@@ -78,350 +42,6 @@ cdef void predict_rows(const Samples* s, const double* model, const int32_t* row
             x = s.x + j * s.n
             for i in range(n):
                 out[i] += b * x[rows[i]]
-
-
-cdef bint solve(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
-    """Solve the normal equations of the active features by elimination; those without a pivot leave, then False is returned.
-
-    Column and row 0 of `gram` belong to the intercept, and its last row is the right-hand side.
-    """
-    cdef int size = p[0] + 1, j, k, m, pivot, left = 0
-    cdef Py_ssize_t row, column
-    cdef double largest, factor
-    cdef bint regular = True
-    cdef double* b = a + size * size
-    for j in range(size):
-        row = 0 if j == 0 else active[j - 1] + 1
-        b[j] = gram[stride * stride + row]
-        for k in range(size):
-            column = 0 if k == 0 else active[k - 1] + 1
-            a[j * size + k] = gram[row * stride + column]
-    for j in range(size):
-        column = 0 if j == 0 else active[j - 1] + 1
-        largest = 0
-        for k in range(j + 1):
-            row = 0 if k == 0 else active[k - 1] + 1
-            largest = max(largest, fabs(gram[row * stride + column]))
-        pivot = j
-        for k in range(j + 1, size):
-            if fabs(a[k * size + j]) > fabs(a[pivot * size + j]):
-                pivot = k
-        if fabs(a[pivot * size + j]) < size * largest * LEAST_PIVOT or a[pivot * size + j] == 0:
-            regular = False
-            if j:
-                active[j - 1] = -1 - active[j - 1]
-            continue
-        if pivot != j:
-            for k in range(size):
-                a[j * size + k], a[pivot * size + k] = a[pivot * size + k], a[j * size + k]
-            b[j], b[pivot] = b[pivot], b[j]
-        factor = a[j * size + j]
-        for k in range(j, size):
-            a[j * size + k] /= factor
-        b[j] /= factor
-        for m in range(j + 1, size):
-            factor = a[m * size + j]
-            if factor != 0:
-                for k in range(j, size):
-                    a[m * size + k] -= factor * a[j * size + k]
-                b[m] -= factor * b[j]
-    if not regular:
-        for j in range(p[0]):
-            if active[j] >= 0:
-                active[left] = active[j]
-                left += 1
-        p[0] = left
-        return False
-    for j in range(size - 2, -1, -1):
-        for k in range(j + 1, size):
-            b[j] -= a[j * size + k] * b[k]
-    for j in range(stride):
-        model[j] = 0
-    for j in range(size):
-        model[0 if j == 0 else active[j - 1] + 1] = b[j]
-    return True
-
-
-cdef void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
-    while not solve(gram, stride, active, p, a, model):
-        pass
-
-
-cdef double mean_error(const Samples* s, Scratch* t, Py_ssize_t n, const int32_t* active, int p, const double* model) noexcept nogil:
-    """The mean absolute error of a model on the gathered rows; the clamped predictions stay in the last column."""
-    cdef double* out = t.z + (s.d + 3) * s.n
-    cdef const double* y = t.z + (s.d + 1) * s.n
-    cdef const double* w = t.z + (s.d + 2) * s.n
-    cdef const double* z
-    cdef double b, total = 0, weight = 0
-    cdef Py_ssize_t i
-    cdef int j
-    for i in range(n):
-        out[i] = model[0]
-    for j in range(p):
-        z, b = t.z + active[j] * s.n, model[active[j] + 1]
-        for i in range(n):
-            out[i] += b * z[i]
-    for i in range(n):
-        out[i] = clamped(s, out[i])
-        total += w[i] * fabs(y[i] - out[i])
-        weight += w[i]
-    return total / weight
-
-
-cdef void simplify(const Samples* s, Scratch* t, Py_ssize_t n, int* p, double* best) noexcept nogil:
-    """Fit a model of the active features, and let terms leave; of those on the way, keep that of the least estimated error."""
-    cdef Py_ssize_t stride = s.d + 1
-    cdef int left, j, place
-    cdef double least = -1, part, smallest, judged
-    cdef bint steady
-    cdef int32_t* active = t.active + s.d
-    solve_some(t.gram, stride, t.active, p, t.system, t.model)
-    left = p[0]
-    memcpy(active, t.active, left * sizeof(int32_t))
-    while True:
-        steady, place, smallest = True, -1, 0
-        for j in range(left):
-            part = fabs(t.model[active[j] + 1] * t.spread[active[j] + 1])
-            if place < 0 or part < smallest:
-                place, smallest = j, part
-            if part > STEEPEST * t.spread[0]:
-                steady = False
-        if steady and n >= 2 * left:
-            judged = mean_error(s, t, n, active, left, t.model) * (n + left) / (n - left)
-            if least < 0 or judged <= least:
-                least = judged
-                memcpy(best, t.model, stride * sizeof(double))
-        if not left:
-            return
-        left -= 1
-        for j in range(place, left):
-            active[j] = active[j + 1]
-        solve_some(t.gram, stride, active, &left, t.system, t.model)
-
-
-cdef void fit(const Samples* s, Scratch* t, const int32_t* rows, Py_ssize_t n, const uint8_t* allowed, double* model) noexcept nogil:
-    """Fit the model of some rows, with terms of some of the allowed features; `model` has the intercept first."""
-    cdef Py_ssize_t i, j, k, kept = 0, stride = s.d + 1
-    cdef int p = 0, a, b
-    cdef double weight = 0, mean = 0, deviation, variance, error, bias = 0, value
-    cdef double* y = t.z + (s.d + 1) * s.n
-    cdef double* w = t.z + (s.d + 2) * s.n
-    cdef double* out = t.z + (s.d + 3) * s.n
-    cdef double* weighted = t.z + s.d * s.n
-    cdef double* z
-    cdef const double* x
-    for i in range(n):
-        y[i], w[i] = s.y[rows[i]], s.w[rows[i]]
-        weight += w[i]
-        mean += w[i] * y[i]
-    mean /= weight
-    for j in range(stride):
-        model[j] = 0
-    model[0] = mean
-    for j in range(s.d):
-        if not allowed[j]:
-            continue
-        z, x = t.z + j * s.n, s.x + j * s.n
-        value = 0
-        for i in range(n):
-            z[i] = x[rows[i]]
-            value += w[i] * z[i]
-        value /= weight
-        deviation = variance = 0
-        for i in range(n):
-            deviation += w[i] * fabs(z[i] - value)
-            variance += w[i] * (z[i] - value) * (z[i] - value)
-        if n > 1 and variance / weight * n / (n - 1) >= s.least_variance[j]:
-            t.spread[j + 1] = deviation / weight
-            t.active[p] = <int32_t> j
-            p += 1
-    if p < 1 or n < 2 * p:
-        return
-    deviation = 0
-    for i in range(n):
-        deviation += w[i] * fabs(y[i] - mean)
-    t.spread[0] = deviation / weight
-    t.gram[0] = weight
-    t.gram[stride * stride] = mean * weight
-    for a in range(p):
-        j = t.active[a]
-        z = t.z + j * s.n
-        value = 0
-        for i in range(n):
-            weighted[i] = w[i] * z[i]
-            value += weighted[i]
-        t.gram[(j + 1) * stride] = t.gram[j + 1] = value
-        t.gram[stride * stride + j + 1] = dot(weighted, y, n)
-        for b in range(a + 1):
-            k = t.active[b]
-            t.gram[(j + 1) * stride + k + 1] = t.gram[(k + 1) * stride + j + 1] = dot(weighted, t.z + k * s.n, n)
-    simplify(s, t, n, &p, model)
-    b = 0
-    for a in range(p):
-        b += model[t.active[a] + 1] != 0
-    if not b:
-        return
-    error = mean_error(s, t, n, t.active, p, model)
-    for i in range(n):
-        bias += w[i] * (y[i] - out[i])
-    model[0] += bias / weight
-    for i in range(n):
-        if fabs(y[i] - out[i]) <= OUTLIER * error:
-            for a in range(p):
-                t.z[t.active[a] * s.n + kept] = t.z[t.active[a] * s.n + i]
-            y[kept], w[kept] = y[i], w[i]
-            kept += 1
-            continue
-        t.gram[0] -= w[i]
-        t.gram[stride * stride] -= w[i] * y[i]
-        for a in range(p):
-            j = t.active[a]
-            value = w[i] * t.z[j * s.n + i]
-            t.gram[(j + 1) * stride] -= value
-            t.gram[j + 1] = t.gram[(j + 1) * stride]
-            t.gram[stride * stride + j + 1] -= value * y[i]
-            for b in range(a + 1):
-                k = t.active[b]
-                t.gram[(j + 1) * stride + k + 1] -= value * t.z[k * s.n + i]
-                t.gram[(k + 1) * stride + j + 1] = t.gram[(j + 1) * stride + k + 1]
-    if kept < n:
-        simplify(s, t, kept, &p, model)
-
-
-cdef struct Cut:
-    double gain, cut
-
-
-cdef struct Tables:                   # by the number of rows of a side
-    const double* factor              # k / (k - 1)
-    const double* significant         # the least significant squared correlation
-    double softening                  # of a sum of squares
-    const double* steadiness          # of each feature: keeps a correlation finite
-
-
-cdef inline double side(const Tables* u, Py_ssize_t k, double w, double x, double xx, double y, double yy, double xy,
-                        double steadiness) noexcept nogil:
-    """The deviation of a side from its mean or a significant line, times its weight, squared; negative if rounding leaves none."""
-    cdef double each = 1 / w
-    cdef double square = yy - y * y * each
-    cdef double both = (xx - x * x * each) * square + steadiness * w * w
-    cdef double shared = xy - x * y * each
-    if both < 0:
-        return -1
-    shared *= shared
-    if shared >= u.significant[k] * both:
-        square *= 1 - shared / both
-    return (square + u.softening) * w * u.factor[k]
-
-
-cdef Cut best_cut(const double* x, const double* r, const double* w, Py_ssize_t n, Py_ssize_t edge, const Tables* u,
-                  double steadiness, double spread) noexcept nogil:
-    """The best cut of a feature: `x` is sorted, `r` are residuals, and `spread` is their deviation."""
-    cdef Cut found
-    cdef Py_ssize_t i, place = -1
-    cdef double lw = 0, lx = 0, lxx = 0, ly = 0, lyy = 0, lxy = 0
-    cdef double hw = 0, hx = 0, hxx = 0, hy = 0, hyy = 0, hxy = 0
-    cdef double a, b, weight, gain, least = HUGE_VAL
-    found.gain, found.cut = -1, 0
-    for i in range(n):
-        a, b = w[i] * x[i], w[i] * r[i]
-        hw += w[i]
-        hx += a
-        hxx += a * x[i]
-        hy += b
-        hyy += b * r[i]
-        hxy += a * r[i]
-    weight = hw
-    for i in range(n - edge):
-        a, b = w[i] * x[i], w[i] * r[i]
-        lw += w[i]
-        lx += a
-        lxx += a * x[i]
-        ly += b
-        lyy += b * r[i]
-        lxy += a * r[i]
-        hw -= w[i]
-        hx -= a
-        hxx -= a * x[i]
-        hy -= b
-        hyy -= b * r[i]
-        hxy -= a * r[i]
-        if i < edge - 1 or not x[i + 1] > x[i]:
-            continue
-        a = side(u, i + 1, lw, lx, lxx, ly, lyy, lxy, steadiness)
-        b = side(u, n - i - 1, hw, hx, hxx, hy, hyy, hxy, steadiness)
-        if a < 0 or b < 0:
-            continue
-        gain = sqrt(a) + sqrt(b)
-        if gain < least:
-            least, place = gain, i
-    if place >= 0 and spread - least / weight > 0:
-        found.gain = spread - least / weight
-        found.cut = 0.5 * (x[place] + x[place + 1])
-        if not found.cut < x[place + 1]:
-            found.cut = x[place]
-    return found
-
-
-cdef double best_division(const int32_t* code, const double* r, const double* w, Py_ssize_t n, Py_ssize_t size, const Tables* u,
-                          double spread, double* sums, uint8_t* left) noexcept nogil:
-    """The gain of the best division: categories leave the left side by decreasing mean.  `left` marks those that stay."""
-    cdef double* count = sums
-    cdef double* weight = sums + size
-    cdef double* total = sums + 2 * size
-    cdef double* square = sums + 3 * size
-    cdef Py_ssize_t i, v, leaving, turn
-    cdef double lk = n, lw = 0, ly = 0, lyy = 0, rk = 0, rw = 0, ry = 0, ryy = 0, a, b, gain, best = -1
-    for i in range(4 * size):
-        sums[i] = 0
-    for i in range(n):
-        v = code[i]
-        count[v] += 1
-        weight[v] += w[i]
-        total[v] += w[i] * r[i]
-        square[v] += w[i] * r[i] * r[i]
-    for v in range(size):
-        left[v] = 1 if count[v] > 0 else 0
-        left[size + v] = 0
-        lw += weight[v]
-        ly += total[v]
-        lyy += square[v]
-    for turn in range(size):
-        leaving = -1
-        for v in range(size):
-            if left[v] and (leaving < 0 or total[v] / weight[v] > total[leaving] / weight[leaving]):
-                leaving = v
-        if leaving < 0:
-            break
-        if size == 2:
-            leaving = 1
-        left[leaving] = 0
-        lk -= count[leaving]
-        lw -= weight[leaving]
-        ly -= total[leaving]
-        lyy -= square[leaving]
-        rk += count[leaving]
-        rw += weight[leaving]
-        ry += total[leaving]
-        ryy += square[leaving]
-        if lk < LEAST_SIDE or rk < LEAST_SIDE:
-            if size == 2:
-                break
-            continue
-        a = lyy - ly * ly / lw + u.softening
-        b = ryy - ry * ry / rw + u.softening
-        gain = spread - (sqrt(max(a, 0) * lw * u.factor[<Py_ssize_t> lk])
-                         + sqrt(max(b, 0) * rw * u.factor[<Py_ssize_t> rk])) / (lw + rw)
-        if gain > best:
-            best = gain
-            for v in range(size):
-                left[size + v] = left[v]
-        if size == 2:
-            break
-    for v in range(size):
-        left[v] = left[size + v]
-    return best
 
 
 cdef Samples samples_of(tuple given) except *:
@@ -754,20 +374,22 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
     """
     import numpy as np
     cdef Py_ssize_t n = fails.shape[1], size = fails.shape[0], i, d, best, left = size
-    cdef int32_t[::1] places = np.zeros(n, np.int32)        # the sum of the numbers of the conditions that a row fails
+    # of each row the number of conditions that it fails in the upper bits, and the sum of their places in the lower ones
+    cdef int32_t[::1] state = np.zeros(n, np.int32)
+    cdef int32_t* now = &state[0]
     cdef double[::1] total = np.zeros(size)
+    cdef const uint8_t* failed
+    cdef int32_t step
     with nogil:
-        for i in range(n):
-            count[i] = 0
         for d in range(size):
             joined[d], dropped[d] = 0, 0
+            failed, step = &fails[d, 0], <int32_t> (ONE_FAILED + d)
             for i in range(n):
-                count[i] += fails[d, i]
-                places[i] += fails[d, i] * <int32_t> d
+                now[i] += failed[i] * step
         for i in range(n):
-            if count[i] == 1:
-                total[places[i]] += gain[i]
-                joined[places[i]] += w[i]
+            if now[i] >> FAILED_BITS == 1:
+                total[now[i] - ONE_FAILED] += gain[i]
+                joined[now[i] - ONE_FAILED] += w[i]
         while left > 1:
             best = -1
             for d in range(size):
@@ -777,10 +399,95 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
                 break
             dropped[best] = 1
             left -= 1
+            failed, step = &fails[best, 0], <int32_t> (ONE_FAILED + best)
             for i in range(n):
-                if fails[best, i]:
-                    count[i] -= 1
-                    places[i] -= <int32_t> best
-                    if count[i] == 1:
-                        total[places[i]] += gain[i]
-                        joined[places[i]] += w[i]
+                now[i] -= failed[i] * step
+            for i in range(n):
+                if failed[i] & (now[i] >> FAILED_BITS == 1):
+                    total[now[i] - ONE_FAILED] += gain[i]
+                    joined[now[i] - ONE_FAILED] += w[i]
+        for i in range(n):
+            count[i] = now[i] >> FAILED_BITS
+
+
+def gains_of(tuple samples, const double[::1] model, const double[::1] total, const double[::1] count, double[::1] value,
+             double[::1] gain):
+    """Find by how much the weighted error of each row falls if a model joins the mean of its predictions.
+
+    Parameters
+    ----------
+    model : float64 array of shape (d + 1,)
+        The intercept first.
+    total, count : float64 arrays of shape (n,)
+        Sum and number of the predictions so far.
+    value, gain : float64 arrays of shape (n,)
+        Get what the model predicts, without bounds, and the gain.
+    """
+    cdef Samples s = samples_of(samples)
+    cdef Py_ssize_t i
+    cdef double inside
+    with nogil:
+        predict_gathered(&s, &model[0], s.x, s.n, &value[0])
+        for i in range(s.n):
+            inside = clamped(&s, value[i])
+            gain[i] = s.w[i] * (fabs(s.y[i] - total[i] / count[i]) - fabs(s.y[i] - (total[i] + inside) / (count[i] + 1)))
+
+
+def prune(const int32_t[::1] parent, const double[::1] own, const double[::1] size, double[::1] error, double[::1] parameters,
+          uint8_t[::1] alive, uint8_t[::1] cut, double n, Py_ssize_t most_leaves):
+    """Cut subtrees of a tree in preorder, until its estimated error rises, and there are at most so many leaves.
+
+    Parameters
+    ----------
+    own, size : float64 arrays of shape (n_nodes,)
+        Error and parameters of each node as a leaf.
+    error, parameters : float64 arrays of shape (n_nodes,)
+        Those of its subtree; they are changed.
+    alive : uint8 array of shape (n_nodes,)
+        The inner nodes, which are changed to those that stay.
+    cut : uint8 array of shape (n_nodes,)
+        Gets the nodes that become leaves.
+    n : float
+        Number of samples.
+    """
+    cdef Py_ssize_t n_nodes = parent.shape[0], node, above, weakest, leaves = 1, stage = 1
+    cdef double now, limit = 0, more, least = 0, changed
+    with nogil:
+        for node in range(n_nodes):
+            leaves += alive[node]
+        while True:
+            now = estimated(error[0], n, parameters[0])
+            if stage == 1:
+                limit = now
+            weakest = -1
+            for node in range(n_nodes):
+                if alive[node]:
+                    more = own[node] - error[node]
+                    if (weakest < 0 or more < least) and (
+                            stage == 3 or estimated(more + error[0], n, size[node] - parameters[node] + parameters[0]) <= limit):
+                        weakest, least = node, more
+            if weakest >= 0:
+                changed, above = size[weakest] - parameters[weakest], weakest
+                while above >= 0:
+                    error[above] += least
+                    parameters[above] += changed
+                    above = parent[above]
+                cut[weakest] = 1
+                leaves -= alive[weakest]
+                alive[weakest] = 0
+                for node in range(weakest + 1, n_nodes):
+                    if parent[node] < weakest:
+                        break
+                    leaves -= alive[node]
+                    alive[node] = 0
+            elif stage == 1:
+                stage, limit = 2, now * SLACK
+            else:
+                stage = 3
+            if stage == 3 and leaves <= most_leaves:
+                break
+
+
+cdef double estimated(double error, double n, double parameters) noexcept nogil:
+    cdef double counted = min(parameters, n - 1)
+    return error * (n + counted) / (n - counted)

@@ -13,7 +13,6 @@ from fasttree._learn.cubist.problem import Problem
 
 __all__ = ["Grown", "grow", "prune"]
 
-SLACK = 1.005  # share of the estimated error that the second stage of pruning may reach
 OF_TEST, OF_TWO_CATEGORIES = 4, 3  # parameters that a test counts for
 
 
@@ -156,38 +155,6 @@ def prune(problem: Problem, tree: Grown) -> npt.NDArray[np.bool_]:
         below = tree.children[node]
         error[node] = error[below].sum()
         parameters[node] = (OF_TWO_CATEGORIES if two[node] else OF_TEST) + parameters[below].sum()
-    after = np.arange(len(own)) + 1  # the node after the last descendant
-    for node in range(len(own) - 1, 0, -1):
-        after[tree.parent[node]] = max(after[tree.parent[node]], after[node])
-    cut, alive = np.zeros(len(own), dtype=bool), inner.copy()
-    n_leaves, stage, limit = int((~inner).sum()), 1, 0.0
-    while True:
-        now = _estimated(error[0], n, parameters[0])
-        limit = now if stage == 1 else limit
-        nodes = np.flatnonzero(alive)
-        more = own[nodes] - error[nodes]
-        judged = _estimated(more + error[0], n, size[nodes] - parameters[nodes] + parameters[0])
-        possible = np.flatnonzero(judged <= limit)
-        if possible.size:
-            at = possible[more[possible].argmin()]
-            node = int(nodes[at])
-            inside = slice(node, int(after[node]))
-            n_leaves -= int(alive[inside].sum())
-            alive[inside] = False
-            cut[node] = True
-            change, above = size[node] - parameters[node], node
-            while above >= 0:
-                error[above] += more[at]
-                parameters[above] += change
-                above = int(tree.parent[above])
-        elif stage == 1:
-            stage, limit = 2, now * SLACK
-        else:
-            stage, limit = 3, np.inf
-        if stage == 3 and n_leaves <= problem.choices.max_rules:
-            return cut
-
-
-def _estimated(error: Floats, n: int, parameters: Floats) -> Floats:
-    counted = np.minimum(parameters, n - 1)
-    return error * (n + counted) / (n - counted)
+    cut, alive = np.zeros(len(own), np.uint8), inner.astype(np.uint8)
+    equations.prune(tree.parent, own, size, error, parameters, alive, cut, float(n), problem.choices.max_rules)
+    return cut > 0

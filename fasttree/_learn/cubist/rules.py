@@ -85,10 +85,10 @@ def _paths(problem: Problem, tree: Grown, leaf: npt.NDArray[np.bool_]) -> Iterat
             waiting.append((child, [*parts, side]))
 
 
-def _values(problem: Problem, model: Floats) -> Floats:
-    value = np.full(problem.n, model[0])
+def _values(problem: Problem, model: Floats, rows: npt.NDArray[np.int32]) -> Floats:
+    value = np.full(rows.size, model[0])
     for j in np.flatnonzero(model[1:]).tolist():
-        value += model[j + 1] * problem.columns[j]
+        value += model[j + 1] * problem.columns[j][rows]
     return value
 
 
@@ -101,25 +101,24 @@ def _rules_of(problem: Problem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list
     floor, ceiling = problem.bounds
     leaf = cut | (tree.children[:, 0] < 0)
     paths = list(_paths(problem, tree, leaf))
-    values = {node: _values(problem, tree.models[node]) for node, _ in paths} if len(paths) * problem.n < 2**24 else {}
+    samples = (problem.columns, problem.y, problem.weight, problem.least_variance, floor, ceiling)
     total, count = np.empty(problem.n), np.ones(problem.n)
+    value, gain = np.empty(problem.n), np.empty(problem.n)
     for node, _ in paths:
         rows = tree.rows[tree.first[node] : tree.stop[node]]
-        value = values[node] if node in values else _values(problem, tree.models[node])
-        total[rows] = np.minimum(np.maximum(value[rows], floor), ceiling)
+        total[rows] = np.minimum(np.maximum(_values(problem, tree.models[node], rows), floor), ceiling)
     known: dict[Part, npt.NDArray[np.bool_]] = {}
     found: dict[tuple[Part, ...], Draft] = {}
     for node, parts in paths:
-        value = values[node] if node in values else _values(problem, tree.models[node])
-        inside = np.minimum(np.maximum(value, floor), ceiling)
+        equations.gains_of(samples, tree.models[node], total, count, value, gain)
         for part in parts:
             if part not in known:
                 known[part] = _fails(problem, part)
         fails = np.array([known[part] for part in parts], dtype=np.uint8).reshape(len(parts), problem.n)
-        kept, covered = _kept(problem, fails, inside, total, count)
+        kept, covered = _kept(problem, fails, gain)
         rows = tree.rows[tree.first[node] : tree.stop[node]]
         chosen = tuple(parts[d] for d in kept)
-        draft = _draft(problem, chosen, tree.models[node], covered, inside, int(tree.n_coefficients[node]))
+        draft = _draft(problem, chosen, tree.models[node], covered, value, int(tree.n_coefficients[node]))
         if chosen in found:
             if draft.estimate < found[chosen].estimate:
                 found[chosen] = replace(found[chosen], model=draft.model, estimate=draft.estimate)
@@ -135,23 +134,23 @@ def _rules_of(problem: Problem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list
     return [_written(draft) for draft in sorted(found.values(), key=lambda draft: draft.mean)]
 
 
-def _kept(problem: Problem, fails: npt.NDArray[np.uint8], inside: Floats, total: Floats, count: Floats) -> tuple[list[int], npt.NDArray[np.intp]]:
+def _kept(problem: Problem, fails: npt.NDArray[np.uint8], gain: Floats) -> tuple[list[int], npt.NDArray[np.intp]]:
     """Return the conditions that stay, those first whose absence would add most samples, and the samples that pass them."""
     if len(fails) < 1:
         return [], np.arange(problem.n)
-    gain = np.abs(problem.y - total / count) - np.abs(problem.y - (total + inside) / (count + 1))
     dropped, joined, failed = np.empty(len(fails), np.uint8), np.empty(len(fails)), np.empty(problem.n, np.int32)
-    equations.drop_conditions(fails, problem.weight * gain, problem.weight, dropped, joined, failed)
+    equations.drop_conditions(fails, gain, problem.weight, dropped, joined, failed)
     kept = sorted(np.flatnonzero(dropped == 0).tolist(), key=lambda d: -joined[d])
     return kept, np.flatnonzero(failed == 0)
 
 
 def _draft(
-    problem: Problem, parts: tuple[Part, ...], model: Floats, covered: npt.NDArray[np.intp], inside: Floats, size: int
+    problem: Problem, parts: tuple[Part, ...], model: Floats, covered: npt.NDArray[np.intp], value: Floats, size: int
 ) -> Draft:
     y, w = problem.y[covered], problem.weight[covered]
     weight = w.sum()
-    error = float((w * np.abs(y - inside[covered])).sum() / weight)
+    inside = np.minimum(np.maximum(value[covered], problem.bounds[0]), problem.bounds[1])
+    error = float((w * np.abs(y - inside)).sum() / weight)
     least, largest = float(y.min()), float(y.max())
     bounds = bounds_of(least, largest, problem.choices.extrapolation)
     estimate = _estimated(error, len(covered), size)
