@@ -115,7 +115,7 @@ class CommitteeRules(Sequence[ModelRule]):
         table = encoded_row(cells, self._schema, self._unseen, self._estimator_name)
         columns = self._committee.columns(table)
         firing = [len(rows) > 0 for rows in self._committee.firing(table)]
-        values = [float(value_of(rule, columns, 1)[0]) if fires else None for rule, fires in zip(self._rules, firing, strict=True)]
+        values = [float(value_of(rule, columns, 1)[0]) if fires else 0.0 for rule, fires in zip(self._rules, firing, strict=True)]
         predicted = float(self._committee.predict(table)[0])
         by_rules = float(self._committee.predict_by_rules(table)[0])
         lines, several = [f"prediction: {round_text(predicted, DIGITS)}"], len(self.members) > 1
@@ -127,7 +127,8 @@ class CommitteeRules(Sequence[ModelRule]):
                 mean = np.mean([values[i] for i in held]) if held else self.default
                 lines.append(f"rule set {number}: {round_text(float(mean), DIGITS)}")
             indent = "  " * several
-            lines += [f"{indent}rule {i} predicts {round_text(values[i] or 0.0, DIGITS)}: {self._line(self._in_words[i])}" for i in held]
+            for i in held:
+                lines.append(f"{indent}rule {i} predicts {round_text(values[i], DIGITS)}: {self._line(self._in_words[i])}")
             if not held:
                 lines.append(f"{indent}no rule holds, so that the mean of the fit counts, {round_text(self.default, DIGITS)}")
         if self._committee.neighbors is not None:

@@ -133,8 +133,10 @@ class Committee:
             np.cumsum([0, *(len(rule.terms) for rule in rules)]),
             np.array([feature for feature, _ in terms], dtype=np.int32),
             np.array([coefficient for _, coefficient in terms], dtype=np.float64),
-            *(np.array([getattr(rule, name) for rule in rules]) for name in ("intercept", "lower", "upper")),
-            filling=self.filling,
+            np.array([rule.intercept for rule in rules]),
+            np.array([rule.lower for rule in rules]),
+            np.array([rule.upper for rule in rules]),
+            self.filling,
         )
 
     def firing(self, table: Table) -> list[npt.NDArray[np.intp]]:
@@ -184,7 +186,8 @@ def value_of(rule: ModelRule, columns: dict[int, Floats], n: int) -> Floats:
     value = np.full(n, rule.intercept)
     for feature, coefficient in rule.terms:
         value += coefficient * columns[feature]
-    return np.minimum(np.maximum(value, rule.lower), rule.upper)
+    bounded: Floats = np.minimum(np.maximum(value, rule.lower), rule.upper)
+    return bounded
 
 
 def check_committee(committee: Committee, kinds: Sequence[Kind]) -> None:

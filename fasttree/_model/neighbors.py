@@ -1,5 +1,4 @@
-"""Predictions of rules, corrected by the training samples that are nearest (Quinlan 1993, "Combining instance-based and
-model-based learning")."""
+"""Predictions of rules, corrected by the nearest training samples (Quinlan 1993)."""
 
 from __future__ import annotations
 
@@ -121,9 +120,7 @@ class Neighbors:
             result[rows] = self._averaged(predicted[rows], owner, others, all_apart[owner, others])
         return result
 
-    def _averaged(
-        self, predicted: Floats, owner: npt.NDArray[np.intp], others: npt.NDArray[np.intp], apart: Floats
-    ) -> Floats:
+    def _averaged(self, predicted: Floats, owner: npt.NDArray[np.intp], others: npt.NDArray[np.intp], apart: Floats) -> Floats:
         """Return the corrected predictions, from candidates that include all that count; `owner` is ascending."""
         kept = apart <= self.radius
         owner, others, apart = owner[kept], others[kept], apart[kept]

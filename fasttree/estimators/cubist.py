@@ -15,7 +15,7 @@ from fasttree._data.learn import learn_table
 from fasttree._data.schema import Schema
 from fasttree._data.table import Table
 from fasttree._data.targets import encode_values, target_names
-from fasttree._data.weights import check_same_length, check_sample_weight, check_some_positive
+from fasttree._data.weights import check_same_length, check_sample_weight
 from fasttree._export.document import committee as document_of
 from fasttree._export.document import file
 from fasttree._learn.cubist.committee import learn_committee
@@ -147,12 +147,8 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
         if (np.abs(target) > LARGEST).any():
             raise ValueError(f"y: numbers must be at most {LARGEST:g}; got {np.abs(target).max():g}: divide them")
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
-        if weight is not None:
-            check_some_positive(weight)
         rows = np.arange(table.n_samples) if weight is None else np.flatnonzero(weight > 0)
-        choices = CommitteeChoices(
-            int(self.committees), int(self.max_rules), float(self.extrapolation), bool(self.unbiased)
-        )
+        choices = CommitteeChoices(int(self.committees), int(self.max_rules), float(self.extrapolation), bool(self.unbiased))
         found = learn_committee(table, target, weight, rows, choices, int(self.neighbors))
         self._set_fitted(found, table.schema)
         self.target_names_ = target_names(y, 1)
@@ -184,7 +180,8 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
         return self.committee_.predict(table)
 
     def _to_document(self) -> dict[str, Any]:
-        return document_of.to_document(self.committee_, self.schema_, self._settings(), self.target_names_) | self._written_labels()
+        document = document_of.to_document(self.committee_, self.schema_, self._settings(), self.target_names_)
+        return document | self._written_labels()
 
     @classmethod
     def _from_document(cls, document: dict[str, Any]) -> Self:

@@ -76,11 +76,8 @@ def _expression(subject: CommitteeSubject, columns: ColumnTexts) -> str:
         total = "\n  + ".join(f"CASE WHEN {test} THEN {formula} ELSE {zero} END" for test, formula in formulas)
         count = "\n  + ".join(f"CASE WHEN {test} THEN {one} ELSE {zero} END" for test, _ in formulas)
         members.append(f"COALESCE((\n  {total}\n) / NULLIF(\n  {count}\n, {zero}), {default})")
-    if len(members) == 1:
-        text = members[0]
-    else:
-        text = f"({' + '.join(members)}) / {dialect.literal(float(len(members)))}"
-    text = f"CAST({text} AS {dialect.double})"
+    mean = f"({' + '.join(members)}) / {dialect.literal(float(len(members)))}"
+    text = f"CAST({mean if len(members) > 1 else members[0]} AS {dialect.double})"
     if not subject.refuses_unseen:
         return text
     used = sorted({condition.index for rule in committee.rules() for condition in rule.conditions})

@@ -36,8 +36,8 @@ class CommitteeSubject:
     def __post_init__(self) -> None:
         if self.committee.neighbors is not None:
             raise ValueError(
-                "neighbours correct the predictions of this model, and an export has no samples of the fit: fit with neighbors=0, "
-                "or save the model"
+                "neighbours correct the predictions of this model, and an export has no samples of the fit: fit with "
+                "neighbors=0, or save the model"
             )
 
     def codes(self, condition: Condition) -> list[int]:

@@ -23,9 +23,7 @@ FIGURES = ("intercept", "lower", "upper", "mean", "least", "largest", "error")
 OF_NEIGHBORS = ("scale", "steps", "filling", "target", "predicted")
 
 
-def to_document(
-    committee: Committee, schema: Schema, settings: Mapping[str, Any], target_names: Sequence[str]
-) -> dict[str, Any]:
+def to_document(committee: Committee, schema: Schema, settings: Mapping[str, Any], target_names: Sequence[str]) -> dict[str, Any]:
     """Describe a committee by the lists, dicts, numbers and strings of JSON."""
     write.check_names(schema)
     found = {
@@ -132,7 +130,8 @@ def _read_condition(given: Any, schema: Schema, where: str) -> Condition:
         low, high = (threshold, math.inf) if operator == ">" else (-math.inf, threshold)
         return Condition.interval(feature, index, low, high, missing=missing)
     categories = feature.categories or ()
-    codes = [values.as_index(j, len(categories), f"{where}.categories") for j in values.entry_of(entry, "categories", list, where)]
+    given_codes = values.entry_of(entry, "categories", list, where)
+    codes = [values.as_index(j, len(categories), f"{where}.categories") for j in given_codes]
     if operator != "in" or not codes or len(set(codes)) < len(codes):
         raise values.DocumentError(f"{where}: must have operator 'in' and distinct categories for {feature.name!r}")
     return Condition.among(feature, index, [categories[j] for j in codes], missing=missing)
@@ -149,7 +148,8 @@ def _read_neighbors(document: dict[str, Any], schema: Schema) -> Neighbors:
     ]
     n_samples = arrays["target"].size
     n_continuous = sum(schema.features[j].kind == Kind.CONTINUOUS for j in features)
-    is_ordered = [schema.features[j].kind == Kind.CONTINUOUS for j in features] == [j < n_continuous for j in range(len(features))]
+    continuous = [schema.features[j].kind == Kind.CONTINUOUS for j in features]
+    is_ordered = continuous == sorted(continuous, reverse=True)
     sizes = (arrays["scale"].size, arrays["steps"].size, arrays["filling"].size, arrays["predicted"].size, len(points))
     wanted = (n_continuous, len(features) - n_continuous, len(schema.features), n_samples, n_samples)
     if sizes != wanted or not is_ordered or len(set(features)) < len(features) or n_samples < 1:
@@ -164,7 +164,10 @@ def _read_neighbors(document: dict[str, Any], schema: Schema) -> Neighbors:
     n = values.as_index(given.get("n"), 101, f"{at}.n")
     if n < 1:
         raise values.DocumentError(f"{at}.n: must be at least 1")
-    return Neighbors(n=n, features=np.array(features, dtype=np.intp), points=matrix, **arrays, **numbers)
+    places = np.array(features, dtype=np.intp)
+    scale, steps, filling, target, predicted = (arrays[name] for name in OF_NEIGHBORS)
+    bounds = numbers["floor"], numbers["ceiling"]
+    return Neighbors(n, places, matrix, scale, steps, filling, target, predicted, *bounds, numbers["radius"])
 
 
 def _floats(given: list[Any], where: str) -> npt.NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,7 +30,9 @@ def learn_committee(
     filling[continuous] = problem.filling[continuous]
     members = tuple(tuple(_rule(problem, table.schema, draft) for draft in member) for member in drafts)
     committee = Committee(members, filling, problem.mean)
-    return Committee(members, filling, problem.mean, _neighbors(problem, committee, table, rows, neighbors)) if neighbors else committee
+    if not neighbors:
+        return committee
+    return replace(committee, neighbors=_neighbors(problem, committee, table, rows, neighbors))
 
 
 def _rule(problem: Problem, schema: Schema, draft: Draft) -> ModelRule:
@@ -60,9 +64,7 @@ def _condition(problem: Problem, schema: Schema, part: Part) -> Condition:
     return Condition.among(feature, index, [categories[code] for code in part.codes], missing=missing)
 
 
-def _neighbors(
-    problem: Problem, committee: Committee, table: Table, rows: npt.NDArray[np.intp], n: int
-) -> Neighbors:
+def _neighbors(problem: Problem, committee: Committee, table: Table, rows: npt.NDArray[np.intp], n: int) -> Neighbors:
     d = problem.n_continuous
     scale = WIDE * problem.deviations
     steps = 2.0 / np.maximum(problem.sizes, 1)

@@ -50,7 +50,7 @@ def grow(problem: Problem, target: Floats) -> Grown:
     turns = np.argsort(problem.features, kind="stable").astype(np.int32)
     nodes = (parent, feature, first, stop, cut)
     size = equations.grow(samples, problem.codes, problem.sizes, order, turns, problem.preference, tables, choices, nodes)
-    parent, feature, first, stop, cut = (array[:size] for array in nodes)
+    parent, feature, first, stop, cut = parent[:size], feature[:size], first[:size], stop[:size], cut[:size]
     allowed = _tested(parent, feature, d)
     kept = _without_small(parent, feature, first, stop, problem.least_cover)
     return _with_models(problem, target, samples, Grown(

@@ -57,9 +57,11 @@ def _fails(problem: Problem, part: Part) -> npt.NDArray[np.bool_]:
     if part.feature >= problem.n_continuous:
         passing = np.zeros(problem.sizes[part.feature - problem.n_continuous], dtype=bool)
         passing[list(part.codes)] = True
-        return ~passing[problem.codes[part.feature - problem.n_continuous]]
+        return ~np.take(passing, problem.codes[part.feature - problem.n_continuous])
     values = problem.columns[part.feature]
-    return values <= part.cut if part.above else values > part.cut
+    compare = np.less_equal if part.above else np.greater
+    failing: npt.NDArray[np.bool_] = compare(values, part.cut)
+    return failing
 
 
 def _paths(problem: Problem, tree: Grown, leaf: npt.NDArray[np.bool_]) -> Iterator[tuple[int, list[Part]]]:

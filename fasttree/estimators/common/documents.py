@@ -68,7 +68,8 @@ def entry_of(saved: write.Model) -> Entry:
     DocumentError
         If this version does not know the algorithm.
     """
-    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if not entry.makes_rules and not entry.makes_forest and not entry.makes_model_rules}
+    others = [entry for entry in ESTIMATORS if entry.makes_rules or entry.makes_model_rules or entry.makes_forest]
+    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if entry not in others}
     key = saved.algorithm, saved.tree.task
     if key not in known:
         listed = ", ".join(f"{algorithm} ({task})" for algorithm, task in known)

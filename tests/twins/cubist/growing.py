@@ -124,13 +124,10 @@ def division_of(
     total = np.bincount(codes, residual, size)
     square = np.bincount(codes, residual * residual, size)
     left = {v for v in range(size) if n[v]} if size > 2 else {0, 1}
-    if size == 2:
-        orders = [[1]]
-    else:
-        orders = [sorted(left, key=lambda v: (-total[v] / n[v], v))]
+    order = [1] if size == 2 else sorted(left, key=lambda v: (-total[v] / n[v], v))
     right: set[int] = set()
     best, found = -1.0, (set(), set())
-    for leaving in orders[0]:
+    for leaving in order:
         left, right = left - {leaving}, right | {leaving}
         sides = [[sum(part[v] for v in side) for part in (n, total, square)] for side in (left, right)]
         if min(side[0] for side in sides) < LEAST_SIDE:

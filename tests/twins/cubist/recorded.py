@@ -90,12 +90,14 @@ def written(problem: Problem, features: list[str], names: list[list[str]], rules
             else:
                 tests.append((features[j], "in", tuple(sorted(names[j][code] for code in value))))
         coefficients = {features[j]: float(f"{rule.model[j + 1]:.14g}") for j in problem.continuous if rule.model[j + 1]}
-        found.append({
-            "cover": rule.cover,
-            "tests": sorted(map(str, tests)),
-            "intercept": float(f"{rule.model[0]:.14g}"),
-            "coef": coefficients,
-        })
+        found.append(
+            {
+                "cover": rule.cover,
+                "tests": sorted(map(str, tests)),
+                "intercept": float(f"{rule.model[0]:.14g}"),
+                "coef": coefficients,
+            }
+        )
     return found
 
 
@@ -110,10 +112,12 @@ def as_written(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
             else:
                 values = value if isinstance(value, list) else [value]
                 tests.append((feature, "in", tuple(sorted(values))))
-        found.append({
-            "cover": rule["cover"],
-            "tests": sorted(map(str, tests)),
-            "intercept": rule["intercept"],
-            "coef": rule["coef"],
-        })
+        found.append(
+            {
+                "cover": rule["cover"],
+                "tests": sorted(map(str, tests)),
+                "intercept": rule["intercept"],
+                "coef": rule["coef"],
+            }
+        )
     return found
