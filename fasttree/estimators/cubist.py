@@ -15,7 +15,7 @@ from fasttree._data.learn import learn_table
 from fasttree._data.schema import Schema
 from fasttree._data.table import Table
 from fasttree._data.targets import encode_values, target_names
-from fasttree._data.weights import check_same_length, check_sample_weight
+from fasttree._data.weights import check_same_length, check_sample_weight, check_total
 from fasttree._export.document import committee as document_of
 from fasttree._export.document import file
 from fasttree._learn.cubist.committee import learn_committee
@@ -147,6 +147,8 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
         if (np.abs(target) > LARGEST).any():
             raise ValueError(f"y: numbers must be at most {LARGEST:g}; got {np.abs(target).max():g}: divide them")
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        if weight is not None:
+            check_total(float(weight.sum()))
         rows = np.arange(table.n_samples) if weight is None else np.flatnonzero(weight > 0)
         choices = CommitteeChoices(int(self.committees), int(self.max_rules), float(self.extrapolation), bool(self.unbiased))
         found = learn_committee(table, target, weight, rows, choices, int(self.neighbors))

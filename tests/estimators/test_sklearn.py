@@ -19,6 +19,7 @@ from fasttree import (
     C45Classifier,
     CARTClassifier,
     CARTRegressor,
+    CubistRegressor,
     ID3Classifier,
     M5Regressor,
     Recipe,
@@ -60,7 +61,7 @@ COUNTS_SAMPLES = dict.fromkeys(BY_POSITION, "M5 counts samples, not weights, in 
 
 
 def what_cannot_pass(estimator):
-    if isinstance(estimator, M5Regressor):
+    if isinstance(estimator, (CubistRegressor, M5Regressor)):
         return COUNTS_SAMPLES
     if getattr(estimator, "bootstrap", False):
         return BY_POSITION

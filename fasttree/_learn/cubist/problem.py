@@ -112,7 +112,7 @@ def problem_of(
 ) -> Problem:
     """Read some rows of a table."""
     y = np.asarray(target, np.float64)[rows]
-    w = np.ones(rows.size) if weight is None else np.asarray(weight, np.float64)[rows]
+    w = np.ones(rows.size) if weight is None else np.array(weight[rows], np.float64)
     continuous, nominal, filling = [], [], np.zeros(table.n_features)
     places: list[list[int]] = [[], []]
     for j, feature in enumerate(table.schema.features):
@@ -129,8 +129,9 @@ def problem_of(
             codes[codes < 0] = int(filling[j])
             nominal.append(codes)
             places[1].append(j)
+    w *= rows.size / sum_of_sizes(w)
     order = in_order(np.zeros(rows.size, np.int32), [*continuous, *(codes.astype(np.float64) for codes in nominal), y, w])
-    y, w = y[order], w[order] * (rows.size / sum_of_sizes(w))
+    y, w = y[order], w[order]
     columns = np.array([values[order] for values in continuous]).reshape(len(continuous), rows.size)
     codes = np.array([values[order] for values in nominal], dtype=np.int32).reshape(len(nominal), rows.size)
     sizes = np.array([len(table.schema.features[j].categories or ()) for j in places[1]], dtype=np.int32)
