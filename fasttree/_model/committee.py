@@ -38,7 +38,7 @@ class ModelRule:
     cover : int
         Number of training samples that satisfy the conditions.
     mean, least, largest : float
-        Of their targets.
+        Mean, least and largest of their targets.
     error : float
         Estimated mean absolute error of the rule.
 

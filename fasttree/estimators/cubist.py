@@ -23,7 +23,7 @@ from fasttree._learn.cubist.problem import CommitteeChoices
 from fasttree._learn.parameters import AMOUNT, FLAG, ParameterRule, parameter, parameters
 from fasttree._model.committee import Committee
 from fasttree._scale.estimating import check_in_memory
-from fasttree.estimators.common.committee_views import CommitteeViews
+from fasttree.estimators.committees import CommitteeViews
 from fasttree.estimators.common.fitted import FittedModel, all_or_nothing, with_bars
 from fasttree.estimators.common.growth_parameters import Reading
 

@@ -135,20 +135,22 @@ def problem_of(
     columns = np.array([values[order] for values in continuous]).reshape(len(continuous), rows.size)
     codes = np.array([values[order] for values in nominal], dtype=np.int32).reshape(len(nominal), rows.size)
     sizes = np.array([len(table.schema.features[j].categories or ()) for j in places[1]], dtype=np.int32)
-    return _described(columns, codes, sizes, np.array([*places[0], *places[1]], dtype=np.intp), y, w, filling, choices, order)
+    read = _Columns(columns, codes, sizes, np.array([*places[0], *places[1]], dtype=np.intp), filling)
+    return _described(read, y, w, choices, order)
 
 
-def _described(
-    columns: Floats,
-    codes: npt.NDArray[np.int32],
-    sizes: npt.NDArray[np.int32],
-    features: npt.NDArray[np.intp],
-    y: Floats,
-    w: Floats,
-    filling: Floats,
-    choices: CommitteeChoices,
-    place: npt.NDArray[np.intp],
-) -> Problem:
+class _Columns(NamedTuple):
+    """What `Problem` has of the columns."""
+
+    columns: Floats
+    codes: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int32]
+    features: npt.NDArray[np.intp]
+    filling: Floats
+
+
+def _described(read: _Columns, y: Floats, w: Floats, choices: CommitteeChoices, place: npt.NDArray[np.intp]) -> Problem:
+    columns, codes, sizes, features, filling = read
     n, d = y.size, len(columns)
     mean = float((w * y).sum() / n)
     variance = _variance(y, w)
