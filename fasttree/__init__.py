@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from fasttree._learn.grow.competing import CompetingSplit
     from fasttree._learn.progress import progress
     from fasttree._learn.recipe import RECIPES, Recipe
-    from fasttree._model.committee import ModelRule
+    from fasttree._model.committees.committee import ModelRule
     from fasttree._model.conditions import Condition
     from fasttree._model.ruleset import Rule
     from fasttree._model.tested import MergeStep, NodeTest, PredictorTest
@@ -154,7 +154,7 @@ _HOMES = {
     "_learn.grow.competing": ["CompetingSplit"],
     "_learn.progress": ["progress"],
     "_learn.recipe": ["RECIPES", "Recipe"],
-    "_model.committee": ["ModelRule"],
+    "_model.committees.committee": ["ModelRule"],
     "_model.conditions": ["Condition"],
     "_model.ruleset": ["Rule"],
     "_model.tested": ["MergeStep", "NodeTest", "PredictorTest"],

@@ -374,7 +374,7 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
     """
     import numpy as np
     cdef Py_ssize_t n = fails.shape[1], size = fails.shape[0], i, d, best, left = size
-    # of each row the number of conditions that it fails in the upper bits, and the sum of their places in the lower ones
+    # for each row: the number of conditions that it fails in the upper bits, and the sum of their places in the lower ones
     cdef int32_t[::1] state = np.zeros(n, np.int32)
     cdef int32_t* now = &state[0]
     cdef double[::1] total = np.zeros(size)

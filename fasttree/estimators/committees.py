@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fasttree._model.committee import Committee, ModelRule
+from fasttree._model.committees.committee import Committee, ModelRule
 from fasttree._model.words import counted
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
 

@@ -21,7 +21,7 @@ from fasttree._export.document import file
 from fasttree._learn.cubist.committee import learn_committee
 from fasttree._learn.cubist.problem import CommitteeChoices
 from fasttree._learn.parameters import AMOUNT, FLAG, ParameterRule, parameter, parameters
-from fasttree._model.committee import Committee
+from fasttree._model.committees.committee import Committee
 from fasttree._scale.estimating import check_in_memory
 from fasttree.estimators.committees import CommitteeViews
 from fasttree.estimators.common.fitted import FittedModel, all_or_nothing, with_bars

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fasttree import CubistRegressor, from_json
-from fasttree._model.neighbors import average_distance
+from fasttree._model.committees.neighbors import average_distance
 
 
 def planted(n=300, seed=0):

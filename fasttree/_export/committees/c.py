@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fasttree._export.c import CSource
 from fasttree._export.c_pieces import CHECKS
 from fasttree._export.committees.subject import CommitteeSubject
-from fasttree._model.committee import ModelRule
+from fasttree._model.committees.committee import ModelRule
 from fasttree._model.conditions import Condition
 from fasttree._version import __version__
 

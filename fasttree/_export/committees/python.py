@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fasttree._export.committees.subject import CommitteeSubject
 from fasttree._export.layout import feature_lines, lists_all
 from fasttree._export.python import block, codes, reading, refusals
-from fasttree._model.committee import ModelRule
+from fasttree._model.committees.committee import ModelRule
 from fasttree._version import __version__
 
 __all__ = ["export_committee_python"]

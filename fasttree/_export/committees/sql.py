@@ -9,7 +9,7 @@ from fasttree._export.committees.subject import CommitteeSubject
 from fasttree._export.sql import check_names
 from fasttree._export.sql_dialect import DialectName
 from fasttree._export.sql_text import ColumnTexts, columns_of
-from fasttree._model.committee import ModelRule
+from fasttree._model.committees.committee import ModelRule
 
 __all__ = ["export_committee_sql"]
 

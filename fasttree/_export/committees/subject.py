@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fasttree._data.schema import Schema
-from fasttree._model.committee import Committee
+from fasttree._model.committees.committee import Committee
 from fasttree._model.conditions import Condition
 from fasttree._model.words import counted
 

@@ -55,12 +55,12 @@ def committee_of(problem: Problem) -> Iterator[list[Draft]]:
 
 def _fails(problem: Problem, part: Part) -> npt.NDArray[np.bool_]:
     if part.feature >= problem.n_continuous:
-        passing = np.zeros(problem.sizes[part.feature - problem.n_continuous], dtype=bool)
-        passing[list(part.codes)] = True
-        return ~np.take(passing, problem.codes[part.feature - problem.n_continuous])
+        by_code = np.ones(problem.sizes[part.feature - problem.n_continuous], dtype=bool)
+        by_code[list(part.codes)] = False
+        failing: npt.NDArray[np.bool_] = by_code[problem.codes[part.feature - problem.n_continuous]]
+        return failing
     values = problem.columns[part.feature]
-    compare = np.less_equal if part.above else np.greater
-    failing: npt.NDArray[np.bool_] = compare(values, part.cut)
+    failing = values <= part.cut if part.above else values > part.cut
     return failing
 
 
