@@ -39,8 +39,8 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
 
     A tree is grown on the residuals of linear models.  Each path to a leaf becomes a rule, whose conditions are dropped if
     predictions do not get worse.  A rule predicts by a formula.  Where several rules hold, the mean of their predictions counts.
-    A committee has several such rule sets, each of which corrects the one before, and predicts by their mean.  Nearest samples
-    of the fit may correct the predictions.
+    A committee has several such rule sets, each of which corrects the one before, and predicts by their mean.  The nearest
+    training samples may correct the predictions.
 
     Notes
     -----

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.cells import Floats
-from fasttree._engine import equations
+from fasttree._engine.lines import equations
 from fasttree._learn.cubist.problem import Problem
 
 __all__ = ["Grown", "grow", "prune"]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.cells import Floats
-from fasttree._engine import equations
+from fasttree._engine.lines import equations
 from fasttree._learn.cubist.growth import Grown, grow, prune
 from fasttree._learn.cubist.problem import Problem, bounds_of
 
