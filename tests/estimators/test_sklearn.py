@@ -21,6 +21,7 @@ from fasttree import (
     CARTRegressor,
     GAMClassifier,
     GAMRegressor,
+    CubistRegressor,
     ID3Classifier,
     M5Regressor,
     Recipe,
@@ -64,7 +65,7 @@ COUNTS_SAMPLES = dict.fromkeys(BY_POSITION, "M5 counts samples, not weights, in 
 
 
 def what_cannot_pass(estimator):
-    if isinstance(estimator, M5Regressor):
+    if isinstance(estimator, (CubistRegressor, M5Regressor)):
         return COUNTS_SAMPLES
     if getattr(estimator, "bootstrap", False):
         return BY_POSITION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fasttree._export.document import additive, file, forests, read, rules, values, write
+from fasttree._export.document import additive, committee, file, forests, read, rules, values, write
 from fasttree.estimators.common.registry import ESTIMATORS, Entry
 
 
@@ -18,6 +18,8 @@ def from_document(document: dict[str, Any]) -> Any:
     """
     if makes_rules(document):
         return rules_entry(document).load()._from_document(document)
+    if document["format"] == committee.FORMAT:
+        return committee_entry().load()._from_document(document)
     if document["format"] == forests.FORMAT:
         return forest_entry(document).load()._from_document(document)
     if document["format"] == additive.FORMAT:
@@ -47,8 +49,15 @@ def makes_rules(document: dict[str, Any]) -> bool:
         **rules.VERSIONS,
         forests.FORMAT: forests.VERSION,
         additive.FORMAT: additive.VERSION,
+        committee.FORMAT: committee.VERSION,
     }
     return read.check_format(document, formats) in rules.VERSIONS
+
+
+def committee_entry() -> Entry:
+    """Return the entry of the estimator whose rules have linear models."""
+    (entry,) = (entry for entry in ESTIMATORS if entry.makes_model_rules)
+    return entry
 
 
 def rules_entry(document: dict[str, Any]) -> Entry:
@@ -74,7 +83,7 @@ def additive_entry(document: dict[str, Any]) -> Entry:
 
 
 def _makes_trees(entry: Entry) -> bool:
-    return not (entry.makes_rules or entry.makes_forest or entry.is_additive)
+    return not (entry.makes_rules or entry.makes_model_rules or entry.makes_forest or entry.is_additive)
 
 
 def entry_of(saved: write.Model) -> Entry:

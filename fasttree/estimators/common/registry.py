@@ -27,6 +27,8 @@ class Entry(NamedTuple):
         Whether the command line has it.
     makes_rules : bool, default=False
         Whether the model is a list of rules, not a tree.
+    makes_model_rules : bool, default=False
+        Whether the model is rules with linear models.
     makes_forest : bool, default=False
         Whether the model is a forest.
     may_boost : bool, default=False
@@ -43,6 +45,7 @@ class Entry(NamedTuple):
     task: str
     on_command_line: bool = True
     makes_rules: bool = False
+    makes_model_rules: bool = False
     makes_forest: bool = False
     may_boost: bool = False
     is_additive: bool = False
@@ -66,6 +69,7 @@ ESTIMATORS = (
     Entry("C50Classifier", "c50", "c50", "classification", may_boost=True),
     Entry("CARTClassifier", "cart", "cart", "classification"),
     Entry("CARTRegressor", "cart", "cart", "regression"),
+    Entry("CubistRegressor", "cubist", "cubist", "regression", on_command_line=False, makes_model_rules=True),
     Entry("CHAIDClassifier", "chaid", "chaid", "classification"),
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
     Entry("GAMClassifier", "gam", "gam", "classification", is_additive=True),
