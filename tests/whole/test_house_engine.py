@@ -32,7 +32,7 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "levels": set(),
     "shapes": {"random"},
     "additive": {"random", "shapes"},
-    "optimal": {"levels"},
+    "optimal": {"arrays", "levels"},
     "ahead": set(),
     "lookahead": {"arrays", "ahead"},
     "_core": {*FOLDERS, "walk", "encoding"},
