@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fasttree._data.schema import Schema
 from fasttree._data.table import Table
 from fasttree._explain.pictures import contributions
-from fasttree._model.additive import AdditiveModel, probabilities_of
+from fasttree._model.additive.model import AdditiveModel, probabilities_of
 from fasttree._model.words import Classes, check_count, grouped_mean, name_text, percent, word
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from fasttree._data.targets import encode_classes, encode_values
 from fasttree._data.weights import weigh_samples
 from fasttree._learn.parameters import ParameterRule, parameter, parameters
-from fasttree._model.additive import probabilities_of
+from fasttree._model.additive.model import probabilities_of
 from fasttree.estimators.additive.base import BaseAdditive
 from fasttree.estimators.additive.parameters import ClassificationRounds, RegressionRounds
 from fasttree.estimators.common.fitted import LogProbability, all_or_nothing, with_bars

@@ -8,7 +8,7 @@ from fasttree._export.additive.subject import AdditiveSubject
 from fasttree._export.c import CSource
 from fasttree._export.c_cells import CLASS_NAMES, labels_of
 from fasttree._export.c_pieces import CHECKS, NAN
-from fasttree._model.additive import Axis
+from fasttree._model.additive.model import Axis
 from fasttree._version import __version__
 
 __all__ = ["export_additive_c"]

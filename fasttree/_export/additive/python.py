@@ -5,7 +5,7 @@ from __future__ import annotations
 from fasttree._export.additive.subject import AdditiveSubject
 from fasttree._export.layout import as_python, feature_lines, lists_all
 from fasttree._export.python import block, codes, reading, refusals
-from fasttree._model.additive import Term
+from fasttree._model.additive.model import Term
 from fasttree._version import __version__
 
 __all__ = ["export_additive_python"]

@@ -13,7 +13,7 @@ from fasttree._export.branches import apart
 from fasttree._export.sql import case, check_names
 from fasttree._export.sql_text import ColumnTexts, columns_of
 from fasttree._export.subject import check_class
-from fasttree._model.additive import Axis, Term
+from fasttree._model.additive.model import Axis, Term
 
 __all__ = ["export_additive_sql"]
 

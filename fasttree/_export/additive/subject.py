@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._data.schema import Schema
-from fasttree._model.additive import AdditiveModel, Axis
+from fasttree._model.additive.model import AdditiveModel, Axis
 from fasttree._model.words import counted
 
 __all__ = ["AdditiveSubject", "runs_of"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from fasttree._data.schema import Schema
 from fasttree._export.additive.subject import AdditiveSubject, runs_of
-from fasttree._model.additive import Axis, Term
+from fasttree._model.additive.model import Axis, Term
 from fasttree._model.words import counted, name_text, word
 
 __all__ = ["bin_texts", "export_additive_text"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fasttree._data.schema import Schema
 from fasttree._export.document.values import DocumentError, as_index, as_number, as_type, entry_of, read_floats
-from fasttree._model.additive import AdditiveModel, Axis, Term
+from fasttree._model.additive.model import AdditiveModel, Axis, Term
 
 FORMAT = "fasttree.additive"
 VERSION = "1.0"

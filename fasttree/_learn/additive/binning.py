@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._data.table import Table
-from fasttree._model.additive import Axis
+from fasttree._model.additive.model import Axis
 
 MOST_BINS = 65_535  # of a term: codes have 16 bits
 _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)

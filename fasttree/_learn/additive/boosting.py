@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fasttree._engine.additive import Booster
 from fasttree._learn import progress
-from fasttree._model.additive import AdditiveModel, Axis, Link, Term, importance_of
+from fasttree._model.additive.model import AdditiveModel, Axis, Link, Term, importance_of
 from fasttree._model.bags import seed_of_growth, stream
 from fasttree._model.threads import in_threads
 

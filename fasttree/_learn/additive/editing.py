@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fasttree._data.checks import is_list, is_number
 from fasttree._data.schema import Kind, Schema
-from fasttree._model.additive import Term
+from fasttree._model.additive.model import Term
 
 
 def with_score(term: Term, schema: Schema, where: Any, score: float, output: int) -> Term:

@@ -24,7 +24,7 @@ from fasttree._learn.additive.boosting import (
     TermPlan,
 )
 from fasttree._learn.constraints import feature_at
-from fasttree._model.additive import Axis
+from fasttree._model.additive.model import Axis
 
 PAIR_BINS = 32  # of a continuous feature in a pair: a grid has about a thousand cells
 PAIRS_AT_ONCE = 16  # that are screened, for their codes take memory

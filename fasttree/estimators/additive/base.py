@@ -21,7 +21,7 @@ from fasttree._learn.additive import boosting, pairs
 from fasttree._learn.additive.binning import axes_of, canonical_order, codes_of
 from fasttree._learn.additive.boosting import Binned, Fitted, Rounds, TermPlan
 from fasttree._learn.constraints import constraints
-from fasttree._model.additive import AdditiveModel, Axis, Link, terms_named
+from fasttree._model.additive.model import AdditiveModel, Axis, Link, terms_named
 from fasttree._scale.estimating import check_in_memory
 from fasttree._version import __version__
 from fasttree.estimators.additive.parameters import AdditiveChoices

@@ -15,7 +15,7 @@ from fasttree._explain.pictures import contributions
 from fasttree._explain.pictures.additive import shapes
 from fasttree._export.additive.subject import AdditiveSubject
 from fasttree._learn.additive import editing
-from fasttree._model.additive import AdditiveModel, Term, terms_named
+from fasttree._model.additive.model import AdditiveModel, Term, terms_named
 from fasttree._model.words import check_count
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
 

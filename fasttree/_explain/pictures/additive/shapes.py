@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fasttree._data.schema import Schema
 from fasttree._explain.pictures.colours import class_colour
 from fasttree._explain.pictures.lettering import distinct
-from fasttree._model.additive import AdditiveModel, Axis, Term
+from fasttree._model.additive.model import AdditiveModel, Axis, Term
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
