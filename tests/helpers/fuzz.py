@@ -129,6 +129,7 @@ class Kind:
 
     def __init__(self, examples: list[bytes], read: Callable[[bytes], Any], refuses: tuple[type[Exception], ...]) -> None:
         self.corpus, self.read, self.refuses = list(examples), read, refuses
+        self.good = list(examples)  # what was read: most inputs are mutated from these, because few mutations mend an input
         self.known: set[str] = set()
         self.tried = self.refused = self.failed = 0
 
@@ -237,14 +238,14 @@ def run(name: str, kind: Kind, seconds: float, random: Random, corpus: Path | No
     end = time.process_time() + seconds
     todo = list(kind.corpus)
     while time.process_time() < end:
-        data = todo.pop() if todo else mutated(random.choice(kind.corpus), random)
+        data = todo.pop() if todo else mutated(random.choice(kind.corpus if random.random() < 0.2 else kind.good), random)
         outcome, allowed = outcome_of(kind, data)
         kind.tried += 1
         kind.failed += not allowed
         if outcome in kind.known:
             continue
         kind.known.add(outcome)
-        kind.corpus.append(data)
+        (kind.good if outcome.startswith("read ") else kind.corpus).append(data)
         if not allowed:
             print(f"{name}: {outcome}\n    {data[:300]!r}", flush=True)
         if corpus is not None:
