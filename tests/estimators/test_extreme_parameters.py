@@ -22,3 +22,16 @@ def test_a_huge_number_is_refused_or_is_a_limit_that_nothing_reaches(entry, name
         except (ValueError, TypeError):
             continue
     assert all(each == predictions[0] for each in predictions)
+
+
+@pytest.mark.parametrize("entry", ESTIMATORS, ids=lambda entry: entry.name)
+def test_a_huge_number_of_threads_is_as_many_as_there_is_work_for(entry):
+    X = np.random.default_rng(0).integers(0, 3, (12, 2)).astype(float)
+    y = X[:, 0] if entry.name.endswith("Regressor") else (X[:, 0] > 1).astype(int)
+    few = {"n_estimators": 2, "random_state": 0} if entry.makes_forest else {}
+    if "n_jobs" not in parameters.rules_of(entry.load()):
+        pytest.skip("no threads")
+    if entry.name == "ID3Classifier":
+        X = X.astype(int).astype(str)
+    one, many = (entry.load()(**few, n_jobs=n_jobs).fit(X, y).predict(X) for n_jobs in (1, 10**30))
+    assert (one == many).all()
