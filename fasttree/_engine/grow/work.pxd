@@ -66,7 +66,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     uint8_t* varies                # per child and target: whether another sample has another
     int64_t children_capacity
     int64_t* root_counts
-    uint64_t* draw_keys
+    int32_t* draws                 # features, and room for as many numbers
     uint8_t* drawn
     uint8_t* allowed               # features that constraints leave to the nodes in hand
     void* workers                  # Workers that take nodes for private blocks, or NULL
@@ -90,7 +90,7 @@ cdef inline void share_work(Work* w, const Work* outer) noexcept nogil:
     w.scratch = outer.scratch
     w.nodes = outer.nodes
     w.root_counts = outer.root_counts
-    w.draw_keys = outer.draw_keys
+    w.draws = outer.draws
     w.drawn = outer.drawn
     w.allowed = outer.allowed
 
