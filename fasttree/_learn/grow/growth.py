@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.sums import sum_of_sizes
+from fasttree._data.table import Table
 from fasttree._engine.records import EngineLimits, Policy
 from fasttree._learn import progress
 from fasttree._learn.conflicts import check_recipe
@@ -27,6 +28,7 @@ from fasttree._learn.grow.decode import (
     decode_thresholds,
     with_weights_as_given,
 )
+from fasttree._learn.grow.drawn import counts_alone, grow_alone
 from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, SomeRows, encode_columns, may_be_bounded
 from fasttree._learn.grow.fixed_point import (
     fixed_point_targets,
@@ -82,6 +84,7 @@ def grow(
     block_rows: int = BLOCK_ROWS,
     most_codes: int = MOST_CODES,
     bounded_from: int = BOUNDED_FROM,
+    drawn: bool = True,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
 
@@ -120,6 +123,8 @@ def grow(
         Samples up to which the engine works on private blocks; the tree does not depend on it.
     most_codes : int
         Bins of a continuous feature in the bounded search, 2 to 255; the tree does not depend on it.  0: no such search.
+    drawn : bool
+        Whether the drawn layout may serve, where it is faster; the tree does not depend on it.
 
     Raises
     ------
@@ -127,6 +132,10 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     _check(recipe, limits, constraints, costs, n_classes, outputs)
+    if drawn and constraints == FREE and all(each is None for each in (rows, class_factor, outputs, costs)):
+        alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
+        if alone is not None:
+            return finish(alone, recipe, limits, constraints)
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
@@ -134,13 +143,12 @@ def grow(
         numbers, bins = _limits_of(samples, recipe, limits, n_classes, False, bounded_from), dict[int, Bins]()
         grown = grow_ahead(source, samples.target, weight, unit, recipe, numbers, n_classes)
     else:
-        bounded = most_codes > 1 and may_be_bounded(
-            source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
-        )
-        if weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy"):
-            bounded = False
+        if (
+            weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy")
+        ) or not may_be_bounded(source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None):
+            most_codes = 0
         encoding, has_missing, bins = encode_columns(
-            source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0, n_jobs
+            source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if most_codes > 1 else 0, n_jobs
         )
         divides = recipe.missing == "fractional" and has_missing
         if divides and unit == 1.0:
@@ -159,13 +167,43 @@ def grow(
         )
         del encoding
     surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits)
+    tree = _tree_of(grown, n_classes, table.n_features, costs, surrogates, cuts, outputs)
+    return finish(tree, recipe, limits, constraints)
+
+
+def _grow_drawn(
+    table: AnyTable,
+    target: npt.NDArray[Any],
+    sample_weight: Floats | None,
+    recipe: Recipe,
+    limits: Limits,
+    n_classes: int,
+    n_jobs: int,
+) -> Tree | None:
+    """Return the tree as the drawn layout grows it; None if lists are faster, or must report progress."""
+    counts = counts_alone(table, sample_weight, recipe, limits) if progress.share() is None else None
+    if counts is None:
+        return None
+    assert isinstance(table, Table)
+    return grow_alone(table, target, counts, limits, n_classes, n_jobs)
+
+
+def _tree_of(
+    grown: dict[str, npt.NDArray[Any]],
+    n_classes: int,
+    n_features: int,
+    costs: Costs | None,
+    surrogates: Surrogates | None,
+    cuts: dict[str, npt.NDArray[Any]],
+    outputs: tuple[int, ...] | None,
+) -> Tree:
+    """Return the tree of the arrays that were grown."""
     if not n_classes:
         grown["value"] += 0.0  # no -0.0: which of two equal targets comes first must not show
     if costs is not None:
         grown |= with_weights_as_given(grown, costs)
     task = "classification" if n_classes else "regression"
-    tree = as_tree(grown, task, table.n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
-    return finish(tree, recipe, limits, constraints)
+    return as_tree(grown, task, n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
 
 
 def _check(
