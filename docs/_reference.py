@@ -26,7 +26,7 @@ PARAMETERS = (
         "/choosing",
         "max_depth max_leaf_nodes min_samples_split min_samples_leaf min_samples_branch min_weight_fraction_leaf min_gain "
         "epsilon min_impurity_decrease min_impurity least_deviation split_p_value alpha_split spss_limits leaf_penalty "
-        "time_limit memory_limit",
+        "max_gap time_limit memory_limit",
     ),
     ("Linear models", "/algorithms/m5", "linear path_features elimination smoothing extrapolation"),
     ("Forest", "/guide/forests", "n_estimators bootstrap max_samples oob_score warm_start"),
@@ -59,7 +59,7 @@ METHODS = (
     ),
     ("Edit by hand", "split regrow"),
     ("Draw", "plot plot_regions plot_importances export_svg export_dot export_mermaid export_html set_labels"),
-    ("Find leaves", "apply decision_path"),
+    ("Find leaves", "apply decision_path leaf_indicator"),
     ("Save", "save load to_json"),
     ("Export", "to_predictor export_c export_python export_sql export_pmml export_onnx to_sklearn"),
     ("scikit-learn", "get_params set_params get_metadata_routing set_fit_request set_score_request"),

@@ -1,9 +1,9 @@
-"""Random numbers that depend on a key alone, and the selection of the smallest ones.  Header only.
+"""Random numbers that depend on a key alone.  Header only.
 
 A node's key follows from the seed and the node's path, so the features that are drawn do not depend on the order of growth.
 """
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
@@ -14,29 +14,16 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
     return x ^ (x >> 31)
 
 
-cdef inline uint64_t nth_smallest(uint64_t* keys, int32_t n, int32_t wanted) noexcept nogil:
-    """The number that would be at `wanted` if the keys were sorted (Hoare 1961); reorders them."""
-    cdef int32_t low = 0
-    cdef int32_t high = n - 1
-    cdef int32_t i, j
-    cdef uint64_t pivot, swap
-    while low < high:
-        pivot = keys[wanted]
-        i = low
-        j = high
-        while i <= j:
-            while keys[i] < pivot:
-                i += 1
-            while pivot < keys[j]:
-                j -= 1
-            if i <= j:
-                swap = keys[i]
-                keys[i] = keys[j]
-                keys[j] = swap
-                i += 1
-                j -= 1
-        if j < wanted:
-            low = i
-        if wanted < i:
-            high = j
-    return keys[wanted]
+cdef inline uint32_t below(uint64_t* state, uint32_t n) noexcept nogil:
+    """The next of the numbers 0, ..., n - 1 of a stream."""
+    state[0] += 1
+    return <uint32_t> (((mix(state[0]) >> 32) * n) >> 32)
+
+
+cdef inline int32_t draw_next(int32_t* features, int32_t turn, int32_t n_features, uint64_t* state) noexcept nogil:
+    """Put another feature at the place `turn`, drawn among those from there on (Fisher and Yates); returns where it was."""
+    cdef int32_t place = turn + <int32_t> below(state, <uint32_t> (n_features - turn))
+    cdef int32_t feature = features[place]
+    features[place] = features[turn]
+    features[turn] = feature
+    return place

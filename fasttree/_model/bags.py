@@ -86,6 +86,8 @@ class Bags:
 
     def counts(self, tree: int) -> npt.NDArray[np.integer]:
         """Return how often a tree has drawn each sample; uint16 (n_samples,), or uint32 if one was drawn more often."""
+        if self.n_drawn is None and self.rows is None:
+            return np.ones(self.n_samples, dtype=np.uint16)
         random, groups = stream(self.seed, tree, "bag"), self._groups()
         if len(groups) == 1 and groups[0] is None:
             return _narrow(self._draw(random, self.n_samples))

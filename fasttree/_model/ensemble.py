@@ -111,6 +111,7 @@ class Ensemble:
         impurity: str,
         weights: npt.ArrayLike | None = None,
         combine: str = "mean",
+        consume: bool = False,
     ) -> Ensemble:
         """Return the ensemble of some trees, packed if all of them can be.
 
@@ -118,6 +119,8 @@ class Ensemble:
         ----------
         trees : sequence of Tree and Packed
             At least one.
+        consume : bool, default=False
+            Whether to empty the list `trees`, so that memory need not hold them twice.
         task, n_features, impurity, weights, combine
             As for `Ensemble`.
         """
@@ -130,6 +133,9 @@ class Ensemble:
                 break
             parts.append(packed)
         if len(parts) == len(trees):
+            if consume and isinstance(trees, list):
+                trees.clear()
+                tree = packed = None
             return cls(join(parts), **about, **combination)
         whole: list[Tree] = []
         for tree in trees:

@@ -246,6 +246,18 @@ def test_proximities_are_shares_of_common_leaves():
     assert np.allclose(forest.proximity(X).toarray(), expected)
 
 
+def test_indicators_of_leaves_are_the_ends_of_the_paths():
+    X, y = mixed()
+    forest = classifier(n_estimators=8).fit(X, y)
+    indicator, leaves = forest.leaf_indicator(X), forest.apply(X)
+    paths, starts = forest.decision_path(X)
+    assert indicator.shape == paths.shape
+    assert (indicator.toarray().sum(axis=1) == 8).all()
+    for i, row in enumerate(leaves):
+        assert indicator[i].indices.tolist() == (row + starts[:-1]).tolist()
+    assert (indicator.multiply(paths) != indicator).nnz == 0
+
+
 def test_decision_paths_lie_side_by_side():
     X, y = mixed()
     forest = classifier(n_estimators=5).fit(X, y)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.twins.drawn import MASK, mix
+from tests.twins.drawn import MASK, Stream, mix
 
 TIE = 1e-9  # relative: sums of weights have other roundings here
 
@@ -55,9 +55,7 @@ class RandomCutsTwin:
         if all(len(set(column[rows])) == 1 for column in self.Y.T):
             return node
         found = []
-        for turn, feature in enumerate(sorted(range(self.X.shape[1]), key=lambda f: mix(key ^ mix(f + 1)))):
-            if turn >= self.max_features and found:
-                break
+        for feature in self.drawn(rows, key):
             found += self.cuts(feature, rows, key)
         if not found:
             return node
@@ -65,12 +63,24 @@ class RandomCutsTwin:
         reached = max(gains) - TIE * (whole + 1)
         if max(gains) < TIE:  # of numbers, a cut that gains nothing is rounding
             return node
-        best = min(i for i, gain in enumerate(gains) if gain >= reached)
-        tied = [i for i, gain in enumerate(gains) if gain >= reached]
-        best = min(tied, key=lambda i: (found[i][0], i))
-        feature, *sides = found[best]
-        children = [self.grow(side, mix((key ^ mix(b + 1)) & MASK)) for b, side in enumerate(sides)]
+        feature, *sides = found[min(i for i, gain in enumerate(gains) if gain >= reached)]
+        children = [self.grow(side, mix((key + 1 + b) & MASK)) for b, side in enumerate(sides)]
         return node | {"feature": feature, "sides": sides, "children": children}
+
+    def drawn(self, rows, key):
+        """Features in the order in which equal cuts win: that of their draws until one of enough features varies, or all."""
+        stream, places = Stream(key), list(range(self.X.shape[1]))
+        if self.max_features == len(places):
+            yield from places
+            return
+        varies = False
+        for turn in range(len(places)):
+            if turn >= self.max_features and varies:
+                return
+            place = turn + stream.below(len(places) - turn)
+            places[turn], places[place] = places[place], places[turn]
+            varies |= len(np.unique(self.X[rows, places[turn]])) > 1  # NaN is a value, once
+            yield places[turn]
 
     def cuts(self, feature, rows, key):
         """The random cut of a feature, with missing values on the right, or else on the left."""

@@ -10,9 +10,9 @@ from libc.string cimport memcpy
 from fasttree._engine.drawn.gains cimport (
     LeftSide, add_to_side, gain_of, is_allowed, is_better, keep_cut, no_side, side_up_to, take_from_side,
 )
-from fasttree._engine.drawn.gather cimport below, code_at
+from fasttree._engine.drawn.gather cimport code_at
 from fasttree._engine.drawn.records cimport BY_GROUP, BY_KNOWN, Drawn, DrawnColumn, Here
-from fasttree._engine.random cimport mix
+from fasttree._engine.random cimport below, mix
 from fasttree._engine.types cimport Column
 
 

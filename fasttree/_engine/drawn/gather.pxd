@@ -4,23 +4,13 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 
 from fasttree._engine.drawn.lanes cimport gather_few_narrow, gather_few_wide, range_narrow, range_wide
 from fasttree._engine.drawn.records cimport NARROW_BASE, DrawnColumn, Here, Room
-from fasttree._engine.random cimport mix
-
-
-cdef inline uint32_t below(uint64_t* state, uint32_t n) noexcept nogil:
-    """The next of the numbers 0, ..., n - 1 of a stream."""
-    state[0] += 1
-    return <uint32_t> (((mix(state[0]) >> 32) * n) >> 32)
+from fasttree._engine.random cimport draw_next
 
 
 cdef inline int32_t draw(Room* room, int32_t turn, int32_t n_features, uint64_t* state) noexcept nogil:
-    """Another feature, by its place among those that were not drawn yet (Fisher and Yates)."""
-    cdef int32_t place = turn + <int32_t> below(state, <uint32_t> (n_features - turn))
-    cdef int32_t feature = room.features[place]
-    room.features[place] = room.features[turn]
-    room.features[turn] = feature
-    room.swapped[turn] = place
-    return feature
+    """Another feature."""
+    room.swapped[turn] = draw_next(room.features, turn, n_features, state)
+    return room.features[turn]
 
 
 cdef inline void undo_draws(Room* room, int32_t n_drawn) noexcept nogil:

@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bounds, has_fast_bounds
 from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
 from fasttree._engine.grow.work cimport Work
-from fasttree._engine.random cimport mix, nth_smallest
+from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.risk.medians cimport rank_targets
@@ -19,22 +19,6 @@ from fasttree._engine.types cimport (
     entry_t,
 )
 from fasttree._engine.watch cimport interrupted
-
-
-cdef inline void mark_drawn(const Problem* p, Work* w, uint64_t key) noexcept nogil:
-    """drawn[f] = 1 for the max_features features of smallest hash, of those allowed; draw_keys holds the hashes."""
-    cdef uint64_t* spare = w.draw_keys + p.n_features
-    cdef uint64_t limit
-    cdef int32_t f
-    cdef int32_t n = 0
-    for f in range(p.n_features):
-        w.draw_keys[f] = mix(key ^ mix(<uint64_t> f + 1))
-        if p.sets == NULL or w.allowed[f]:
-            spare[n] = w.draw_keys[f]
-            n += 1
-    limit = nth_smallest(spare, n, min(p.max_features, n) - 1)
-    for f in range(p.n_features):
-        w.drawn[f] = w.draw_keys[f] <= limit and (p.sets == NULL or w.allowed[f])
 
 
 cdef inline bint accepted(const Problem* p, const Cut* cut, double weight, double risk) noexcept nogil:
@@ -94,48 +78,74 @@ cdef inline bint add_cut(
     return not constant
 
 
-cdef inline void draw_on(
-    const Problem* p, const Block* block, Work* w, Search* search, int32_t* n_cuts, entry_t width,
+cdef inline int32_t scan_drawn(
+    const Problem* p, const Block* block, Work* w, Search* search, uint64_t state, entry_t width,
 ) noexcept nogil:
-    """Draw features until one of them offers a cut, as scikit-learn does."""
-    cdef int32_t i, best, f
-    while n_cuts[0] == 0 and not w.scratch.watch.over:
-        best = -1
-        for i in range(search.n_active):
-            f = search.actives[i].feature
-            if not w.drawn[f] and (best < 0 or w.draw_keys[f] < w.draw_keys[search.actives[best].feature]):
-                best = i
-        if best < 0:
-            return
-        w.drawn[search.actives[best].feature] = 1
-        add_cut(p, block, w, search, &search.actives[best], n_cuts, width)
+    """Draw features and scan them until enough were seen and one of them varies; returns the number of their cuts.
+
+    Of the features that constraints allow, one that is known to be constant counts as drawn, as in scikit-learn.  Cuts are in the
+    order of the draws, so that the feature drawn first wins ties.
+    """
+    cdef int32_t* features = w.draws
+    cdef int32_t* place_of = w.draws + p.n_features   # among the active ones, or that a feature is constant
+    cdef int32_t n_cuts = 0
+    cdef int32_t n_drawn = 0
+    cdef int32_t turn = 0
+    cdef int32_t kept = 0
+    cdef int32_t f, i
+    cdef bint varies = False
+    for f in range(p.n_features):
+        features[f] = f
+        place_of[f] = -1
+    for i in range(search.n_active):
+        place_of[search.actives[i].feature] = i
+    while turn < p.n_features and (n_drawn < p.max_features or not varies):
+        draw_next(features, turn, p.n_features, &state)
+        f = features[turn]
+        turn += 1
+        if p.sets != NULL and not w.allowed[f]:
+            continue
+        n_drawn += 1
+        if place_of[f] < 0 or interrupted(w.scratch.watch, search.totals.n):
+            continue
+        if add_cut(p, block, w, search, &search.actives[place_of[f]], &n_cuts, width):
+            varies = True
+        else:
+            place_of[f] = -1
+    for i in range(search.n_active):
+        if place_of[search.actives[i].feature] >= 0:
+            search.actives[kept] = search.actives[i]
+            kept += 1
+    search.n_active = kept
+    return n_cuts
+
+
+cdef inline int32_t scan_all(
+    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
+) noexcept nogil:
+    """Scan every feature; returns the number of their cuts."""
+    cdef int32_t n_cuts = 0
+    cdef int32_t kept = 0
+    cdef int32_t i
+    for i in range(search.n_active):
+        if interrupted(w.scratch.watch, search.totals.n) or add_cut(p, block, w, search, &search.actives[i], &n_cuts, width):
+            search.actives[kept] = search.actives[i]
+            kept += 1
+    search.n_active = kept
+    return n_cuts
 
 
 cdef inline Cut search_features(
     const Problem* p, const Block* block, Work* w, Search* search, uint64_t key, entry_t width,
 ) noexcept nogil:
     """Scan every feature of a node (or those drawn) and choose a cut; drops constant features."""
-    cdef int32_t n_cuts = 0
-    cdef int32_t kept = 0
-    cdef int32_t i
-    cdef bint varies
+    cdef int32_t n_cuts
     search.key = key
     if p.sweep == MEDIANS:
         rank_targets(p, block, search.rows, search.totals.n)
         if block.weight == NULL:
             number_places(p, search.totals.n)
-    if p.draws:
-        mark_drawn(p, w, key)
-    for i in range(search.n_active):
-        varies = True
-        if (not p.draws or w.drawn[search.actives[i].feature]) and not interrupted(w.scratch.watch, search.totals.n):
-            varies = add_cut(p, block, w, search, &search.actives[i], &n_cuts, width)
-        if varies:
-            search.actives[kept] = search.actives[i]
-            kept += 1
-    search.n_active = kept
-    if p.draws:
-        draw_on(p, block, w, search, &n_cuts, width)
+    n_cuts = scan_drawn(p, block, w, search, key, width) if p.draws else scan_all(p, block, w, search, width)
     if w.scratch.watch.over:
         return no_cut(-1)
     return choose_cut(p, block, w, search, n_cuts, width)

@@ -217,7 +217,7 @@ cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
     g.first_cell = <size_t*> carve(&carver, d * sizeof(size_t))
     g.work.lists = <size_t*> carve(&carver, d * sizeof(size_t))
     g.work.root_counts = <int64_t*> carve(&carver, p.width * 8)
-    g.work.draw_keys = <uint64_t*> carve(&carver, 2 * d * 8 if p.draws else 0)
+    g.work.draws = <int32_t*> carve(&carver, 2 * d * 4 if p.draws else 0)
     g.work.drawn = <uint8_t*> carve(&carver, d)
     g.work.allowed = <uint8_t*> carve(&carver, d if p.sets != NULL else 0)
     g.sets.path = <int32_t*> carve(&carver, d * 4 if p.sets != NULL else 0)

@@ -174,7 +174,7 @@ cdef inline void open_child(
     child.screen.possible = False
     child.screen.least = 0
     child.n_cuts = 0
-    child.key = mix(node.key ^ mix(child.id - split.first + 1))
+    child.key = mix(node.key + 1 + <uint64_t> (child.id - split.first))
     child.search.totals = &child.totals
     child.search.n_active = 0
     child.search.cuts = w.scratch.cuts if b == 0 else w.scratch.cuts_two

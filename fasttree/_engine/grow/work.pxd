@@ -66,13 +66,14 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     uint8_t* varies                # per child and target: whether another sample has another
     int64_t children_capacity
     int64_t* root_counts
-    uint64_t* draw_keys
+    int32_t* draws                 # features, and room for as many numbers
     uint8_t* drawn
     uint8_t* allowed               # features that constraints leave to the nodes in hand
     void* workers                  # Workers that take nodes for private blocks, or NULL
     # Lets the workers grow what is below a node; takes the GIL.  -1 if memory runs out or Python raised something.
     int (*hand_over)(const Work* w, const Pending* node, const char* data) noexcept nogil
     char** histograms              # unused ones
+    char** made                    # all
     int64_t n_histograms
     int64_t histograms_made
 
@@ -89,7 +90,7 @@ cdef inline void share_work(Work* w, const Work* outer) noexcept nogil:
     w.scratch = outer.scratch
     w.nodes = outer.nodes
     w.root_counts = outer.root_counts
-    w.draw_keys = outer.draw_keys
+    w.draws = outer.draws
     w.drawn = outer.drawn
     w.allowed = outer.allowed
 
@@ -184,8 +185,12 @@ cdef inline char* take_histogram(const Problem* p, Work* w) noexcept nogil:
         return w.histograms[w.n_histograms]
     if resize(<void**> &w.histograms, (w.histograms_made + 1) * sizeof(char*)):
         return NULL
+    if resize(<void**> &w.made, (w.histograms_made + 1) * sizeof(char*)):
+        return NULL
     taken = <char*> malloc(p.histogram_size)
-    w.histograms_made += taken != NULL
+    if taken != NULL:
+        w.made[w.histograms_made] = taken
+        w.histograms_made += 1
     return taken
 
 
@@ -228,13 +233,13 @@ cdef inline void free_work(Work* w, bint loose) noexcept nogil:
     """Free a run's memory; of a run that has failed also what belongs to the nodes that wait."""
     cdef Pending* node
     cdef int64_t i
-    for i in range(w.n_histograms):
-        free(w.histograms[i])
+    for i in range(w.histograms_made):
+        free(w.made[i])
+    free(w.made)
     free(w.histograms)
     while w.stack_n:
         w.stack_n -= 1
         node = &w.stack[w.stack_n]
-        free(node.histogram)
         if loose:
             free_lists(<const Active*> (w.arenas[node.depth % 2].data + node.actives_at), node.n_active, node.n, sizeof(uint64_t))
     free_arena(&w.arenas[0])

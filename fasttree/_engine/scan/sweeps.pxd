@@ -184,7 +184,7 @@ cdef inline int64_t sweep_linear(
             total += weight[row]
             sum += weight[row] * label[row] if p.n_classes else ysum[row]
             right = all.weight - total
-            lighter = right < total
+            lighter = right < total or (right == total and sum_all - sum < sum)
             positions[m] = <int32_t> j
             a[m] = <double> (sum_all - sum if lighter else sum)
             b[m] = <double> (right if lighter else total)

@@ -10,36 +10,12 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
-from fasttree._data.table import Table
-from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
-from fasttree._learn.grow.encode import columns
+from fasttree._engine.forest import DrawnGrower, DrawnRoom, grow_packed
+from fasttree._learn.grow.drawn import MOST_DRAWN, DrawnLimits, drawn_limits, encode_drawn, has_drawn_form
 from fasttree._learn.grow.grower import Grower, Whole
-from fasttree._learn.limits import Limits
-from fasttree._model.packed.nodes import MOST_FEATURES, Packed
-from fasttree._model.threads import in_threads
+from fasttree._model.packed.nodes import Packed
 
-MOST_DRAWN = 65_535  # times that a sample counts in a bag
-MOST_RANKED, MOST_CELLS = 32, 1_024  # the engine's own limits
-FEATURES_AT_ONCE = 4  # that a thread encodes one after the other
 _EXACT_BITS = 51  # sums of targets stay below 2**52, which doubles hold
-
-
-class DrawnLimits(NamedTuple):
-    """What stops growth in the drawn layout; `min_gain` is weight times decrease of impurity.
-
-    The tree does not depend on the last three.  A node of at most `block_rows` rows gets a private block; None: by size.
-    """
-
-    max_features: int
-    random: bool
-    max_depth: int
-    min_samples_split: int
-    min_samples_leaf: int
-    min_weight_leaf: float
-    min_gain: float
-    most_ranked: int = MOST_RANKED
-    most_cells: int = MOST_CELLS
-    block_rows: int | None = None
 
 
 class Below(NamedTuple):
@@ -63,28 +39,15 @@ def may_be_drawn(grower: Grower, random: bool = False) -> bool:
 
     With `random`, categories go to random sides; else the best two groups must be found in one sweep.
     """
-    recipe, limits, samples = grower.recipe, grower.limits, grower.samples
-    whole = _whole_of(grower)
+    samples, schema = grower.samples, grower.samples.table.schema
     return bool(
-        recipe.impurity in ("gini", "squared_error")
-        and recipe.rank == "gain"
-        and not recipe.release8
-        and recipe.continuous in ("threshold", "error")
-        and recipe.ordinal == "threshold"
-        and recipe.missing in ("direction", "error")
-        and (random or recipe.midpoint == "low")
+        has_drawn_form(grower.recipe, grower.limits, schema, random)
         and grower.outputs is None
         and grower.costs is None
         and grower.constraints == type(grower.constraints)()
         and samples.class_factor is None
-        and whole.has_whole_weights
-        and limits.max_leaf_nodes is None
-        and limits.split_p_value is None
-        and limits.max_bins is None
-        and limits.min_impurity <= 0
-        and limits.min_gain < 0
-        and samples.table.n_features < MOST_FEATURES
-        and (random or _groups_are_exact(samples.table.schema, recipe.nominal, grower.n_classes))
+        and _whole_of(grower).has_whole_weights
+        and (random or _groups_are_exact(schema, grower.recipe.nominal, grower.n_classes))
     )
 
 
@@ -154,37 +117,6 @@ class DrawnForest:
     def _drawn_limits(self, weight: int, unit: float, depth: int) -> DrawnLimits:
         limits = drawn_limits(self._limits, self._columns.n_features, weight, self._whole.weight, unit)
         return limits._replace(random=self._random, max_depth=limits.max_depth - depth)
-
-
-def drawn_limits(limits: Limits, n_features: int, weight: int, whole_weight: float, unit: float) -> DrawnLimits:
-    """Return the limits for a bag of this weight, drawn from samples of the weight `whole_weight`; `unit` is that of gains."""
-    return DrawnLimits(
-        max_features=n_features if limits.max_features is None else limits.max_features,
-        random=False,
-        max_depth=2**31 - 1 if limits.max_depth is None else limits.max_depth,
-        min_samples_split=limits.min_samples_split,
-        min_samples_leaf=limits.min_samples_leaf,
-        min_weight_leaf=limits.min_weight_leaf * weight / whole_weight,
-        min_gain=limits.min_impurity_decrease * weight / unit if limits.min_impurity_decrease else 0.0,
-    )
-
-
-def encode_drawn(table: Table, *, random: bool, n_jobs: int = 1) -> DrawnColumns:
-    """Return the codes of all features."""
-    encoded = DrawnColumns(table.n_samples, table.n_features, random=random)
-
-    def encode_some(some: int) -> None:
-        first = some * FEATURES_AT_ONCE
-        for j, column in columns(table, first, min(first + FEATURES_AT_ONCE, table.n_features)):
-            feature = table.schema.features[j]
-            if feature.categories is not None:
-                encoded.add_codes(j, column, len(feature.categories), feature.kind == Kind.ORDINAL)
-            elif encoded.add_continuous(j, column):
-                encoded.keep_values(j, table.column(j))
-
-    in_threads(encode_some, -(-table.n_features // FEATURES_AT_ONCE), n_jobs)
-    encoded.finish()
-    return encoded
 
 
 def _whole_of(grower: Grower) -> Whole:

@@ -30,16 +30,15 @@ def leaves_of(ensemble: Ensemble, table: Table, n_jobs: int) -> npt.NDArray[np.i
     return out
 
 
-def proximity(ensemble: Ensemble, leaves: npt.NDArray[np.int32]) -> csr_matrix:
+def proximity(n_trees: int, reached: csr_matrix) -> csr_matrix:
     """Return the share of trees in which two samples have the same leaf; shape (n, n)."""
-    reached = _indicator(ensemble, leaves)
     shared = (reached @ reached.T).tocsr()
-    shared.data /= ensemble.n_trees
+    shared.data /= n_trees
     shared.sort_indices()
     return shared
 
 
-def _indicator(ensemble: Ensemble, leaves: npt.NDArray[np.int32], part: Floats | None = None) -> csr_matrix:
+def leaf_indicator(ensemble: Ensemble, leaves: npt.NDArray[np.int32], part: Floats | None = None) -> csr_matrix:
     """Return the leaves of all trees side by side that each sample reaches, 1 or its part; shape (n, node_count)."""
     from scipy.sparse import csr_matrix
 
@@ -78,11 +77,11 @@ def quantiles(
     flat = leaves_of_fit + starts[:-1]
     total = np.bincount(flat.ravel(), weights=part.ravel(), minlength=int(starts[-1]))
     part /= np.maximum(total[flat], np.finfo(np.float64).tiny) * ensemble.n_trees
-    by_leaf = _indicator(ensemble, leaves_of_fit[order], part[order]).T.tocsr()
+    by_leaf = leaf_indicator(ensemble, leaves_of_fit[order], part[order]).T.tocsr()
     out = np.empty((len(leaves), len(q)))
     ascending = target[order]
     for start in range(0, len(leaves), ROWS_AT_ONCE):
-        shares = (_indicator(ensemble, leaves[start : start + ROWS_AT_ONCE]) @ by_leaf).tocsr()
+        shares = (leaf_indicator(ensemble, leaves[start : start + ROWS_AT_ONCE]) @ by_leaf).tocsr()
         shares.eliminate_zeros()
         shares.sort_indices()
         for i in range(shares.shape[0]):

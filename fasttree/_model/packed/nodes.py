@@ -170,18 +170,22 @@ def unpack_tree(packed: Packed, which: int, task: str, n_features: int, impurity
     else:
         value = np.zeros((len(nodes), 2))
         value[leaf] = rows
-    for at in reversed(_levels(first_child)):
+    for at in reversed(levels(first_child)):
         one = first_child[at]
         count[at] = count[one] + count[one + 1]
         if task == "classification":
             value[at] = value[one] + value[one + 1]
         else:
             value[at] = _union(value[one], value[one + 1], count[one] / count[at], impurity)
-    spread = class_impurity(value, impurity) if task == "classification" else value[:, 1].copy()
-    value = value if task == "classification" else value[:, :1]
+    if task == "classification":
+        risk = class_risk(value, impurity)
+        spread = risk / count
+    else:
+        spread = value[:, 1].copy()
+        risk, value = spread * count, value[:, :1]
     gain = np.zeros(len(nodes))
     child = first_child[inner]
-    gain[inner] = spread[inner] - (count[child] * spread[child] + count[child + 1] * spread[child + 1]) / count[inner]
+    gain[inner] = np.maximum(risk[inner] - (risk[child] + risk[child + 1]), 0.0) / count[inner]
     start, codes, branches = _tables(nodes, packed.bits)
     kinds = np.array([arrays.LEAF, arrays.THRESHOLD, NOMINAL, arrays.KNOWN], dtype=np.uint8)[kind]
     return Tree(
@@ -205,7 +209,7 @@ def unpack_tree(packed: Packed, which: int, task: str, n_features: int, impurity
     )
 
 
-def _levels(first_child: npt.NDArray[np.int32]) -> list[npt.NDArray[np.intp]]:
+def levels(first_child: npt.NDArray[np.int32]) -> list[npt.NDArray[np.intp]]:
     """Return the inner nodes of each level, from the root down."""
     levels, start, stop = [], 0, 1
     while start < stop:
@@ -233,13 +237,19 @@ def _around(mean: Floats, part: Floats, impurity: str) -> Floats:
 
 def class_impurity(weights: Floats, impurity: str) -> Floats:
     """Return the impurity of rows of class weights, shape (n,)."""
-    shares = weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray(class_risk(weights, impurity) / weights.sum(axis=1))
+
+
+def class_risk(weights: Floats, impurity: str) -> Floats:
+    """Return weight times impurity of rows of class weights, shape (n,); of counts and Gini, as the engine has it, bit for bit."""
+    total = weights.sum(axis=1)
     if impurity == "gini":
-        return np.asarray(1 - (shares * shares).sum(axis=1))
+        return np.asarray(np.maximum(total - (weights * weights).sum(axis=1) / total, 0.0))
     if impurity == "misclassification":
-        return np.asarray(1 - shares.max(axis=1))
+        return np.asarray(total - weights.max(axis=1))
+    shares = weights / total[:, None]
     bits = shares * np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    return np.asarray(np.maximum(-bits.sum(axis=1), 0.0))
+    return np.asarray(np.maximum(-bits.sum(axis=1), 0.0) * total)
 
 
 def _tables(
@@ -262,16 +272,30 @@ def _tables(
 
 
 def join(parts: list[Packed]) -> Packed:
-    """Return the trees of all parts behind one another; the shares of pure leaves, which most trees have, are kept once."""
+    """Return the trees of all parts behind one another; the shares of pure leaves, which most trees have, are kept once.
+
+    Empties the list while it copies, from its end, so that large parts are not there twice.
+    """
     n_pure = parts[0].value.shape[1] if all(starts_with_unit_rows(part.value) for part in parts) else 0
-    starts, first, n_bits, n_values = [np.zeros(1, dtype=np.int64)], 0, 0, 0
-    nodes = np.empty(sum(len(part.nodes) for part in parts), dtype=NODE)
-    for part in parts:
-        copy_nodes(part.nodes, nodes, first, n_pure, n_values, n_bits)
-        starts.append(part.start[1:] + first)
-        first, n_bits, n_values = first + len(part.nodes), n_bits + len(part.bits), n_values + len(part.value) - n_pure
-    value = np.concatenate([parts[0].value[:n_pure], *(part.value[n_pure:] for part in parts)])
-    return Packed(nodes, np.concatenate(starts), np.concatenate([part.bits for part in parts]), value)
+    first, n_bits, n_values = (
+        offsets_of(np.array(sizes))
+        for sizes in (
+            [len(part.nodes) for part in parts],
+            [len(part.bits) for part in parts],
+            [len(part.value) - n_pure for part in parts],
+        )
+    )
+    starts = np.concatenate([[0], *(part.start[1:] + at for part, at in zip(parts, first[:-1], strict=True))])
+    bits = np.concatenate([part.bits for part in parts])
+    nodes = np.empty(int(first[-1]), dtype=NODE)
+    value = np.empty((n_pure + int(n_values[-1]), parts[0].value.shape[1]))
+    value[:n_pure] = parts[0].value[:n_pure]
+    while parts:
+        part, i = parts.pop(), len(parts)
+        copy_nodes(part.nodes, nodes, int(first[i]), n_pure, int(n_values[i]), int(n_bits[i]))
+        value[n_pure + n_values[i] : n_pure + n_values[i + 1]] = part.value[n_pure:]
+        del part
+    return Packed(nodes, starts, bits, value)
 
 
 def starts_with_unit_rows(value: Floats) -> bool:

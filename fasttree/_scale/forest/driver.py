@@ -15,7 +15,7 @@ import numpy as np
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine.forest import drawn_features, key_of
 from fasttree._engine.rounds import Judge, Setting
-from fasttree._learn.forest.drawn import DrawnLimits
+from fasttree._learn.grow.drawn import DrawnLimits
 from fasttree._scale.frontier import Budget, Counting, Driver, Features
 from fasttree._scale.groups import Decision, Groups, Sides
 from fasttree._scale.messages import Counts, Requests

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from fasttree._data.schema import Feature, Kind, Schema
 from fasttree._engine.records import Scale
 from fasttree._engine.rounds import Setting, Shard
-from fasttree._learn.forest.drawn import Below, DrawnForest, drawn_limits, whole_numbers
+from fasttree._learn.forest.drawn import Below, DrawnForest, whole_numbers
 from fasttree._learn.forest.growing import Forest, pruned
+from fasttree._learn.grow.drawn import drawn_limits
 from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
 from fasttree._scale.forest.driver import DrawnDriver, RoundsPlan
@@ -213,7 +214,7 @@ def _count_rows(shard: Shard, order: Order, requests: Requests, reply: Reply) ->
 def _rows_of_parts(shard: Shard, rows: Rows, question: Question, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     once = np.zeros(shape, dtype=np.int64)
     ends = np.zeros((2, shape[0]), dtype=np.uint64)
-    shard.divide(question.feature, rows, question.cells, once, ends[0], ends[1])
+    shard.divide(question.feature, rows, question.cells, once, ends[0], ends[1], 0)
     return once[:, 0]
 
 

@@ -156,12 +156,13 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
             self._judge(samples)
 
     def _keep(self, training: Training, bags: Bags, earlier: Ensemble | None, found: Sequence[Any]) -> None:
-        """Keep the trees of an earlier fit and those that are found."""
+        """Keep the trees of an earlier fit and those that are found, whose list is emptied."""
         table, recipe = training.samples.table, training.recipe
         ensemble = earlier
         if found:
             task = "classification" if training.n_classes else "regression"
-            ensemble = Ensemble.pack(found, task=task, n_features=table.n_features, impurity=recipe.impurity)
+            impurity = recipe.impurity
+            ensemble = Ensemble.pack(found, task=task, n_features=table.n_features, impurity=impurity, consume=True)
             ensemble = ensemble if earlier is None else earlier.joined(ensemble)
         assert ensemble is not None
         for name in [name for name in self.__dict__ if name.startswith("oob_") and name.endswith("_")]:

@@ -139,6 +139,30 @@ class Judging(BaseForest):
                 raise ValueError(f"groups names {given!r}: must be a column name, or an index from 0 to {len(names) - 1}")
         return found
 
+    def leaf_indicator(self, X: Any) -> csr_matrix:
+        """Return the leaves that each sample reaches as a sparse matrix, such as features for a linear model.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
+            1 where the sample reaches the leaf, `n_estimators` times in each row.  The nodes of all trees are side by side, as in
+            `decision_path`, and leaves are those of `apply`.
+
+        Examples
+        --------
+        >>> from fasttree import RandomForestClassifier
+        >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"]
+        >>> forest = RandomForestClassifier(n_estimators=50, random_state=0).fit(X, y)
+        >>> forest.leaf_indicator(X).sum(axis=1).A1
+        array([50., 50., 50., 50.])
+        """
+        return neighbours.leaf_indicator(self.ensemble_, self.apply(X))
+
     def proximity(self, X: Any) -> csr_matrix:
         """Return the share of trees in which two samples reach the same leaf.
 
@@ -160,7 +184,7 @@ class Judging(BaseForest):
         >>> bool(near[0, 1] > near[0, 2]), near.diagonal()
         (True, array([1., 1., 1., 1.]))
         """
-        return neighbours.proximity(self.ensemble_, self.apply(X))
+        return neighbours.proximity(self.ensemble_.n_trees, self.leaf_indicator(X))
 
     def predict_std(self, X: Any) -> NDArray[np.float64]:
         """Return the standard error of the predictions, by the jackknife after bootstrap (Wager, Hastie and Efron 2014).
