@@ -64,7 +64,8 @@ class Reading:
             "int or None",
         ),
         """Number of threads; -1 means one per core.  Threads share the work if there are more than 32,768 samples and bounds
-        can search the recipe.  The tree does not depend on their number.""",
+        can search the recipe, and the prediction of plain arrays of 50,000 rows and more.  Results do not depend on their
+        number.""",
     )
     verbose: int = parameter(
         0,
