@@ -28,7 +28,6 @@ from fasttree._learn.grow.decode import (
     decode_thresholds,
     with_weights_as_given,
 )
-from fasttree._learn.grow.drawn import counts_alone, grow_alone
 from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, OneFeature, SomeRows, encode_columns, may_be_bounded
 from fasttree._learn.grow.fixed_point import (
     fixed_point_targets,
@@ -83,7 +82,6 @@ def grow(
     block_rows: int = BLOCK_ROWS,
     most_codes: int = MOST_CODES,
     bounded_from: int = BOUNDED_FROM,
-    drawn: bool = True,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
 
@@ -120,8 +118,6 @@ def grow(
         Samples up to which the engine works on private blocks; the tree does not depend on it.
     most_codes : int
         Bins of a continuous feature in the bounded search, 2 to 255; the tree does not depend on it.  0: no such search.
-    drawn : bool
-        Whether the drawn layout may serve, where it is faster; the tree does not depend on it.
 
     Raises
     ------
@@ -129,12 +125,6 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     _check(recipe, limits, constraints, costs, n_classes, outputs)
-    drawn = drawn and progress.share() is None  # which lists report
-    if drawn and rows is class_factor is outputs is costs is None and constraints == FREE:
-        counts = counts_alone(table, sample_weight, recipe, limits)
-        if counts is not None:
-            assert isinstance(table, Table)
-            return finish(grow_alone(table, target, counts, limits, n_classes, n_jobs), recipe, limits, constraints)
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
