@@ -85,7 +85,7 @@ class Grower:
         return total_weight(self.samples) if self.whole is None else self.whole.weight
 
     def _alone(self) -> Tree | None:
-        """Grow a tree on all samples in the drawn layout, if that is faster; the tree is the same.  Only lists report progress."""
+        """Grow a tree on all samples in the drawn layout, if that is faster; only lists report progress."""
         samples = self.samples
         plain = samples.class_factor is None and self.outputs is None and self.costs is None and self.constraints == FREE
         counts = counts_alone(samples.table, samples.weight, self.recipe, self.limits)
