@@ -12,16 +12,19 @@ length, as for other compilers.  This build is for tests and hardly optimised; t
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
@@ -134,6 +137,33 @@ class BuildCore(build_ext):
         return known
 
 
+class WheelWithMaterials(bdist_wheel):
+    """Write what a wheel is made of as CycloneDX into its metadata (PEP 770), the same bytes in each build."""
+
+    def write_wheelfile(self, wheelfile_base: str, *arguments: str, **more: str) -> None:
+        """Write the bill of materials beside the file WHEEL."""
+        super().write_wheelfile(wheelfile_base, *arguments, **more)
+        folder = Path(wheelfile_base, "sboms")
+        folder.mkdir(exist_ok=True)
+        text = json.dumps(self.materials(), indent=1)
+        (folder / "fasttree.cdx.json").write_text(text + "\n", encoding="utf-8")
+
+    def materials(self) -> dict[str, object]:
+        """Return the bill: the package, and the code of others in it.  What it needs is in METADATA and not in the wheel."""
+
+        def component(kind: str, name: str, release: str, licence: str) -> dict[str, object]:
+            link = f"pkg:pypi/{name.lower()}@{release}"
+            licences = [{"license": {"id": licence}}]
+            return {"type": kind, "bom-ref": link, "name": name, "version": release, "purl": link, "licenses": licences}
+
+        ours = component("library", "fasttree", self.distribution.get_version(), "BSD-3-Clause")
+        cython = component("library", "Cython", version("Cython"), "Apache-2.0")
+        cython["description"] = "its utility code is in each compiled module"
+        depends = [{"ref": ours["bom-ref"], "dependsOn": [cython["bom-ref"]]}, {"ref": cython["bom-ref"]}]
+        bill = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": ours}}
+        return bill | {"components": [cython], "dependencies": depends}
+
+
 # Cython's code for memoryviews is a module of its own, which the others share.
 MEMORYVIEWS = "fasttree._engine._memoryviews"
 
@@ -164,6 +194,6 @@ setup(
         shared_utility_qualified_name=MEMORYVIEWS,
         build_dir="build/cython-debug" if DEBUG else "build/cython-release",
     ),
-    cmdclass={"build_ext": BuildCore},
+    cmdclass={"build_ext": BuildCore, "bdist_wheel": WheelWithMaterials},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
 )

@@ -47,6 +47,8 @@ def mistakes_of_wheel(path: Path) -> list[str]:
     found += [f"lacks {name}" for name in sorted(sources - names)]
     if not any(name.endswith("licenses/LICENSE") for name in names):
         found.append("lacks the licence")
+    if not any(name.endswith(".dist-info/sboms/fasttree.cdx.json") for name in names):
+        found.append("lacks the bill of its materials")
     if path.stat().st_size >= LARGEST:
         found.append(f"has {path.stat().st_size:,} bytes, but must be below {LARGEST:,}")
     return found

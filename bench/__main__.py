@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import c50, chaid, forest_peers, forests, growth, more, optimal, peers, plots, recipes, report, serving, targets
+from . import c50, chaid, forest_peers, forests, growth, more, optimal, peers, plots, recipes, report, serving, shapes, targets
 from .cases import YARDSTICK, Case, Skipped
-from .clock import race, recorded_seconds
+from .clock import Turns, race, race_on_smaller, recorded_seconds
 from .growth import MemoryCase
 from .machine import about
 from .memory import can_measure_memory, training_bytes
+from .witness import can_count, count_instructions
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
@@ -30,6 +31,7 @@ SUITE: Suite = {
     "c50": c50.CASES,
     "chaid": chaid.CASES,
     "recipes": recipes.CASES,
+    "shapes": shapes.CASES,
     "scale": growth.CASES,
     "memory": growth.MEMORY_CASES,
     "forests": forests.CASES,
@@ -67,18 +69,26 @@ def measure(case: Case | MemoryCase, most_rows: int, repeat: int) -> dict[str, A
 
 def measure_time(case: Case, most_rows: int, repeat: int) -> dict[str, Any]:
     contest = case.make(most_rows)
-    seconds, answer = race(contest, repeat)
+    turns, answer = race(contest, repeat)
+    rows = contest.table[0]
+    smaller = race_on_smaller(case.make, turns, rows, repeat)
     if contest.recorded is not None and contest.yardstick_seconds is not None:
-        seconds |= recorded_seconds(contest.recorded, seconds.pop(YARDSTICK), contest.yardstick_seconds)
+        turns |= recorded_seconds(contest.recorded, turns.pop(YARDSTICK), contest.yardstick_seconds)
     wanted = {} if case.at_least is None else {"at_least": case.at_least, "aim": case.aim}
     return {
         "table": list(contest.table),
         "clock": "wall" if contest.wall else "cpu",
-        "seconds": {name: report.rounded(figure) for name, figure in seconds.items()},
+        "seconds": {name: report.rounded(min(seconds)) for name, seconds in turns.items()},
+        "turns": rounded_turns(turns if smaller is None else smaller),
+        **({} if smaller is None else {"rows_of_turns": rows // 4}),
         "absent": list(contest.absent),
         **wanted,
         "answer": answer,
     }
+
+
+def rounded_turns(turns: Turns) -> Turns:
+    return {name: [report.rounded(each) for each in seconds] for name, seconds in turns.items()}
 
 
 def measure_memory(case: MemoryCase, most_rows: int) -> dict[str, Any]:
@@ -89,7 +99,9 @@ def measure_memory(case: MemoryCase, most_rows: int) -> dict[str, Any]:
     return {"table": list(X.shape), "megabytes": report.rounded(megabytes), "at_most": case.at_most}
 
 
-def run(cases: Sequence[tuple[str, Case | MemoryCase]], quick: bool, repeat: int, output: Path | None) -> list[report.Line]:
+def run(
+    cases: Sequence[tuple[str, Case | MemoryCase]], quick: bool, repeat: int, output: Path | None, witness: bool = False
+) -> list[report.Line]:
     """Measure, print and append to the file, case by case, so that an interrupted run keeps its lines."""
     facts, lines, group = about(), [], None
     if output is not None:
@@ -101,7 +113,9 @@ def run(cases: Sequence[tuple[str, Case | MemoryCase]], quick: bool, repeat: int
         line = {"group": group, "id": case.id, "what": case.what, "size": "quick" if quick else "full"}
         line |= measure(case, QUICK_ROWS if quick else FULL_ROWS, repeat)
         line |= report.derived(line) | facts
-        print(report.row(line), flush=True)
+        if witness and "seconds" in line:
+            line["witness"] = count_instructions(in_group, case.id)
+        print(report.row(line), *([f"  {line['witness']}"] if "witness" in line else []), sep="\n", flush=True)
         lines.append(line)
         if output is not None:
             with output.open("a") as file:
@@ -137,7 +151,13 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--more", action="store_true", help="also the group 'more'")
     parser.add_argument("--quick", action="store_true", help=f"at most {QUICK_ROWS:,} rows: takes minutes, no basis for claims")
-    parser.add_argument("--repeat", type=int, default=5, help="turns of each call, of which the fastest counts (default 5)")
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=5,
+        help="turns of each call: the fastest counts, and all give the spread (default 5, at least 3)",
+    )
+    parser.add_argument("--witness", action="store_true", help="also count instructions of ours on small tables (needs Valgrind)")
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="append to this file; full runs: results/<date>-<commit>.jsonl"
     )
@@ -151,6 +171,8 @@ def options() -> argparse.Namespace:
     given = parser.parse_args()
     if given.repeat < 1:
         parser.error(f"--repeat {given.repeat}: must be at least 1")
+    if given.witness and not can_count():
+        parser.error("--witness: needs Valgrind, which is not installed")
     return given
 
 
@@ -189,7 +211,7 @@ def main() -> int:
     print(report.machine(facts))
     if peers.absent():
         print(f"not installed: {', '.join(peers.absent())}")
-    lines = run(cases, given.quick, given.repeat, output)
+    lines = run(cases, given.quick, given.repeat, output, given.witness)
     if verdict := report.ends(lines):
         print(f"\n{verdict}")
     if output is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .cases import OURS
+from .clock import spread
 from .forest_peers import PEERS
 from .growth import WITHIN
 from .recipes import LIMIT, PLAIN
@@ -18,11 +19,12 @@ GROUPS = {
     "c50": "C5.0 beside its recorded seconds, one thread",
     "chaid": "CHAID beside CART, one thread",
     "recipes": "Recipes beside plain Gini, depth 10",
+    "shapes": "Tables of unusual shapes, one thread",
     "scale": "Growth with size",
     "memory": "Peak memory of fit beyond table and model",
     "forests": "Forests beside scikit-learn's, one thread",
     "forest-peers": "Random forests beside other libraries, one thread",
-    "optimal": "Optimal trees of depth 3, one thread",
+    "optimal": "Optimal trees, one thread unless said",
     "serving": "Prediction for servers: `to_predictor()`, rows one by one and whole tables",
     "more": "More",
 }
@@ -42,6 +44,20 @@ def ratio(line: Line) -> float | None:
     """Return how many times faster we are than the fastest of the others."""
     other = best_other(line)
     return None if other is None else float(line["seconds"][other] / line["seconds"][OURS])
+
+
+def spread_of(line: Line, other: str) -> list[float] | None:
+    """Return the least, the median and the largest ratio of the turns; None in files of earlier versions.
+
+    Turns on a smaller table say how far the ratio of the full one may be off, in proportion.
+    """
+    if "turns" not in line or other not in line["turns"]:
+        return None
+    least, middle, largest = spread(line["turns"], OURS, other)
+    if "rows_of_turns" not in line:
+        return [rounded(least), rounded(middle), rounded(largest)]
+    found = line["seconds"][other] / line["seconds"][OURS]
+    return [rounded(found * least / middle), rounded(found), rounded(found * largest / middle)]
 
 
 def per_value(line: Line) -> float:
@@ -64,11 +80,16 @@ def derived(line: Line) -> Line:
     if "seconds" not in line:
         return {}
     if line["group"] == "recipes":
-        return {"ns": rounded(per_value(line) * 1e9), "times_plain": rounded(times_plain(line))}
+        apart = spread_of(line, PLAIN)
+        known = {} if apart is None else {"spread": [rounded(1 / each) for each in reversed(apart)]}
+        return {"ns": rounded(per_value(line) * 1e9), "times_plain": rounded(times_plain(line))} | known
     if line["group"] == "scale":
         return {"ns": rounded(per_step(line) * 1e9)}
-    found = ratio(line)
-    return {} if found is None else {"ratio": rounded(found), "against": best_other(line)}
+    found, other = ratio(line), best_other(line)
+    if found is None or other is None:
+        return {}
+    apart = spread_of(line, other)
+    return {"ratio": rounded(found), "against": other} | ({} if apart is None else {"spread": apart})
 
 
 def rounded(figure: float) -> float:
@@ -86,6 +107,7 @@ HEADINGS = {
     "forest-peers": ("case", "table", "fasttree", "oneDAL", "Yggdrasil", "LightGBM, 1,023 leaves"),
     "recipes": ("recipe", "fasttree", "ns per row and column", "times plain Gini"),
     "optimal": BESIDE_OTHERS,
+    "shapes": BESIDE_OTHERS,
     "scale": ("table", "fasttree", "ns per row, column and log2 of rows", "peak GiB, table included"),
     "memory": ("case", "table", "MB", "at most"),
     "serving": ("case", "table", "predictor", "a row", "the best of the others", "times faster", "bytes", "a node"),
@@ -133,10 +155,16 @@ def ratio_cells(line: Line) -> list[str]:
         return [*cells, "", ""]
     absent = f" ({', '.join(line['absent'])} not installed)" if line["absent"] else ""
     cells.append(f"{other}{absent} {duration(line['seconds'][other])}")
+    times = f"{found:.3g}{between(line)}"
     if "at_least" not in line:
-        return [*cells, f"{found:.3g}"]
-    missed = line["size"] == "full" and found < line["at_least"]
-    return [*cells, f"**{found:.3g}, missed**" if missed else f"{found:.3g}", f"{line['at_least']:g}", f"{line['aim']:g}"]
+        return [*cells, times]
+    missed = line["size"] == "full" and line.get("spread", [found])[0] < line["at_least"]
+    return [*cells, f"**{times}, missed**" if missed else times, f"{line['at_least']:g}", f"{line['aim']:g}"]
+
+
+def between(line: Line) -> str:
+    """Write the spread of a ratio."""
+    return f" ({line['spread'][0]:.3g}–{line['spread'][2]:.3g})" if "spread" in line else ""
 
 
 def peer_cells(line: Line) -> list[str]:
@@ -151,7 +179,8 @@ def peer_cells(line: Line) -> list[str]:
 
 def recipe_cells(line: Line) -> list[str]:
     times = times_plain(line)
-    marked = f"**{times:.2f}, above {LIMIT:g}**" if times > LIMIT else f"{times:.2f}"
+    shown = f"{times:.2f}{between(line)}"
+    marked = f"**{shown}, above {LIMIT:g}**" if line.get("spread", [times])[-1] > LIMIT else shown
     return [line["what"], duration(line["seconds"][OURS]), f"{per_value(line) * 1e9:.1f}", marked]
 
 

@@ -35,6 +35,19 @@ def test_a_ratio_below_its_target_is_marked(ours: float, missed: bool) -> None:
     assert ("missed" in report.row(line(ours))) is missed
 
 
+@pytest.mark.parametrize(("slowest", "missed"), [(1.0, False), (1.1, True)])
+def test_a_target_is_met_by_the_lower_end_of_the_spread(slowest: float, missed: bool) -> None:
+    measured = line(0.5, turns={OURS: [0.5, slowest, 0.5], SKLEARN: [10.0, 10.0, 10.0]})
+    row = report.row(measured | report.derived(measured))
+    assert ("missed" in row) is missed
+    assert f"20 ({10 / slowest:.3g}–20)" in row
+
+
+def test_turns_on_a_smaller_table_spread_the_ratio_of_the_full_one() -> None:
+    measured = line(0.5, turns={OURS: [1.0, 1.0, 1.0], SKLEARN: [4.0, 5.0, 10.0]}, rows_of_turns=256)
+    assert report.derived(measured)["spread"] == [16.0, 20.0, 40.0]
+
+
 def test_the_ratio_is_that_to_the_quickest_of_the_others() -> None:
     assert report.derived(line(0.5)) == {"ratio": 20.0, "against": SKLEARN}
 
@@ -90,6 +103,9 @@ def test_growth_by_rows_and_their_logarithm_is_growth_by_a_factor_of_one() -> No
 def test_a_recipe_of_more_than_four_times_the_plain_one_is_marked() -> None:
     rows = [report.row(line(0.0, group="recipes", seconds={OURS: ours, "plain Gini": 1.0})) for ours in (4.0, 4.1)]
     assert ["above" in row for row in rows] == [False, True]
+    measured = line(0.0, group="recipes", seconds={OURS: 3.0, "plain Gini": 1.0})
+    measured["turns"] = {OURS: [3.0, 3.5, 5.0], "plain Gini": [1.0, 1.0, 1.0]}
+    assert "3.00 (3–5), above 4" in report.row(measured | report.derived(measured))
 
 
 def test_the_machine_is_described_without_its_name_or_a_path() -> None:

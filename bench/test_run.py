@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from . import clock, report, scale_out
+from . import clock, report, scale_out, witness
 from .__main__ import SUITE, chosen, measure, run
 from .cases import OURS, YARDSTICK, Answers, Case, Contest, Figures, Skipped
 
@@ -49,9 +49,14 @@ def test_an_error_in_a_case_is_a_wrong_answer_and_its_message_stays_out_of_the_f
     assert "in /a/folder" in capsys.readouterr().err
 
 
-def test_calls_take_turns_after_the_first_answers_were_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "BATCH", 0.0)  # every call is long enough to be measured
+@pytest.fixture
+def every_call_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "BATCH", 0.0)
     monkeypatch.setattr(clock, "TURN", 1e-9)
+
+
+@pytest.mark.usefixtures("every_call_counts")
+def test_calls_take_turns_after_the_first_answers_were_checked() -> None:
     called = []
 
     def check(answers: Answers) -> Figures:
@@ -59,17 +64,56 @@ def test_calls_take_turns_after_the_first_answers_were_checked(monkeypatch: pyte
         return {}
 
     calls = {name: lambda name=name: called.append(name) or sum(range(1000)) for name in (OURS, "other")}
-    clock.race(Contest(calls=calls, check=check, table=(8, 2), wall=True), repeat=2)
+    turns, _ = clock.race(Contest(calls=calls, check=check, table=(8, 2), wall=True), repeat=1)
     without_repeats = [name for i, name in enumerate(called) if i == 0 or called[i - 1] != name]
-    assert without_repeats == [OURS, "other", "check", OURS, "other"]
+    assert without_repeats == [OURS, "other", "check", *[OURS, "other"] * 3]
+    assert [len(seconds) for seconds in turns.values()] == [3, 3]
 
 
-def test_what_takes_long_is_called_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "BATCH", 0.0)
+@pytest.mark.usefixtures("every_call_counts")
+def test_what_takes_ten_seconds_has_three_turns_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "ENOUGH", 0.0)
     called = []
-    clock.race(Contest(calls={OURS: lambda: called.append(1)}, check=lambda answers: {}, table=(8, 2)), repeat=5)
-    assert called == [1]
+    turns, _ = clock.race(Contest(calls={OURS: lambda: called.append(1)}, check=lambda answers: {}, table=(8, 2)), repeat=5)
+    assert len(called) == len(turns[OURS]) == 3
+
+
+@pytest.mark.usefixtures("every_call_counts")
+def test_what_takes_a_minute_is_called_once_and_has_its_turns_on_a_quarter_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "ENOUGH", 0.0)
+    monkeypatch.setattr(clock, "LONG", 1e-3)
+    called = []
+
+    def make(rows: int) -> Contest:
+        calls = {OURS: lambda: called.append(rows), "slow": lambda: called.append(rows) or sum(range(10 * rows))}
+        return Contest(calls=calls, check=lambda answers: {}, table=(rows, 2))
+
+    line = measure(Case("one", "one", make), 100_000, 1)
+    assert called.count(100_000) == 4  # three turns of ours, in the first of them the first call of both
+    assert called.count(25_000) >= 4
+    assert line["rows_of_turns"] == 25_000
+    assert line["table"] == [100_000, 2]
+
+
+def test_the_spread_is_that_of_ratios_turn_by_turn() -> None:
+    turns = {OURS: [1.0, 2.0, 1.0, 9.0], "other": [10.0, 10.0, 30.0]}
+    assert clock.spread(turns, OURS, "other") == (5.0, 10.0, 30.0)
+
+
+def test_events_of_callgrind_are_read_by_their_names() -> None:
+    text = "version: 1\nevents: Ir D1mr DLmr\nfn=(1) main\n3 4 5 6\ntotals: 70 20 3\n"
+    assert witness.events(text) == {"Ir": 70, "D1mr": 20, "DLmr": 3}
+
+
+def test_the_witness_adds_up_events_and_divides_them_by_the_calls() -> None:
+    found = dict.fromkeys(witness.EVENTS, 40) | {"Dr": 1}
+    assert witness.per_call(found, 8, 20) == {
+        "rows": 8,
+        "instructions": 2,
+        "first_level_misses": 4,
+        "memory_reads": 2,
+        "memory_writes": 2,
+    }
 
 
 def test_recorded_times_are_scaled_by_the_yardstick() -> None:

@@ -26,7 +26,7 @@ PARAMETERS = (
         "/choosing",
         "max_depth max_leaf_nodes min_samples_split min_samples_leaf min_samples_branch min_weight_fraction_leaf min_gain "
         "epsilon min_impurity_decrease min_impurity least_deviation split_p_value alpha_split spss_limits leaf_penalty "
-        "time_limit memory_limit",
+        "max_gap time_limit memory_limit",
     ),
     ("Linear models", "/algorithms/m5", "linear path_features elimination smoothing extrapolation"),
     ("Forest", "/guide/forests", "n_estimators bootstrap max_samples oob_score warm_start"),

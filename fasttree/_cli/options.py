@@ -45,7 +45,7 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "n_intervals, resplit, spss_limits, unseen",
     "m5": "balanced, elimination, extrapolation, least_deviation, linear, min_weight_fraction_leaf, path_features, "
     "pruning_factor, smoothing, unseen",
-    "optimal": "leaf_penalty, memory_limit, min_weight_fraction_leaf, time_limit, unseen",
+    "optimal": "leaf_penalty, max_gap, memory_limit, min_weight_fraction_leaf, time_limit, unseen",
     "forest": "bootstrap, interaction_cst, max_samples, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "
     "min_weight_fraction_leaf, monotonic_cst, no_surrogate, nominal, oob_score, recipe, split_p_value, surrogate_agreement, "
     "unseen, warm_start",

@@ -43,6 +43,7 @@ class Table:
         self._unseen = unseen
         self._kept: dict[int, Array] = {}  # columns that were slow to read, or small
         self._lookups: dict[int, dict[Category, int]] = {}
+        self._rows: Array | None = None  # all of `block`, once kept
         self._numeric: Array | None = None  # an array of numbers with continuous features alone is read by rows
         if isinstance(source, ArraySource) and source.values.dtype.kind in "biuf" and schema.is_continuous:
             self._numeric = source.values
@@ -66,6 +67,15 @@ class Table:
             self._kept[j] = column
         return column
 
+    def keep(self, *, rows: bool = False) -> None:
+        """Read all columns once and keep them, for those who read them often; with `rows`, keep what `block` returns, too."""
+        if self.matrix is not None:
+            return
+        for j in range(self.n_features):
+            self._kept[j] = self.column(j)
+        if rows and self._rows is None:
+            self._rows = self.block(0, self.n_samples)
+
     def block(self, start: int, stop: int) -> Array:
         """Return rows `start` to `stop` as floats for prediction, with codes as floats.
 
@@ -78,6 +88,8 @@ class Table:
         if self.matrix is not None:
             return self.matrix[start:stop]
         stop = min(stop, self.n_samples)
+        if self._rows is not None:
+            return self._rows[start:stop]
         if self._numeric is not None:
             block = self._numeric[start:stop].astype(np.float64, order="C")
             check_finite_matrix(block, self.schema, start)

@@ -17,9 +17,10 @@ Sums of weights and targets are whole numbers below 2^52, which doubles hold exa
 **The search.**  The cuts of a root f are taken in order.  For each second view g, the sums of the rows before the cut are kept by
 the rank of g; a pass over the ranks gives the best test by g of the rows before the cut and, by differences from the totals, of
 those behind it.  Few cuts need it: let L(p) and R(p) be the risks of the best tests before and behind a cut p.  L grows and R
-falls with p, and for Gini and errors neither by more than a multiple of the weight between two cuts.  Known neighbours therefore
-bound a cut, and cuts are searched from coarse to fine.  The same holds for a second view alone, which is skipped where its
-neighbours show that it cannot be the best one.
+falls with p; for Gini and errors neither by more than a multiple of the weight between two cuts, and for entropy by no more than
+the entropy of the rows between them and that of which rows these are.  Known neighbours therefore bound a cut, and cuts are
+searched from coarse to fine.  The same holds for a second view alone, which is skipped where its neighbours show that it cannot
+be the best one.
 
 **Ties.**  The root with the largest gain of two levels wins.  If several have it, the largest gain of the root itself wins, then
 the first feature, then its first cut, missing values right before left.  Gains are equal if they differ by at most 1e-10 times
@@ -34,7 +35,7 @@ import numpy as np
 from fasttree._engine.ahead.records cimport ENTROPY as ENTROPY_
 from fasttree._engine.ahead.records cimport ERRORS as ERRORS_
 from fasttree._engine.ahead.records cimport GINI as GINI_
-from fasttree._engine.ahead.records cimport MOST_RECORDS, AheadSearch
+from fasttree._engine.ahead.records cimport MOST_RECORDS, RANKS_AT_ONCE, AheadSearch
 from fasttree._engine.ahead.records cimport SIGNED as SIGNED_
 from fasttree._engine.ahead.search cimport find_test
 from fasttree._engine.ahead.views cimport describe_rows, has_missing, is_paired
@@ -82,7 +83,7 @@ cdef void take_views(
 
 
 cdef class Lookahead:
-    """AheadSearch for tests that look ahead, node by node.
+    """Search for tests that look ahead, node by node.
 
     Parameters
     ----------
@@ -124,7 +125,8 @@ cdef class Lookahead:
         s.whole, s.counts, s.sums = (
             <double*> self.room(ranks * width), <double*> self.room(most * width), <double*> self.room(most * width)
         )
-        s.pairs, s.gains = <double*> self.room(4 * most), <double*> self.room(4 * most)
+        s.pairs, s.gains, s.added = <double*> self.room(4 * most), <double*> self.room(4 * most), <double*> self.room(2 * most)
+        s.coarse = <double*> self.room((2 * width + 2) * (most // RANKS_AT_ONCE + 1))
         s.cuts, s.place, s.near = <int32_t*> self.room(most, 4), <int32_t*> self.room(n, 4), <int32_t*> self.room(2 * most, 4)
         s.by_gain, s.record = <int32_t*> self.room(s.n_views, 4), <int32_t*> self.room(most, 4)
         s.records, s.skipped = <double*> self.room(2 * s.n_views * MOST_RECORDS), <uint8_t*> self.room(most, 1)

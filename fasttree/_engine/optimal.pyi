@@ -15,6 +15,7 @@ GROUPS: int
 @disjoint_base
 class Optimal:
     failure: BaseException | None
+    is_near: bool
     def __new__(
         cls,
         views: tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]],
@@ -34,4 +35,5 @@ class Optimal:
         depth: int,
         watch: Callable[[float, float], bool] | None = ...,
         side_by_side: Callable[[Callable[[int], None], int], object] | None = ...,
+        max_gap: float = ...,
     ) -> tuple[float, float, npt.NDArray[np.int32], bool]: ...

@@ -574,8 +574,8 @@ def thresholds(
             out[i] = midpoint(number(&rows, row_low[i], feature[i]), number(&rows, row_high[i], feature[i]))
 
 
-def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double[::1] out):
-    """out[i] = the largest value of the column that, in single precision, is <= thresholds[i]; `thresholds` ascending."""
+def raise_thresholds(const real_t[:] column, const double[::1] thresholds, double[::1] out):
+    """out[i] = the largest value of the column that is <= thresholds[i]; `thresholds` ascending."""
     cdef Py_ssize_t i, low, span, half
     cdef Py_ssize_t m = thresholds.shape[0]
     cdef double x
@@ -588,7 +588,7 @@ def raise_thresholds(const real_t[:] column, const float[::1] thresholds, double
             span = m                       # the threshold wanted is one of low, ..., low + span; found without a jump
             while span > 0:
                 half = (span + 1) // 2
-                low += half & -<Py_ssize_t> (thresholds[low + half - 1] < <float> x)
+                low += half & -<Py_ssize_t> (thresholds[low + half - 1] < x)
                 span -= half
             if low < m and x > out[low]:
                 out[low] = x

@@ -176,6 +176,8 @@ class Scale(NamedTuple):
         As the fields of `Sums`; of one target.
     coarse_shift : int
         Bits that are left out of fixed-point targets, so that the squares of all of them add up.
+    square_unit : float
+        A quantum of weight x square in which those of weighted targets add up.
     """
 
     n_samples: int
@@ -186,6 +188,7 @@ class Scale(NamedTuple):
     y_bound: float = 0.0
     deviation_bound: float = 0.0
     coarse_shift: int = 0
+    square_unit: float = 1.0
 
 
 class ErrorRules(NamedTuple):

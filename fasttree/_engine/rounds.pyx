@@ -5,7 +5,8 @@ divides and routes.  What several shards count is added up as integers, and a `J
 by the rules of the search in memory.
 
 The statistics of some samples are a row of int64: their number and weight, then the weight of each class or the sum of the
-targets; for numbers also the sum of squares and the sum in coarse quanta, as in the cells of MOMENTS.
+targets; for numbers also the sum of squares and the sum in coarse quanta, as in the cells of MOMENTS.  Weighted numbers have no
+coarse sum, and their squares are in quanta of their own.
 """
 
 from libc.math cimport INFINITY, llrint
@@ -16,8 +17,10 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
-from fasttree._engine.bounds.bounds cimport add_to_before, class_bound, moment_bound, start_before, with_margin
-from fasttree._engine.columns.keys cimport float_of, sortable, value_of
+from fasttree._engine.bounds.bounds cimport (
+    add_to_before, class_bound, moment_bound, start_before, weighted_moment_bound, with_margin,
+)
+from fasttree._engine.columns.keys cimport float_of, value_of
 from fasttree._engine.grow.nodes cimport is_leaf
 from fasttree._engine.grow.scratch cimport carve_scratch, xlogx_quantum
 from fasttree._engine.grow.search cimport accepted
@@ -30,17 +33,17 @@ from fasttree._engine.scan.divisions cimport gain_of_part, group_gain
 from fasttree._engine.scan.missing cimport cut_known_allowed, gain_of_known, with_known_cut
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport best_groups, cut_side
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, count_tiles, lane_of, prefetch, read_cell
-from fasttree._engine.shards cimport Ends, TwoCounts, add_pairs, cell_of_key, clear_pairs, keys_of_rows, lay_lanes, part_rows
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, count_tiles, lane_of, prefetch
+from fasttree._engine.shards cimport (
+    HEAD, Ends, TwoCounts, add_cells, add_number, add_pairs, add_weighted, cell_of_key, clear_pairs, keys_of_rows, lay_lanes,
+    part_rows, rows_with_cells,
+)
 from fasttree._engine.types cimport (
-    BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, MOMENTS, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Column,
+    BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Column,
     Cut, Exact, Problem, Scratch, Totals,
 )
 from fasttree._engine.watch cimport Watch, start_watch
 
-
-cdef enum:
-    HEAD = 2                   # numbers of a row of statistics before those of classes or targets
 
 FORMS = {"threshold": THRESHOLD_CUT, "known": KNOWN_CUT, "groups": GROUP_CUT}
 
@@ -68,8 +71,7 @@ cdef class Setting:
 
     cdef Problem p
     cdef Exact zeros[2]
-    cdef double y_unit
-    cdef double y_centre
+    cdef double y_unit, y_centre, square_unit
     cdef readonly int32_t width    # of a row of statistics
     cdef readonly int64_t n_cells  # of a histogram
     cdef tuple kept
@@ -98,6 +100,7 @@ cdef class Setting:
         p.exact = <const Column*> &values[0]
         self.y_unit = scale.y_unit
         self.y_centre = scale.y_centre
+        self.square_unit = scale.square_unit
         p.y_unit = &self.y_unit
         p.y_centre = &self.y_centre
         p.coarse_shift = scale.coarse_shift
@@ -198,10 +201,9 @@ cdef class Shard:
     def count(self, const uint32_t[::1] rows, int64_t[:, ::1] out):
         """Add the statistics of the rows to those of their codes, feature by feature: `out` has a row for each cell."""
         cdef const Problem* p = &self.setting.p
+        cdef bint one_by_one = p.weighted and p.n_classes == 0     # what histograms do not count
         cdef Watch watch
-        cdef int64_t i
-        cdef const int64_t* cell
-        cdef int64_t read[HEAD]
+        cdef int32_t f
         if rows.shape[0] == 0:
             return
         histogram = np.empty(p.histogram_size + 16, dtype=np.uint8)
@@ -210,48 +212,42 @@ cdef class Shard:
         cdef char* hist = memory_of(histogram)
         cdef const uint8_t* wanted = <const uint8_t*> memory_of(all_features)
         cdef int64_t* found = <int64_t*> memory_of(statistics)
-        cdef int32_t f, k
         start_watch(&watch, False, NULL)
         with nogil:
+            if not one_by_one:
+                count_tiles(p, &self.block, &rows[0], rows.shape[0], wanted, hist, &watch)
             for f in range(p.n_features):
-                if self.codes[f] != NULL:
-                    for i in range(rows.shape[0]):
-                        self.add(rows[i], &out[p.first_cell[f] + self.codes[f][rows[i]], 0])
-            f = 0
-            count_tiles(p, &self.block, &rows[0], rows.shape[0], wanted, hist, &watch)
-            for i in range(self.setting.n_cells):
-                while p.first_cell[f + 1] <= <size_t> i:
-                    f += 1
-                if self.codes[f] != NULL:
-                    continue
-                read_cell(p, hist + i * p.cell_size, &read[0], &read[1], found)
-                if read[0] == 0:
-                    continue
-                out[i, 0] += read[0]
-                out[i, 1] += read[1]
-                for k in range(p.width):
-                    out[i, HEAD + k] += found[k]
-                if p.histogram == MOMENTS:
-                    cell = <const int64_t*> (hist + i * p.cell_size)
-                    out[i, HEAD + 1] += cell[2]
-                    out[i, HEAD + 2] += cell[3]
+                if one_by_one or self.codes[f] != NULL:
+                    self.count_one(f, rows, &out[p.first_cell[f], 0])
+                else:
+                    add_cells(p, hist, f, &out[p.first_cell[f], 0], self.setting.width, found)
+
+    cdef void count_one(self, int32_t f, const uint32_t[::1] rows, int64_t* out) noexcept nogil:
+        """`count` for one feature."""
+        cdef const uint8_t* codes = lane_of(&self.block, f)
+        cdef int64_t i
+        cdef size_t code
+        for i in range(rows.shape[0]):
+            code = self.codes[f][rows[i]] if self.codes[f] != NULL else codes[<size_t> rows[i] * LANES]
+            self.add(rows[i], out + code * self.setting.width)
 
     cdef void add(self, uint32_t row, int64_t* out) noexcept nogil:
         """Add a sample to a row of statistics."""
         cdef const Problem* p = &self.setting.p
         cdef int64_t weight = 1 if self.block.weight == NULL else self.block.weight[row]
-        cdef int64_t coarse
         out[0] += 1
         out[1] += weight
         if p.n_classes:
             out[HEAD + self.block.label[row]] += weight
-            return
-        coarse = self.block.ysum[row] >> p.coarse_shift
-        out[HEAD] += self.block.ysum[row]
-        out[HEAD + 1] += coarse * coarse
-        out[HEAD + 2] += coarse
+        elif p.weighted:
+            add_weighted(&out[HEAD], self.block.ysum[row], <double> weight * p.unit, p.y_unit[0], self.setting.square_unit)
+        else:
+            add_number(&out[HEAD], self.block.ysum[row], p.coarse_shift)
 
-    def divide(self, int32_t f, const uint32_t[::1] rows, cells, int64_t[:, ::1] out, uint64_t[::1] least, uint64_t[::1] most):
+    def divide(
+        self, int32_t f, const uint32_t[::1] rows, cells, int64_t[:, ::1] out, uint64_t[::1] least, uint64_t[::1] most,
+        int64_t room,
+    ):
         """Add the statistics of the rows to those of the parts of cells, with the smallest and the largest key of each part.
 
         Parameters
@@ -263,6 +259,13 @@ cdef class Shard:
             Ascending.
         out : int64 array of shape (n_parts, width)
         least, most : uint64 arrays of shape (n_parts,)
+        room : int
+            Rows to return at most.
+
+        Returns
+        -------
+        inside : uint32 array or None
+            The rows whose keys are in cells; None if they are too many to return.
         """
         cdef const uint64_t[::1] low = cells.low
         cdef const uint64_t[::1] high = cells.high
@@ -278,13 +281,16 @@ cdef class Shard:
         cdef uint32_t found[CHUNK]                       # rows whose code has cells
         cdef uint64_t keys[CHUNK]
         cdef int64_t n = rows.shape[0]
-        cdef int64_t done = 0
-        cdef int64_t i, j, m, part
+        cdef int64_t done = 0, n_inside = 0
+        cdef int64_t j, m, part
         cdef int32_t a
         cdef uint64_t key
         cdef uint32_t row, code
+        inside = np.empty(min(room, n) + 1, dtype=np.uint32)
         if n == 0 or low.shape[0] == 0:
-            return
+            return inside[:0]
+        cdef uint32_t* kept = <uint32_t*> memory_of(inside)
+        room = inside.shape[0] - 1
         codes = lane_of(&self.block, f)
         pairs = np.empty((n_parts + 1) * sizeof(TwoCounts), dtype=np.uint8)
         cdef TwoCounts* pair = <TwoCounts*> memory_of(pairs)
@@ -293,11 +299,7 @@ cdef class Shard:
             for code in range(256):
                 has_cells[code] = start[code] < start[code + 1]
             while done < n:
-                m = 0
-                for i in range(done, min(done + CHUNK, n)):  # few rows are chosen, and a branch would often go wrong
-                    prefetch(codes + <size_t> rows[min(i + AHEAD, n - 1)] * LANES)
-                    found[m] = rows[i]
-                    m += has_cells[codes[<size_t> rows[i] * LANES]]
+                m = rows_with_cells(codes, has_cells, &rows[0], done, min(done + CHUNK, n), n, found)
                 done += CHUNK
                 if column.is_double:
                     keys_of_rows(<const double*> column.data, found, m, keys)
@@ -310,6 +312,8 @@ cdef class Shard:
                     a = cell_of_key(&low[0], start[code], start[code + 1], key)
                     if not low[a] < key <= high[a]:
                         continue
+                    kept[n_inside] = row
+                    n_inside += n_inside < room
                     part = first[a] + <int64_t> ((key - low[a] - 1) >> shift[a])
                     if by_pairs:
                         prefetch(label + found[min(j + AHEAD, m - 1)])
@@ -322,6 +326,7 @@ cdef class Shard:
                         most[part] = max(most[part], key)
             if n_parts:
                 add_pairs(pair, n_parts, &out[0, 0], self.setting.width, &least[0], &most[0])
+        return inside[:n_inside].copy() if n_inside < room else None
 
     def route(self, split, uint32_t[::1] rows):
         """Put the rows of branch 0 before those of branch 1, each in ascending order.
@@ -372,6 +377,9 @@ cdef class Shard:
             memcpy(&rows[n_low] if n_high else &rows[0], others, n_high * sizeof(uint32_t))
         return n_low, next_to.low, next_to.high
 
+    cdef double weight_of(self, uint32_t row) noexcept nogil:
+        return self.setting.p.unit if self.block.weight == NULL else <double> self.block.weight[row] * self.setting.p.unit
+
     def sums(self, const uint32_t[::1] rows):
         """The sum of the targets as the two integers of an `Exact`, and the smallest and the largest target."""
         cdef Exact sum = self.setting.zeros[0]
@@ -381,7 +389,7 @@ cdef class Shard:
         cdef int64_t i
         with nogil:
             for i in range(rows.shape[0]):
-                exact_add(&sum, self.setting.p.unit * y[rows[i]])
+                exact_add(&sum, self.weight_of(rows[i]) * y[rows[i]])
                 least = min(least, y[rows[i]])
                 most = max(most, y[rows[i]])
         return sum.high, sum.low, least, most
@@ -394,7 +402,7 @@ cdef class Shard:
         cdef int64_t i
         with nogil:
             for i in range(rows.shape[0]):
-                exact_add(&sum, self.setting.p.unit * deviation(impurity, y[rows[i]], centre))
+                exact_add(&sum, self.weight_of(rows[i]) * deviation(impurity, y[rows[i]], centre))
         return sum.high, sum.low
 
 
@@ -429,15 +437,6 @@ def lay_codes(list codes, int32_t first, uint8_t[::1] tiles):
 def tile_bytes(int32_t n_features):
     """Bytes of a row in the tiles of a shard."""
     return (n_features + LANES - 1) // LANES * LANES
-
-
-def double_keys(const uint32_t[::1] keys):
-    """Keys of single-precision numbers as keys of the same numbers in double precision."""
-    cdef uint64_t[::1] out = np.empty(keys.shape[0], dtype=np.uint64)
-    cdef int64_t i
-    for i in range(keys.shape[0]):
-        out[i] = sortable(float_of(keys[i])) if 0 < keys[i] < <uint32_t> -1 else 0 if keys[i] == 0 else <uint64_t> -1
-    return np.asarray(out)
 
 
 def value_of_key(uint64_t key, bint single):
@@ -655,7 +654,10 @@ cdef class Judge:
                 found = class_bound(p, s, &self.node, g, &before, limits, limit)
             elif p.n_classes == 0:
                 gain_after = group_gain(p, &self.node, before.weight + s.group_w[g], before.sum + s.group_stat[g], NULL, NULL)
-                if not closed[g]:
+                if not closed[g] and p.weighted:
+                    found = weighted_moment_bound(
+                        p, &self.node, &groups[g, 0], self.setting.square_unit, before.weight, gain_before, gain_after)
+                elif not closed[g]:
                     found = moment_bound(p, &copies, <const char*> &groups[g, 1], before.weight, gain_before, gain_after)
                 gain_before = gain_after
             bounds[g] = max(bounds[g], with_margin(found, s.group_n[g], self.node.risk))

@@ -3,11 +3,16 @@
 No loop has a branch by the sign of a value or by the side of a row, because such branches would often go wrong.
 """
 
+from libc.math cimport ceil
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, prefetch
-from fasttree._engine.types cimport CHUNK, real_t
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, histogram_of, prefetch, read_cell
+from fasttree._engine.types cimport CHUNK, MOMENTS, Problem, real_t
+
+
+cdef enum:
+    HEAD = 2                   # numbers of a row of statistics before those of classes or targets
 
 
 cdef struct Ends:              # of the branches of a threshold
@@ -58,6 +63,56 @@ cdef inline int32_t cell_of_key(const uint64_t* low, int32_t a, int32_t b, uint6
         else:
             b = c
     return a
+
+
+cdef inline int64_t rows_with_cells(
+    const uint8_t* codes, const uint8_t* has_cells, const uint32_t* rows, int64_t start, int64_t stop, int64_t n, uint32_t* found,
+) noexcept nogil:
+    """Write the rows from `start` to before `stop` whose code has cells to `found`, and return their number."""
+    cdef int64_t m = 0
+    cdef int64_t i
+    for i in range(start, stop):  # few rows are chosen, and a branch would often go wrong
+        prefetch(codes + <size_t> rows[min(i + AHEAD, n - 1)] * LANES)
+        found[m] = rows[i]
+        m += has_cells[codes[<size_t> rows[i] * LANES]]
+    return m
+
+
+cdef inline void add_cells(
+    const Problem* p, const char* hist, int32_t f, int64_t* out, int32_t width, int64_t* found,
+) noexcept nogil:
+    """Add the histogram of a feature to rows of statistics, `width` numbers each; `found` has room for those of one cell."""
+    cdef const char* cell = histogram_of(p, hist, f)
+    cdef int64_t n, weight
+    cdef uint32_t _code
+    cdef int32_t k
+    for _code in range(p.n_codes[f]):
+        read_cell(p, cell, &n, &weight, found)
+        if n:
+            out[0] += n
+            out[1] += weight
+            for k in range(p.width):
+                out[HEAD + k] += found[k]
+            if p.histogram == MOMENTS:
+                out[HEAD + 1] += (<const int64_t*> cell)[2]
+                out[HEAD + 2] += (<const int64_t*> cell)[3]
+        cell += p.cell_size
+        out += width
+
+
+cdef inline void add_number(int64_t* out, int64_t sum, int32_t coarse_shift) noexcept nogil:
+    """Add a target that counts once to a row of statistics: its sum, and in coarse quanta its square and its sum."""
+    cdef int64_t coarse = sum >> coarse_shift
+    out[0] += sum
+    out[1] += coarse * coarse
+    out[2] += coarse
+
+
+cdef inline void add_weighted(int64_t* out, int64_t sum, double weight, double y_unit, double square_unit) noexcept nogil:
+    """Add a weighted target to a row of statistics: its sum, and its square times its weight, not rounded down."""
+    cdef double amount = <double> sum * y_unit
+    out[0] += sum
+    out[1] += <int64_t> ceil(amount * (amount / weight) / square_unit)
 
 
 cdef inline uint64_t key_of_value(real_t x) noexcept nogil:

@@ -195,6 +195,8 @@ cdef struct Medians:               # absolute error: one target of a node's samp
     uint64_t* records              # rank of the target in the table << 32 | row, ascending
     uint32_t* rank                 # by row: rank among the targets of the node, from 1
     int64_t* part                  # by row: weight x target
+    uint32_t* place                # by row: place in the order of the targets, from 1
+    int64_t* sorted                # by place: weight x target
     double* value                  # by rank: target
     int64_t n_ranks
     int64_t top                    # the largest power of two up to n_ranks
@@ -217,6 +219,9 @@ cdef struct Parts:                 # absolute error: how a node's samples are di
     uint32_t* part_of              # by row
     int64_t* weight                # by part
     int64_t* passed
+    double* gain                   # along a feature: of the cut after each sample
+    bint has_gains                 # whether these are known
+    uint32_t* links                # by place the next and the one before, three times: of all samples, and of those on a side
     uint32_t* lower                # by part: the row of its lower median, and of its upper one
     uint32_t* upper
 
@@ -310,6 +315,7 @@ cdef struct Search:                # for the best cut of a node
     int32_t n_active
     Cut* cuts                      # the best of each feature
     double at_least                # minus infinity, or the gain for whose first candidate the search looks
+    double known                   # smaller gains are neither chosen nor equal to one that is; minus infinity: none is known
     double sorts                   # as in Pending
     uint64_t key                   # random stream of the node
 

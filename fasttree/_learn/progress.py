@@ -12,7 +12,9 @@ from fasttree._data.checks import is_integer
 
 __all__ = [
     "ALLOWED_VERBOSE",
+    "Bounds",
     "Listener",
+    "bounds",
     "each",
     "each_of_many",
     "in_percent",
@@ -31,13 +33,15 @@ PERCENT = 100
 ALLOWED_VERBOSE = "True, False or an integer >= 0"
 
 Listener: TypeAlias = Callable[[str, int, int], object]
+Bounds: TypeAlias = Callable[[float, float], object]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_bounds: ContextVar[Bounds | None] = ContextVar("bounds", default=None)
 _share: ContextVar[Callable[[float], None] | None] = ContextVar("share", default=None)
 
 
 @contextmanager
-def progress(listener: Listener | None = None) -> Iterator[None]:
+def progress(listener: Listener | None = None, *, bounds: Bounds | None = None) -> Iterator[None]:
     """Show the progress of the long steps in a ``with`` block, or report it to a function.
 
     Without the block, nothing is shown or reported.  The results are the same with and without it.
@@ -59,6 +63,10 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
           several folds at a time.  Its fits do not report steps of their own.
         - `to_rules` of a tree, and `to_text` and `to_markdown` of its rules: ``"finding rules"`` and ``"writing rules"``, with a
           part for each 1,000 rules.  Shorter lists are not reported.
+    bounds : callable or None, default=None
+        Called with the objective of the best tree and the lower bound of a search for an optimal tree: when one of them has
+        changed, and at the end, in the thread of the step.  An exception from the function ends the search.  None: the bars
+        show both.
 
     Returns
     -------
@@ -70,7 +78,7 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
     ImportError
         If there is no listener, and tqdm is not installed: it comes with the extra `progress`.
     TypeError
-        If the listener is not a function.
+        If `listener` or `bounds` is not a function.
 
     See Also
     --------
@@ -95,14 +103,19 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
     """
     if listener is not None and not callable(listener):
         raise TypeError(f"listener is a {type(listener).__name__}: must be a function of a step, parts done, and all parts")
+    if bounds is not None and not callable(bounds):
+        raise TypeError(f"bounds has the type {type(bounds).__name__}: must be a function of an objective and a lower bound")
     with ExitStack() as stack:
-        token = _listener.set(_bars(stack) if listener is None else listener)
-        stack.callback(_listener.reset, token)
+        if listener is None:
+            listener, beside_bar = _bars(stack)
+            bounds = beside_bar if bounds is None else bounds
+        stack.callback(_listener.reset, _listener.set(listener))
+        stack.callback(_bounds.reset, _bounds.set(bounds))
         yield
 
 
-def _bars(stack: ExitStack) -> Listener:
-    """Return a listener that draws a bar for each step; leaving the stack closes a bar that is not full."""
+def _bars(stack: ExitStack) -> tuple[Listener, Bounds]:
+    """Return functions that draw a bar for each step, and bounds beside the last bar; the stack closes bars that are not full."""
     try:
         from tqdm.auto import tqdm
     except ModuleNotFoundError:
@@ -120,7 +133,11 @@ def _bars(stack: ExitStack) -> Listener:
         if done == total:
             bars[step].close()
 
-    return draw
+    def show(objective: float, lower_bound: float) -> None:
+        if bars:
+            [*bars.values()][-1].set_postfix_str(f"objective {objective:g}, lower bound {lower_bound:g}")
+
+    return draw, show
 
 
 def is_verbose(value: Any) -> bool:
@@ -165,14 +182,21 @@ def share() -> Callable[[float], None] | None:
     return _share.get()
 
 
+def bounds() -> Bounds | None:
+    """Return the function that bounds are reported to; None if nothing is reported."""
+    return _bounds.get()
+
+
 @contextmanager
 def silence() -> Iterator[None]:
     """Report no steps in a ``with`` block, because it is itself a part of a step."""
     token = _listener.set(None)
     of_step = _share.set(None)
+    of_search = _bounds.set(None)
     try:
         yield
     finally:
+        _bounds.reset(of_search)
         _share.reset(of_step)
         _listener.reset(token)
 

@@ -20,7 +20,7 @@ from fasttree._model.words import Words, counted
 SPLIT, UNKNOWN = "split", ""
 REASONS = (SPLIT, "pure", "max_depth", "min_samples_split", "min_samples_leaf", "not_significant", "no_predictor", UNKNOWN)
 OPTIMAL = "optimal"
-STATUSES = (OPTIMAL, "time_limit", "interrupted")
+STATUSES = (OPTIMAL, "max_gap", "time_limit", "interrupted")
 _LARGEST_LOG = math.log(np.finfo(np.float64).max)
 
 

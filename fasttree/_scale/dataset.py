@@ -53,6 +53,7 @@ ROWS_OF_CODES = 2**16
 TILE_ROW = np.dtype(np.uint64)  # of the codes of eight features
 NUMBERED = np.dtype(np.uint32)  # of categories, as they come
 BYTES_OF_FIT = 14  # that a fit adds to a row: class and weight, or target in fixed point, and its place in the order of rows
+BYTES_OF_SUM = 6  # more of a target in fixed point, with a weight, than of a class
 
 
 class Dataset:
@@ -150,7 +151,7 @@ class Dataset:
         target : str
             Column to predict.
         weight : str, default=None
-            Column of sample weights, finite and not negative; not for single regression trees.  None: all are 1.
+            Column of sample weights, finite and not negative.  None: all are 1.
         features : list of str, default=None
             Columns to learn from.  None: all besides target and weight.
         categorical_features : list of column names, default=None
@@ -214,7 +215,7 @@ class Dataset:
         target : str
             Column to predict.
         weight : str, default=None
-            Column of sample weights, finite and not negative; not for single regression trees.  None: all are 1.
+            Column of sample weights, finite and not negative.  None: all are 1.
         features : list of str, default=None
             Columns to learn from.  None: all besides target and weight.
         categorical_features : list of column names, default=None
@@ -267,7 +268,7 @@ class Dataset:
         target : str, dask.dataframe.Series or dask.array.Array
             Column to predict: its name in `X`, or a collection of the same rows.
         weight : str, dask.dataframe.Series or dask.array.Array, default=None
-            Column of sample weights, finite and not negative; not for single regression trees.  None: all are 1.
+            Column of sample weights, finite and not negative.  None: all are 1.
         client : dask.distributed.Client, default=None
             Client of the cluster.  None: the default one.
         features : list of str, default=None
@@ -470,7 +471,8 @@ class _Preparation:
     def _row_bytes(self) -> int:
         """Return the bytes of a row on the disk: values, codes, target and weight, and what a fit adds."""
         values = sum(self._source.value_bytes[column.name] for column in self._columns)
-        return values + tile_bytes(len(self._columns)) + BYTES_OF_FIT + 8 * (1 + (self._weight is not None))
+        weighted = self._weight is not None
+        return values + tile_bytes(len(self._columns)) + BYTES_OF_FIT + BYTES_OF_SUM * weighted + 8 * (1 + weighted)
 
     def _read(self) -> None:
         """Write the rows of the source to shards."""

@@ -122,20 +122,15 @@ def fit_classes(estimator: Any, data: Dataset, recipe: Recipe) -> None:
 
 def fit_numbers(estimator: Any, data: Dataset, recipe: Recipe) -> None:
     """Fit a regression tree."""
-    from fasttree._scale.fitting import Fit, grow_numbers
+    from fasttree._scale.fitting import Fit, Numbers, grow_numbers
 
-    reads_bags = getattr(estimator, "_reads_bags", False)
-    if data.has_weights and not reads_bags:
-        raise ValueError(
-            "weights of regression are not used in a tree from a Dataset: leave weight= out, grow a forest, or fit the table in "
-            "memory"
-        )
     _check_missing(estimator, data, recipe)
-    if reads_bags:
+    if getattr(estimator, "_reads_bags", False):
         estimator._fit_bags(data, recipe)
         return
-    limits = estimator._limits(data.n_samples, data.n_features, float(data.n_samples))
-    _keep(estimator, data, recipe, grow_numbers(Fit(data, recipe, limits, estimator._threads())))
+    numbers = Numbers(data)
+    limits = estimator._limits(data.n_samples, data.n_features, check_total(numbers.total))
+    _keep(estimator, data, recipe, grow_numbers(Fit(data, recipe, limits, estimator._threads()), numbers))
 
 
 def _check_missing(estimator: Any, data: Dataset, recipe: Recipe) -> None:

@@ -169,11 +169,29 @@ def portions_of_numbers(data: Dataset, other: str) -> Portions:
     return data.prepared.portions(as_it_is)
 
 
-def grow_numbers(fit: Fit) -> Tree:
+class Numbers:
+    """The samples of a Dataset as numbers, and what they weigh.
+
+    Parameters
+    ----------
+    data : Dataset
+
+    Attributes
+    ----------
+    total : float
+        Weight of all samples.
+    """
+
+    def __init__(self, data: Dataset) -> None:
+        self.portions = portions_of_numbers(data, "CARTClassifier")
+        self.weigh = Weighing([]) if data.prepared.weighted else None
+        self.measures = Measures(*scale_of_targets(self.portions, self.weigh or Weighing([])))
+        self.total = self.measures.cases
+
+
+def grow_numbers(fit: Fit, numbers: Numbers) -> Tree:
     """Grow a regression tree."""
-    portions = portions_of_numbers(fit.data, "CARTClassifier")
-    scale = scale_of_targets(portions)
-    return _grow(fit, portions, Measures(scale, False, float(scale.n_samples)), 0)
+    return _grow(fit, numbers.portions, numbers.measures, 0, numbers.weigh)
 
 
 def _grow(
@@ -209,6 +227,7 @@ def _grow(
     cluster: Cluster = prepared.cluster(terms, columns, portions, weigh)
     if isinstance(cluster, OutOfCore):
         cluster.n_jobs = min(n_jobs, MOST_THREADS)
+        cluster.remember(data.memory // 16)
     task = Task(schema, recipe, limits, policy, numbers, scale, n_classes, n_jobs, bins)
     rows = prepared.largest_subtree(rows_in_memory(data.memory, data.n_features, n_jobs))
     budget = Budget(rows, reply_bytes=reply_bytes)

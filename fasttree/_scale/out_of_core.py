@@ -39,7 +39,7 @@ class OutOfCore(Local):
         For what the fit adds to each part: targets and weights in fixed point, and the order of the rows.
     scale : Scale
     weigh : callable or None
-        Returns the weights of a part; None for numbers.
+        Returns the weights of a part; None where all samples of numbers count 1.
     weighted : bool
 
     Attributes
@@ -67,13 +67,20 @@ class OutOfCore(Local):
         self._rows: list[ArrayFile] = []
         self._orders: list[Order] = []
         self._weighted = weighted
+        self._of_classes = False
         for portion in portions:
             arrays = arrays_of(portion, scale, weigh, weighted)
+            self._of_classes = arrays.label is not None
             added = [array for array in (arrays.label, arrays.weight, arrays.sums) if array is not None]
             self._of_fit.append(scratch.write(added))
             self._rows.append(scratch.write([arrays.first_rows()]))
             n_rows = len(self._rows[-1].read()[0])
             self._orders.append(Order(NO_ROWS, n_rows))
+
+    def remember(self, n_bytes: int) -> None:
+        """Let the shards remember no more rows between two rounds than so many bytes hold."""
+        for order in self._orders:
+            order.room = min(order.room, n_bytes // (order.rows.itemsize * len(self._orders)))
 
     def _open(self, i: int) -> tuple[Arrays, Order]:
         """Map a shard, with the order of its rows."""
@@ -81,14 +88,10 @@ class OutOfCore(Local):
         added = self._of_fit[i].read()
         order = self._orders[i]
         order.rows = self._rows[i].read(writable=True)[0]
-        if portion.target.dtype == np.float64 and not self._is_classes(added):
-            return Arrays(portion.columns, portion.tiles, None, None, portion.target, added[0], None), order
-        weight = added[1] if self._weighted else None
-        return Arrays(portion.columns, portion.tiles, added[0], weight, None, None, None), order
-
-    @staticmethod
-    def _is_classes(added: Sequence[npt.NDArray[np.int64]]) -> bool:
-        return added[0].dtype == np.uint16
+        weight = added[-1 if self._of_classes else 0] if self._weighted else None
+        if self._of_classes:
+            return Arrays(portion.columns, portion.tiles, added[0], weight, None, None, None), order
+        return Arrays(portion.columns, portion.tiles, None, weight, portion.target, added[-1], None), order
 
     def _each(self) -> Iterator[tuple[Arrays, Order]]:
         """Yield every shard, mapped until the next one."""

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from fasttree._data.sums import nearest, units_of_sizes
 from fasttree._engine.encoding import bin_codes, bin_edges
 from fasttree._engine.records import Scale
-from fasttree._engine.rounds import double_keys, fixed_point, lay_codes, tile_bytes
+from fasttree._engine.rounds import fixed_point, lay_codes, tile_bytes
 from fasttree._learn.grow.encode import MOST_CODES
 from fasttree._learn.grow.fixed_point import EXACT_INTEGERS, power_of_two_quantum
-from fasttree._scale.messages import Keys
+from fasttree._scale.messages import LAST_KEY, Keys
 from fasttree._scale.shards import Arrays
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -102,6 +102,15 @@ def keys_of(values: Array) -> Keys:
     bits = (values + 0).view(f"u{values.itemsize}").astype(np.uint64)  # -0.0 becomes 0.0
     sign = np.uint64(1 << (n_bits - 1))
     return np.where(bits & sign, ~bits & np.uint64((1 << n_bits) - 1), bits | sign)
+
+
+def double_keys(keys: npt.NDArray[np.uint32]) -> Keys:
+    """Return keys of single-precision numbers as keys of the same numbers in double precision; the ends stay the ends."""
+    sign = np.uint32(1 << 31)
+    numbers = np.where(keys & sign, keys ^ sign, ~keys).view(np.float32)
+    found: Keys = keys_of(numbers.astype(np.float64))
+    found[keys == 0], found[keys == LAST_SINGLE_KEY] = 0, LAST_KEY
+    return found
 
 
 def sample_of(samples: Sequence[Array]) -> Array:
@@ -250,15 +259,31 @@ def _in_units(weight: Floats | None, part: Portion, unit: float) -> npt.NDArray[
     return np.where(weight == 0, 0, np.maximum(np.rint(weight / unit), 1)).astype(np.int64)
 
 
-def scale_of_targets(parts: Iterable[Portion]) -> Scale:
-    """Return the constants of numeric targets: those of `fixed_point_targets` for all samples together."""
-    n_samples = 0
-    least, most = np.inf, -np.inf
-    for n_rows, smallest, largest_target in outcomes(_extent_of_targets, parts):
-        n_samples += n_rows
-        least, most = min(least, smallest), max(most, largest_target)
+def scale_of_targets(parts: Iterable[Portion], weigh: Callable[[Portion], Floats | None]) -> tuple[Scale, bool, float]:
+    """Return the constants of numeric targets, whether weights count, and the weight of all samples.
+
+    They are those of `fixed_point_targets` for all samples together.
+    """
+    weights, weighted, cases = scale_of_weights(parts, weigh)
+    least, most, largest = np.inf, -np.inf, 0.0
+    for smallest, largest_target, heaviest in outcomes(partial(_extent_of_targets, weigh, weights.unit), parts):
+        least, most, largest = min(least, smallest), max(most, largest_target), max(largest, heaviest)
     centre = 0.5 * least + 0.5 * most
-    return scale_of_extent(n_samples, least, most, nearest(sum(outcomes(partial(_units_of_targets, centre), parts))))
+    units = partial(_units_of_targets, weigh, weights.unit if weighted else None, centre)
+    scale = scale_of_extent(weights.n_samples, least, most, nearest(sum(outcomes(units, parts))))
+    if not weighted:
+        return scale, False, cases
+    return (
+        scale._replace(
+            total_weight=weights.total_weight,
+            unit=weights.unit,
+            y_bound=largest * scale.y_bound,
+            deviation_bound=largest * scale.deviation_bound,
+            square_unit=float(np.ldexp(scale.y_unit, int(np.frexp(most - least)[1]))),
+        ),
+        True,
+        cases,
+    )
 
 
 def scale_of_extent(n_samples: int, least: float, most: float, total: float) -> Scale:
@@ -281,22 +306,38 @@ def scale_of_extent(n_samples: int, least: float, most: float, total: float) -> 
     )
 
 
-def _extent_of_targets(part: Portion) -> tuple[int, float, float]:
-    return len(part.target), float(part.target.min(initial=np.inf)), float(part.target.max(initial=-np.inf))
+def _of_positive_weight(weight: Floats | None, part: Portion) -> tuple[Floats, Floats | None]:
+    if weight is None or weight.all():
+        return part.target, weight
+    return part.target[weight != 0], weight[weight != 0]
 
 
-def _units_of_targets(centre: float, part: Portion) -> int:
-    return units_of_sizes(part.target - centre, None, 1)[0]
+def _extent_of_targets(weigh: Callable[[Portion], Floats | None], unit: float, part: Portion) -> tuple[float, float, float]:
+    """Return the smallest and the largest target of positive weight, and the largest weight."""
+    target, weight = _of_positive_weight(weigh(part), part)
+    heaviest = float(_in_units(weight, part, unit).max(initial=0)) * unit
+    return float(target.min(initial=np.inf)), float(target.max(initial=-np.inf)), heaviest
+
+
+def _units_of_targets(weigh: Callable[[Portion], Floats | None], unit: float | None, centre: float, part: Portion) -> int:
+    """Return the exact sum of the distances from the centre, times the weights in multiples of `unit`; None: all are 1."""
+    target, weight = _of_positive_weight(weigh(part), part)
+    distances = target - centre
+    if unit is not None:
+        distances *= _in_units(weight, part, unit) * unit
+    return units_of_sizes(distances, None, 1)[0]
 
 
 def arrays_of(part: Portion, scale: Scale, weigh: Callable[[Portion], Floats | None] | None, weighted: bool) -> Arrays:
-    """Return a part of the table as one fit needs it; `weigh` is None for numbers."""
-    if weigh is None:
-        sums = np.empty(len(part.target), dtype=np.int64)
-        fixed_point(part.target, scale.y_centre, scale.y_unit, sums)
-        return Arrays(part.columns, part.tiles, None, None, part.target, sums, None)
-    label = part.target.astype(np.uint16, copy=False)
-    given = weigh(part)
+    """Return a part of the table as one fit needs it; `weigh` is None where all samples of numbers count 1."""
+    given = None if weigh is None else weigh(part)
     kept = None if given is None or given.all() else given != 0
     weight = _in_units(given, part, scale.unit) if weighted else None
-    return Arrays(part.columns, part.tiles, label, weight, None, None, kept)
+    if part.target.dtype.kind != "f" and weigh is not None:
+        return Arrays(part.columns, part.tiles, part.target.astype(np.uint16, copy=False), weight, None, None, kept)
+    sums = np.empty(len(part.target), dtype=np.int64)
+    if weight is None:
+        fixed_point(part.target, scale.y_centre, scale.y_unit, sums)
+    else:
+        sums[:] = np.rint((part.target - scale.y_centre) * (weight * scale.unit) / scale.y_unit)
+    return Arrays(part.columns, part.tiles, None, weight, part.target, sums, kept)

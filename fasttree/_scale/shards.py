@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree._engine.rounds import Setting, Shard
-from fasttree._scale.messages import Keys, Reply, Requests, Route, empty_reply
+from fasttree._scale.messages import Keys, Question, Ranges, Reply, Requests, Route, empty_reply
 
 Array: TypeAlias = npt.NDArray[Any]
 Rows: TypeAlias = npt.NDArray[np.uint32]
+
+ROWS_PER_FOUND = 4  # of a shard: it remembers at most one in so many between two rounds
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,18 @@ class Arrays:
         return Shard(setting, floats, self.tiles, self.label, self.weight, self.y, self.sums)
 
 
+class Inside(NamedTuple):
+    """The rows of a node inside some cells of a feature."""
+
+    cells: Ranges
+    rows: Rows
+
+    def holds(self, cells: Ranges) -> bool:
+        """Return whether these cells are parts of the known ones."""
+        within = np.searchsorted(self.cells.low, cells.low, side="right") - 1
+        return bool((within >= 0).all() and (cells.high <= self.cells.high[within]).all())
+
+
 class Order:
     """The rows of a shard, of which each node has a slice, after some splits.
 
@@ -81,6 +95,15 @@ class Order:
         self.rows = rows
         self.slices = {0: (0, len(rows) if n_rows is None else n_rows)}
         self.neighbours: list[tuple[int, int]] = []
+        self.inside: dict[tuple[int, int], Inside] = {}  # by node and feature: rows that the last round found
+        self.room = self.slices[0][1] // ROWS_PER_FOUND  # for such rows
+
+    def among(self, question: Question) -> Rows:
+        """Return rows of a node that contain all those of some cells: few, where the last round divided what holds the cells."""
+        known = self.inside.get((question.node, question.feature))
+        if known is None or not known.holds(question.cells):
+            return self.rows_of(question.node)
+        return known.rows
 
     def follow(self, shard: Shard, log: Sequence[Route]) -> None:
         """Route the rows by the splits that are new."""
@@ -113,18 +136,7 @@ def serve(
     np.minimum(reply.above, above, out=reply.above)
     for i, node in enumerate(requests.count):
         shard.count(order.rows_of(node), reply.counts[i])
-    first = 0
-    for question in requests.divide:
-        parts = slice(first, first + question.cells.n_parts)
-        shard.divide(
-            question.feature,
-            order.rows_of(question.node),
-            question.cells,
-            reply.parts[parts],
-            reply.least[parts],
-            reply.most[parts],
-        )
-        first = parts.stop
+    _divide(shard, order, requests.divide, reply)
     for i, node in enumerate(requests.sums):
         high, low, least, most = shard.sums(order.rows_of(node))
         reply.sums[i] += high, low
@@ -132,3 +144,18 @@ def serve(
     for i, (node, centre) in enumerate(requests.deviate):
         reply.deviations[i] += shard.deviations(order.rows_of(node), centre)
     return reply
+
+
+def _divide(shard: Shard, order: Order, questions: Sequence[Question], reply: Reply) -> None:
+    """Divide cells, and remember the rows inside them for the next round, which divides some of the parts."""
+    inside: dict[tuple[int, int], Inside] = {}
+    room, first = order.room, 0
+    for question in questions:
+        parts = slice(first, first + question.cells.n_parts)
+        counts, least, most = reply.parts[parts], reply.least[parts], reply.most[parts]
+        rows = shard.divide(question.feature, order.among(question), question.cells, counts, least, most, room)
+        if rows is not None:
+            room -= len(rows)
+            inside[question.node, question.feature] = Inside(question.cells, rows)
+        first = parts.stop
+    order.inside = inside

@@ -70,7 +70,8 @@ def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDAr
         encoding = _encoded_bins(growth, rows)
         table.columns = [_values(column, growth.bins.get(j)) for j, column in enumerate(rows.columns)]
     else:
-        most_codes = 0 if growth.has_many_codes else MOST_CODES
+        unbounded = growth.has_many_codes or (rows.weight is not None and not growth.n_classes)
+        most_codes = 0 if unbounded else MOST_CODES
         encoding, _, _ = encode_columns(table, table, growth.recipe, growth.limits, BLOCK_ROWS, most_codes, growth.n_jobs)
     depth = growth.numbers.max_depth
     numbers = growth.numbers._replace(max_depth=depth if depth < 0 else depth - node.depth)
@@ -92,7 +93,8 @@ def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDAr
 
 def _encoded_bins(growth: Task, rows: Arrays) -> Encoding:
     """Return columns for the engine, of which some are codes of bins."""
-    encoding = Encoding(rows.n_rows, len(rows.columns), BLOCK_ROWS, not growth.has_many_codes, MOST_CODES)
+    bounded = not growth.has_many_codes and (rows.weight is None or growth.n_classes > 0)
+    encoding = Encoding(rows.n_rows, len(rows.columns), BLOCK_ROWS, bounded, MOST_CODES)
     for j, (column, described) in enumerate(zip(rows.columns, growth.schema.features, strict=True)):
         if j in growth.bins:
             encoding.add_bins(j, column, len(growth.bins[j].least))

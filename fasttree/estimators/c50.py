@@ -14,7 +14,7 @@ from fasttree._data.schema import Feature
 from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
-from fasttree._learn.prune.c50 import C50Pruning
+from fasttree._learn.prune.c50 import C50Pruning, preorder
 from fasttree._learn.prune.costs_c50 import CostGrower, cost_rules
 from fasttree._learn.prune.soften_c50 import soften_c50
 from fasttree._learn.recipe import C50, Recipe
@@ -275,6 +275,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
 
     def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
         self.winnowed_: tuple[str, ...] = ()
+        grower.samples.table.keep(rows=self.trials > 1)  # branches that are grown anew, and trials, read them many times
         if self.winnow:
             grower = self._winnowed(grower)
         if self.trials > 1:
@@ -314,7 +315,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
         samples, costs = grower.samples, cost_rules(grower)
         induction = VotingInduction(
             tree,
-            WeighedSamples(samples.target, grower.n_classes, samples.counts),
+            WeighedSamples(samples.target, grower.n_classes, samples.counts, preorder(tree)[0][walks.walk(tree, samples.table)]),
             bits,
             self._own_pruning(grower, 0).training_errors(tree),
             grower.limits.min_branch_weight,

@@ -36,6 +36,12 @@ class SearchChoices:
         """Cost of a leaf, in the unit of the objective: a split must avoid wrong predictions of more than this weight, or squared
         errors of more than this sum, for each leaf that it adds.""",
     )
+    max_gap: float = parameter(
+        0.0,
+        AMOUNT,
+        """A search of three or four levels ends as soon as `objective_` is at most this much above `lower_bound_`.  0: it ends
+        with a proof.""",
+    )
     time_limit: float | None = parameter(
         None,
         ParameterRule(
@@ -53,6 +59,7 @@ class _Proven(BaseTree):
 
     max_depth: int
     leaf_penalty: float
+    max_gap: float
     time_limit: float | None
     memory_limit: float
 
@@ -71,8 +78,12 @@ class _Proven(BaseTree):
         ),
         "lower_bound_": ("float", "No tree of `max_depth` has a smaller objective."),
         "gap_": ("float", "`objective_` less `lower_bound_`: 0 if the tree is proven to be optimal."),
-        "status_": ("str", '"optimal", "time_limit" or "interrupted": how the search ended.'),
-        "recipe_": ("Recipe", "The impurity of the nodes, and the form of their tests."),
+        "status_": ("str", '"optimal", "max_gap", "time_limit" or "interrupted": how the search ended.'),
+        "recipe_": (
+            "Recipe",
+            """The impurity of the nodes, and the form of their tests.  At the last level, nominal features have tests of any two
+            groups of categories, too.""",
+        ),
     }
     _descriptions = {
         "max_depth": """Largest number of tests on a path: 1 to 4 for classes, and 1 to 3 for numbers.  Each level multiplies the
@@ -111,7 +122,7 @@ class _Proven(BaseTree):
                 f"y has {grower.n_classes} classes: OptimalTreeClassifier takes at most {MOST_LANES}; use CARTClassifier"
             )
         time_limit = None if self.time_limit is None else float(self.time_limit)
-        search = SearchLimits(float(self.leaf_penalty), time_limit, float(self.memory_limit))
+        search = SearchLimits(float(self.leaf_penalty), float(self.max_gap), time_limit, float(self.memory_limit))
         limits = replace(grower.limits, max_depth=int(self.max_depth))
         return OptimalGrower(**vars(grower) | {"limits": limits}, search=search)
 

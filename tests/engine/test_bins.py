@@ -9,11 +9,11 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from strategies import CONTINUOUS, SmallTable, limits, tables
+from strategies import CONTINUOUS, FEW_EACH, SmallTable, limits, tables
 from test_engine_twin import (
     ANY_GAIN,
     CLASSIFIERS,
@@ -299,7 +299,7 @@ def structure(tree: Tree) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name not in MAY_REFUSE])
-@settings(max_examples=30)
+@FEW_EACH
 @given(data=st.data())
 def test_with_a_bin_for_every_value_the_tree_is_that_without_bins(name, data):
     recipe = RECIPES[name]
@@ -311,7 +311,7 @@ def test_with_a_bin_for_every_value_the_tree_is_that_without_bins(name, data):
 
 
 @pytest.mark.parametrize("name", [name for name in {**CLASSIFIERS, **COMPLETE, **REGRESSORS} if name not in MAY_REFUSE])
-@settings(max_examples=30)
+@FEW_EACH
 @given(data=st.data(), max_bins=st.integers(2, 6))
 def test_the_tree_on_bins_is_the_slow_tree_of_the_codes(name, data, max_bins):
     recipe = RECIPES[name]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from boosters import boosters, rule_sets
-from exports import N_ROWS, cells, inputs, model_of, models
+from exports import cells, inputs, model_of, models
 from groves import forests, random_forests, random_rows, rows_of
 from hypothesis import given, settings
 from trees import chain, flat, leaf, play_tree, random_trees, split
@@ -64,7 +64,7 @@ def assert_same(model, X, **how):
 @pytest.mark.parametrize("kind", models())
 def test_answers_are_those_of_the_model(kind):
     model = models()[kind]
-    assert_same(model, inputs(model, 400 if kind == "intervals" else N_ROWS // 23))  # 100,000 in all
+    assert_same(model, inputs(model, 400 if kind == "intervals" else 4_300))  # 100,000 in all
 
 
 @given(tree=random_trees())

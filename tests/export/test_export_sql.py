@@ -150,8 +150,13 @@ def test_an_answer_is_an_expression(engine):
         assert found["told"].tolist() == of_first_target(model, X)[0]
 
 
-@in_engines
-@pytest.mark.parametrize("missing", ["majority", "error"])
+@pytest.mark.parametrize(
+    ("engine", "missing"),
+    [
+        *(pytest.param(engine, "majority", id=f"{engine.name}-majority") for engine in ENGINES),
+        *(pytest.param(engine, "error", id=f"{engine.name}-error") for engine in ENGINES[:3]),
+    ],
+)
 def test_trees_that_divide_samples_are_followed_by_the_substitute(engine, missing):
     for name in DIVIDING:
         model = models()[name]

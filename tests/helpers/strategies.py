@@ -21,8 +21,15 @@ from fasttree._learn.limits import Limits
 CONTINUOUS, ORDINAL, NOMINAL = 0, 1, 2
 ALL_KINDS = (CONTINUOUS, ORDINAL, NOMINAL)
 
+
+def share_of_examples(share: float) -> settings:
+    """As many examples as this share of those of the profile, and at least one."""
+    return settings(max_examples=max(1, round(share * settings.default.max_examples)))
+
+
 # For a test that runs once a recipe, dozens of times: fewer examples of each than of a test that runs once.
-FEWER_EACH = settings(max_examples=2 * settings.default.max_examples // 5)
+FEWER_EACH = share_of_examples(0.4)
+FEW_EACH = share_of_examples(0.2)  # where what differs between recipes is tested elsewhere
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from strategies import limits, tables
+from strategies import FEW_EACH, limits, tables
 from test_engine_twin import CLASSIFIERS, REGRESSORS, grow_compiled
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
@@ -60,7 +60,7 @@ INTO_TWO = {
 
 
 @pytest.mark.parametrize("name", INTO_TWO)
-@settings(max_examples=30)
+@FEW_EACH
 @given(data=st.data(), max_leaf_nodes=st.integers(2, 8), block_rows=st.sampled_from([3, 65_535]))
 def test_what_is_left_ungrown_could_not_be_among_the_best(name, data, max_leaf_nodes, block_rows):
     recipe = INTO_TWO[name]

@@ -84,34 +84,37 @@ def test_twin(kind, n_tables):
         assert as_nested(model, X) == twin.grow(problem, range(n), -1 if depth is None else depth), turn
 
 
-def least_risk(X, y, criterion):
+def least_risk(X, y, weight, **choices):
     """Return the smallest risk of a tree of two levels, by greedy stumps on both sides of every cut."""
-    numeric = criterion == "squared_error"
-    estimator = CARTRegressor if numeric else CARTClassifier
+    estimator = CARTRegressor if choices["criterion"] == "squared_error" else CARTClassifier
 
     def stump(rows):
-        tree = estimator(max_depth=1, criterion=criterion).fit(X[rows], y[rows]).tree_
+        tree = estimator(max_depth=1, **choices).fit(X[rows], y[rows], weight[rows]).tree_
         leaves = tree.leaves()
         return float((tree.weight * tree.impurity)[leaves].sum())
 
     found = []
     for column in X.T:
-        for cut in np.unique(column)[:-1]:
-            found.append(stump(column <= cut) + stump(column > cut))
+        for first in (column <= cut for cut in np.unique(column)[:-1]):
+            if choices["min_samples_leaf"] <= np.count_nonzero(first) <= len(y) - choices["min_samples_leaf"]:
+                found.append(stump(first) + stump(~first))
     return min(found)
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "misclassification", "squared_error"])
-@pytest.mark.parametrize("turn", range(2))
-def test_two_levels_are_the_best_of_a_larger_table(criterion, turn):
+@pytest.mark.parametrize(("several", "min_leaf", "weighted"), [(0, 1, False), (1, 1, False), (1, 9, False), (1, 5, True)])
+def test_two_levels_are_the_best_of_a_larger_table(criterion, several, min_leaf, weighted):
     """More cuts than are searched at first, so that bounds decide which are left out."""
-    random = np.random.default_rng(turn)
+    random = np.random.default_rng(several)
     X = random.normal(size=(80, 3)).round(2)
     y = (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2) ^ (random.random(80) < 0.15)
-    y = (y + 2.5 * (X[:, 2] > 0.8) * turn).astype(int) if criterion != "squared_error" else y + 0.3 * random.normal(size=80)
-    model = (CARTRegressor if criterion == "squared_error" else CARTClassifier)(max_depth=2, criterion=criterion, lookahead=2)
-    tree = model.fit(X, y).tree_
-    assert (tree.weight * tree.impurity)[tree.leaves()].sum() == pytest.approx(least_risk(X, y, criterion), rel=1e-9)
+    y = (y + 2.5 * (X[:, 2] > 0.8) * several).astype(int) if criterion != "squared_error" else y + 0.3 * random.normal(size=80)
+    weight = random.integers(1, 6, 80) / 4 if weighted else np.ones(80)
+    choices = {"criterion": criterion, "min_samples_leaf": min_leaf}
+    model = (CARTRegressor if criterion == "squared_error" else CARTClassifier)(max_depth=2, lookahead=2, **choices)
+    tree = model.fit(X, y, weight).tree_
+    found = (tree.weight * tree.impurity)[tree.leaves()].sum()
+    assert found == pytest.approx(least_risk(X, y, weight, **choices), rel=1e-9)
 
 
 @st.composite

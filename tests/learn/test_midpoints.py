@@ -7,12 +7,12 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fasttree
 from fasttree import CARTClassifier, CARTRegressor, Recipe, TreeClassifier
-from fasttree._learn.grow.decode import midpoints
+from fasttree._learn.grow.decode import midpoints, single_midpoints
 from fasttree._model.arrays import THRESHOLD
 
 TINY = np.finfo(np.float64).tiny
@@ -90,3 +90,22 @@ def test_recipes_of_files_of_earlier_versions_are_recipes():
     del saved["midpoint"]
     settings = model.get_params() | {"recipe": saved}
     assert TreeClassifier._from_settings(settings).recipe == mine
+
+
+@given(
+    low=st.floats(-1e30, 1e30) | st.integers(-5, 5).map(float),
+    step=st.floats(1e-12, 1e3) | st.integers(1, 3).map(float),
+    values=st.lists(st.floats(-1.0, 2.0), min_size=1, max_size=8),
+)
+def test_midpoints_of_single_precision_divide_doubles_as_single_precision_does(low, step, values):
+    high = low + step
+    assume(high > low)
+    bound = single_midpoints(np.array([low]), np.array([high]))[0]
+    below, above = np.float32(low), np.float32(high)
+    middle = (below + above) / np.float32(2)
+    if not below <= middle < above:  # single precision has no number between them
+        assert bound == low
+        return
+    near = [low, high, float(middle), bound, np.nextafter(bound, np.inf), *(low + share * step for share in values)]
+    for value in near:
+        assert (value <= bound) == (np.float32(value) <= middle)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from small_tables import table_of
 
-from fasttree import OptimalTreeClassifier, OptimalTreeRegressor, from_json
+from fasttree import OptimalTreeClassifier, OptimalTreeRegressor, from_json, progress
 from fasttree._learn.grow import optimal
 from fasttree.estimators.common.saved import SavedTree
 from tests.twins.best_tree import least_objective, least_squares
@@ -289,6 +289,38 @@ def test_time_limit_keeps_the_best_tree_so_far():
     assert np.count_nonzero(model.predict(X) != y) == model.objective_ < np.bincount(y).min()
 
 
+def test_a_search_ends_at_an_allowed_gap():
+    X, y = hard_table(150)
+    best = OptimalTreeClassifier(n_jobs=2).fit(X[:, :3], y).objective_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the user has allowed the gap
+        models = [OptimalTreeClassifier(max_gap=12, n_jobs=n_jobs).fit(X[:, :3], y) for n_jobs in (1, 2)]
+    model = models[0]
+    assert models[1].tree_ == model.tree_
+    assert models[1].lower_bound_ == model.lower_bound_ <= best <= model.objective_
+    assert (model.status_, 0 < model.gap_ <= 12) == ("max_gap", True)
+    assert model.gap_.is_integer()  # as costs are
+    assert from_json(model.to_json()).status_ == "max_gap"
+    assert OptimalTreeClassifier(max_gap=12, max_depth=2).fit(X, y).status_ == "optimal"
+
+
+def test_both_bounds_are_reported():
+    X, y = hard_table(100)
+    seen = []
+    with progress(lambda *_: None, bounds=lambda *pair: seen.append(pair)):
+        model = OptimalTreeClassifier().fit(X[:, :4], y)
+        OptimalTreeRegressor(max_depth=1).fit(X, y)
+    objectives, lows = zip(*seen[:-1], strict=True)
+    assert len(seen) > 4
+    assert seen[-2] == (model.objective_, model.lower_bound_)
+    assert list(objectives) == sorted(objectives, reverse=True)
+    assert list(lows) == sorted(lows)
+    with pytest.raises(TypeError, match="bounds has the type int: must be a function of an objective"), progress(bounds=3):
+        pass
+    with pytest.raises(ZeroDivisionError), progress(lambda *_: None, bounds=lambda *_: 1 / 0):
+        OptimalTreeClassifier().fit(X, y)
+
+
 def test_bounds_hold_wherever_the_search_ends(monkeypatch):
     random = np.random.default_rng(2)
     X, y = random.normal(size=(70, 3)), random.integers(0, 3, 70)
@@ -317,6 +349,19 @@ def test_interrupt_keeps_the_best_tree_so_far():
         signal.signal(signal.SIGINT, handler)
     assert model.status_ == "interrupted"
     assert np.count_nonzero(model.predict(X) != y) == model.objective_
+
+
+def test_costs_of_many_decimals_are_rounded_in_the_search_alone():
+    X, y = np.arange(12.0)[:, None], np.arange(12) % 3
+    loss = np.array([[0, 0.1, 1 / 3], [2 / 7, 0, 0.3], [1, np.pi, 0]])
+    model = OptimalTreeClassifier(max_depth=2, loss_matrix=loss).fit(X, y)
+    assert model.objective_ == model.lower_bound_ == pytest.approx(loss[y, model.predict(X)].sum(), rel=1e-12)
+
+
+def test_a_leaf_may_be_larger_than_the_table():
+    X, y = [[1.0], [2.0]], [0, 1]
+    assert OptimalTreeClassifier(min_samples_leaf=10**12).fit(X, y).get_n_leaves() == 1
+    assert OptimalTreeRegressor(min_samples_leaf=10**12).fit(X, y).get_n_leaves() == 1
 
 
 def test_is_an_ordinary_tree(tmp_path):
@@ -363,6 +408,7 @@ def test_wrong_proofs_of_files_raise(changes, message):
         ({"max_depth": 5}, "max_depth=5: must be an integer from 1 to 4"),
         ({"max_depth": None}, "max_depth=None: must be an integer from 1 to 4"),
         ({"leaf_penalty": -1}, "leaf_penalty=-1: must be"),
+        ({"max_gap": -1}, "max_gap=-1: must be"),
         ({"time_limit": 0}, "time_limit=0: must be a number > 0, or None"),
         ({"memory_limit": math.inf}, "memory_limit=inf: must be"),
     ],

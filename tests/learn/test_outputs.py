@@ -98,7 +98,7 @@ def test_subsets_of_many_categories_agree_with_the_twin(name: str, seed: int) ->
     # random weights: the leading eigenvalue is simple and no two categories lie on one point of its axis
     recipe = {**CLASSES, **NUMBERS}[name]
     rng = np.random.default_rng(seed)
-    n_samples, q = 80, 14
+    n_samples, q = 80, 12
     column = rng.integers(0, q + 1, n_samples).astype(np.uint8)
     if name in CLASSES:
         y = np.column_stack([rng.integers(0, 3, n_samples) * (rng.random(n_samples) < 0.7), rng.integers(0, 2, n_samples)])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from strategies import FEWER_EACH, limits, tables
+from strategies import FEW_EACH, limits, tables
 from test_engine_twin import CLASSIFIERS, COMPLETE, REGRESSORS, RELEASE8, assert_same_tree, kinds_for
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
@@ -26,7 +26,7 @@ def cancer():
 
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, *RELEASE8, *COMPLETE])
-@FEWER_EACH
+@FEW_EACH
 @given(data=st.data(), max_p_value=st.sampled_from(P_VALUES), bounds=limits(min_gain=1e-12, min_branch_weight=True))
 def test_growth_stops_where_the_classes_may_be_independent(name, data, max_p_value, bounds):
     recipe = {**CLASSIFIERS, **RELEASE8, **COMPLETE}[name]
@@ -36,7 +36,7 @@ def test_growth_stops_where_the_classes_may_be_independent(name, data, max_p_val
 
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, *RELEASE8, *REGRESSORS])
-@FEWER_EACH
+@FEW_EACH
 @given(data=st.data(), min_gain=st.sampled_from(MIN_GAINS))
 def test_growth_stops_where_the_gain_is_small(name, data, min_gain):
     recipe = {**CLASSIFIERS, **RELEASE8, **REGRESSORS}[name]

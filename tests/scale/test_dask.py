@@ -70,11 +70,14 @@ MODELS: list[tuple[Any, str, str | None, list[int]]] = [
     (CARTClassifier(criterion="misclassification", priors=[0.4, 0.6], max_leaf_nodes=9), "two", None, []),
     (CARTRegressor(min_samples_leaf=20), "number", None, [100, 200, 300, 400, 1499]),
     (CARTClassifier(max_bins=20, class_weight="balanced"), "label", "weight", [0, 700]),
+    (CARTRegressor(min_samples_leaf=20), "number", "weight", [0, 700, 701]),
 ]
 
 
 @pytest.mark.parametrize(
-    ("model", "target", "weight", "ends"), MODELS, ids=["gini", "entropy", "misclassification", "numbers", "bins"]
+    ("model", "target", "weight", "ends"),
+    MODELS,
+    ids=["gini", "entropy", "misclassification", "numbers", "bins", "weights of numbers"],
 )
 def test_any_partitions_grow_the_tree_of_the_table_in_memory(client, table, model, target, weight, ends):
     sample_weight = None if weight is None else table[weight]

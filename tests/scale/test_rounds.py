@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from fasttree._model.tree import Tree
 from fasttree._scale.cluster import InProcess
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import grow
-from fasttree._scale.messages import Reply, Requests, Route, combine
+from fasttree._scale.messages import Ranges, Reply, Requests, Route, combine
 from fasttree._scale.preparation import (
     Portion,
     Weighing,
@@ -32,7 +33,7 @@ from fasttree._scale.preparation import (
     scale_of_weights,
     tiles_of,
 )
-from fasttree._scale.shards import Arrays, Order, serve
+from fasttree._scale.shards import Arrays, Inside, Order, serve
 from fasttree._scale.subtree import Task
 
 Array = Any
@@ -71,11 +72,8 @@ def grown_over_shards(
     numbers_of = recipe.impurity == "squared_error"
     n_classes = 0 if numbers_of else max(int(small.y.max()) + 1, 2)
     table = EncodedTable(small)
-    weigh = None if numbers_of else Weighing([])
-    if weigh is None:
-        scale, weighted, cases = scale_of_targets(parts), False, float(len(small.y))
-    else:
-        scale, weighted, cases = scale_of_weights(parts, weigh)
+    weigh = Weighing([])
+    scale, weighted, cases = (scale_of_targets if numbers_of else scale_of_weights)(parts, weigh)
     numbers = engine_limits(Size(scale.n_samples, len(small.columns), 1.0, cases), recipe, limits, n_classes)
     policy = policy_of(recipe, limits)
     kinds = np.array([int(feature.kind) for feature in table.schema.features], dtype=np.uint8)
@@ -117,6 +115,47 @@ class Unreliable(InProcess):
         return super().collect(log, nodes)
 
 
+def test_rows_that_a_round_found_are_read_again_only_if_they_hold_the_cells(monkeypatch):
+    """Remembered rows change nothing, but serve most questions after the first one."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 10**6, (2, 3000)).astype(float)
+    y = (x[0] > 510_321).astype(np.uint16) ^ (rng.random(3000) < 0.2)
+    small = SmallTable(tuple(x), (CONTINUOUS, CONTINUOUS), (0, 0), y, 2, None)
+    parts, columns = parts_of(small, [1000], np.arange(3000), 40)
+    n_rows: list[int] = []
+    among = Order.among
+
+    def counting(self: Order, question: Any) -> Array:
+        rows = among(self, question)
+        assert np.isin(rows, self.rows_of(question.node)).all()
+        n_rows.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(Order, "among", counting)
+    grown_twice = []
+    for rows_per_found in (1, 10**9):
+        monkeypatch.setattr("fasttree._scale.shards.ROWS_PER_FOUND", rows_per_found)
+        budget = Budget(0, most_parts=3)
+        grown_twice.append((grown_over_shards(small, parts, columns, Recipe(), Limits(max_depth=3), budget), sum(n_rows)))
+        n_rows.clear()
+    (some, n_read), (expected, n_all) = grown_twice
+    assert some == expected == grown(EncodedTable(small), y, Recipe(), Limits(max_depth=3))
+    assert n_read < n_all / 2
+
+    low, high = np.array([10, 50], dtype=np.uint64), np.array([20, 60], dtype=np.uint64)
+    known = Inside(Ranges(low, high, *[np.zeros(2, dtype=np.int32)] * 3, 2), np.arange(3, dtype=np.uint32))
+    for first, last, is_held in (
+        (10, 20, True),
+        (12, 19, True),
+        (50, 60, True),
+        (5, 20, False),
+        (12, 21, False),
+        (30, 40, False),
+    ):
+        cell = [np.array([end], dtype=np.uint64) for end in (first, last)]
+        assert known.holds(Ranges(*cell, *[np.zeros(1, dtype=np.int32)] * 3, 1)) == is_held
+
+
 @pytest.mark.parametrize("n_classes", [0, 2, 5])
 def test_shards_that_forget_and_repeat_grow_the_same_tree(n_classes):
     rng = np.random.default_rng(n_classes)
@@ -130,11 +169,21 @@ def test_shards_that_forget_and_repeat_grow_the_same_tree(n_classes):
     assert grown_over_shards(small, parts, columns_of, recipe, limits, Budget(60), Unreliable) == expected
 
 
+def weights_of_numbers(kind: str, n: int) -> Array:
+    rng = np.random.default_rng(n)
+    heavy = rng.integers(1, 6, n).astype(float)
+    weights = {"whole": heavy, "fractional": heavy * rng.random(n), "light": heavy ** rng.integers(-5, 5, n)}
+    return weights.get(kind) if kind != "some 0" else np.where(rng.random(n) < 0.3, 0, heavy / 7)
+
+
 @pytest.mark.parametrize("impurity", IMPURITIES)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_any_shards_grow_the_tree_of_all_rows(impurity, data):
     small = data.draw(medium_tables(impurity))
+    if impurity == "squared_error":
+        weights = data.draw(st.sampled_from(["none", "whole", "fractional", "light", "some 0"]), label="weights of numbers")
+        small = replace(small, sample_weight=weights_of_numbers(weights, len(small.y)))
     limits = data.draw(
         st.builds(
             Limits,

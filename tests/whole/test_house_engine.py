@@ -30,7 +30,7 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "serving": {"watch", "types", "walk"},
     "attribution": {"watch", "types", "walk"},
     "levels": set(),
-    "optimal": {"levels"},
+    "optimal": {"arrays", "levels"},
     "ahead": set(),
     "lookahead": {"arrays", "ahead"},
     "_core": {*FOLDERS, "walk", "encoding"},

@@ -12,6 +12,7 @@ cdef enum:
 cdef enum:
     FIRST_CUTS = 12                # of a root that are searched first
     MOST_RECORDS = 1024            # cuts of a root whose risks by each second view are kept
+    RANKS_AT_ONCE = 8              # of a second view, between two that are scanned first
     CELLS_AT_ONCE = 4000000        # of work between two looks for signals
 
 
@@ -19,6 +20,12 @@ cdef struct AheadTest:                    # a test, and how it competes
     double two, own                # gains of the best tree of two levels with this root, and of the root
     int32_t view, cut
     int32_t feature, place         # order of equal ones
+
+
+cdef struct AheadSums:                    # of the tests of a second view, lane by lane: before the root's cut, and of all rows
+    const double* sums
+    const double* whole
+    int32_t stride, whole_stride
 
 
 cdef struct AheadSearch:
@@ -64,13 +71,15 @@ cdef struct AheadSearch:
     double* counts                 # (width, ranks); if SIGNED, amounts and weights in turn
     double* sums                   # (width, cuts)
     double* pairs                  # (4, cuts)
+    double* coarse                 # (2 width + 2, blocks of cuts)
     int32_t* by_gain               # (views): those that are not constant, by the gains of their best cuts
     int32_t n_by_gain
     double* records                # (views, MOST_RECORDS, 2): bounds of the risks before and behind a cut, by each second view
     int32_t n_records
     int32_t* record                # (rows): number of a cut's record, or -1
     int32_t* cuts                  # (rows): those that are searched next
-    int32_t* near                  # (2, rows): their known neighbours, or -1
+    int32_t* near                  # (rows, 2): their known neighbours, or -1
+    double* added                  # (rows, 2): what the rows up to these add to the risk of a side at most
     uint8_t* skipped               # (rows)
     double* gains                  # (4, rows): of the best pairs before and behind them, of any size and with large leaves
     double* left                   # (rows): risks before a cut; -inf: unknown

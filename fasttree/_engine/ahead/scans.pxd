@@ -21,7 +21,7 @@ cdef extern from *:
        y, w, size: sums up to each cut; with `whole` they are taken from those of all rows. */
     static void fasttree_scan_signed(
         const double *y, const double *w, const double *size, const double *all_y, const double *all_w, const double *all_size,
-        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *any, double *large)
+        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *gains)
     {
         double S = one->sums[0], W = one->weight, T = two->sums[0], V = two->weight, a = 0, c = 0;
         int32_t r;
@@ -33,19 +33,19 @@ cdef extern from *:
             a = q > a ? q : a;
             c = p > c ? p : c;
         }
-        any[0] = large[0] = a; any[1] = large[1] = c;
+        gains[0] = gains[2] = a; gains[1] = gains[3] = c;
         if (one->least <= 1 && one->lightest <= 0) return;
-        large[0] = large[1] = 0;
+        gains[2] = gains[3] = 0;
         for (r = 0; r < n; r++) {
             double v = W - w[r], s = size[r], d = y[r] * W - S * w[r], q;
             double u = all_w[r] - w[r], x = V - u, z = all_size[r] - s, e = (all_y[r] - y[r]) * V - T * u;
             if (s >= one->least && one->size - s >= one->least && w[r] >= one->lightest && v >= one->lightest) {
                 q = d * d / (w[r] * v);
-                large[0] = q > large[0] ? q : large[0];
+                gains[2] = q > gains[2] ? q : gains[2];
             }
             if (z >= one->least && two->size - z >= one->least && u >= one->lightest && x >= one->lightest) {
                 q = e * e / (u * x);
-                large[1] = q > large[1] ? q : large[1];
+                gains[3] = q > gains[3] ? q : gains[3];
             }
         }
     }
@@ -53,7 +53,7 @@ cdef extern from *:
     /* Largest |2 y - S|: the errors of two classes that a test avoids. */
     static void fasttree_scan_absolute(
         const double *y, const double *w, const double *size, const double *all_y, const double *all_w, const double *all_size,
-        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *any, double *large)
+        const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *gains)
     {
         double S = one->sums[0], T = two->sums[0], a = 0, c = 0;
         int32_t r;
@@ -63,16 +63,16 @@ cdef extern from *:
             a = q > a ? q : a;
             c = p > c ? p : c;
         }
-        any[0] = large[0] = a; any[1] = large[1] = c;
+        gains[0] = gains[2] = a; gains[1] = gains[3] = c;
         if (one->least <= 1 && one->lightest <= 0) return;
-        large[0] = large[1] = 0;
+        gains[2] = gains[3] = 0;
         for (r = 0; r < n; r++) {
             double s = size[r], v = one->weight - w[r], u = all_w[r] - w[r], x = two->weight - u, z = all_size[r] - s;
             double q = fabs(2 * y[r] - S), p = fabs(2 * (all_y[r] - y[r]) - T);
             if (s >= one->least && one->size - s >= one->least && w[r] >= one->lightest && v >= one->lightest)
-                large[0] = q > large[0] ? q : large[0];
+                gains[2] = q > gains[2] ? q : gains[2];
             if (z >= one->least && two->size - z >= one->least && u >= one->lightest && x >= one->lightest)
-                large[1] = p > large[1] ? p : large[1];
+                gains[3] = p > gains[3] ? p : gains[3];
         }
     }
 
@@ -109,6 +109,25 @@ cdef extern from *:
             }
         }
     }
+    /* The gain of a leaf from its lanes, and how much of its weight is risk. */
+    static double fasttree_leaf(int kind, const double *logs, int64_t n_logs, double a, double w)
+    {
+        return kind == 1 ? (w > 0 ? a / w : 0) : kind == 2 ? a - fasttree_nlogn(logs, n_logs, w) : a;
+    }
+    /* What the tests of a block gain at most, by the first leaf at the end of the block before, and the second at its own. */
+    static void fasttree_bound_blocks(
+        int kind, const double *logs, int64_t n_logs, const double *a, const double *b, const double *w, const double *all_w,
+        double weight, int32_t n, double *bounds)
+    {
+        int32_t r;
+        double before = 0, x = 0;
+        for (r = 0; r < n; r++) {
+            double y = all_w ? all_w[r] - w[r] : w[r];
+            bounds[r] = before + fasttree_leaf(kind, logs, n_logs, b[r], weight - y) + (kind == 2 ? 0 : y - x);
+            before = fasttree_leaf(kind, logs, n_logs, a[r], y);
+            x = y;
+        }
+    }
     static double fasttree_pair(int kind, const double *logs, int64_t n_logs, double a, double b, double w, double v)
     {
         if (kind == 1) return w > 0 && v > 0 ? (a * v + b * w) / (w * v) : 0;
@@ -134,14 +153,17 @@ cdef extern from *:
         double weight, size, least, lightest
     void scan_signed "fasttree_scan_signed"(
         const double*, const double*, const double*, const double*, const double*, const double*, const AheadSide*,
-        const AheadSide*, int32_t, double*, double*) noexcept nogil
+        const AheadSide*, int32_t, double*) noexcept nogil
     void scan_absolute "fasttree_scan_absolute"(
         const double*, const double*, const double*, const double*, const double*, const double*, const AheadSide*,
-        const AheadSide*, int32_t, double*, double*) noexcept nogil
+        const AheadSide*, int32_t, double*) noexcept nogil
     void add_lane "fasttree_add_lane"(
         int, const double*, int64_t, const double*, const double*, double, double, int32_t, double*, double*, double*, double*
     ) noexcept nogil
     void best_pairs "fasttree_best_pairs"(
         int, const double*, int64_t, const double*, const double*, const double*, const double*, const double*, const double*,
         const AheadSide*, int32_t, double*, double*) noexcept nogil
+    void bound_blocks "fasttree_bound_blocks"(
+        int, const double*, int64_t, const double*, const double*, const double*, const double*, double, int32_t, double*
+    ) noexcept nogil
     double nlogn "fasttree_nlogn"(const double*, int64_t, double) noexcept nogil

@@ -132,20 +132,26 @@ cdef inline void add_up(const AheadSearch* s, int32_t n, int32_t m, double* out)
     """Sums up to each of the first m ranks, of n."""
     cdef int32_t k, r
     cdef int32_t first = 0
-    cdef double sum = 0
-    cdef double weight = 0
+    cdef double one = 0
+    cdef double other = 0
+    cdef const double* x = s.counts
+    cdef const double* y
     if is_paired(s):
         first = 2
         for r in range(m):
-            sum += s.counts[2 * <int64_t> r]
-            weight += s.counts[2 * <int64_t> r + 1]
-            out[r] = sum
-            out[<int64_t> m + r] = weight
-    for k in range(first, s.width):
-        sum = 0
+            one += x[2 * <int64_t> r]
+            other += x[2 * <int64_t> r + 1]
+            out[r] = one
+            out[<int64_t> m + r] = other
+    for k in range(first, s.width, 2):         # two lanes at once, because each addition waits for the one before
+        x = s.counts + <int64_t> k * n
+        y = x + n if k + 1 < s.width else x
+        one = other = 0
         for r in range(m):
-            sum += s.counts[<int64_t> k * n + r]
-            out[<int64_t> k * m + r] = sum
+            one += x[r]
+            other += y[r]
+            out[<int64_t> (k + 1 if k + 1 < s.width else k) * m + r] = other
+            out[<int64_t> k * m + r] = one
 
 
 cdef inline void gather_along(AheadSearch* s, const int32_t* order) noexcept nogil:

@@ -50,6 +50,29 @@ cdef inline double moment_bound(
     return before * before
 
 
+cdef inline double weighted_moment_bound(
+    const Problem* p, const Totals* total, const int64_t* group, double square_unit, int64_t w_left, double before, double after,
+) noexcept nogil:
+    """`moment_bound` of samples with weights: samples, their weight, the sum of their targets and that of the squares.
+
+    A sample of weight w has the target that its share of the sum has.  Its square is rounded up to a multiple of `square_unit`.
+    """
+    cdef double b = <double> group[1] * p.unit
+    cdef double n = <double> total.weight * p.unit
+    cdef double first = <double> w_left * p.unit
+    cdef double last = first + b
+    cdef double sum = <double> group[2] * p.y_unit[0]
+    cdef double squares = <double> group[3] * square_unit
+    cdef double narrow = min(first * (n - first), last * (n - last))
+    cdef double rest = n - first
+    cdef double room = b * b / (last * rest) if rest > 0 else INFINITY
+    cdef double spread = sqrt(max(squares - sum * (sum / b), 0.0) + 1e-14 * squares)  # rounding may have taken something off
+    if narrow > 0:
+        room = min(room, b * b / 4 / narrow)
+    before = sqrt(max(before, after)) + spread * sqrt(room * n / b)
+    return before * before * (1 + 1e-14)
+
+
 cdef inline double most_of_a_side(
     const Problem* p, const int64_t* side, const int64_t* bin, double weight, double bin_weight,
 ) noexcept nogil:

@@ -202,7 +202,7 @@ cdef inline void sweep_bin(
         i = min(i + CHUNK, high + 1)
         chunk.n = sweep(p, block, s, &at, entries, i)
         if chunk.n:
-            chunk.largest = gains_of_chunk(p, block, s, &at, chunk.n)
+            chunk.largest = gains_of_chunk(p, block, s, &at, chunk.n, -INFINITY)
             found = offer_chunk(cut, s, &chunk, division.total.risk, division.at_least)
     if cut.position < 0:
         cut.position = held

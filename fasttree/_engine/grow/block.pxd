@@ -159,6 +159,7 @@ cdef inline int search_root(
     search.n_active = node.n_active
     search.cuts = w.scratch.cuts
     search.at_least = -INFINITY
+    search.known = -INFINITY
     search.sorts = node.sorts
     if p.sets != NULL:
         mark_allowed(p.sets, p.n_features, w.nodes.parent, w.nodes.feature, w.nodes.parent[node.id], w.allowed)

@@ -17,7 +17,7 @@ from fasttree._engine.grow.work cimport (
 from fasttree._engine.memory cimport can_shrink, free_list, new_list, shrink_list
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.scan.counts cimport count_cells, other_cells
-from fasttree._engine.scan.cut cimport form_of, no_cut
+from fasttree._engine.scan.cut cimport form_of, no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
 from fasttree._engine.scan.tiles cimport count_tiles, subtract_histogram
 from fasttree._engine.types cimport (
@@ -160,6 +160,7 @@ cdef inline void add_cut_of(const Problem* p, Child* child, const Cut* found) no
         i -= 1
     cuts[i] = found[0]
     child.n_cuts += 1
+    note_known(p, &child.search, found)
     expect(&child.screen, tie_limit(found.gain, child.totals.risk))
 
 

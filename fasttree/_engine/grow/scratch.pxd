@@ -124,6 +124,8 @@ cdef inline void carve_medians(const Problem* p, Carver* carver, size_t n) noexc
         m.records = <uint64_t*> carve(carver, n * 8)
         m.rank = <uint32_t*> carve(carver, n * 4)
         m.part = <int64_t*> carve(carver, n * 8)
+        m.place = <uint32_t*> carve(carver, n * 4)
+        m.sorted = <int64_t*> carve(carver, (n + 2) * 8)
         m.value = <double*> carve(carver, (n + 1) * 8)
         m.whole = <Weighed*> carve(carver, (n + 1) * sizeof(Weighed))
         m.left = <Weighed*> carve(carver, (n + 1) * sizeof(Weighed))
@@ -136,6 +138,8 @@ cdef inline void carve_medians(const Problem* p, Carver* carver, size_t n) noexc
     parts.part_of = <uint32_t*> carve(carver, n * 4)
     parts.weight = <int64_t*> carve(carver, (n + 1) * 8)
     parts.passed = <int64_t*> carve(carver, (n + 1) * 8)
+    parts.gain = <double*> carve(carver, n * 8)
+    parts.links = <uint32_t*> carve(carver, 6 * (n + 2) * 4)
     parts.lower = <uint32_t*> carve(carver, (n + 1) * 4)
     parts.upper = <uint32_t*> carve(carver, (n + 1) * 4)
     if not carver.measuring:

@@ -7,10 +7,11 @@ from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bou
 from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
 from fasttree._engine.grow.work cimport Work
 from fasttree._engine.random cimport draw_next
+from fasttree._engine.risk.along cimport number_places
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.risk.medians cimport rank_targets
 from fasttree._engine.scan.choose cimport choose_gain, choose_ratio, choose_release8
-from fasttree._engine.scan.cut cimport no_cut
+from fasttree._engine.scan.cut cimport no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
 from fasttree._engine.scan.message cimport choose_by_message
 from fasttree._engine.types cimport (
@@ -72,6 +73,7 @@ cdef inline bint add_cut(
     """Scan a feature and keep its best cut, if it has one; False: no cut of it can exist below this node."""
     cdef bint constant = False
     search.cuts[n_cuts[0]] = scan_feature(p, block, w.scratch, search, active, width, &constant)
+    note_known(p, search, &search.cuts[n_cuts[0]])
     n_cuts[0] += search.cuts[n_cuts[0]].form != NO_CUT
     return not constant
 
@@ -141,6 +143,8 @@ cdef inline Cut search_features(
     search.key = key
     if p.sweep == MEDIANS:
         rank_targets(p, block, search.rows, search.totals.n)
+        if block.weight == NULL:
+            number_places(p, search.totals.n)
     n_cuts = scan_drawn(p, block, w, search, key, width) if p.draws else scan_all(p, block, w, search, width)
     if w.scratch.watch.over:
         return no_cut(-1)

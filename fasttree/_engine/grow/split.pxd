@@ -179,6 +179,7 @@ cdef inline void open_child(
     child.search.n_active = 0
     child.search.cuts = w.scratch.cuts if b == 0 else w.scratch.cuts_two
     child.search.at_least = -INFINITY
+    child.search.known = -INFINITY
     child.search.sorts = node.sorts
 
 

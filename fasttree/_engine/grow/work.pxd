@@ -73,6 +73,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     # Lets the workers grow what is below a node; takes the GIL.  -1 if memory runs out or Python raised something.
     int (*hand_over)(const Work* w, const Pending* node, const char* data) noexcept nogil
     char** histograms              # unused ones
+    char** made                    # all
     int64_t n_histograms
     int64_t histograms_made
 
@@ -184,8 +185,12 @@ cdef inline char* take_histogram(const Problem* p, Work* w) noexcept nogil:
         return w.histograms[w.n_histograms]
     if resize(<void**> &w.histograms, (w.histograms_made + 1) * sizeof(char*)):
         return NULL
+    if resize(<void**> &w.made, (w.histograms_made + 1) * sizeof(char*)):
+        return NULL
     taken = <char*> malloc(p.histogram_size)
-    w.histograms_made += taken != NULL
+    if taken != NULL:
+        w.made[w.histograms_made] = taken
+        w.histograms_made += 1
     return taken
 
 
@@ -228,13 +233,13 @@ cdef inline void free_work(Work* w, bint loose) noexcept nogil:
     """Free a run's memory; of a run that has failed also what belongs to the nodes that wait."""
     cdef Pending* node
     cdef int64_t i
-    for i in range(w.n_histograms):
-        free(w.histograms[i])
+    for i in range(w.histograms_made):
+        free(w.made[i])
+    free(w.made)
     free(w.histograms)
     while w.stack_n:
         w.stack_n -= 1
         node = &w.stack[w.stack_n]
-        free(node.histogram)
         if loose:
             free_lists(<const Active*> (w.arenas[node.depth % 2].data + node.actives_at), node.n_active, node.n, sizeof(uint64_t))
     free_arena(&w.arenas[0])

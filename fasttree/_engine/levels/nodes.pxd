@@ -135,6 +135,35 @@ cdef inline void settle_view(const TreeSearch* s, LevelNode* node, int32_t view,
         node.active[view] &= code[0 if s.nominal[view] else n_ranks - 1] == s.missing[view]
 
 
+cdef inline void sort_codes(
+    const TreeSearch* s, LevelNode* node, int32_t view, const int32_t* code, int32_t n_codes, int32_t* numbers,
+) noexcept nogil:
+    """Find order and ranks of the codes (n) of all rows; `numbers` is scratch (2, codes)."""
+    cdef int32_t* start = numbers
+    cdef int32_t* rank_of = numbers + n_codes
+    cdef int64_t at = <int64_t> view * node.n
+    cdef int32_t n_ranks = 0
+    cdef int32_t total = 0
+    cdef int32_t c, i, size
+    memset(start, 0, n_codes * sizeof(int32_t))
+    for i in range(node.n):
+        start[code[i]] += 1
+    for c in range(n_codes):
+        size = start[c]
+        start[c] = total
+        total += size
+        rank_of[c] = n_ranks
+        if size:
+            node.code[at + n_ranks] = c
+            n_ranks += 1
+    for i in range(node.n):
+        c = code[i]
+        node.order[at + start[c]] = i
+        node.rank[at + i] = rank_of[c]
+        start[c] += 1
+    settle_view(s, node, view, n_ranks)
+
+
 cdef inline bint may_group(const TreeSearch* s, const LevelNode* node, int32_t view) noexcept nogil:
     """Whether a view has tests of groups of categories that differ from those of one category."""
     return s.nominal[view] and s.missing[view] < 0 and node.n_ranks[view] > 3

@@ -263,7 +263,8 @@ cdef inline int enter_branch(ErrorPruning* p, Frame* f, int32_t b, int32_t n_bra
 cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexcept nogil:
     """Process the heaviest branch with all samples of the node, to learn its errors.  -1 if memory runs out.
 
-    If no sample was divided below the branch it is enough to add what would come on top of what it holds.
+    If no sample was divided below the branch it is enough to add what would come on top of what it holds.  Samples that go down
+    a deep tree once for each branch that may be raised would take most of the time.
     """
     cdef const int64_t* of_parts = p.segments + f.segments
     cdef const int64_t* of_rows = of_parts + n_branches + 2
@@ -274,7 +275,7 @@ cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexce
     cdef int64_t i, s, w
     cdef Frame bounds = f[0]
     f.parts_top = p.parts_n
-    if p.c50 or not p.clean[child]:
+    if not p.clean[child]:
         return push_frame(p, child, EVALUATE, &bounds)
     if reserve_parts(p, f.parts_stop - f.parts + f.rows_stop - f.rows):
         return -1
@@ -317,6 +318,7 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
     cdef bint missing_here = missing
     cdef bint comes
     cdef int32_t b, child, k
+    cdef int64_t* pool
     if f.entered:
         p.parts_n = f.parts_top
         if not f.pooled:
@@ -336,7 +338,11 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
                 missing_here = missing
                 f.pooled = branch_weight(f, weights[b]) < p.minimum
             if f.pooled:
-                add_branch(p, f, b, n_branches, &p.pools[(f - p.frames) * p.n_classes])
+                pool = &p.pools[(f - p.frames) * p.n_classes]
+                add_branch(p, f, b, n_branches, pool)
+                if f.mode == ADD:
+                    for k in range(p.n_classes):
+                        pool[k] += p.counts[<int64_t> child * p.n_classes + k]
                 if f.mode != PRUNE:
                     f.pooled = False
                     f.branch += 1
@@ -344,15 +350,15 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
         if weights[b] > 0 and (comes or missing_here):
             status[0] = enter_branch(p, f, b, n_branches)
             return True
-        if weights[b] > 0 and not p.c50:   # ADD: nothing comes on top of it
-            f.errors = <float> (f.errors + p.errors[child])
+        if weights[b] > 0 and f.mode == ADD:   # nothing comes on top of it; a null leaf has no errors
+            f.errors = f.errors + p.errors[child] if p.c50 else <float> (f.errors + p.errors[child])
         elif f.mode == PRUNE:
             p.leaf[child] = True           # it holds nothing to decide by
             p.clean[child] = True
             p.total[child] = 0
             p.n_samples[child] = 0
+            memset(&p.counts[<int64_t> child * p.n_classes], 0, p.n_classes * sizeof(int64_t))
             if weights[b] > 0:             # C5.0: a null leaf
-                memset(&p.counts[<int64_t> child * p.n_classes], 0, p.n_classes * sizeof(int64_t))
                 p.n_samples[child] = add_branch(p, f, b, n_branches, &p.counts[<int64_t> child * p.n_classes])
                 for k in range(p.n_classes):
                     p.total[child] += p.counts[<int64_t> child * p.n_classes + k]

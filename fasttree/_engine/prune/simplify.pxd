@@ -9,84 +9,8 @@ from libc.math cimport exp, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from fasttree._engine.prune.bits cimport carry_on, count_common, flip_bits, join_bits, lowest_bit, outside, uncount
 from fasttree._engine.prune.frames cimport extra_errors
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-
-    /* Loops over words and bytes that the compiler makes vectors of; counting without an instruction for it, 24 words at a time:
-       a byte then holds at most 192. */
-    static int64_t fasttree_count_common(const uint64_t *a, const uint64_t *b, int64_t n) {
-        const uint64_t fives = 0x5555555555555555u, threes = 0x3333333333333333u, nibbles = 0x0f0f0f0f0f0f0f0fu;
-        const uint64_t bytes = 0x00ff00ff00ff00ffu;
-        int64_t total = 0, start, i;
-        for (start = 0; start < n; start += 24) {
-            int64_t stop = start + 24 < n ? start + 24 : n;
-            uint64_t sum = 0;
-            for (i = start; i < stop; i++) {
-                uint64_t x = a[i] & b[i];
-                x -= x >> 1 & fives;
-                x = (x & threes) + (x >> 2 & threes);
-                sum += (x + (x >> 4)) & nibbles;
-            }
-            sum = (sum & bytes) + (sum >> 8 & bytes);
-            total += (int64_t) (sum * 0x0001000100010001u >> 48);
-        }
-        return total;
-    }
-
-    /* One step of adding bits to (flip 0), or taking them from (flip ~0), binary numbers: a digit of each, what is left to do. */
-    static void fasttree_carry(uint64_t *digit, uint64_t *carry, uint64_t flip, int64_t n) {
-        int64_t i;
-        for (i = 0; i < n; i++) {
-            uint64_t old = digit[i];
-            digit[i] = old ^ carry[i];
-            carry[i] &= old ^ flip;
-        }
-    }
-
-    static void fasttree_flip(uint64_t *bits, const uint64_t *where, int64_t n) {
-        int64_t i;
-        for (i = 0; i < n; i++) bits[i] ^= where[i];
-    }
-
-    static void fasttree_join(uint64_t *bits, const uint64_t *others, int64_t n) {
-        int64_t i;
-        for (i = 0; i < n; i++) bits[i] |= others[i];
-    }
-
-    /* Bit i of a word: is code i outside low, ..., low + span? */
-    static uint64_t fasttree_outside(const uint32_t *codes, uint32_t low, uint32_t span) {
-        uint8_t outside[64];
-        uint64_t word = 0;
-        int i, j;
-        for (i = 0; i < 64; i++) outside[i] = codes[i] - low > span;
-        for (i = 0; i < 8; i++) {
-            uint64_t eight = 0;
-            for (j = 7; j >= 0; j--) eight = eight << 8 | outside[8 * i + j];
-            word |= (eight * 0x0102040810204080u >> 56) << 8 * i;
-        }
-        return word;
-    }
-
-    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
-    #define fasttree_lowest_bit(word) __builtin_ctzll(word)
-    #else
-    static int fasttree_lowest_bit(uint64_t word) {
-        int i = 0;
-        while (!(word >> i & 1)) i++;
-        return i;
-    }
-    #endif
-    """
-    int64_t count_common "fasttree_count_common"(const uint64_t* a, const uint64_t* b, int64_t n) noexcept nogil
-    void carry_on "fasttree_carry"(uint64_t* digit, uint64_t* carry, uint64_t flip, int64_t n) noexcept nogil
-    void flip_bits "fasttree_flip"(uint64_t* bits, const uint64_t* where, int64_t n) noexcept nogil
-    void join_bits "fasttree_join"(uint64_t* bits, const uint64_t* others, int64_t n) noexcept nogil
-    uint64_t outside "fasttree_outside"(const uint32_t* codes, uint32_t low, uint32_t span) noexcept nogil
-    int lowest_bit "fasttree_lowest_bit"(uint64_t word) noexcept nogil
-
 
 cdef enum:
     BATCH = 256                # words of a set that are looked at together
@@ -343,36 +267,28 @@ cdef inline void add_alone(Draft* rule, int32_t number, int64_t n, bint is_right
         without.wrong += n
 
 
-cdef inline void note_alone(
-    Draft* rule, const SampleSet* samples, const uint64_t* among, int64_t first, int64_t size, bint is_right,
-) noexcept nogil:
-    """Count the samples of some words, after `split_failures`, that fail one condition alone and are `among` (NULL = all)."""
+cdef inline void note_alone(Draft* rule, const SampleSet* samples, int64_t first, int64_t size, bint is_right) noexcept nogil:
+    """Count the samples of some words that fail one condition alone: those in rule.once.
+
+    Where neighbours are alike, most of a word fail the same condition.
+    """
     cdef const uint64_t* which = rule.failures.which + first
-    cdef uint64_t bits
+    cdef const uint64_t* failing = rule.failing + first
+    cdef uint64_t bits, same
     cdef int64_t n, w
     cdef int32_t digit, number
     cdef int bit
     for w in range(size):
-        rule.once[w] &= ~rule.twice[w] & ~samples.padding[first + w]
-        if among != NULL:
-            rule.once[w] &= among[first + w]
-    # so many that it is cheaper to read the conditions
-    if samples.weight == NULL and 2 * count_common(rule.once, rule.once, size) > rule.n_kept * size:
-        for number in range(rule.depth):
-            if not rule.without[number].dropped:
-                n = count_common(rule.once, rule.failing + number * samples.n_words + first, size)
-                if n:
-                    add_alone(rule, number, n, is_right)
-        return
-    for w in range(size):
         bits = rule.once[w]
         while bits:
             bit = lowest_bit(bits)
-            bits &= bits - 1
             number = 0
             for digit in range(rule.failures.n_digits):
                 number |= <int32_t> (which[digit * samples.n_words + w] >> bit & 1) << digit
-            add_alone(rule, number, 1 if samples.weight == NULL else samples.weight[(first + w) * 64 + bit], is_right)
+            same = bits & failing[number * samples.n_words + w]
+            bits ^= same
+            n = count_common(&same, &same, 1) if samples.weight == NULL else weigh(same, samples.weight + (first + w) * 64)
+            add_alone(rule, number, n, is_right)
 
 
 cdef inline int64_t next_words(const SampleSet* samples, int64_t first, int64_t start, int64_t stop) noexcept nogil:
@@ -416,7 +332,9 @@ cdef inline Verdict take_path(
                 n += weigh(~rule.once[w], samples.weight + (first + w) * 64)
         v.n += n
         v.errors += 0 if is_right else n
-        note_alone(rule, samples, NULL, first, size, is_right)
+        for w in range(size):
+            rule.once[w] &= ~rule.twice[w] & ~samples.padding[first + w]
+        note_alone(rule, samples, first, size, is_right)
         first += size
     return v
 
@@ -427,6 +345,7 @@ cdef inline void drop_condition(
     """Remove a condition: samples that failed only this one satisfy the rule, those that failed one more fail only that."""
     cdef const uint64_t* failing = rule.failing + number * samples.n_words
     cdef Without* without = &rule.without[number]
+    cdef int32_t digits = digits_of(max(rule.n_kept, number))
     cdef int64_t first = 0
     cdef int64_t size
     cdef int32_t i
@@ -437,13 +356,15 @@ cdef inline void drop_condition(
             rule.n_alone -= 1
             rule.alone[i] = rule.alone[rule.n_alone]
             break
-    count_failing(&rule.failures, failing, number, rule.n_kept, ~<uint64_t> 0, samples.n_words, rule.once)
     without.dropped = True
     rule.n_kept -= 1
     while first < samples.n_words:
         size = next_words(samples, first, start, stop)
-        split_failures(rule, samples, first, size)
-        note_alone(rule, samples, failing, first, size, start <= first < stop)
+        uncount(
+            rule.failures.times + first, rule.failures.which + first, failing + first, samples.padding + first, rule.once, size,
+            number, digits, samples.n_words,
+        )
+        note_alone(rule, samples, first, size, start <= first < stop)
         first += size
 
 

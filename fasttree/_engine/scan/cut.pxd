@@ -11,7 +11,8 @@ from fasttree._engine.risk.impurity cimport tie_limit, xlogx
 from fasttree._engine.risk.release8 cimport single_information
 from fasttree._engine.types cimport (
     BRANCH_CUT, BY_SINGLE, DECLARED, DIRECTION, FRACTIONAL, GROUP_CUT, INTERVAL_CUT, KNOWN_CUT, MDL_RATIO, MERGED, NOMINAL,
-    NO_CUT, ORDINAL, OWN_BRANCH, RELEASE8_GAP, THRESHOLD_CUT, Block, Column, Cut, Problem, Scratch, Totals, entry_t, row_of,
+    NO_CUT, ORDINAL, OWN_BRANCH, RELEASE8_GAP, THRESHOLD_CUT, Block, Column, Cut, Problem, Scratch, Search, Totals, entry_t,
+    row_of,
 )
 
 
@@ -24,6 +25,7 @@ cdef struct Division:          # what the cuts of one feature divide in one node
     bint listed                # the feature has a sorted list
     int64_t n_groups           # of equal values; 0 if a list is swept
     double at_least            # as in Search
+    double known               # likewise
     int64_t tries              # admissible thresholds, which the sweep counts
     int64_t only               # random cuts: the position of the threshold that competes; -1: all do
     uint64_t chance            # random cuts: key of the feature in the node
@@ -72,6 +74,12 @@ cdef inline bint offer(Cut* cut, double gain, int64_t at, double risk, double at
             cut.position = at
         cut.gain = gain
     return False
+
+
+cdef inline void note_known(const Problem* p, Search* search, const Cut* cut) noexcept nogil:
+    """Remember that a node has a cut, where gains alone decide between features."""
+    if cut.form != NO_CUT and not p.rank and not p.release8:
+        search.known = max(search.known, tie_limit(cut.gain, search.totals.risk))
 
 
 cdef struct Bounds:            # which candidates are admissible

@@ -207,6 +207,7 @@ cdef inline Cut scan_feature(
     if division.n_groups < 0:
         constant[0] = True
         return no_cut(active.feature)
+    division.known = -INFINITY if missing.n else search.known
     if judged_by_known(p, &missing):
         known_totals(p, node, &missing, &known)
         division.total = &known

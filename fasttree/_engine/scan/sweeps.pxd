@@ -7,7 +7,9 @@ gains of a chunk of candidates are computed together, in a loop that the compile
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
-from fasttree._engine.risk.impurity cimport ENTROPY, class_risk, deviance_gain, xlogx
+from fasttree._engine.risk.impurity cimport (
+    ENTROPY, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit, xlogx,
+)
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
 from fasttree._engine.scan.counts cimport add_outputs
 from fasttree._engine.scan.cut cimport Bounds, bounds_of
@@ -49,7 +51,36 @@ cdef extern from *:
         }
         return largest;
     }
+
+    /* No Poisson gain is larger: see docs/exact.md.  A part of weight n_part with mean (1 + d) x mean beats it by mean x n_part x
+       ((1 + d) log(1 + d) - d), which is below d^2 (1/2 - d/6 + d^2 c), with c = 1/12 where d is positive and 1/3 elsewhere, and
+       below d^2 / 2 where d is positive. */
+    static double fasttree_surplus_bound(double d)
+    {
+        double factor = 0.5 + d * (d > 0 ? d * (1.0 / 12) - 1.0 / 6 : d * (1.0 / 3) - 1.0 / 6);
+        factor = d > 0 && factor > 0.5 ? 0.5 : factor;
+        return d * d * factor;
+    }
+    static void fasttree_deviance_bounds(
+        const double *above, const int32_t *positions, double *bounds, int64_t m,
+        double offset, double n, double rest, double mean, double scale)
+    {
+        const double per_mean = 1 / (n * mean);
+        int64_t j;
+        #pragma omp simd
+        for (j = 0; j < m; j++) {
+            double n_left = (double) positions[j] + offset;
+            double n_right = n - n_left;
+            double q = (n * above[j] - rest * n_left) * per_mean;
+            double left = n_left * fasttree_surplus_bound(q / n_left);
+            double right = n_right * fasttree_surplus_bound(-q / n_right);
+            bounds[j] = (left + right) * mean * scale * (1 + 1e-9);
+        }
+    }
     """
+    void deviance_bounds "fasttree_deviance_bounds"(
+        const double* above, const int32_t* positions, double* bounds, int64_t m,
+        double offset, double n, double rest, double mean, double scale) noexcept nogil
     double linear_gains "fasttree_linear_gains"(
         const double* left, const double* weights, const int32_t* positions, double* gains, int64_t m,
         double offset, double n, double total, double scale) noexcept nogil
@@ -106,7 +137,7 @@ cdef inline Left start_sweep(
     for k in range(p.n_counts):
         s.left[k] = missing.counts[k] if missing_left else 0
         s.right[k] = total.counts[k] - s.left[k]
-        if p.sweep == SQUARES:
+        if p.sweep == SQUARES or has_output_squares(p, block):
             at.squares += s.left[k] * s.left[k]
             at.squares_right += s.right[k] * s.right[k]
         elif p.sweep == TABLE:
@@ -153,7 +184,7 @@ cdef inline int64_t sweep_linear(
             total += weight[row]
             sum += weight[row] * label[row] if p.n_classes else ysum[row]
             right = all.weight - total
-            lighter = right < total
+            lighter = right < total or (right == total and sum_all - sum < sum)
             positions[m] = <int32_t> j
             a[m] = <double> (sum_all - sum if lighter else sum)
             b[m] = <double> (right if lighter else total)
@@ -330,6 +361,119 @@ cdef inline int64_t sweep_samples(
     return m
 
 
+cdef inline int64_t sweep_output_squares(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """`sweep_squares` for the classes of several targets, whose squares are added up."""
+    cdef int32_t n_outputs = p.n_outputs
+    cdef const uint16_t* label
+    cdef int64_t* left = s.left
+    cdef int64_t* right = s.right
+    cdef int64_t squares = at.squares
+    cdef int64_t squares_right = at.squares_right
+    cdef int64_t m = 0
+    cdef int64_t j, count
+    cdef int32_t o
+    cdef uint32_t k
+    for j in range(at.next, stop):
+        label = block.label + <size_t> row_of(entries[j]) * n_outputs
+        for o in range(n_outputs):
+            k = label[o]
+            count = left[k]
+            squares += 2 * count + 1
+            left[k] = count + 1
+            count = right[k]
+            squares_right -= 2 * count - 1
+            right[k] = count - 1
+        s.positions[m] = <int32_t> j
+        s.a[m] = <double> squares
+        s.b[m] = <double> squares_right
+        m += code_of(entries[j]) != code_of(entries[j + 1])
+    at.squares = squares
+    at.squares_right = squares_right
+    at.next = stop
+    return m
+
+
+cdef inline int64_t sweep_output_sums(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """a = the gain times n_left n_right, from the linear statistics of several numeric targets (see linear_gain)."""
+    cdef const Totals* total = at.total
+    cdef double n = <double> total.weight
+    cdef int64_t n_before = at.next - at.first + at.before
+    cdef int64_t start = at.next
+    cdef int64_t m = 0
+    cdef int64_t j, base, sum
+    cdef double rest, d, scale
+    cdef size_t n_outputs = p.n_outputs
+    cdef const int64_t* ysum
+    cdef size_t o
+    for o in range(n_outputs):
+        ysum = block.ysum + o
+        base = total.counts[o] // total.n
+        rest = <double> (total.counts[o] - base * total.n)
+        sum = s.left[o] - base * n_before
+        scale = p.y_unit[o] * p.y_unit[o] / n / p.unit / <double> n_outputs
+        for j in range(start, stop):
+            sum += ysum[row_of(entries[j]) * n_outputs] - base
+            d = n * <double> sum - rest * <double> (n_before + 1 + j - start)
+            s.b[j - start] = (s.b[j - start] if o else 0.0) + d * d * scale
+        s.left[o] = sum + base * (n_before + stop - start)
+    for j in range(start, stop):
+        s.positions[m] = <int32_t> j
+        s.a[m] = s.b[j - start]
+        m += code_of(entries[j]) != code_of(entries[j + 1])
+    at.next = stop
+    return m
+
+
+cdef inline int64_t sweep_events(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """Poisson, samples that count 1: a = the sum on the left, less n_left times the node's mean, rounded down."""
+    cdef const int64_t* ysum = block.ysum
+    cdef int64_t base = at.total.sum // at.total.n
+    cdef int64_t sum = at.sum - base * (at.next - at.first + at.before)
+    cdef int64_t* exact = <int64_t*> s.b           # the sum itself, which may have more digits than a double
+    cdef int64_t m = 0
+    cdef int64_t j
+    for j in range(at.next, stop):
+        sum += ysum[row_of(entries[j])] - base
+        s.positions[m] = <int32_t> j
+        s.a[m] = <double> sum
+        exact[m] = sum + base * (j + 1 - at.first + at.before)
+        m += code_of(entries[j]) != code_of(entries[j + 1])
+    at.sum = sum + base * (stop - at.first + at.before)
+    at.next = stop
+    return m
+
+
+cdef inline bint has_output_squares(const Problem* p, const Block* block) noexcept nogil:
+    """Do the class counts of several targets have a running sum of squares that fits into 64 bits?"""
+    return (
+        p.sweep == OUTPUTS and p.impurity == GINI and not p.weighted
+        and <double> block.n * <double> block.n * p.n_outputs < 4e18
+    )
+
+
+cdef inline bint has_output_sums(const Problem* p) noexcept nogil:
+    return p.sweep == OUTPUTS and p.impurity == SQUARED_ERROR and not p.weighted
+
+
+cdef inline int64_t sweep_known(const Problem* p, Scratch* s, Left* at, const entry_t* entries, int64_t stop) noexcept nogil:
+    """a = the gain, known from `along`."""
+    cdef const double* gain = p.parts.gain
+    cdef int64_t m = 0
+    cdef int64_t j
+    for j in range(at.next, stop):
+        s.positions[m] = <int32_t> j
+        s.a[m] = gain[j]
+        m += code_of(entries[j]) != code_of(entries[j + 1])
+    at.next = stop
+    return m
+
+
 cdef inline int64_t sweep(
     const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
 ) noexcept nogil:
@@ -339,8 +483,16 @@ cdef inline int64_t sweep(
         return sweep_squares(block, s, at, entries, stop)
     if p.sweep == TABLE:
         return sweep_table(p, block, s, at, entries, stop)
+    if p.sweep == DEVIANCE and not p.weighted:
+        return sweep_events(p, block, s, at, entries, stop)
+    if has_output_squares(p, block):
+        return sweep_output_squares(p, block, s, at, entries, stop)
+    if has_output_sums(p):
+        return sweep_output_sums(p, block, s, at, entries, stop)
     if p.sweep == DEVIANCE:            # the kind is a constant, so that the compiler makes a loop of each
         return sweep_samples(p, block, s, at, DEVIANCE, entries, stop)
+    if p.sweep == MEDIANS and p.parts.has_gains:
+        return sweep_known(p, s, at, entries, stop)
     if p.sweep == MEDIANS:
         return sweep_samples(p, block, s, at, MEDIANS, entries, stop)
     if p.sweep == OUTPUTS:
@@ -348,10 +500,36 @@ cdef inline int64_t sweep(
     return sweep_samples(p, block, s, at, GENERIC, entries, stop)
 
 
-cdef inline double gains_of_chunk(
-    const Problem* p, const Block* block, Scratch* s, const Left* at, int64_t m,
+cdef inline double deviance_gains(
+    const Problem* p, Scratch* s, const Totals* total, int64_t m, int64_t offset, double at_least,
 ) noexcept nogil:
-    """Write the gain of every candidate of a chunk; returns the largest.  No split loses: below 0 is rounding."""
+    """Poisson gains of the candidates that may reach `at_least`, or the largest found here; minus infinity for the others."""
+    cdef double n = <double> total.n
+    cdef double scale = p.y_unit[0]
+    cdef double rest = <double> (total.sum - total.sum // total.n * total.n)
+    cdef double mean = <double> (total.sum // total.n) + rest / n
+    cdef double largest = -INFINITY
+    cdef const int64_t* exact = <const int64_t*> s.b
+    cdef int64_t j
+    deviance_bounds(s.a, s.positions, s.gains, m, <double> offset, n, rest, mean, scale)
+    for j in range(m):
+        if s.gains[j] < at_least:
+            s.gains[j] = -INFINITY
+            continue
+        s.gains[j] = deviance_gain(total.n, total.sum, s.positions[j] + offset, exact[j]) * scale
+        if s.gains[j] > largest:
+            largest = s.gains[j]
+            at_least = max(at_least, tie_limit(largest, total.risk))
+    return largest
+
+
+cdef inline double gains_of_chunk(
+    const Problem* p, const Block* block, Scratch* s, const Left* at, int64_t m, double at_least,
+) noexcept nogil:
+    """Write the gain of every candidate of a chunk; returns the largest.  No split loses: below 0 is rounding.
+
+    A sweep whose gains take long may leave out those below `at_least`, which are minus infinity then.
+    """
     cdef const Totals* total = at.total
     cdef double n_all = <double> total.weight
     cdef double largest = -INFINITY
@@ -369,15 +547,22 @@ cdef inline double gains_of_chunk(
         return linear_gains(
             s.a, NULL if block.weight == NULL else s.b, s.positions, s.gains, m, <double> offset, n_all, stat, scale
         )
-    if p.sweep == SQUARES:
+    if p.sweep == SQUARES or has_output_squares(p, block):
         base = 0
         for k in range(p.n_classes):
             base += <double> total.counts[k] * <double> total.counts[k]
         base /= n_all
         for j in range(m):
             n_left = <double> (s.positions[j] + offset)
-            s.gains[j] = max(s.a[j] / n_left + s.b[j] / (n_all - n_left) - base, 0.0)
+            s.gains[j] = max((s.a[j] / n_left + s.b[j] / (n_all - n_left) - base) / p.n_outputs, 0.0)
             largest = max(largest, s.gains[j])
+    elif has_output_sums(p):
+        for j in range(m):
+            n_left = <double> (s.positions[j] + offset)
+            s.gains[j] = s.a[j] / (n_left * (n_all - n_left))
+            largest = max(largest, s.gains[j])
+    elif p.sweep == DEVIANCE and not p.weighted:
+        return deviance_gains(p, s, total, m, offset, at_least)
     elif p.sweep == DEVIANCE or p.sweep == MEDIANS or p.sweep == OUTPUTS:
         for j in range(m):
             s.gains[j] = s.a[j]

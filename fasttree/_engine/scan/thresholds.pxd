@@ -7,6 +7,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 
+from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list, goes_along
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.risk.medians cimport start_sides
 from fasttree._engine.risk.release8 cimport in_single, single_slack, threshold_base, threshold_gain
@@ -131,6 +132,13 @@ cdef inline int64_t tries_along_groups(
     return tries
 
 
+cdef inline double least_of_interest(const Division* division, const Cut* cut, double risk) noexcept nogil:
+    """Smaller gains are neither chosen nor equal to one that is."""
+    if division.at_least > -INFINITY:
+        return division.at_least
+    return max(division.known, tie_limit(cut.gain, risk) if cut.gain > -INFINITY else -INFINITY)
+
+
 cdef inline Cut sweep_list(
     const Problem* p, const Block* block, Scratch* s, Division* division, const entry_t* entries,
 ) noexcept nogil:
@@ -147,7 +155,11 @@ cdef inline Cut sweep_list(
     cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
     division.tries = 0
     if p.sweep == MEDIANS:
-        start_sides(p, division.missing_left)
+        p.parts.has_gains = goes_along(p, block, division)
+        if p.parts.has_gains:
+            find_gains_along_list(p, s, entries, division.node.n)
+        else:
+            start_sides(p, division.missing_left)
     if ordered:
         side = start_side(p, s, division)
     # a cut at position i puts i + 1 - first + before samples on the left
@@ -175,7 +187,7 @@ cdef inline Cut sweep_list(
         if chunk.n == 0:
             continue
         division.tries += chunk.n
-        chunk.largest = gains_of_chunk(p, block, s, &at, chunk.n)
+        chunk.largest = gains_of_chunk(p, block, s, &at, chunk.n, least_of_interest(division, &cut, total.risk))
         if single:
             offer_single(p, block, s, division, &cut, entries, &chunk)
         else:
@@ -202,12 +214,21 @@ cdef inline Cut sweep_groups(const Problem* p, const Block* block, Scratch* s, D
     cdef double largest = -INFINITY
     cdef float rounded
     cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
+    cdef bint along = p.sweep == MEDIANS and goes_along(p, block, division)
     division.tries = 0
-    start_left(p, s, division.missing, division.missing_left, &n_left, &w_left, &s_left)
+    if along:
+        find_gains_along(p, s, total.n)
+        n_left = w_left = s_left = 0
+    else:
+        start_left(p, s, division.missing, division.missing_left, &n_left, &w_left, &s_left)
     for g in range(q - 1):
-        if p.sweep == MEDIANS and interrupted(s.watch, MEDIAN_COST * s.group_n[g]):
+        if along:
+            n_left += s.group_n[g]
+            w_left += s.group_w[g]
+        elif p.sweep == MEDIANS and interrupted(s.watch, MEDIAN_COST * s.group_n[g]):
             return cut
-        add_group(p, s, g, 1, &n_left, &w_left, &s_left)
+        else:
+            add_group(p, s, g, 1, &n_left, &w_left, &s_left)
         if not within(&limits, n_left, w_left) or (division.only >= 0 and s.group_code[g] != division.only):
             continue
         if ordered and not in_order(p, total, p.monotone[f], s.left, s_left, w_left):
@@ -215,7 +236,7 @@ cdef inline Cut sweep_groups(const Problem* p, const Block* block, Scratch* s, D
         if single and p.exact[f].data != NULL and not apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0):
             continue
         division.tries += 1
-        gain = group_gain(p, total, w_left, s_left, s.left, s.right)
+        gain = p.parts.gain[n_left - 1] if along else group_gain(p, total, w_left, s_left, s.left, s.right)
         if single:
             # near the largest gain so far, the rounding of single precision decides
             if gain < largest - slack:

@@ -56,6 +56,7 @@ cdef inline void count_pairs(
     cdef uint64_t one
     if n_lanes < LANES:
         for i in range(n):
+            prefetch(tile + <size_t> rows[min(i + AHEAD, n - 1)] * LANES)
             codes = tile + <size_t> rows[i] * LANES
             one = 1 | <uint64_t> label[rows[i]] << 32
             for j in range(n_lanes):

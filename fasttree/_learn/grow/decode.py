@@ -21,7 +21,7 @@ from fasttree._model.tree import Tree
 
 
 def decode_surrogates(
-    grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe, bins: Mapping[int, Bins]
+    grown: dict[str, Any], table: AnyTable, whole: AnyTable | None, recipe: Recipe, bins: Mapping[int, Bins]
 ) -> Surrogates:
     """Return the surrogates by node; the engine lists them in the order of its growth."""
     found, codes, branches = (grown.pop(name) for name in ("surrogates", "surrogate_code", "surrogate_branch"))
@@ -51,7 +51,7 @@ def critical_value(p_value: float, n_classes: int) -> float:
 
 
 def decode_cuts(
-    grown: dict[str, Any], table: AnyTable, whole: AnyTable, recipe: Recipe, bins: Mapping[int, Bins]
+    grown: dict[str, Any], table: AnyTable, whole: AnyTable | None, recipe: Recipe, bins: Mapping[int, Bins]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return where the intervals of nodes meet, as fields of `Tree`; empty if there are none."""
     node, low, high = (grown.pop(name) for name in ("cut_node", "cut_low", "cut_high"))
@@ -67,14 +67,14 @@ def decode_thresholds(
     grown: Mapping[str, Any] | npt.NDArray[Any],
     by_threshold: npt.NDArray[np.intp],
     table: AnyTable,
-    whole: AnyTable,
+    whole: AnyTable | None,
     recipe: Recipe,
     bins: Mapping[int, Bins],
     seed: int | None = None,
 ) -> Floats:
     """Return the midpoints of the two values that each cut separates, or numbers just below them, by `recipe.midpoint`.
 
-    C4.5 takes the largest value of the whole table up to the midpoint.  For a feature in bins, the two values are of the whole
+    C4.5 takes the largest value of the whole table up to the midpoint, if there is one.  For a feature in bins, the two values are of the whole
     table, too: every sample is then on the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.  With a seed,
     thresholds are random between the two values.
     """
@@ -96,7 +96,9 @@ def decode_thresholds(
     between = thresholds_between(low, high, features, table.schema, recipe)
     for feature, at in _by_feature(features) if recipe.release8 else ():
         if table.schema.features[feature].kind == Kind.CONTINUOUS:
-            between[at] = _values_up_to_midpoints(whole.column(feature), low[at], high[at])
+            between[at] = single_midpoints(low[at], high[at])
+            if whole is not None:
+                between[at] = raised(whole.column(feature), between[at])
     thresholds[by_threshold] = between
     return thresholds
 
@@ -120,18 +122,28 @@ def _by_feature(features: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDAr
             yield int(features[at[0]]), at
 
 
-def _values_up_to_midpoints(column: npt.NDArray[Any], low: Floats, high: Floats) -> Floats:
-    """Return C4.5's thresholds: the largest values of the whole column up to the midpoints, which are in single precision."""
+def single_midpoints(low: Floats, high: Floats) -> Floats:
+    """Return the largest doubles that in single precision, in which Release 8 compares, are not above the midpoints.
+
+    Where the two values are one in single precision, it is `low`.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # values that are infinite in single precision are not separable
         below, above = low.astype(np.float32), high.astype(np.float32)
         middle = (below + above) / np.float32(2)
-    separable = (below <= middle) & (middle < above)  # else the two values are one in single precision
-    ordered, inverse = np.unique(middle[separable], return_inverse=True)
-    raised = np.empty(len(ordered))
-    passes.raise_thresholds(column, ordered, raised)
-    thresholds = low.copy()
-    thresholds[separable] = raised[inverse]
-    return thresholds + 0.0  # no -0.0, as in `midpoints`
+        separable = (below <= middle) & (middle < above)
+        upper = np.nextafter(middle, np.float32(np.inf)).astype(np.float64)
+        halfway = (middle.astype(np.float64) + upper) / 2  # rounded to the even one of both
+        rounded_up = halfway.astype(np.float32) > middle
+        most = np.where(rounded_up, np.nextafter(halfway, -np.inf), halfway)
+    return np.where(separable, most, low)
+
+
+def raised(column: npt.NDArray[Any], thresholds: Floats) -> Floats:
+    """Return the largest values of a column up to thresholds, which are not below its least; never -0.0."""
+    ordered, inverse = np.unique(thresholds, return_inverse=True)
+    found = np.empty(len(ordered))
+    passes.raise_thresholds(column, ordered, found)
+    return np.asarray(found[inverse] + 0.0)
 
 
 def midpoints(low: Floats, high: Floats) -> Floats:

@@ -15,7 +15,7 @@ from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
-from fasttree._engine.encoding import Binning, Encoding, bin_codes
+from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -170,6 +170,9 @@ def ordered_codes(cells: npt.NDArray[Any], kind: Kind) -> npt.NDArray[np.int32]:
     """Return the codes of a column in the order of its values, from 1; 0 for missing values."""
     if kind is not Kind.CONTINUOUS:
         return cells.astype(np.int32)
+    few = code_values(cells)
+    if few is not None:
+        return few[1].astype(np.int32)
     known = ~np.isnan(cells)
     codes = np.zeros(len(cells), np.int32)
     codes[known] = np.unique(cells[known], return_inverse=True)[1] + 1

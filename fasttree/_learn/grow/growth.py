@@ -28,7 +28,12 @@ from fasttree._learn.grow.decode import (
     decode_thresholds,
     with_weights_as_given,
 )
+<<<<<<< HEAD
 from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, OneFeature, SomeRows, encode_columns, may_be_bounded
+=======
+from fasttree._learn.grow.drawn import counts_alone, grow_alone
+from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, SomeRows, encode_columns, may_be_bounded
+>>>>>>> main
 from fasttree._learn.grow.fixed_point import (
     fixed_point_targets,
     fixed_point_weights,
@@ -65,7 +70,7 @@ class _Samples(NamedTuple):
 
 
 def grow(
-    table: Table | OneFeature,
+    table: AnyTable,
     target: npt.NDArray[Any],
     sample_weight: Floats | None,
     recipe: Recipe,
@@ -78,6 +83,7 @@ def grow(
     rows: npt.NDArray[np.intp] | None = None,
     constraints: Constraints = FREE,
     bins_of: AnyTable | None = None,
+    keeps_midpoints: bool = False,
     n_jobs: int = 1,
     block_rows: int = BLOCK_ROWS,
     most_codes: int = MOST_CODES,
@@ -87,7 +93,7 @@ def grow(
 
     Parameters
     ----------
-    table : Table
+    table : Table, or some rows of one
     target : array of shape (n_samples,)
         Class codes 0, ..., n_classes - 1, or float64 targets.
     sample_weight : float64 array of shape (n_samples,) or None
@@ -112,6 +118,8 @@ def grow(
         Constraints on predictions and paths.
     bins_of : Table or None
         Samples of which `limits.max_bins` makes bins; None: all samples of positive weight, including those not in `rows`.
+    keeps_midpoints : bool
+        Whether the thresholds of Release 8 stay midpoints, or numbers that divide the table as these do in single precision.
     n_jobs : int
         Threads; the tree does not depend on it.
     block_rows : int
@@ -125,6 +133,13 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     _check(recipe, limits, constraints, costs, n_classes, outputs)
+<<<<<<< HEAD
+=======
+    if drawn and constraints == FREE and all(each is None for each in (rows, class_factor, outputs, costs)):
+        alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
+        if alone is not None:
+            return finish(alone, recipe, limits, constraints)
+>>>>>>> main
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
@@ -132,13 +147,12 @@ def grow(
         numbers, bins = _limits_of(samples, recipe, limits, n_classes, False, bounded_from), dict[int, Bins]()
         grown = grow_ahead(source, samples.target, weight, unit, recipe, numbers, n_classes)
     else:
-        bounded = most_codes > 1 and may_be_bounded(
-            source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None
-        )
-        if weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy"):
-            bounded = False
+        if (
+            weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy")
+        ) or not may_be_bounded(source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None):
+            most_codes = 0
         encoding, has_missing, bins = encode_columns(
-            source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if bounded else 0, n_jobs
+            source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if most_codes > 1 else 0, n_jobs
         )
         divides = recipe.missing == "fractional" and has_missing
         if divides and unit == 1.0:
@@ -156,14 +170,44 @@ def grow(
             workspace=_core.Workspace(consume=True, report=progress.share()),
         )
         del encoding
-    surrogates, cuts = _decode(grown, samples, recipe, bins, limits.seed if limits.random_cuts else None)
+    surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits)
+    tree = _tree_of(grown, n_classes, table.n_features, costs, surrogates, cuts, outputs)
+    return finish(tree, recipe, limits, constraints)
+
+
+def _grow_drawn(
+    table: AnyTable,
+    target: npt.NDArray[Any],
+    sample_weight: Floats | None,
+    recipe: Recipe,
+    limits: Limits,
+    n_classes: int,
+    n_jobs: int,
+) -> Tree | None:
+    """Return the tree as the drawn layout grows it; None if lists are faster, or must report progress."""
+    counts = counts_alone(table, sample_weight, recipe, limits) if progress.share() is None else None
+    if counts is None:
+        return None
+    assert isinstance(table, Table)
+    return grow_alone(table, target, counts, limits, n_classes, n_jobs)
+
+
+def _tree_of(
+    grown: dict[str, npt.NDArray[Any]],
+    n_classes: int,
+    n_features: int,
+    costs: Costs | None,
+    surrogates: Surrogates | None,
+    cuts: dict[str, npt.NDArray[Any]],
+    outputs: tuple[int, ...] | None,
+) -> Tree:
+    """Return the tree of the arrays that were grown."""
     if not n_classes:
         grown["value"] += 0.0  # no -0.0: which of two equal targets comes first must not show
     if costs is not None:
         grown |= with_weights_as_given(grown, costs)
     task = "classification" if n_classes else "regression"
-    tree = as_tree(grown, task, table.n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
-    return finish(tree, recipe, limits, constraints)
+    return as_tree(grown, task, n_features, surrogates=surrogates, cuts=cuts, outputs=outputs)
 
 
 def _check(
@@ -181,7 +225,7 @@ def _check(
 
 
 def _choose_samples(
-    table: Table | OneFeature,
+    table: AnyTable,
     target: npt.NDArray[Any],
     sample_weight: Floats | None,
     class_factor: Floats | None,
@@ -311,13 +355,18 @@ def engine_limits(
 
 
 def _decode(
-    grown: dict[str, npt.NDArray[Any]], samples: _Samples, recipe: Recipe, bins: dict[int, Bins], seed: int | None
+    grown: dict[str, npt.NDArray[Any]],
+    source: AnyTable,
+    whole: AnyTable | None,
+    recipe: Recipe,
+    bins: dict[int, Bins],
+    limits: Limits,
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
     if recipe.impurity == "fifth_root":
         grown["value"] = np.ascontiguousarray(grown["value"][:, :1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
-    source, whole = samples.source, samples.whole
+    seed = limits.seed if limits.random_cuts else None
     grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)
     surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
@@ -328,7 +377,7 @@ def finish(tree: Tree, recipe: Recipe, limits: Limits, constraints: Constraints)
     """Apply the steps that need the finished tree."""
     if limits.split_p_value is not None:
         tree = without_independent_splits(tree, limits.split_p_value)
-    if recipe.release8:
+    if recipe.release8 and tree.node_count > 1:
         tree = without_useless_splits(tree, recipe.rank)
     if limits.max_leaf_nodes is not None:
         tree = best_first(tree, limits.max_leaf_nodes)

@@ -16,6 +16,7 @@ from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.grow.encode import AnyTable, ordered_codes
 from fasttree._learn.grow.fixed_point import fixed_point_targets
 from fasttree._learn.limits import Limits
+from fasttree._learn.progress import share
 from fasttree._learn.recipe import Recipe
 from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD
 from fasttree._model.packed.nodes import class_impurity
@@ -151,6 +152,7 @@ class _Growth:
         self.impurity_unit = impurity_unit
         self.engine = Lookahead(self.views, rows, limits)
         self.tests: list[_Test] = [_Test(-1, len(target))]
+        self.report, self.n_settled = share(), 0
         self.leaf = np.zeros(len(target), np.intp)
 
     def run(self) -> None:
@@ -187,14 +189,10 @@ class _Growth:
         limits, weight = self.limits, float(self.rows.weight[node.row].sum())
         levels = 1 if node.depth + 1 == limits.max_depth else 2
         found = self.engine.search(node, levels, limits.min_impurity * weight / self.impurity_unit)
-        if found is None:
+        if found is None or not self._is_enough(*found[-2:], weight):
+            self._settle(len(node.row))
             return []
-        view, cut, end, has_missing, gain, tie = found
-        if (gain - tie) * self.impurity_unit <= limits.min_gain * weight:
-            return []
-        decrease = max(gain * self.impurity_unit, 0.0) * self.rows.unit / limits.n_cases
-        if decrease + np.finfo(float).eps < limits.min_impurity_decrease:
-            return []
+        view, cut, end, has_missing, *_ = found
         test, first = self._test(node, view, cut, end, has_missing)
         self.tests[node.number] = test
         children = []
@@ -203,9 +201,24 @@ class _Growth:
             number = len(self.tests)
             self.leaf[rows] = number
             self.tests.append(_Test(node.number, len(rows)))
-            if not self._is_leaf(rows, node.depth + 1):
+            if self._is_leaf(rows, node.depth + 1):
+                self._settle(len(rows))
+            else:
                 children.append(self._child(node, number, taken))
         return children
+
+    def _is_enough(self, gain: float, tie: float, weight: float) -> bool:
+        """Whether a gain is above the limits for a node of this weight."""
+        if (gain - tie) * self.impurity_unit <= self.limits.min_gain * weight:
+            return False
+        decrease = max(gain * self.impurity_unit, 0.0) * self.rows.unit / self.limits.n_cases
+        return bool(decrease + np.finfo(float).eps >= self.limits.min_impurity_decrease)
+
+    def _settle(self, n_samples: int) -> None:
+        """Report that samples have reached a leaf."""
+        self.n_settled += n_samples
+        if self.report is not None:
+            self.report(self.n_settled / len(self.target))
 
     def _child(self, node: _Open, number: int, taken: Rows) -> _Open:
         local = np.full(len(node.row), -1, np.int32)

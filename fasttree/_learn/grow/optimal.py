@@ -22,7 +22,7 @@ from fasttree._engine.optimal import GROUPS, SCORES, SIGNS, SQUARES, Optimal
 from fasttree._learn.grow.decode import midpoints
 from fasttree._learn.grow.encode import ordered_codes
 from fasttree._learn.grow.grower import Grower
-from fasttree._learn.progress import share
+from fasttree._learn.progress import bounds, share
 from fasttree._learn.samples import Samples
 from fasttree._model.arrays import KNOWN, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
 from fasttree._model.tested import OPTIMAL, Proof, ProvenTree
@@ -42,7 +42,7 @@ class SearchLimits:
 
     Parameters
     ----------
-    leaf_penalty : float
+    leaf_penalty, max_gap : float
         In the unit of wrong predictions.
     time_limit : float or None
         Seconds of a search.
@@ -51,6 +51,7 @@ class SearchLimits:
     """
 
     leaf_penalty: float = 0.0
+    max_gap: float = 0.0
     time_limit: float | None = None
     memory_limit: float = 256
 
@@ -74,7 +75,7 @@ class OptimalGrower(Grower):
         loss = None if self.costs is None else self.costs.loss
         found, group, proof = self._find(views, target, weight, loss)
         tree = _Tests(samples.table, views, chosen, group).tree(found, _Leaves(target, weight, self.n_classes, loss))
-        if not self.n_classes:  # without the rounding of the search
+        if not self.n_classes or (loss is not None and _rounds(loss)):  # without the rounding of the search
             objective = math.fsum(tree.risk[tree.leaves()]) + self.search.leaf_penalty * tree.n_leaves
             bound = objective if proof.status == OPTIMAL else min(proof.lower_bound, objective)
             proof = proof._replace(objective=objective, lower_bound=bound)
@@ -95,20 +96,24 @@ class OptimalGrower(Grower):
             views,
             problem,
             penalty=penalty,
-            min_leaf=limits.min_samples_leaf,
+            min_leaf=min(limits.min_samples_leaf, len(target) + 1),
             min_weight=limits.min_weight_leaf / mass_unit,
             tolerance=0.0 if self.n_classes and penalty.is_integer() else 1e-12 * float(problem.worth.sum()),
             memory=int(search.memory_limit * 2**20),
         )
         assert limits.max_depth is not None
-        watch = _watch(search.time_limit, share())
+        reports = _Reports(problem.unit)
+        watch = _watch(search.time_limit, reports)
         threads = None if self.n_jobs == 1 else partial(_side_by_side, optimal, self.n_jobs)
-        value, low, tests, over = optimal.run(limits.max_depth, watch, threads)
+        value, low, tests, over = optimal.run(limits.max_depth, watch, threads, search.max_gap / problem.unit)
         if optimal.failure is not None and not isinstance(optimal.failure, KeyboardInterrupt):
             raise optimal.failure
-        status = "interrupted" if optimal.failure is not None else "time_limit" if over else OPTIMAL
         objective = value * problem.unit
-        bound = objective if status == OPTIMAL else max(min(low * problem.unit, objective), 0.0)
+        bound = max(min(low * problem.unit, objective), 0.0)
+        ends = {"interrupted": optimal.failure is not None, "time_limit": over, "max_gap": optimal.is_near and bound < objective}
+        status = next((end for end, is_so in ends.items() if is_so), OPTIMAL)
+        bound = objective if status == OPTIMAL else bound
+        reports.tell(value, bound / problem.unit)
         return tests, optimal.first_group, Proof(objective, bound, status, 0)
 
 
@@ -133,16 +138,35 @@ def _side_by_side(optimal: Optimal, n_threads: int, search: Callable[[int], None
             optimal.stop(interrupt)
 
 
-def _watch(seconds: float | None, report: Callable[[float], None] | None) -> Callable[[float, float], bool] | None:
-    """Return a function of the cost of the best tree and of a bound: it reports their ratio, and whether the time is over."""
-    if seconds is None and report is None:
+class _Reports:
+    """Progress of a search, from the thread that began it."""
+
+    def __init__(self, unit: float) -> None:
+        self._unit, self._thread, self._last = unit, threading.get_ident(), (math.nan, math.nan)
+        self._share, self._bounds = share(), bounds()
+
+    def __bool__(self) -> bool:
+        return self._share is not None or self._bounds is not None
+
+    def tell(self, best: float, low: float) -> None:
+        """Report the cost of the best tree and a bound, if they are new, and their ratio."""
+        if threading.get_ident() != self._thread or (best, low) == self._last:
+            return
+        self._last = best, low
+        if self._bounds is not None:
+            self._bounds(best * self._unit, low * self._unit)
+        if self._share is not None:
+            self._share(low / best if 0 < best < math.inf else 0.0)
+
+
+def _watch(seconds: float | None, reports: _Reports) -> Callable[[float, float], bool] | None:
+    """Return a function of the cost of the best tree and of a bound: it reports them, and says whether the time is over."""
+    if seconds is None and not reports:
         return None
     end = math.inf if seconds is None else time.monotonic() + seconds
-    thread = threading.get_ident()
 
     def is_over(best: float, low: float) -> bool:
-        if report is not None and threading.get_ident() == thread:
-            report(low / best if 0 < best < math.inf else 0.0)
+        reports.tell(best, low)
         return time.monotonic() >= end
 
     return is_over
@@ -234,6 +258,12 @@ def _whole(values: Floats, most: float) -> tuple[Floats, float]:
         return values, 1.0
     unit = float(np.ldexp(1.0, int(np.frexp(total / most)[1])))
     return np.where(values > 0, np.maximum(np.rint(values / unit), 1.0), 0.0), unit
+
+
+def _rounds(loss: Floats) -> bool:
+    """Whether costs are rounded."""
+    whole, unit = _whole_costs(loss)
+    return len(loss) > 2 and not np.allclose(whole * unit, loss, rtol=1e-12, atol=0)
 
 
 def _whole_costs(loss: Floats) -> tuple[Floats, float]:

@@ -9,7 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.cells import Floats
+from fasttree._data.schema import Kind
+from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow import growth
+from fasttree._learn.grow.decode import raised
+from fasttree._learn.grow.encode import SomeRows
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.prune.error_based import error_based, without_impossible_categories
@@ -59,7 +63,7 @@ class C50Pruning:
             samples.counts,
             self.confidence,
             minimum=grower.limits.min_branch_weight,
-            grow_anew=self._grow_anew if self.grows_anew else None,
+            grow_anew=Regrowth(grower, self.whole or grower) if self.grows_anew else None,
             class_weight=(1.0, 1.0) if costs is None else costs.of_two_classes,
         )
         pruned = with_null_leaves(pruned)
@@ -81,38 +85,77 @@ class C50Pruning:
         wrong = walks.predict_class(tree, samples.table) != samples.target
         return float(np.count_nonzero(wrong) if samples.counts is None else samples.counts[wrong].sum())
 
-    def _grow_anew(self, tree: Tree, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> Tree:
+
+class Regrowth:
+    """Growth of branches that take their nodes' places, on all samples of these nodes.
+
+    The thresholds of new nodes are midpoints until `with_values` makes them values of the table.
+
+    Parameters
+    ----------
+    grower : Grower
+    whole : Grower
+        Growth with the samples whose values are thresholds.
+    """
+
+    def __init__(self, grower: Grower, whole: Grower) -> None:
+        self._grower, self._whole = grower, whole
+        limits = grower.limits
+        counts = whole.samples.counts
+        n_cases = grower.samples.table.n_samples if counts is None else sum_of_sizes(counts)
+        self._limits = replace(limits, n_cases=float(n_cases) if limits.n_cases is None else limits.n_cases)
+
+    def __call__(self, tree: Tree, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> Tree:
         """Return the tree with a subtree behind its nodes that has the test of a node, and is grown on some samples below it."""
-        samples = self.grower.samples
-        branch = branches_of(tree, node, samples.table.column(int(tree.feature[node]))[rows])
+        order = np.argsort(rows, kind="stable")
+        rows, weight = rows[order], weight[order]
+        branch = branches_of(tree, node, self._grower.samples.table.column(int(tree.feature[node]))[rows])
         unknown = branch < 0
+        divides = bool(unknown.any())
         known = float(weight[~unknown].sum())
-        branches = []
+        branches: list[Tree | None] = []
         for b in range(int(tree.n_branches[node])):
             here = branch == b
-            share = float(weight[here].sum()) / known
-            part = np.where(unknown, weight * share, weight)
-            taken = here | (unknown & (part > 0))
-            light = not here.any() or float(part[taken].sum()) < NULL_CASES
-            branches.append(None if light else self._grow_branch(rows[taken], part[taken]))
+            part = weight[here]
+            share = float(part.sum()) / known
+            if divides and share > 0:
+                here |= unknown
+                part = np.where(unknown[here], weight[here] * share, weight[here])
+            branches.append(self._grow_branch(rows[here], part))
         return behind(tree, node, branches)
 
-    def _grow_branch(self, rows: npt.NDArray[np.intp], weight: Floats) -> Tree:
-        samples, grower = self.grower.samples, self.grower
-        known = samples.counts if self.whole is None else self.whole.samples.counts
-        every = np.ones(samples.table.n_samples) if known is None else known.astype(np.float64)
-        n_cases = float(every.sum()) if grower.limits.n_cases is None else grower.limits.n_cases
-        every[rows] = weight
+    def _grow_branch(self, rows: npt.NDArray[np.intp], weight: Floats) -> Tree | None:
+        """Return the subtree of a branch, None if it is a leaf."""
+        grower = self._grower
+        target = grower.samples.target[rows]
+        total = float(weight.sum())
+        if total < 2 * grower.limits.min_branch_weight * (1 - 1e-9) or (target[1:] == target[:1]).all():
+            return None
         return growth.grow(
-            samples.table,
-            samples.target,
-            every,
+            SomeRows(grower.samples.table, rows),
+            target,
+            weight,
             grower.recipe,
-            replace(grower.limits, n_cases=n_cases),
+            self._limits,
             n_classes=grower.n_classes,
-            rows=np.sort(rows),
+            keeps_midpoints=True,
             n_jobs=grower.n_jobs,
         )
+
+    def with_values(self, tree: Tree, n_before: int) -> Tree:
+        """Return the tree with the largest values up to the midpoints as thresholds of its nodes from number `n_before` on."""
+        new = n_before + np.flatnonzero(tree.kind[n_before:] == THRESHOLD)
+        if not new.size:
+            return tree
+        samples = self._whole.samples
+        kept = None if samples.counts is None or samples.counts.all() else samples.counts > 0
+        threshold = tree.threshold.copy()
+        for feature in np.unique(tree.feature[new]).tolist():
+            if samples.table.schema.features[feature].kind is Kind.CONTINUOUS:
+                at = new[tree.feature[new] == feature]
+                column = samples.table.column(feature)
+                threshold[at] = raised(column if kept is None else column[kept], threshold[at])
+        return tree.replace(threshold=threshold)
 
 
 def is_missing(column: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
@@ -215,15 +258,16 @@ def with_null_leaves(tree: Tree) -> Tree:
 
 def preorder(tree: Tree) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the place of each node in preorder, and the number of nodes of its subtree."""
-    size = np.ones(tree.node_count, np.intp)
+    parent, first_child, n_branches = tree.parent.tolist(), tree.first_child.tolist(), tree.n_branches.tolist()
+    size, place = [1] * tree.node_count, [0] * tree.node_count  # numbers of lists are read faster than those of arrays
     for node in range(tree.node_count - 1, 0, -1):
-        size[tree.parent[node]] += size[node]
-    place = np.zeros(tree.node_count, np.intp)
-    for node in np.flatnonzero(tree.n_branches).tolist():
-        first = int(tree.first_child[node])
-        children = slice(first, first + int(tree.n_branches[node]))
-        place[children] = place[node] + 1 + np.cumsum(size[children]) - size[children]
-    return place, size
+        size[parent[node]] += size[node]
+    for node, first in enumerate(first_child):
+        following = place[node] + 1
+        for child in range(first, first + n_branches[node]):
+            place[child] = following
+            following += size[child]
+    return np.array(place, dtype=np.intp), np.array(size, dtype=np.intp)
 
 
 def globally_pruned(tree: Tree, errors: float) -> Tree:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,14 @@ from fasttree._learn.prune.methods import sums_over_leaves, useless_splits
 from fasttree._model.arrays import LEAF, NOMINAL, STOP
 from fasttree._model.tree import Tree
 
-GrowAnew: TypeAlias = Callable[[Tree, int, npt.NDArray[np.intp], Floats], Tree]
+
+class GrowAnew(Protocol):
+    """C5.0's growth of branches that take their nodes' places."""
+
+    def __call__(self, tree: Tree, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> Tree: ...
+
+    def with_values(self, tree: Tree, n_before: int) -> Tree: ...
+
 
 RELEASE8_MORE_ERRORS = 0.1  # C4.5 accepts so many more errors for a simpler tree
 
@@ -72,7 +78,8 @@ def error_based(
     minimum : float, default 0
         If not 0, the rules of C5.0: errors of branches lighter than this are predicted together.
     grow_anew : callable, default None
-        With the rules of C5.0, grows the branch that takes a node's place: see `passes.error_based`.
+        With the rules of C5.0, grows the branch that takes a node's place: see `passes.error_based`.  In the end, its method
+        `with_values` sets the thresholds of the new nodes.
     class_weight : tuple of two floats
         With the rules of C5.0, by costs of two classes: what the samples of each class weigh in `sample_weight`.  Errors are
         predicted from their numbers.
@@ -96,7 +103,7 @@ def error_based(
         ErrorRules(level, float(normal_quantile(confidence) ** 2), min_part_weight, minimum, class_weight),
         grow_anew,
     )
-    tree = found["tree"]
+    tree = found["tree"] if grow_anew is None else grow_anew.with_values(found["tree"], tree.node_count)
     leaf, source = found["leaf"].astype(bool), found["source"]
 
     def of_test(name: str, at_leaf: float) -> npt.NDArray[Any]:

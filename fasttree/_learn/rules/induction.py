@@ -41,11 +41,13 @@ def _log_number(n: int) -> np.float32:
 class PlacedSamples:
     """Training samples class by class, each class on whole words of 64 bits: the place of a sample is its bit.
 
-    A sample of weight w has w places.
+    A sample of weight w has w places.  Samples of one class are in the order of `ranks`, if given, else in that of the table.
     """
 
-    def __init__(self, y: NDArray[np.intp], n_classes: int, weight: NDArray[np.int64] | None) -> None:
-        order = np.argsort(y, kind="stable")
+    def __init__(
+        self, y: NDArray[np.intp], n_classes: int, weight: NDArray[np.int64] | None, ranks: NDArray[np.integer] | None = None
+    ) -> None:
+        order = np.argsort(y, kind="stable") if ranks is None else np.lexsort((ranks, y))
         self.rows = order if weight is None else np.repeat(order, weight[order])
         self.n_samples = len(self.rows)
         self.class_count = np.bincount(y[self.rows], minlength=n_classes).astype(np.int64)

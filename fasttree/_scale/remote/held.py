@@ -41,7 +41,7 @@ class Job:
     encode : callable
         Returns the targets of the fit from what the column holds.
     weigh : Weighing or None
-        None for numbers.
+        None where all samples of numbers count 1.
     key : str
     version : str
         The version of fasttree where the fit is.

@@ -214,7 +214,7 @@ def _count_rows(shard: Shard, order: Order, requests: Requests, reply: Reply) ->
 def _rows_of_parts(shard: Shard, rows: Rows, question: Question, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     once = np.zeros(shape, dtype=np.int64)
     ends = np.zeros((2, shape[0]), dtype=np.uint64)
-    shard.divide(question.feature, rows, question.cells, once, ends[0], ends[1])
+    shard.divide(question.feature, rows, question.cells, once, ends[0], ends[1], 0)
     return once[:, 0]
 
 

@@ -1,0 +1,78 @@
+"""Fit every estimator and print a digest of its document, and of predictions: equal lines on every compiler, option and processor.
+
+    python .ci/digests.py > here.txt
+
+run in builds by other compilers or options, or on other machines, gives files that do not differ.
+"""
+
+import hashlib
+import sys
+from typing import Any
+
+import numpy as np
+
+import fasttree
+from fasttree.estimators.common.registry import ESTIMATORS
+
+MORE: dict[str, list[dict[str, Any]]] = {
+    "CARTClassifier": [
+        {"criterion": "entropy"},
+        {"missing": "surrogate"},
+        {"missing": "fractional"},
+        {"max_bins": 16},
+        {"max_leaf_nodes": 20},
+        {"ccp_alpha": "cv", "random_state": 0},
+        {"lookahead": 2, "max_depth": 4},
+    ],
+    "CARTRegressor": [{"criterion": "absolute_error"}, {"criterion": "poisson"}, {"ccp_alpha": "cv", "random_state": 0}],
+    "C45Classifier": [{"subset": True}, {"soft_thresholds": True}, {"variant": "textbook"}],
+    "C50Classifier": [{"trials": 5}, {"rules": True}],
+}
+
+
+def table(n: int, magnitude: float, numbers: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of full precision, some missing, and a target that depends on them; integers alone are drawn."""
+    whole = np.random.default_rng(n).integers(-(2**40), 2**40, size=(n, 6))
+    X = whole / 2.0**38 * magnitude
+    y = (whole[:, 0] // 2**36) * (whole[:, 1] > 0) + whole[:, 2] // 2**37
+    X[whole[:, [1, 2, 3, 4, 5, 0]] % 19 == 0] = np.nan
+    return X, np.abs(y) / 7.0 if numbers else np.digitize(y, [-4, 8])
+
+
+def digest(*parts: Any) -> str:
+    """A short hash of texts and arrays."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()[:16]
+
+
+def lines() -> Any:
+    """Name what was fitted, and its digest."""
+    for entry in ESTIMATORS:
+        base: dict[str, Any] = {"n_estimators": 4, "random_state": 0} if entry.makes_forest else {}
+        if "Optimal" in entry.name:
+            base = {"max_depth": 2}
+        for more in [{}, *MORE.get(entry.name, [])]:
+            for n, magnitude in ((700, 1.0), (700, 1e300), (700, 1e-300), (40_000, 1.0)):
+                if n > 1000 and (more or entry.makes_rules or entry.name.startswith(("Optimal", "ID3", "CHAID", "C50"))):
+                    continue
+                X, y = table(n, magnitude, entry.name.endswith("Regressor"))
+                if "Optimal" in entry.name or "lookahead" in more:
+                    X = np.nan_to_num(X)
+                words: Any = X
+                if entry.name == "ID3Classifier":
+                    words = [[str(cell) for cell in row] for row in np.digitize(np.nan_to_num(X) / magnitude, [-2, 0, 2])]
+                model = entry.load()(**base, **more)
+                try:
+                    model.fit(words, y)
+                except (ValueError, OverflowError) as error:
+                    yield f"{entry.name} {more} {n} {magnitude}: {type(error).__name__} {digest(str(error))}"
+                    continue
+                yield f"{entry.name} {more} {n} {magnitude}: {digest(model.to_json(), np.asarray(model.predict(words)).astype(float))}"
+
+
+if __name__ == "__main__":
+    print(fasttree.__file__, file=sys.stderr)
+    for line in lines():
+        print(line, flush=True)
