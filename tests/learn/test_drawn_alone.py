@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from fasttree import CARTClassifier, CARTRegressor
 from fasttree._data.learn import learn_table
-from fasttree._learn.grow import drawn, grower, growth
-from fasttree._learn.grow.grower import Grower
+from fasttree._learn.grow import drawn, growth
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import CART_CLASSIFICATION
-from fasttree._learn.samples import Samples
 from fasttree._model.tree import Tree
 from tests.helpers.strategies import CONTINUOUS, SmallTable, tables
 
@@ -29,10 +27,8 @@ LIMITS = st.fixed_dictionaries(
 
 
 def in_both(X, y, weight, limits: Limits, n_classes: int) -> list[Tree]:
-    """Return the tree that a grower grows, and that of lists."""
-    table, recipe = learn_table(X), CART_CLASSIFICATION
-    grow = Grower(Samples(table, y, weight, None, recipe.impurity), recipe, limits, n_classes)
-    return [grow(), growth.grow(table, y, weight, recipe, limits, n_classes=n_classes)]
+    table = learn_table(X)
+    return [growth.grow(table, y, weight, CART_CLASSIFICATION, limits, n_classes=n_classes, drawn=may) for may in (True, False)]
 
 
 @given(
@@ -58,8 +54,8 @@ def test_large_tables_do_not_depend_on_the_layout(n_classes, weighted, monkeypat
     y = (X[:, 0] > 0) + (X[:, 1] > rng.integers(0, 3, 9000)) * (n_classes - 2) + (rng.random(9000) < 0.2) * (X[:, 0] < 0)
     weight = rng.integers(0, 3, 9000).astype(float) if weighted else None
     called = []
-    alone = grower.grow_alone
-    monkeypatch.setattr(grower, "grow_alone", lambda *given: called.append(1) or alone(*given))
+    alone = growth.grow_alone
+    monkeypatch.setattr(growth, "grow_alone", lambda *given: called.append(1) or alone(*given))
     one, other = in_both(X, y.astype(np.intp), weight, Limits(min_gain=-math.inf, max_features=2, seed=1), n_classes)
     assert called == [1]
     assert one == other

@@ -8,10 +8,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._learn import progress
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.grow import growth
-from fasttree._learn.grow.drawn import counts_alone, grow_alone
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs, Samples, total_weight
@@ -84,19 +82,8 @@ class Grower:
         """Weight of all samples."""
         return total_weight(self.samples) if self.whole is None else self.whole.weight
 
-    def _alone(self) -> Tree | None:
-        """Grow a tree on all samples in the drawn layout, if that is faster; only lists report progress."""
-        samples = self.samples
-        plain = samples.class_factor is None and self.outputs is None and self.costs is None and self.constraints == FREE
-        counts = counts_alone(samples.table, samples.weight, self.recipe, self.limits)
-        if not plain or counts is None or progress.share() is not None:
-            return None
-        return grow_alone(samples.table, samples.target, counts, self.limits, self.n_classes, self.n_jobs)
-
     def __call__(self, part: Samples | None = None, rows: NDArray[np.intp] | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
-        if part is None and rows is None and (alone := self._alone()) is not None:
-            return alone
         chosen, limits = self.samples, self.limits
         if part is not None:
             chosen, scale = part, total_weight(part) / self.total_weight

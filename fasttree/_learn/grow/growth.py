@@ -28,12 +28,8 @@ from fasttree._learn.grow.decode import (
     decode_thresholds,
     with_weights_as_given,
 )
-<<<<<<< HEAD
-from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, OneFeature, SomeRows, encode_columns, may_be_bounded
-=======
 from fasttree._learn.grow.drawn import counts_alone, grow_alone
 from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, SomeRows, encode_columns, may_be_bounded
->>>>>>> main
 from fasttree._learn.grow.fixed_point import (
     fixed_point_targets,
     fixed_point_weights,
@@ -88,6 +84,7 @@ def grow(
     block_rows: int = BLOCK_ROWS,
     most_codes: int = MOST_CODES,
     bounded_from: int = BOUNDED_FROM,
+    drawn: bool = True,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
 
@@ -126,6 +123,8 @@ def grow(
         Samples up to which the engine works on private blocks; the tree does not depend on it.
     most_codes : int
         Bins of a continuous feature in the bounded search, 2 to 255; the tree does not depend on it.  0: no such search.
+    drawn : bool
+        Whether the drawn layout may serve, where it is faster; the tree does not depend on it.
 
     Raises
     ------
@@ -133,13 +132,10 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     _check(recipe, limits, constraints, costs, n_classes, outputs)
-<<<<<<< HEAD
-=======
     if drawn and constraints == FREE and all(each is None for each in (rows, class_factor, outputs, costs)):
         alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
         if alone is not None:
             return finish(alone, recipe, limits, constraints)
->>>>>>> main
     samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
