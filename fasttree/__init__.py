@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from fasttree.estimators.common.picturing import plot_tree as plot_tree  # public, though not in `__all__`
     from fasttree.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from fasttree.estimators.forest import RandomForestClassifier, RandomForestRegressor
+    from fasttree.estimators.gam import GAMClassifier, GAMRegressor
     from fasttree.estimators.id3 import ID3Classifier
     from fasttree.estimators.m5 import M5Regressor
     from fasttree.estimators.optimal import OptimalTreeClassifier, OptimalTreeRegressor
@@ -93,6 +94,8 @@ __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "ForestExplanation",
+    "GAMClassifier",
+    "GAMRegressor",
     "ID3Classifier",
     "M5Regressor",
     "MergeStep",

@@ -31,6 +31,8 @@ class Entry(NamedTuple):
         Whether the model is a forest.
     may_boost : bool, default=False
         Whether the model is a tree, or several that are saved as a forest is.
+    is_additive : bool, default=False
+        Whether the model is an additive model.
     other_word : str, default=""
         Its word on the command line, if that is not the algorithm.
     """
@@ -43,6 +45,7 @@ class Entry(NamedTuple):
     makes_rules: bool = False
     makes_forest: bool = False
     may_boost: bool = False
+    is_additive: bool = False
     other_word: str = ""
 
     @property
@@ -65,6 +68,8 @@ ESTIMATORS = (
     Entry("CARTRegressor", "cart", "cart", "regression"),
     Entry("CHAIDClassifier", "chaid", "chaid", "classification"),
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
+    Entry("GAMClassifier", "gam", "gam", "classification", is_additive=True),
+    Entry("GAMRegressor", "gam", "gam", "regression", is_additive=True),
     Entry("M5Regressor", "m5", "m5", "regression"),
     Entry("OptimalTreeClassifier", "optimal", "optimal", "classification"),
     Entry("OptimalTreeRegressor", "optimal", "optimal", "regression"),
