@@ -138,8 +138,8 @@ class GrowthLimits:
             "an integer >= 1, a float in (0, 1] as a share of the features, 'sqrt', 'log2', or None for all",
             'int, float, "sqrt", "log2" or None',
         ),
-        """Number of features that each node draws to choose from.  A float is a share of all features.  Of equal splits, that of
-        the feature drawn first is used.""",
+        """Number of features that each node draws to choose from.  A float is a share of all features.  If splits are
+        equal, that of the feature drawn first is used.""",
     )
 
 
