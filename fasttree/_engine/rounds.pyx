@@ -17,7 +17,9 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
-from fasttree._engine.bounds.bounds cimport add_to_before, class_bound, moment_bound, start_before, weighted_moment_bound, with_margin
+from fasttree._engine.bounds.bounds cimport (
+    add_to_before, class_bound, moment_bound, start_before, weighted_moment_bound, with_margin,
+)
 from fasttree._engine.columns.keys cimport float_of, value_of
 from fasttree._engine.grow.nodes cimport is_leaf
 from fasttree._engine.grow.scratch cimport carve_scratch, xlogx_quantum
@@ -33,11 +35,11 @@ from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport best_groups, cut_side
 from fasttree._engine.scan.tiles cimport AHEAD, LANES, count_tiles, lane_of, prefetch
 from fasttree._engine.shards cimport (
-    HEAD, Ends, TwoCounts, add_cells, add_number, add_pairs, add_weighted, cell_of_key, clear_pairs, keys_of_rows, lay_lanes, part_rows,
-    rows_with_cells,
+    HEAD, Ends, TwoCounts, add_cells, add_number, add_pairs, add_weighted, cell_of_key, clear_pairs, keys_of_rows, lay_lanes,
+    part_rows, rows_with_cells,
 )
 from fasttree._engine.types cimport (
-    BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, MOMENTS, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Column,
+    BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Column,
     Cut, Exact, Problem, Scratch, Totals,
 )
 from fasttree._engine.watch cimport Watch, start_watch
@@ -69,9 +71,7 @@ cdef class Setting:
 
     cdef Problem p
     cdef Exact zeros[2]
-    cdef double y_unit
-    cdef double y_centre
-    cdef double square_unit
+    cdef double y_unit, y_centre, square_unit
     cdef readonly int32_t width    # of a row of statistics
     cdef readonly int64_t n_cells  # of a histogram
     cdef tuple kept
@@ -281,12 +281,11 @@ cdef class Shard:
         cdef uint32_t found[CHUNK]                       # rows whose code has cells
         cdef uint64_t keys[CHUNK]
         cdef int64_t n = rows.shape[0]
-        cdef int64_t done = 0
+        cdef int64_t done = 0, n_inside = 0
         cdef int64_t j, m, part
         cdef int32_t a
         cdef uint64_t key
         cdef uint32_t row, code
-        cdef int64_t n_inside = 0
         inside = np.empty(min(room, n) + 1, dtype=np.uint32)
         if n == 0 or low.shape[0] == 0:
             return inside[:0]

@@ -84,9 +84,9 @@ cdef inline void add_cells(
     """Add the histogram of a feature to rows of statistics, `width` numbers each; `found` has room for those of one cell."""
     cdef const char* cell = histogram_of(p, hist, f)
     cdef int64_t n, weight
-    cdef uint32_t code
+    cdef uint32_t _code
     cdef int32_t k
-    for code in range(p.n_codes[f]):
+    for _code in range(p.n_codes[f]):
         read_cell(p, cell, &n, &weight, found)
         if n:
             out[0] += n
