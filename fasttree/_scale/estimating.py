@@ -122,13 +122,13 @@ def fit_classes(estimator: Any, data: Dataset, recipe: Recipe) -> None:
 
 def fit_numbers(estimator: Any, data: Dataset, recipe: Recipe) -> None:
     """Fit a regression tree."""
-    from fasttree._scale.fitting import Fit, Numbers, grow_numbers
+    from fasttree._scale.fitting import Fit, WeighedNumbers, grow_numbers
 
     _check_missing(estimator, data, recipe)
     if getattr(estimator, "_reads_bags", False):
         estimator._fit_bags(data, recipe)
         return
-    numbers = Numbers(data)
+    numbers = WeighedNumbers(data)
     limits = estimator._limits(data.n_samples, data.n_features, check_total(numbers.total))
     _keep(estimator, data, recipe, grow_numbers(Fit(data, recipe, limits, estimator._threads()), numbers))
 

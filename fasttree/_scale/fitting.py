@@ -169,7 +169,7 @@ def portions_of_numbers(data: Dataset, other: str) -> Portions:
     return data.prepared.portions(as_it_is)
 
 
-class Numbers:
+class WeighedNumbers:
     """The samples of a Dataset as numbers, and what they weigh.
 
     Parameters
@@ -189,7 +189,7 @@ class Numbers:
         self.total = self.measures.cases
 
 
-def grow_numbers(fit: Fit, numbers: Numbers) -> Tree:
+def grow_numbers(fit: Fit, numbers: WeighedNumbers) -> Tree:
     """Grow a regression tree."""
     return _grow(fit, numbers.portions, numbers.measures, 0, numbers.weigh)
 
