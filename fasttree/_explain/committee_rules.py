@@ -14,7 +14,15 @@ from fasttree._data.schema import Schema, is_missing
 from fasttree._explain.explanation import plain
 from fasttree._explain.follow import cells_of, encoded_row
 from fasttree._explain.rule_table import Backend, frame, html_table, markdown_table
-from fasttree._model.committees.committee import Committee, ModelRule, conditions_text, formula_text, rule_text, thresholds_in, value_of
+from fasttree._model.committees.committee import (
+    Committee,
+    ModelRule,
+    conditions_text,
+    formula_text,
+    rule_text,
+    thresholds_in,
+    value_of,
+)
 from fasttree._model.words import counted, round_text, threshold_texts
 
 __all__ = ["CommitteeExplanation", "CommitteeRules"]

@@ -191,7 +191,7 @@ def grow(tuple samples, const int32_t[:, ::1] codes, const int32_t[::1] sizes, i
                         if j < s.d:
                             cut[node] = found.cut
                         else:
-                            memcpy(&chosen[0], &left[0], sizes[v])
+                            memcpy(&chosen[0], &left[0], sizes[j - s.d])
             if best_feature >= 0:
                 rows, n_left = &order[s.d, start], 0
                 for i in range(n):

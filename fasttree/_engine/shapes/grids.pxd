@@ -89,7 +89,7 @@ cdef inline double best_quarters(const Corners* g, uint64_t key, int64_t* found)
     a[2] = 0
     a[3] = g.n_columns
     total = gradient * gradient / curvature if side(g, a, &gradient, &curvature) else 0.0
-    found[1] = 0
+    found[0] = found[1] = found[2] = found[3] = 0
     for direction in range(2):
         by_rows = direction == 0
         if key and (key & 1) != <uint64_t> direction:

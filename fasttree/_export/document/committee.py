@@ -12,8 +12,8 @@ import numpy.typing as npt
 from fasttree._data.schema import Kind, Schema
 from fasttree._export.document import read, values, write
 from fasttree._model.committees.committee import Committee, ModelRule, check_committee
-from fasttree._model.conditions import Condition
 from fasttree._model.committees.neighbors import Neighbors
+from fasttree._model.conditions import Condition
 from fasttree._version import __version__
 
 FORMAT = "fasttree.model_rules"

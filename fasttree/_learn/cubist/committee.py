@@ -13,8 +13,8 @@ from fasttree._data.table import Table
 from fasttree._learn.cubist.problem import CommitteeChoices, Problem, problem_of
 from fasttree._learn.cubist.rules import Draft, Part, committee_of
 from fasttree._model.committees.committee import Committee, ModelRule
-from fasttree._model.conditions import Condition
 from fasttree._model.committees.neighbors import WIDE, Neighbors, average_distance
+from fasttree._model.conditions import Condition
 
 __all__ = ["learn_committee"]
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.table import Table
+from fasttree._model.committees.neighbors import Neighbors
 from fasttree._model.conditions import Condition
 from fasttree._model.linear.model_tree import LinearModels
-from fasttree._model.committees.neighbors import Neighbors
 from fasttree._model.words import mean_text, name_text, round_text, sum_text, threshold_texts
 
 __all__ = ["Committee", "ModelRule", "conditions_text", "formula_text", "rule_text", "thresholds_in", "value_of"]
