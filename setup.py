@@ -172,7 +172,8 @@ MEMORYVIEWS = "fasttree._engine._memoryviews"
 AS_IT_SEES_FIT = ["-DCYTHON_INLINE=__attribute__((unused))"]
 WHAT_PAYS_MOST = ["--param=inline-unit-growth=20"]
 SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": WHAT_PAYS_MOST, "fasttree._engine.encoding": WHAT_PAYS_MOST} | {
-    f"fasttree._engine.{name}": AS_IT_SEES_FIT for name in ("forest", "lookahead", "passes", "rounds", "rulesets", "serving")
+    f"fasttree._engine.{name}": AS_IT_SEES_FIT
+    for name in ("additive", "forest", "lines.equations", "lookahead", "passes", "rounds", "rulesets", "serving")
 }
 
 extensions = [

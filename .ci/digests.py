@@ -1,4 +1,4 @@
-"""Fit every estimator and print a digest of its document, and of predictions: equal lines on every compiler, option and processor.
+"""Fit every estimator and print digests of documents with predictions: the same on every compiler, option and processor.
 
     python .ci/digests.py > here.txt
 
@@ -69,7 +69,8 @@ def lines() -> Any:
                 except (ValueError, OverflowError) as error:
                     yield f"{entry.name} {more} {n} {magnitude}: {type(error).__name__} {digest(str(error))}"
                     continue
-                yield f"{entry.name} {more} {n} {magnitude}: {digest(model.to_json(), np.asarray(model.predict(words)).astype(float))}"
+                found = digest(model.to_json(), np.asarray(model.predict(words)).astype(float))
+                yield f"{entry.name} {more} {n} {magnitude}: {found}"
 
 
 if __name__ == "__main__":

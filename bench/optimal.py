@@ -1,4 +1,4 @@
-"""Optimal trees beside the solvers that are installed, on one thread: `pycontree` and `pytrees-rs`.
+"""Optimal trees beside the solvers that are installed, on one thread: `pycontree` and `pytrees-rs`; and two threads beside one.
 
 All search every threshold of columns of numbers, so that the number of training errors must be the same.  The tables are coded as
 their proven optima are: four fifths of the rows, and nominal values by their place in the declaration.
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fasttree import OptimalTreeClassifier
 
 from .cases import OURS, Answers, Case, Contest, Figures
+from .clock import speed_up_of_hashing
 from .datasets import read_shared, shared_folder
 
 LIMIT = 120  # seconds
@@ -87,10 +88,33 @@ def case(name: str, depth: int, optimum: int, n_rows: int | None = None) -> Case
     return Case(f"{name}-{depth}", f"{name}, depth {depth}", make, at_least=1.0, aim=3.0)
 
 
+def threads_case(name: str, depth: int) -> Case:
+    """Return a case of wall time."""
+
+    def make(most_rows: int) -> Contest:
+        X, y = (part[:most_rows] for part in coded(name))
+
+        def fit(n_jobs: int) -> OptimalTreeClassifier:
+            return OptimalTreeClassifier(max_depth=depth, n_jobs=n_jobs).fit(X, y)
+
+        def check(answers: Answers) -> Figures:
+            assert answers[OURS].tree_ == answers["fasttree, one thread"].tree_
+            return {"errors": answers[OURS].objective_, "speed-up of hashing": speed_up_of_hashing()}
+
+        return Contest(
+            calls={OURS: lambda: fit(2), "fasttree, one thread": lambda: fit(1)}, check=check, table=X.shape, wall=True
+        )
+
+    return Case(f"{name}-{depth}-threads", f"{name}, depth {depth}, two threads", make, at_least=1.7, aim=1.8)
+
+
 CASES = [
+    case("breast-cancer-wisconsin", 2, 19),
     case("breast-cancer-wisconsin", 3, 12),
     case("diabetes", 3, 114),
     case("german", 3, 177),
     case("ionosphere", 3, 10),
     case("segment", 3, 223),
+    threads_case("segment", 3),
+    threads_case("adult", 3),
 ]

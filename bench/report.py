@@ -24,7 +24,7 @@ GROUPS = {
     "memory": "Peak memory of fit beyond table and model",
     "forests": "Forests beside scikit-learn's, one thread",
     "forest-peers": "Random forests beside other libraries, one thread",
-    "optimal": "Optimal trees of depth 3, one thread",
+    "optimal": "Optimal trees, one thread unless said",
     "serving": "Prediction for servers: `to_predictor()`, rows one by one and whole tables",
     "more": "More",
 }

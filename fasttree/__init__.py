@@ -43,6 +43,7 @@ if _PathFinder.find_spec(f"{__name__}._core", __path__) is None:  # not imported
 if TYPE_CHECKING:
     from fasttree import evaluation, formats, measures, pruning
     from fasttree._explain.boosted_rules import BoostedRules
+    from fasttree._explain.committee_rules import CommitteeExplanation, CommitteeRules
     from fasttree._explain.difference import TreeDifference
     from fasttree._explain.explanation import Explanation
     from fasttree._explain.forest_explanation import ForestExplanation
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from fasttree._learn.grow.competing import CompetingSplit
     from fasttree._learn.progress import progress
     from fasttree._learn.recipe import RECIPES, Recipe
+    from fasttree._model.committees.committee import ModelRule
     from fasttree._model.conditions import Condition
     from fasttree._model.ruleset import Rule
     from fasttree._model.tested import MergeStep, NodeTest, PredictorTest
@@ -69,8 +71,10 @@ if TYPE_CHECKING:
     from fasttree.estimators.cart import CARTClassifier, CARTRegressor
     from fasttree.estimators.chaid import CHAIDClassifier, CHAIDRegressor
     from fasttree.estimators.common.picturing import plot_tree as plot_tree  # public, though not in `__all__`
+    from fasttree.estimators.cubist import CubistRegressor
     from fasttree.estimators.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
     from fasttree.estimators.forest import RandomForestClassifier, RandomForestRegressor
+    from fasttree.estimators.gam import GAMClassifier, GAMRegressor
     from fasttree.estimators.id3 import ID3Classifier
     from fasttree.estimators.m5 import M5Regressor
     from fasttree.estimators.optimal import OptimalTreeClassifier, OptimalTreeRegressor
@@ -86,16 +90,22 @@ __all__ = [
     "CARTRegressor",
     "CHAIDClassifier",
     "CHAIDRegressor",
+    "CommitteeExplanation",
+    "CommitteeRules",
     "CompetingSplit",
     "Condition",
+    "CubistRegressor",
     "Dataset",
     "Explanation",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "ForestExplanation",
+    "GAMClassifier",
+    "GAMRegressor",
     "ID3Classifier",
     "M5Regressor",
     "MergeStep",
+    "ModelRule",
     "NodeTest",
     "OptimalTreeClassifier",
     "OptimalTreeRegressor",
@@ -132,6 +142,7 @@ __all__ = [
 # Names are loaded on first use (PEP 562): a server that only predicts does not import scikit-learn.
 _HOMES = {
     "_explain.boosted_rules": ["BoostedRules"],
+    "_explain.committee_rules": ["CommitteeExplanation", "CommitteeRules"],
     "_explain.difference": ["TreeDifference"],
     "_explain.explanation": ["Explanation"],
     "_explain.forest_explanation": ["ForestExplanation"],
@@ -146,6 +157,7 @@ _HOMES = {
     "_learn.grow.competing": ["CompetingSplit"],
     "_learn.progress": ["progress"],
     "_learn.recipe": ["RECIPES", "Recipe"],
+    "_model.committees.committee": ["ModelRule"],
     "_model.conditions": ["Condition"],
     "_model.ruleset": ["Rule"],
     "_model.tested": ["MergeStep", "NodeTest", "PredictorTest"],

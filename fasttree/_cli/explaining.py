@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fasttree._cli.console import examples, print_json, word
-from fasttree._cli.models import cell_kinds, holds_forest, holds_rules, load_to_show, predicts_numbers, read_blocks
+from fasttree._cli.models import cell_kinds, holds_forest, holds_rules, holds_shapes, load_to_show, predicts_numbers, read_blocks
 from fasttree._cli.options import FILE, json_option, labels_option, table_options, truth_option
 from fasttree._cli.tables import find_target, open_file, read_separator
 from fasttree._data.files.plain import open_plain
@@ -48,7 +48,7 @@ __all__ = ["explain"]
 @json_option(
     "target, rows (row, truth or null, prediction, values, probabilities, sample, steps: each test on the way, ends: where the "
     "row ends, change: the smallest change to another class, or null; for rules instead of steps: rule, others, text; for "
-    "forests: n_trees, n_agreeing, base_value, contributions)."
+    "forests: n_trees, n_agreeing, base_value, contributions; for additive models: intercept, score, contributions)."
 )
 @table_options
 def explain(
@@ -66,7 +66,8 @@ def explain(
     An explanation has each test on the way, with the value that decided and the predictions of the branches not taken; the leaf;
     and the smallest change of few features that leads to another class.  For saved rules, it has the rule that fires, and later
     rules that would fire too.  For a forest, it has the number of trees that agree, and the contribution (SHAP value) of each
-    feature; --tree explains a single tree of it.  DATA is a file as for `train`; if it has the target, the truth is printed too.
+    feature; --tree explains a single tree of it.  For an additive model, it has what each feature adds.  DATA is a file as for
+    `train`; if it has the target, the truth is printed too.
     """
     which = options.pop("tree")
     tree, saved = load_to_show(model, tree=which, whole_forest=which is None)
@@ -90,7 +91,7 @@ def explain(
 
 def _check_style(style: dict[str, Any], tree: Shown, path: str) -> None:
     """Refuse options that the explanations of a model do not take."""
-    if holds_forest(tree) and "max_categories" in style:
+    if (holds_forest(tree) or holds_shapes(tree)) and "max_categories" in style:
         raise click.UsageError("--max-categories is for trees: add --tree N, or leave it out")
     if holds_rules(tree) and style:
         given = ", ".join(f"--{name.replace('_', '-')}" for name in style)
@@ -114,7 +115,7 @@ def _read(
 
 def _truth(file: File | PlainFile, tree: Shown, asked: str | None, saved: str) -> str | None:
     """Return the column with the truth, if the table has one."""
-    has_several = not holds_rules(tree) and tree.n_outputs_ > 1
+    has_several = not holds_rules(tree) and not holds_shapes(tree) and tree.n_outputs_ > 1
     if has_several or (asked is None and saved not in file.names and file.target is None):
         return None
     return find_target(file, asked, saved)

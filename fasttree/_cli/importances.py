@@ -13,6 +13,7 @@ from fasttree._cli.models import (
     answers_of,
     holds_forest,
     holds_rules,
+    holds_shapes,
     load_of_one_target,
     load_to_show,
     predicts_numbers,
@@ -62,8 +63,8 @@ def importances(
     """List the features of a saved model, the most important first.
 
     The importance by impurity is the feature's share in the gain of all tests on the training rows, for a forest averaged over
-    its trees.  A tree with surrogates also has it with the part of each gain that surrogates could replace (Breiman, Friedman,
-    Olshen and Stone 1984, section 5.3).
+    its trees; for an additive model, it is the share in the mean absolute scores.  A tree with surrogates also has it with the
+    part of each gain that surrogates could replace (Breiman, Friedman, Olshen and Stone 1984, section 5.3).
 
     With DATA, which should not be the table of the training, there is also the importance by permutation: how much the accuracy
     (for numbers: R²) falls when the column is shuffled (Breiman, "Random forests", Machine Learning 45, 2001).
@@ -77,7 +78,7 @@ def importances(
     ]
     if not holds_rules(loaded):
         _add(features, "impurity", loaded.feature_importances_)
-        if not holds_forest(loaded) and loaded.tree_.surrogates is not None:
+        if not holds_forest(loaded) and not holds_shapes(loaded) and loaded.tree_.surrogates is not None:
             gains = loaded.surrogate_importances()
             _add(features, "surrogates", gains / (gains.sum() or 1))
     found: dict[str, Any] = {"target": saved, "n_rows": None, "figure": None, "baseline": None, "features": features}

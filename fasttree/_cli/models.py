@@ -16,7 +16,7 @@ import numpy as np
 
 from fasttree._cli.console import bars
 from fasttree._cli.tables import print_notes
-from fasttree._export.document import forests, values
+from fasttree._export.document import additive, forests, values
 from fasttree._export.document.file import errors_in, load
 from fasttree._model.ensemble import voted
 from fasttree._model.labels import labels_from_texts
@@ -66,7 +66,7 @@ def load_to_show(
 
     with errors_in(path):
         document = _document(path)
-        whole = whole_forest and document.get("format") == forests.FORMAT
+        whole = document.get("format") == additive.FORMAT or (whole_forest and document.get("format") == forests.FORMAT)
         if document.get("format") == forests.FORMAT and not whole:
             document = _document_of_tree(document, tree)
         elif tree is not None:
@@ -122,7 +122,7 @@ def load_of_one_target(path: str) -> tuple[Estimator, str]:
 
 
 def _check_one_target(model: Estimator | Shown, path: str) -> None:
-    if not holds_rules(model) and model.n_outputs_ > 1:
+    if not holds_rules(model) and not holds_shapes(model) and model.n_outputs_ > 1:
         raise ValueError(
             f"{path} holds a tree of {model.n_outputs_} targets: the command line shows it, but answers for one target alone; "
             f"use fasttree.load in Python"
@@ -131,6 +131,11 @@ def _check_one_target(model: Estimator | Shown, path: str) -> None:
 
 def holds_rules(model: Estimator | Shown) -> TypeIs[C45Rules | C50Classifier | SavedRules]:
     return hasattr(model, "rules_")
+
+
+def holds_shapes(model: Estimator | Shown | BaseForest) -> bool:
+    """Whether a model is an additive model."""
+    return hasattr(model, "additive_")
 
 
 def holds_forest(model: Estimator | Shown | BaseForest) -> bool:
@@ -166,7 +171,7 @@ def best_answers(model: Estimator, probability: npt.NDArray[np.float64]) -> npt.
     if holds_rules(model):
         default = found.classes_.tolist().index(found.default_class_) if found._rules_vote else None
         return best_classes(probability, None) if default is None else voted_classes(probability, default)
-    return best_classes(probability, found.tree_.loss)
+    return best_classes(probability, None if holds_shapes(model) else found.tree_.loss)
 
 
 def answers(model: Estimator, blocks: Iterable[pl.DataFrame], ask: Callable[[Any], Any]) -> Iterator[Any]:
@@ -291,6 +296,8 @@ def n_grown_on(model: Estimator | Shown | BaseForest) -> int:
         if bags is None:  # boosted trees
             return int(cast("BaseForest", model).ensemble_.tree(0).n_samples[0])
         return bags.n_samples if bags.rows is None else len(bags.rows)
+    if holds_shapes(model):
+        return round(float(cast("Any", model).additive_.terms[0].weight.sum()))
     return int(model.class_count_.sum()) if holds_rules(model) else int(model.tree_.n_samples[0])
 
 
@@ -306,6 +313,8 @@ def describe(model: Estimator | Shown, target: str) -> dict[str, Any]:
         }
     if holds_forest(model):
         return _describe_forest(cast("BaseForest", model), target)
+    if holds_shapes(model):
+        return _describe_shapes(model, target)
     tree = model.tree_
     return {
         "algorithm": model.recipe_.name if model._algorithm() == BY_RECIPE else model._algorithm(),
@@ -315,6 +324,19 @@ def describe(model: Estimator | Shown, target: str) -> dict[str, Any]:
         "nodes": tree.node_count,
         "leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
+    }
+
+
+def _describe_shapes(model: Any, target: str) -> dict[str, Any]:
+    importances = zip(model.term_names_, model.term_importances_.tolist(), strict=True)
+    return {
+        "algorithm": next(entry.word for entry in ESTIMATORS if entry.name == type(model).__name__),
+        "task": task_of(model),
+        "target": target,
+        "n_rows": n_grown_on(model),
+        "terms": len(model.additive_.terms),
+        "bags": model.additive_.n_bags,
+        "importances": [{"name": name, "score": importance} for name, importance in importances],
     }
 
 
@@ -356,6 +378,10 @@ def summarize(model: Estimator | Shown) -> str:
         n_conditions = sum(len(rule.conditions) for rule in model.rules_)
         sizes = f"{counted(len(model.rules_), 'rule')}, {counted(n_conditions, 'condition')}"
         return f"{model._name()}: {sizes}, learned from {counted(n_grown_on(model), 'row')}"
+    if holds_shapes(model):
+        shapes: Any = model
+        sizes = f"{counted(len(shapes.additive_.terms), 'term')}, mean of {counted(shapes.additive_.n_bags, 'bag')}"
+        return f"{type(model).__name__}: {sizes}, fitted to {counted(n_grown_on(model), 'row')}"
     tree = model.tree_
     sizes = f"{counted(tree.node_count, 'node')}, {counted(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}"
     return f"{model._name()}: {sizes}, grown on {counted(n_grown_on(model), 'row')}"

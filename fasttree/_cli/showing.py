@@ -16,6 +16,7 @@ from fasttree._cli.models import (
     check_output,
     describe,
     holds_rules,
+    holds_shapes,
     load_to_show,
     predicts_numbers,
     read_table,
@@ -136,6 +137,13 @@ ORDERED_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of C45Rules: meth
     "html": ("export_html", ("title",)),
     "json": ("to_json", ()),
     "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
+}
+ADDITIVE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of additive models: method and options of each
+    "text": ("export_text", ("decimals",)),
+    "json": ("to_json", ()),
+    "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
+    "c": ("export_c", ("name",)),
+    "python": ("export_python", ("name",)),
 }
 SHARE = click.FloatRange(0, 1)
 SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
@@ -260,13 +268,13 @@ def show(
             raise click.UsageError("--json prints figures to standard output, and takes no other option")
         print_json(_structure(loaded, saved))
         return
-    _check_options(chosen, given, holds_rules=holds_rules(loaded), path=model)
+    own = _own_formats(loaded)
+    _check_options(chosen, given, own, model)
     if output is None and not FORMATS[chosen].is_text and sys.stdout.isatty():
         raise click.UsageError(f"--format {chosen} is not for a terminal: name a file by --output, or redirect it")
-    written: str | bytes
-    if holds_rules(loaded):
-        written = getattr(loaded, ORDERED_FORMATS[chosen][0])(**given) + "\n" * (chosen == "sql")
-    else:
+    if own:
+        written: str | bytes = getattr(loaded, own[chosen][0])(**given) + "\n" * (chosen == "sql")
+    elif not holds_rules(loaded):
         if chosen == "text" and output is None:
             given = {"ascii": not draws()} | ({} if "max_categories" in given else {"width": columns()}) | given
         if data is not None:
@@ -314,13 +322,20 @@ def _choose_format(asked: str | None, output: str | None) -> str:
     raise click.UsageError(f"--output {output}: no format ends in {suffix!r}; it may end in {known}, or --format says what it is")
 
 
-def _check_options(form: str, given: Mapping[str, Any], *, holds_rules: bool, path: str) -> None:
+def _own_formats(model: Any) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the formats of rules or of an additive model; none for trees, which have those of `FORMATS`."""
+    return ORDERED_FORMATS if holds_rules(model) else ADDITIVE_FORMATS if holds_shapes(model) else {}
+
+
+def _check_options(form: str, given: Mapping[str, Any], own: Mapping[str, tuple[str, tuple[str, ...]]], path: str) -> None:
     """Refuse a format that cannot be, and options that it does not take."""
-    if holds_rules:
-        if form not in ORDERED_FORMATS:
-            raise ValueError(f"{path} holds rules, not a tree: their formats are {listed(list(ORDERED_FORMATS))}, not {form!r}")
-        if other := [name for name in given if name not in ORDERED_FORMATS[form][1]]:
-            raise click.UsageError(f"{path} holds rules, which {form} lists as they are: leave out {_written(other)}")
+    if own:
+        what = "rules, not a tree: their" if own is ORDERED_FORMATS else "an additive model, not a tree: its"
+        if form not in own:
+            raise ValueError(f"{path} holds {what} formats are {listed(list(own))}, not {form!r}")
+        if other := [name for name in given if name not in own[form][1]]:
+            kind = what.partition(",")[0]
+            raise click.UsageError(f"{path} holds {kind}, which {form} lists as they are: leave out {_written(other)}")
     elif other := [name for name in given if name not in FORMATS[form].options]:
         raise click.UsageError(
             f"{_written(other)} is not for --format {form}, which takes {_written(FORMATS[form].options) or 'no options'}"

@@ -24,6 +24,7 @@ from fasttree._cli.models import (
     describe,
     holds_forest,
     holds_rules,
+    holds_shapes,
     judged_out_of_bag,
     predicts_numbers,
     read_blocks,
@@ -162,7 +163,7 @@ def train(
         click.echo("\n" + aligned(_pruning_rows(pruning)), nl=False)
     click.echo(f"\n{summarize(model)}{_about_growth(model)}")
     if figures is None:
-        what = "forest" if holds_forest(model) else "tree"
+        what = "forest" if holds_forest(model) else "model" if holds_shapes(model) else "tree"
         ways = "--test FILE or --holdout 0.3" if large is None else "--test FILE"
         click.echo(f"Not measured: {ways} measures the {what} on other rows")
     else:
@@ -270,6 +271,8 @@ def _print_depth(text: str | None, algorithm: str) -> float | None:
     """Return the levels to print: infinity for all, None for those that fit on a page."""
     if text is None:
         return None
+    if algorithm == "gam":
+        raise click.UsageError(f"--print-depth {text}: an additive model has no depth, so leave it out")
     if any(entry.makes_forest and entry.word == algorithm for entry in ALGORITHMS.values()):
         raise click.UsageError(
             f"--print-depth {text}: a forest is not printed, so leave it out; `fasttree show MODEL --tree 0` prints a tree of a "
@@ -285,7 +288,7 @@ def _print_depth(text: str | None, algorithm: str) -> float | None:
 
 
 def _print_model(model: Estimator, depth: float | None) -> None:
-    if holds_forest(model):
+    if holds_forest(model) or holds_shapes(model):
         _print_importances(model)
     elif holds_rules(model):
         _print_rules(model, depth)
@@ -294,14 +297,14 @@ def _print_model(model: Estimator, depth: float | None) -> None:
 
 
 def _print_importances(forest: Any) -> None:
-    """Print the features of a forest that reduce the impurity most."""
+    """Print the features of a forest that reduce the impurity most, or those of an additive model with the largest scores."""
     shares = forest.feature_importances_
     order = np.argsort(-shares, kind="stable")[:FEATURES]
     rows = [[word(forest.schema_.features[feature].name), f"{shares[feature]:.4f}"] for feature in order]
     click.echo(aligned([["", "importance"], *rows]), nl=False)
     if left_out := len(shares) - len(order):
         more = counted(left_out, "more feature")
-        click.echo(f"{'…' if draws() else '...'} {more}; fasttree importances lists those of a forest that --output saved")
+        click.echo(f"{'…' if draws() else '...'} {more}; fasttree importances lists those of a model that --output saved")
 
 
 def _print_rules(model: C45Rules, depth: float | None) -> None:
@@ -326,6 +329,8 @@ def _print_tree(model: TreeEstimator, depth: float | None) -> None:
 
 def _about_growth(model: Estimator) -> str:
     """Describe the pruning of a tree, or the out-of-bag error of a forest, in lines of their own."""
+    if holds_shapes(model):
+        return ""
     return _out_of_bag(model) if holds_forest(model) else _pruned_from(model)
 
 

@@ -35,7 +35,7 @@ both halves.  Results of sets of rows are kept under sums of random numbers per 
 less than this bound, wherever the search ends.  A batch is divided among lanes, each with scratch and results of its own.
 Batches and lanes do not depend on the number of threads, and so neither do the tree and the bounds.
 
-Knows codes and rows; kernels trust their caller, which is `_learn/optimal.py`.
+Knows codes and rows; kernels trust their caller, which is `_learn/grow/optimal.py`.
 """
 
 from libc.math cimport INFINITY, ceil

@@ -11,11 +11,12 @@ from typing import Any
 
 from fasttree._explain.rule_table import html_of
 from fasttree._model.conditions import Condition
-from fasttree._model.words import percent
+from fasttree._model.words import counted, percent
 
 __all__ = ["Branch", "Change", "End", "Explanation", "Step", "plain"]
 
 MOST_OTHERS = 4  # branches not taken that the text lists, the heaviest
+MOST_MERGES = 4  # merges that the text lists, the first
 LEAST_PART = 0.01  # smallest part of a sample that the text lists
 
 
@@ -84,6 +85,8 @@ class Step:
         Value and reason in words.
     test : str
         Significance test of the branches in words, as trees of CHAID have it; else "".
+    merges : tuple of str
+        How the categories of the feature merged to the branches, in words and in order, as trees of CHAID have it; else empty.
     """
 
     node: int
@@ -99,6 +102,7 @@ class Step:
     branches: tuple[Branch, ...]
     note: str
     test: str = ""
+    merges: tuple[str, ...] = ()
     _name: str = ""  # the feature in words
 
     @property
@@ -253,7 +257,7 @@ class Explanation:
             if node in steps:
                 step = steps[node]
                 yield indentation + _step_text(step)
-                yield from (f"{indentation}    {line}" for line in [*filter(None, [step.test]), *_others_text(step)])
+                yield from (f"{indentation}    {line}" for line in [*_test_lines(step), *_others_text(step)])
                 several = len(step.taken) > 1
                 below = []
                 for branch in step.taken:
@@ -285,7 +289,7 @@ class Explanation:
             )
             others = "<br>".join(escape(line.removeprefix("else ")) for line in _others_text(step))
             part = f" ({percent(step.part)})" if step.part < 1 else ""
-            note = "<br>".join(map(escape, filter(None, [step.note, step.test])))
+            note = "<br>".join(map(escape, [step.note, *_test_lines(step)]))
             yield f"{step.node}{part}", taken or "stops here", note, others
             for node in [step.node, *(branch.node for branch in step.taken)]:
                 if node in ends:
@@ -332,6 +336,14 @@ def _step_text(step: Step) -> str:
     if step.reason == "missing":
         return f"{step.note}: treated as {condition}"
     return f"{condition}, as it{step.note.removeprefix(step._name)}"
+
+
+def _test_lines(step: Step) -> list[str]:
+    """Write the significance test of a step, and the first merges."""
+    more = len(step.merges) - MOST_MERGES
+    lines = [step.test] if step.test else []
+    lines += [f"merged: {text}" for text in step.merges[:MOST_MERGES]]
+    return [*lines, f"and {counted(more, 'more merge')}"] if more > 0 else lines
 
 
 def _others_text(step: Step) -> Iterator[str]:

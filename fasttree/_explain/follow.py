@@ -23,7 +23,7 @@ from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, SHARES, STOP, THR
 from fasttree._model.conditions import Condition, left_part
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import conditions_of, missing_shares
-from fasttree._model.tested import split_text
+from fasttree._model.tested import merge_texts, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.walks import predict_class, predict_value
 from fasttree._model.words import EXACT_DIGITS, Classes, Words, by_target, mean_text, percent, round_text, word
@@ -294,6 +294,7 @@ class _Follower:
             branches,
             note,
             split_text(self.words, node),
+            tuple(merge_texts(self.words, node)),
             self.words.names[index],
         )
 

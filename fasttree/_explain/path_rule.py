@@ -17,7 +17,7 @@ from fasttree._learn.progress import each_of_many
 from fasttree._model.conditions import Condition
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import Paths
-from fasttree._model.tested import TestedTree, p_text
+from fasttree._model.tested import TestedTree, merge_texts, p_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words, check_count, fixed, mean_text, percent, threshold_texts, word
 
@@ -52,11 +52,16 @@ class RuleSource:
         """Write the model of a leaf: ``price = 12.3 + 0.51 horsepower``; "" for a tree without models."""
         if not isinstance(self.tree, ModelTree):
             return ""
-        if decimals not in self._words:
-            schema = self.schema if self.shown is None else self.shown[0]
-            self._words[decimals] = Words(self.tree, schema, decimals=decimals, targets=self.targets)
-        words = self._words[decimals]
+        words = self.words(decimals)
         return f"{words.targets[0]} = {words.answer(node)}" if words.targets[0] else words.answer(node)
+
+    def words(self, decimals: int = 2) -> Words:
+        """Return the words of the tree."""
+        if decimals not in self._words:
+            schema, labels = (self.schema, self.labels) if self.shown is None else self.shown
+            classes = [np.array(each, dtype=object) for each in labels] or None
+            self._words[decimals] = Words(self.tree, schema, classes, decimals=decimals, targets=self.targets)
+        return self._words[decimals]
 
     @cached_property
     def _words(self) -> dict[int, Words]:
@@ -128,6 +133,8 @@ class PathRule:
         The linear model of the leaf, if it has one.  `prediction` and `values` are then the mean of its training samples.
     p_values : tuple of float
         Adjusted p-values of the tests of the path, from the root on, as trees of CHAID have them; else empty.
+    merges : tuple of tuple of str
+        For each of these tests, how the categories of its feature merged to the branches, in words and in order.
 
     Examples
     --------
@@ -174,6 +181,16 @@ class PathRule:
     def p_values(self) -> tuple[float, ...]:
         """Adjusted p-values of the tests of the path, from the root on, as trees of CHAID have them; else empty."""
         return tuple(math.exp(log) for log in self._log_p_values())
+
+    @property
+    def merges(self) -> tuple[tuple[str, ...], ...]:
+        """How categories merged at each test of the path, from the root on, as trees of CHAID have it; else empty."""
+        tree, node = self._source.tree, self.node
+        found: list[tuple[str, ...]] = []
+        while isinstance(tree, TestedTree) and node > 0:
+            node = int(tree.parent[node])
+            found += [] if tree.tests[node].split is None else [tuple(merge_texts(self._source.words(), node))]
+        return tuple(found[::-1])
 
     def _log_p_values(self) -> list[float]:
         tree, node = self._source.tree, self.node

@@ -85,7 +85,7 @@ def constraints(monotonic_cst: Any, interaction_cst: Any, schema: Schema) -> Con
 def _directions(given: Any, schema: Schema) -> tuple[int, ...] | None:
     n_features = len(schema.features)
     if isinstance(given, Mapping):
-        named = {_feature("monotonic_cst", key, schema): value for key, value in given.items()}
+        named = {feature_at("monotonic_cst", key, schema): value for key, value in given.items()}
         entries = [named.get(j, 0) for j in range(n_features)]
     else:
         entries = list(given)
@@ -115,7 +115,7 @@ def _sets(given: Any, schema: Schema) -> tuple[tuple[int, ...], ...]:
     for group in given:
         if isinstance(group, str | Mapping) or not isinstance(group, Iterable):
             raise _wrong_sets(given)
-        members = tuple(sorted({_feature("interaction_cst", entry, schema) for entry in group}))
+        members = tuple(sorted({feature_at("interaction_cst", entry, schema) for entry in group}))
         if members:
             sets.append(members)
     rest = tuple(sorted(set(range(n_features)).difference(*sets)))
@@ -129,7 +129,7 @@ def _wrong_sets(given: Any) -> ValueError:
     )
 
 
-def _feature(parameter: str, given: Any, schema: Schema) -> int:
+def feature_at(parameter: str, given: Any, schema: Schema) -> int:
     """Return the index of a feature given by name or index."""
     names = [feature.name for feature in schema.features]
     if isinstance(given, str) and schema.has_names and given in names:

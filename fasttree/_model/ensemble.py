@@ -135,7 +135,7 @@ class Ensemble:
         if len(parts) == len(trees):
             if consume and isinstance(trees, list):
                 trees.clear()
-                tree = packed = None
+                del tree, packed
             return cls(join(parts), **about, **combination)
         whole: list[Tree] = []
         for tree in trees:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.table import Table
+from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree, best_classes
 
 if TYPE_CHECKING:
@@ -19,6 +20,20 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 16_384  # of a table with categories, which is converted to floats
 CELLS_AT_ONCE = 2**24
 ROWS_OF_MATRIX = 2**20  # of a table that is a matrix of floats: they take a fraction of a second, after which interrupts are seen
+
+
+FROM_IN_THREADS = 50_000  # rows from which threads pay
+
+
+def ends(tree: Tree, X: npt.NDArray[Any], *, refuse_missing: bool, n_jobs: int = 1) -> npt.NDArray[np.int32] | None:
+    """Return where each row of a plain array ends, by threads that take parts of it; None as `Walker.ends`."""
+    if n_jobs == 1 or X.ndim != 2 or len(X) < FROM_IN_THREADS:
+        return tree.walker.ends(X, refuse_missing)
+    walker = tree.walker
+    edges = np.linspace(0, len(X), n_jobs + 1).astype(np.intp)
+    parts = in_threads(lambda i: walker.ends(X[edges[i] : edges[i + 1]], refuse_missing), n_jobs, n_jobs)
+    found = [part for part in parts if part is not None]
+    return np.concatenate(found) if len(found) == n_jobs else None
 
 
 def blocks(table: Table) -> Iterator[tuple[slice, npt.NDArray[Any]]]:

@@ -37,6 +37,7 @@ __all__ = [
     "percent",
     "round_text",
     "set_of",
+    "sum_text",
     "threshold_texts",
     "word",
 ]
@@ -318,12 +319,7 @@ class Words:
 
     def _sum(self, intercept: float, terms: Iterable[tuple[float, str]]) -> str:
         """Write a sum of an intercept and terms, rounded: ``12.3 + 0.51 horsepower``."""
-        digits = self.decimals + 2
-        text = round_text(intercept, digits) if intercept else ""
-        for coefficient, factor in terms:
-            sign = " - " if coefficient < 0 else " + "
-            text += f"{sign if text else sign.strip(' +')}{round_text(abs(coefficient), digits)} {factor}"
-        return text
+        return sum_text(intercept, terms, self.decimals + 2)
 
     def calculation(self, tree: ModelTree, node: int, row: npt.NDArray[np.float64], predicted: float) -> str:
         """Write the model of a node with the values of a sample: ``200 - 2 * 90 = 20, bounded at 120.1``; "" without terms."""
@@ -557,6 +553,15 @@ def _is_just_below_eighths(number: float) -> bool:
     """Return whether the next larger double is a multiple of 1/8; unlike decimal fractions, these are exact midpoints."""
     above = 8 * math.nextafter(number, math.inf)
     return abs(above) < EIGHTHS_BELOW and above.is_integer()
+
+
+def sum_text(intercept: float, terms: Iterable[tuple[float, str]], digits: int) -> str:
+    """Write a sum of an intercept and terms, rounded: ``12.3 + 0.51 horsepower``."""
+    text = round_text(intercept, digits) if intercept else ""
+    for coefficient, factor in terms:
+        sign = " - " if coefficient < 0 else " + "
+        text += f"{sign if text else sign.strip(' +')}{round_text(abs(coefficient), digits)} {factor}"
+    return text
 
 
 def round_text(number: float, digits: int) -> str:

@@ -15,6 +15,8 @@ from fasttree import CARTClassifier, CARTRegressor, Recipe
 from fasttree._data.learn import learn_table
 from fasttree._learn.grow import growth
 from fasttree._learn.limits import Limits
+from fasttree._model import walks
+from fasttree._model.threads import in_threads
 
 
 def signal(n_samples: int, n_features: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -139,3 +141,28 @@ def test_what_interrupts_a_thread_ends_the_growth_and_all_threads(monkeypatch, n
         if thread is not threading.main_thread():
             thread.join(10)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_threads_share_the_rows_of_a_prediction(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = signal(1_000, 4, 3, 0)
+    rows = np.asarray(np.tile(X, (60, 1)), order=order)
+    walked = []
+    one = CARTClassifier(missing="direction").fit(X, y)
+    threads = CARTClassifier(missing="direction", n_jobs=3).fit(X, y)
+    monkeypatch.setattr(walks, "in_threads", lambda work, *given: walked.append(given) or in_threads(work, *given))
+    assert np.array_equal(one.apply(rows), threads.apply(rows))
+    assert np.array_equal(one.predict_proba(rows), threads.predict_proba(rows))
+    assert walked == [(3, 3), (3, 3)]
+    assert np.array_equal(one.predict(X), threads.predict(X))  # few rows: this thread alone
+    assert len(walked) == 2
+
+
+def test_an_error_in_a_part_of_the_rows_is_the_error_of_all() -> None:
+    X, y = signal(1_000, 2, 2, 0)
+    X = np.nan_to_num(X)
+    model = CARTClassifier(missing="error", n_jobs=2).fit(X, y)
+    rows = np.tile(X, (60, 1))
+    rows[-1, 0] = np.nan
+    with pytest.raises(ValueError, match="missing"):
+        model.predict(rows)

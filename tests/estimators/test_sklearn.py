@@ -19,6 +19,9 @@ from fasttree import (
     C45Classifier,
     CARTClassifier,
     CARTRegressor,
+    GAMClassifier,
+    GAMRegressor,
+    CubistRegressor,
     ID3Classifier,
     M5Regressor,
     Recipe,
@@ -50,20 +53,24 @@ NEED_CV = dict.fromkeys(
 
 
 FEW_TREES = {"n_estimators": 8, "random_state": 0}
+FEW_ROUNDS = {"n_bags": 2, "max_iter": 200, "random_state": 0}
 BY_POSITION = dict.fromkeys(
     [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
     "a bag draws rows by position, so that other rows are drawn where rows are repeated",
 )
 
 
+HELD_OUT_BY_ROWS = dict.fromkeys(BY_POSITION, "a bag holds rows out: a row of weight 2 as one, and a repeated row as two")
 COUNTS_SAMPLES = dict.fromkeys(BY_POSITION, "M5 counts samples, not weights, in branches and estimated errors")
 
 
 def what_cannot_pass(estimator):
-    if isinstance(estimator, M5Regressor):
+    if isinstance(estimator, (CubistRegressor, M5Regressor)):
         return COUNTS_SAMPLES
     if getattr(estimator, "bootstrap", False):
         return BY_POSITION
+    if isinstance(estimator, GAMClassifier | GAMRegressor):
+        return HELD_OUT_BY_ROWS
     folds = getattr(estimator, "ccp_alpha", 0) == "cv" or isinstance(getattr(estimator, "pruning", None), CostComplexity)
     if folds and "cv" not in estimator.get_params():
         return NEED_CV
@@ -89,7 +96,11 @@ class RegressorByCv(FoldsByCv, CARTRegressor):
 
 @parametrize_with_checks(
     [
-        *(entry.load()(**FEW_TREES if entry.makes_forest else {}) for entry in ESTIMATORS if not entry.makes_rules),
+        *(
+            entry.load()(**FEW_TREES if entry.makes_forest else FEW_ROUNDS if entry.is_additive else {})
+            for entry in ESTIMATORS
+            if not entry.makes_rules
+        ),
         C45Classifier(criterion="gain"),
         CARTClassifier(missing="error"),
         CARTClassifier(ccp_alpha=0.02),

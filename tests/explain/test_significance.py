@@ -150,12 +150,16 @@ def test_p_values_have_three_digits_even_if_they_underflow(log, text):
     assert p_text(log) == text
 
 
-def test_explanations_and_rules_have_the_p_values_of_their_tests(kass, steps):
+def test_explanations_and_rules_have_the_p_values_and_merges_of_their_tests(kass, steps):
     X, _, model = kass
     explanation = model.explain(X.iloc[0])
     assert explanation.steps[0].test == SPLIT
     assert f"    {SPLIT}" in str(explanation).splitlines()
     assert SPLIT in explanation._repr_html_()
+    assert explanation.steps[0].merges == tuple(MERGES)
+    assert [line.strip() for line in str(explanation).splitlines() if "merged" in line] == [f"merged: {text}" for text in MERGES]
+    assert f"merged: {MERGES[1]}" in explanation._repr_html_()
+    assert model.to_rules()[0].merges == (tuple(MERGES),)
     for tested in (model, steps):
         for rule, end in zip(tested.to_rules(), tested.to_rules().to_frame().to_dict("records"), strict=True):
             above, node = [], rule.node
@@ -163,11 +167,12 @@ def test_explanations_and_rules_have_the_p_values_of_their_tests(kass, steps):
                 node = tested.tree_.parent[node]
                 above.insert(0, tested.node_test(node).split.adjusted_p_value)
             assert rule.p_values == pytest.approx(above)
+            assert len(rule.merges) == len(above)
             if above:  # else missing values stop at the root
                 assert end["largest_p_value"] == pytest.approx(max(above))
                 assert f"largest p {max(above):.3g}" in str(rule)
     assert "largest p" in model.to_rules().to_markdown().splitlines()[0]
     plain = CARTClassifier(max_depth=1).fit(*kass[:2])
-    assert plain.to_rules()[0].p_values == ()
+    assert plain.to_rules()[0].p_values == plain.to_rules()[0].merges == ()
     assert plain.explain(X.iloc[0]).steps[0].test == ""
     assert "largest" not in plain.to_rules().to_text() + plain.to_rules().to_markdown()

@@ -3,8 +3,8 @@
     LD_PRELOAD=failing_memory.so python out_of_memory.py [most requests of an operation]
 
 runs each operation with the n-th request failing, for n = 1, 2, 3, ... (or as many as are named, spread over all), and prints a
-line for each.  It must raise MemoryError, or give what it gives with memory; nothing stays allocated; and what was fitted before is
-as it was.  `failing_memory.c` counts what the modules ask for.
+line for each.  It must raise MemoryError, or give what it gives with memory; nothing stays allocated; and it works afterwards.
+`failing_memory.c` counts what the modules ask for.
 """
 
 import ctypes

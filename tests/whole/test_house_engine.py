@@ -30,6 +30,8 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "serving": {"watch", "types", "walk"},
     "attribution": {"watch", "types", "walk"},
     "levels": set(),
+    "shapes": {"random"},
+    "additive": {"random", "shapes"},
     "optimal": {"arrays", "levels"},
     "ahead": set(),
     "lookahead": {"arrays", "ahead"},

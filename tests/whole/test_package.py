@@ -302,6 +302,7 @@ def test_after_pip_install_every_folder_finds_the_package(options, tmp_path):
         "--no-deps",
         "--no-index",
         "--ignore-installed",
+        "--no-compile",
         *options,
         clone,
     ]

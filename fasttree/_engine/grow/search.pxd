@@ -83,8 +83,8 @@ cdef inline int32_t scan_drawn(
 ) noexcept nogil:
     """Draw features and scan them until enough were seen and one of them varies; returns the number of their cuts.
 
-    Of the features that constraints allow, one that is known to be constant counts as drawn, as in scikit-learn.  Cuts are in the
-    order of the draws, so that the feature drawn first wins ties.
+    Features that constraints exclude are passed over; one that is known to be constant counts as drawn, as in scikit-learn.  Cuts
+    are in the order of the draws, so that the feature drawn first wins ties.
     """
     cdef int32_t* features = w.draws
     cdef int32_t* place_of = w.draws + p.n_features   # among the active ones, or that a feature is constant

@@ -43,7 +43,7 @@ cdef extern from *:
         return s->sum - 2 * s->below - value[s->middle];
     }
 
-    /* Of an odd number: it moves down if it leaves, or one above it. */
+    /* Let one of an odd number leave: it moves down if it leaves, or one above it. */
     static inline int64_t fasttree_leave_odd(fasttree_staying *s, const int64_t *value, uint32_t place)
     {
         const uint32_t moves = -(uint32_t) (place >= s->middle);

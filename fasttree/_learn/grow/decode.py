@@ -74,9 +74,9 @@ def decode_thresholds(
 ) -> Floats:
     """Return the midpoints of the two values that each cut separates, or numbers just below them, by `recipe.midpoint`.
 
-    C4.5 takes the largest value of the whole table up to the midpoint, if there is one.  For a feature in bins, the two values are of the whole
-    table, too: every sample is then on the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.  With a seed,
-    thresholds are random between the two values.
+    C4.5 takes the largest value of `whole` up to the midpoint; if `whole` is None, a number that divides all values as the midpoint
+    does in single precision.  For a feature in bins, the two values are of the whole table, too: every sample is then on the side
+    of its bin.  The thresholds of tests not in `by_threshold` are NaN.  With a seed, thresholds are random between the two values.
     """
     thresholds = np.empty(len(grown["feature"]))
     thresholds.fill(np.nan)

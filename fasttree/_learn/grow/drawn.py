@@ -24,6 +24,7 @@ from fasttree._model.tree import Tree
 
 MOST_DRAWN = 65_535  # times that a sample counts in a bag
 MOST_RANKED, MOST_CELLS = 32, 1_024  # the engine's own limits
+MORE_THAN_ANY = 2**40  # rows than a table has: a limit above it is no other limit
 FEATURES_AT_ONCE = 4  # that a thread encodes one after the other
 LEAST_ALONE = 8_192  # samples of a single tree: of fewer, lists are as fast or faster
 MOST_ALONE = 2**26  # their weight, whose square a double holds exactly
@@ -71,9 +72,9 @@ def drawn_limits(limits: Limits, n_features: int, weight: int, whole_weight: flo
     return DrawnLimits(
         max_features=n_features if limits.max_features is None else limits.max_features,
         random=False,
-        max_depth=2**31 - 1 if limits.max_depth is None else limits.max_depth,
-        min_samples_split=limits.min_samples_split,
-        min_samples_leaf=limits.min_samples_leaf,
+        max_depth=2**31 - 1 if limits.max_depth is None else min(limits.max_depth, 2**31 - 1),
+        min_samples_split=min(limits.min_samples_split, MORE_THAN_ANY),
+        min_samples_leaf=min(limits.min_samples_leaf, MORE_THAN_ANY),
         min_weight_leaf=limits.min_weight_leaf * weight / whole_weight,
         min_gain=limits.min_impurity_decrease * weight / unit if limits.min_impurity_decrease else 0.0,
     )

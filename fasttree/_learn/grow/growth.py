@@ -344,7 +344,7 @@ def engine_limits(
         max_surrogates=min(limits.max_surrogates, n_features),
         max_features=n_features if limits.max_features is None else limits.max_features,
         critical_value=critical_value(limits.merge_p_value, n_classes) if cuts_intervals else 0.0,
-        max_intervals=n_samples if limits.max_intervals is None else limits.max_intervals,
+        max_intervals=n_samples if limits.max_intervals is None else min(limits.max_intervals, n_samples),
         most_splits=most_splits(limits, recipe, n_samples),
         bounded_from=bounded_from,
     )

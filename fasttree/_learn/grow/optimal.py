@@ -99,7 +99,7 @@ class OptimalGrower(Grower):
             min_leaf=min(limits.min_samples_leaf, len(target) + 1),
             min_weight=limits.min_weight_leaf / mass_unit,
             tolerance=0.0 if self.n_classes and penalty.is_integer() else 1e-12 * float(problem.worth.sum()),
-            memory=int(search.memory_limit * 2**20),
+            memory=int(min(search.memory_limit, 2.0**40) * 2**20),
         )
         assert limits.max_depth is not None
         reports = _Reports(problem.unit)

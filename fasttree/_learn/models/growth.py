@@ -48,7 +48,7 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     if weight is not None and (weight == 1).all():
         weight = None  # a sample of weight 0 is as none at all, bit for bit
     power = FIFTH if grower.recipe.impurity == "fifth_root" else 1.0
-    least = choices.least_deviation**2 * _variance(target, weight)
+    least = min(choices.least_deviation, 1e150) ** 2 * _variance(target, weight)
     tree = replace(grower, limits=replace(grower.limits, min_impurity=least**power))()
     features = _features_of_models(tree, samples.table)[: None if choices.linear else 0]
     columns, filling = _filled(samples.table, features, rows, weight)

@@ -241,7 +241,7 @@ def class_impurity(weights: Floats, impurity: str) -> Floats:
 
 
 def class_risk(weights: Floats, impurity: str) -> Floats:
-    """Return weight times impurity of rows of class weights, shape (n,); of counts and Gini, as the engine has it, bit for bit."""
+    """Return weight times impurity of rows of class weights, shape (n,); for counts and Gini that of the engine, bit for bit."""
     total = weights.sum(axis=1)
     if impurity == "gini":
         return np.asarray(np.maximum(total - (weights * weights).sum(axis=1) / total, 0.0))

@@ -41,7 +41,8 @@ class BaseTree(EditableTree):
         if type(X) is not np.ndarray or "tree_" not in known or not known["schema_"].is_bare or self.unseen != "as_missing":
             return None
         tree: Tree = known["tree_"]
-        return tree.walker.ends(X, known["recipe_"].missing == "error")
+        n_jobs = 1 if getattr(self, "n_jobs", None) is None else self._threads()
+        return walks.ends(tree, X, refuse_missing=known["recipe_"].missing == "error", n_jobs=n_jobs)
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         """Return class shares (of all targets side by side) or means, shape (n_samples, k)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fasttree._export.document import file, forests, read, rules, values, write
+from fasttree._export.document import additive, committee, file, forests, read, rules, values, write
 from fasttree.estimators.common.registry import ESTIMATORS, Entry
 
 
@@ -18,8 +18,12 @@ def from_document(document: dict[str, Any]) -> Any:
     """
     if makes_rules(document):
         return rules_entry(document).load()._from_document(document)
+    if document["format"] == committee.FORMAT:
+        return committee_entry().load()._from_document(document)
     if document["format"] == forests.FORMAT:
         return forest_entry(document).load()._from_document(document)
+    if document["format"] == additive.FORMAT:
+        return additive_entry(document).load()._from_document(document)
     saved = read.from_document(document)
     estimator = entry_of(saved).load()
     with file.errors_of_settings():
@@ -40,8 +44,20 @@ def makes_rules(document: dict[str, Any]) -> bool:
     DocumentError
         If it describes none of them.
     """
-    formats = {values.FORMAT: values.VERSION, **rules.VERSIONS, forests.FORMAT: forests.VERSION}
+    formats = {
+        values.FORMAT: values.VERSION,
+        **rules.VERSIONS,
+        forests.FORMAT: forests.VERSION,
+        additive.FORMAT: additive.VERSION,
+        committee.FORMAT: committee.VERSION,
+    }
     return read.check_format(document, formats) in rules.VERSIONS
+
+
+def committee_entry() -> Entry:
+    """Return the entry of the estimator whose rules have linear models."""
+    (entry,) = (entry for entry in ESTIMATORS if entry.makes_model_rules)
+    return entry
 
 
 def rules_entry(document: dict[str, Any]) -> Entry:
@@ -49,6 +65,25 @@ def rules_entry(document: dict[str, Any]) -> Entry:
     votes = document["format"] != rules.FORMAT
     (entry,) = (entry for entry in ESTIMATORS if (entry.may_boost if votes else entry.makes_rules))
     return entry
+
+
+def additive_entry(document: dict[str, Any]) -> Entry:
+    """Return the entry of the estimator that fitted a saved additive model.
+
+    Raises
+    ------
+    DocumentError
+        If its task is unknown.
+    """
+    task = values.entry_of(document, "task", str)
+    for entry in ESTIMATORS:
+        if entry.is_additive and entry.task == task:
+            return entry
+    raise values.DocumentError(f"task: must be 'classification' or 'regression'; got {values.short(task)}")
+
+
+def _makes_trees(entry: Entry) -> bool:
+    return not (entry.makes_rules or entry.makes_model_rules or entry.makes_forest or entry.is_additive)
 
 
 def entry_of(saved: write.Model) -> Entry:
@@ -59,7 +94,7 @@ def entry_of(saved: write.Model) -> Entry:
     DocumentError
         If this version does not know the algorithm.
     """
-    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if not entry.makes_rules and not entry.makes_forest}
+    known = {(entry.algorithm, entry.task): entry for entry in ESTIMATORS if _makes_trees(entry)}
     key = saved.algorithm, saved.tree.task
     if key not in known:
         listed = ", ".join(f"{algorithm} ({task})" for algorithm, task in known)

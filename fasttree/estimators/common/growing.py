@@ -32,6 +32,7 @@ from fasttree.estimators.common.growth_parameters import Reading, SurrogateChoic
 from fasttree.estimators.common.reading import Views
 from fasttree.pruning import PruningMethod
 
+MOST_THREADS = 1024  # more are not started, whatever is asked for
 MOST_GROUPED = 1000  # most categories for which groups are searched: the time grows with their third power
 _SURROGATE_CHOICES: dict[str, Any] = {choice.name: choice.default for choice in fields(SurrogateChoices)}
 BY_COUNT = "more_samples"  # a value of `no_surrogate`
@@ -123,7 +124,7 @@ class Growing(FittedModel, Reading, TreeLimits):
             raise ValueError(f"split_p_value={self.split_p_value!r} and several targets exclude each other: use min_gain")
 
     def _threads(self) -> int:
-        return 1 if self.n_jobs is None else effective_n_jobs(int(self.n_jobs))
+        return 1 if self.n_jobs is None else min(effective_n_jobs(int(self.n_jobs)), MOST_THREADS)
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
         table = learn_table(

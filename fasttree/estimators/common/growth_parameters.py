@@ -64,7 +64,8 @@ class Reading:
             "int or None",
         ),
         """Number of threads; -1 means one per core.  Threads share the work if there are more than 32,768 samples and bounds
-        can search the recipe.  The tree does not depend on their number.""",
+        can search the recipe, and the prediction of plain arrays of 50,000 rows and more.  Results do not depend on their
+        number.""",
     )
     verbose: int = parameter(
         0,
@@ -137,8 +138,8 @@ class GrowthLimits:
             "an integer >= 1, a float in (0, 1] as a share of the features, 'sqrt', 'log2', or None for all",
             'int, float, "sqrt", "log2" or None',
         ),
-        """Number of features that each node draws to choose from.  A float is a share of all features.  Of equal splits, that of
-        the feature drawn first is used.""",
+        """Number of features that each node draws to choose from.  A float is a share of all features.  If splits are
+        equal, that of the feature drawn first is used.""",
     )
 
 

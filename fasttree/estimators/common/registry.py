@@ -27,10 +27,14 @@ class Entry(NamedTuple):
         Whether the command line has it.
     makes_rules : bool, default=False
         Whether the model is a list of rules, not a tree.
+    makes_model_rules : bool, default=False
+        Whether the model is rules with linear models.
     makes_forest : bool, default=False
         Whether the model is a forest.
     may_boost : bool, default=False
         Whether the model is a tree, or several that are saved as a forest is.
+    is_additive : bool, default=False
+        Whether the model is an additive model.
     other_word : str, default=""
         Its word on the command line, if that is not the algorithm.
     """
@@ -41,8 +45,10 @@ class Entry(NamedTuple):
     task: str
     on_command_line: bool = True
     makes_rules: bool = False
+    makes_model_rules: bool = False
     makes_forest: bool = False
     may_boost: bool = False
+    is_additive: bool = False
     other_word: str = ""
 
     @property
@@ -63,8 +69,11 @@ ESTIMATORS = (
     Entry("C50Classifier", "c50", "c50", "classification", may_boost=True),
     Entry("CARTClassifier", "cart", "cart", "classification"),
     Entry("CARTRegressor", "cart", "cart", "regression"),
+    Entry("CubistRegressor", "cubist", "cubist", "regression", on_command_line=False, makes_model_rules=True),
     Entry("CHAIDClassifier", "chaid", "chaid", "classification"),
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
+    Entry("GAMClassifier", "gam", "gam", "classification", is_additive=True),
+    Entry("GAMRegressor", "gam", "gam", "regression", is_additive=True),
     Entry("M5Regressor", "m5", "m5", "regression"),
     Entry("OptimalTreeClassifier", "optimal", "optimal", "classification"),
     Entry("OptimalTreeRegressor", "optimal", "optimal", "regression"),

@@ -1,0 +1,493 @@
+"""Trees for rules with linear models, as Cubist grows them (Quinlan 1993): growth on residuals, models, smoothing, conditions.
+
+**Growth.**  Below the root, a node is split by the residuals of a linear model of the features tested above it.  A cut of a
+continuous feature x is judged by the residual deviations of both sides from a line in x, if the correlation is significant
+(Fisher, 95 %), or else from their mean.  Lists of rows, sorted by each feature, are divided with the nodes.  Nodes grow breadth
+first, each on a slice of the lists.
+
+**Models.**  Least squares with terms that leave one by one, the one that moves predictions least first; the model of the least
+estimated error is kept.  Rows far from it are left out, and the model is fitted once more.
+
+Sums follow the order of the rows.  The caller gives rows in an order that depends on their values alone.
+"""
+
+from libc.math cimport fabs, rint, sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
+
+from fasttree._engine.arrays cimport doubles_of, memory_of
+from fasttree._engine.lines.cuts cimport LEAST_SIDE, Cut, Tables, best_cut, best_division
+from fasttree._engine.lines.least_squares cimport Samples, Scratch, clamped, dot, fit
+
+cdef enum:
+    FAILED_BITS = 16
+    ONE_FAILED = 1 << 16
+
+cdef double ALMOST = 0.999            # of the largest gain: such a gain wins by its preference
+cdef double LEAST_GAIN = -1e-4
+cdef double SLACK = 1.005             # share of the estimated error that the second stage of pruning may reach
+cdef double LEAST_SPREAD = 1e-12
+
+
+cdef void predict_rows(const Samples* s, const double* model, const int32_t* rows, Py_ssize_t n, double* out) noexcept nogil:
+    """The values of a model, intercept first, without bounds."""
+    cdef Py_ssize_t i, j
+    cdef const double* x
+    cdef double b = model[0]
+    for i in range(n):
+        out[i] = b
+    for j in range(s.d):
+        b = model[j + 1]
+        if b != 0:
+            x = s.x + j * s.n
+            for i in range(n):
+                out[i] += b * x[rows[i]]
+
+
+cdef Samples samples_of(tuple given) except *:
+    x, y, w, least_variance, floor, ceiling = given
+    cdef Samples s
+    cdef const double[:, ::1] columns = x
+    s.d, s.n = columns.shape[0], columns.shape[1]
+    s.x = &columns[0, 0] if s.d else NULL
+    s.y, s.w, s.least_variance = doubles_of(y), doubles_of(w), doubles_of(least_variance)
+    s.floor, s.ceiling = floor, ceiling
+    return s
+
+
+cdef Scratch scratch_of(const Samples* s, list kept):
+    """Scratch in arrays, which `kept` keeps alive."""
+    import numpy as np
+    cdef Scratch t
+    cdef Py_ssize_t size = s.d + 1
+    for dtype, n in (("f8", (s.d + 4) * s.n), ("f8", size * (size + 1)), ("f8", size * (size + 1)), ("f8", size), ("f8", size),
+                     ("i4", 2 * s.d + 1)):
+        kept.append(np.zeros(n, dtype))
+    t.z, t.gram, t.system = <double*> memory_of(kept[0]), <double*> memory_of(kept[1]), <double*> memory_of(kept[2])
+    t.model, t.spread, t.active = <double*> memory_of(kept[3]), <double*> memory_of(kept[4]), <int32_t*> memory_of(kept[5])
+    return t
+
+
+cdef void part(int32_t* list_, Py_ssize_t n, const uint8_t* is_left, int32_t* room) noexcept nogil:
+    """Divide a list of rows, those on the left first, without another change of their order."""
+    cdef Py_ssize_t i, left = 0, right = 0
+    for i in range(n):
+        if is_left[list_[i]]:
+            list_[left] = list_[i]
+            left += 1
+        else:
+            room[right] = list_[i]
+            right += 1
+    memcpy(list_ + left, room, right * sizeof(int32_t))
+
+
+def grow(tuple samples, const int32_t[:, ::1] codes, const int32_t[::1] sizes, int32_t[:, ::1] order, const int32_t[::1] turns,
+         const double[::1] preference, tuple tables, const double[::1] choices, tuple nodes):
+    """Grow a tree, and return the number of its nodes.
+
+    Parameters
+    ----------
+    samples : tuple
+        Columns, targets, weights, least variances, floor and ceiling.
+    codes : int32 array of shape (n_nominal, n)
+        Categories from 0.
+    sizes : int32 array of shape (n_nominal,)
+        Numbers of categories.
+    order : int32 array of shape (n_continuous + 1, n)
+        Rows sorted by each feature, then all rows; they are divided with the nodes.
+    turns : int32 array of shape (n_continuous + n_nominal,)
+        The features in the order of the table; nominal ones follow the continuous ones in numbers.
+    preference : float64 array of shape (n_continuous + n_nominal,)
+    tables : tuple of float64 arrays
+        By the number of rows: k / (k - 1), and the least significant squared correlation; then a number for each feature that
+        keeps its correlations finite.
+    choices : float64 array
+        Softening of sums of squares, largest negligible residual, least samples of a side of a large node.
+    nodes : tuple of arrays
+        Parent, feature (-1 at a leaf), first row and the one after the last, and cut,
+        with room for all nodes.
+    """
+    import numpy as np
+    cdef Samples s = samples_of(samples)
+    cdef list kept = []
+    cdef Scratch t = scratch_of(&s, kept)
+    cdef Tables u
+    cdef int32_t[::1] parent = nodes[0]
+    cdef int32_t[::1] feature = nodes[1]
+    cdef int64_t[::1] first = nodes[2]
+    cdef int64_t[::1] stop = nodes[3]
+    cdef double[::1] cut = nodes[4]
+    cdef Py_ssize_t n_nominal = codes.shape[0], n_nodes = 1, node, i, j, v, turn, start, n, edge, n_left, least_cover
+    cdef double[::1] residual = np.empty(s.n)
+    cdef double[::1] values = np.empty(3 * s.n)
+    cdef int32_t[::1] room = np.empty(s.n, np.int32)
+    cdef uint8_t[::1] allowed = np.zeros(s.d + n_nominal + 1, np.uint8)
+    cdef uint8_t[::1] is_left = np.zeros(s.n, np.uint8)
+    cdef Py_ssize_t most = np.max(sizes, initial=2)
+    cdef double[::1] sums = np.empty(4 * most)
+    cdef uint8_t[::1] left = np.zeros(2 * most, np.uint8)
+    cdef uint8_t[::1] chosen = np.zeros(most, np.uint8)
+    cdef double[::1] model = np.zeros(s.d + 1)
+    cdef double* xs = &values[0]
+    cdef double* rs = xs + s.n
+    cdef double* ws = rs + s.n
+    cdef const int32_t* rows
+    cdef int32_t* cs = &room[0]
+    cdef double weight, total, square, largest, spread, gain, best
+    cdef Cut found
+    cdef int best_feature, row
+    u.factor, u.significant, u.softening, u.steadiness = doubles_of(tables[0]), doubles_of(tables[1]), choices[0], doubles_of(tables[2])
+    least_cover = <Py_ssize_t> choices[2]
+    parent[0], feature[0], first[0], stop[0] = -1, -1, 0, s.n
+    with nogil:
+        node = 0
+        while node < n_nodes:
+            start, n = first[node], stop[node] - first[node]
+            rows = &order[s.d, start]
+            for j in range(s.d + n_nominal):
+                allowed[j] = 0
+            i = parent[node]
+            while i >= 0:
+                allowed[feature[i]] = 1
+                i = parent[i]
+            if node:
+                fit(&s, &t, rows, n, &allowed[0], &model[0])
+                predict_rows(&s, &model[0], rows, n, xs)
+            weight = total = square = largest = 0
+            for i in range(n):
+                row = rows[i]
+                gain = s.y[row] - clamped(&s, xs[i]) if node else s.y[row]
+                residual[row] = gain
+                weight += s.w[row]
+                total += s.w[row] * gain
+                square += s.w[row] * gain * gain
+                largest = max(largest, fabs(gain))
+            best, best_feature = LEAST_GAIN, -1
+            if n >= 2 * LEAST_SIDE and largest >= choices[1]:
+                spread = sqrt(max(square - total * total / weight + u.softening, 0) / weight * u.factor[n])
+                edge = least_cover if n >= 3 * least_cover else LEAST_SIDE
+                for turn in range(s.d + n_nominal):
+                    j = turns[turn]
+                    if j < s.d:
+                        rows = &order[j, start]
+                        for i in range(n):
+                            xs[i], rs[i], ws[i] = s.x[j * s.n + rows[i]], residual[rows[i]], s.w[rows[i]]
+                        if not xs[n - 1] > xs[0]:
+                            continue
+                        found = best_cut(xs, rs, ws, n, edge, &u, u.steadiness[j], spread)
+                        gain = found.gain
+                    else:
+                        v = j - s.d
+                        if sizes[v] == 2 and allowed[j]:
+                            continue
+                        rows = &order[s.d, start]
+                        for i in range(n):
+                            cs[i], rs[i], ws[i] = codes[v, rows[i]], residual[rows[i]], s.w[rows[i]]
+                        gain = best_division(cs, rs, ws, n, sizes[v], &u, spread, &sums[0], &left[0])
+                    gain = <float> gain        # gains are equal that differ by rounding
+                    if gain > LEAST_GAIN and (gain > best or (
+                            best_feature >= 0 and gain > ALMOST * best and preference[j] > preference[best_feature])):
+                        best, best_feature = gain, <int> j
+                        if j < s.d:
+                            cut[node] = found.cut
+                        else:
+                            memcpy(&chosen[0], &left[0], sizes[v])
+            if best_feature >= 0:
+                rows, n_left = &order[s.d, start], 0
+                for i in range(n):
+                    row = rows[i]
+                    if best_feature < s.d:
+                        is_left[row] = s.x[best_feature * s.n + row] <= cut[node]
+                    else:
+                        is_left[row] = chosen[codes[best_feature - s.d, row]]
+                    n_left += is_left[row]
+                for j in range(s.d + 1):
+                    part(&order[j, start], n, &is_left[0], &room[0])
+                feature[node] = best_feature
+                for i in range(2):
+                    parent[n_nodes + i], feature[n_nodes + i] = <int32_t> node, -1
+                    first[n_nodes + i] = start + (n_left if i else 0)
+                    stop[n_nodes + i] = start + (n if i else n_left)
+                n_nodes += 2
+            node += 1
+    return n_nodes
+
+
+def fit_nodes(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, const int64_t[::1] stop,
+              const uint8_t[:, ::1] allowed, double[:, ::1] models):
+    """Fit the model of each node on its slice of the rows, with terms of the features that it allows."""
+    cdef Samples s = samples_of(samples)
+    cdef list kept = []
+    cdef Scratch t = scratch_of(&s, kept)
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(first.shape[0]):
+            fit(&s, &t, &rows[first[i]], stop[i] - first[i], &allowed[i, 0] if s.d else NULL, &models[i, 0])
+
+
+cdef void predict_gathered(const Samples* s, const double* model, const double* z, Py_ssize_t n, double* out) noexcept nogil:
+    """The values of a model, intercept first, without bounds, on gathered rows."""
+    cdef Py_ssize_t i, j
+    cdef double b = model[0]
+    for i in range(n):
+        out[i] = b
+    for j in range(s.d):
+        b = model[j + 1]
+        if b != 0:
+            for i in range(n):
+                out[i] += b * z[j * s.n + i]
+
+
+cdef double errors_of(const Samples* s, const double* raw, const double* y, const double* w, Py_ssize_t n,
+                      double* out) noexcept nogil:
+    """The errors of clamped predictions, and their variance."""
+    cdef Py_ssize_t i
+    cdef double weight = 0, total = 0, square = 0
+    for i in range(n):
+        out[i] = y[i] - clamped(s, raw[i])
+        weight += w[i]
+        total += w[i] * out[i]
+        square += w[i] * out[i] * out[i]
+    return max((square - total * total / weight) / weight * n / (n - 1.0), 1e-38) if n > 1 else 1e-38
+
+
+cdef double lower_median(double* value, double* weight, Py_ssize_t n, double want) noexcept nogil:
+    """The least value up to which there is the weight `want`; both arrays are reordered."""
+    cdef Py_ssize_t low = 0, high = n - 1, i, middle, last
+    cdef double pivot, below, equal
+    while low < high:
+        pivot, below, equal = value[(low + high) // 2], 0, 0
+        middle, i, last = low, low, high
+        while i <= last:
+            if value[i] < pivot:
+                below += weight[i]
+                value[i], value[middle] = value[middle], value[i]
+                weight[i], weight[middle] = weight[middle], weight[i]
+                middle += 1
+                i += 1
+            elif value[i] > pivot:
+                value[i], value[last] = value[last], value[i]
+                weight[i], weight[last] = weight[last], weight[i]
+                last -= 1
+            else:
+                equal += weight[i]
+                i += 1
+        if want <= below:
+            high = middle - 1
+        elif want > below + equal and last < high:
+            want -= below + equal
+            low = last + 1
+        else:
+            return pivot
+    return value[low]
+
+
+def smooth(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1] parent,
+           const double[:, ::1] raw, const double[:, ::1] units, double[:, ::1] models, double[::1] errors):
+    """Mix the model of each node with those above it, round it, and take the median of its errors off.
+
+    Going up, each parent's model gets the share that makes the variance of the errors least.  Coefficients below ``units[0]`` are
+    0, others multiples of ``units[1]``, and intercepts too; the intercept is first.
+
+    Parameters
+    ----------
+    raw : float64 array of shape (n_nodes, d + 1)
+        The models as fitted, intercept first; `models` gets the others, and `errors` their sums of absolute errors.
+    """
+    import numpy as np
+    cdef Samples s = samples_of(samples)
+    cdef double[::1] room = np.empty((s.d + 6) * s.n)
+    cdef double* z = &room[0]
+    cdef double* w = z + s.d * s.n
+    cdef double* y = w + s.n
+    cdef double* own = y + s.n
+    cdef double* theirs = own + s.n
+    cdef double* error = theirs + s.n
+    cdef double* other = error + s.n
+    cdef const int32_t* of_node
+    cdef Py_ssize_t node, i, j, n, above
+    cdef double variance, wider, weight, a, b, ab, share, value, covariance
+    with nogil:
+        for node in range(first.shape[0]):
+            n, of_node = stop[node] - first[node], &rows[first[node]]
+            for j in range(s.d + 1):
+                models[node, j] = raw[node, j]
+            weight = 0
+            for i in range(n):
+                w[i], y[i] = s.w[of_node[i]], s.y[of_node[i]]
+                weight += w[i]
+            for j in range(s.d):
+                for i in range(n):
+                    z[j * s.n + i] = s.x[j * s.n + of_node[i]]
+            predict_gathered(&s, &models[node, 0], z, n, own)
+            variance = errors_of(&s, own, y, w, n, error)
+            above = parent[node]
+            while n > 2 and variance > LEAST_SPREAD and above >= 0:
+                predict_gathered(&s, &raw[above, 0], z, n, theirs)
+                wider = errors_of(&s, theirs, y, w, n, other)
+                a = dot(w, error, n)
+                b = dot(w, other, n)
+                for i in range(n):
+                    other[i] *= w[i]
+                ab = dot(error, other, n)
+                covariance = (ab - a * b / weight) / weight * n / (n - 1.0)
+                value = variance + wider - 2 * covariance
+                share = 1 if value <= LEAST_SPREAD else (wider - covariance) / value
+                if 0 < share < 1:
+                    for j in range(s.d + 1):
+                        models[node, j] = models[node, j] * share + raw[above, j] * (1 - share)
+                    for i in range(n):
+                        own[i] = own[i] * share + theirs[i] * (1 - share)
+                    variance = errors_of(&s, own, y, w, n, error)
+                above = parent[above]
+            for j in range(1, s.d + 1):
+                value = models[node, j]
+                models[node, j] = 0 if fabs(value) < units[0, j] else rint(value / units[1, j]) * units[1, j]
+            predict_gathered(&s, &models[node, 0], z, n, own)
+            for i in range(n):
+                error[i], other[i] = own[i] - y[i], w[i]
+            models[node, 0] -= lower_median(error, other, n, weight / 2)
+            models[node, 0] = rint(models[node, 0] / units[1, 0]) * units[1, 0]
+            predict_gathered(&s, &models[node, 0], z, n, own)
+            value = 0
+            for i in range(n):
+                value += w[i] * fabs(y[i] - own[i])
+            errors[node] = value
+
+
+def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const double[::1] w, uint8_t[::1] dropped,
+                    double[::1] joined, int32_t[::1] count):
+    """Drop conditions of a rule while the rows that fail one alone gain by joining; one condition stays.
+
+    Parameters
+    ----------
+    fails : uint8 array of shape (n_conditions, n)
+    gain : float64 array of shape (n,)
+        By how much the weighted error of each row falls if the rule joins the mean of its predictions.
+    w : float64 array of shape (n,)
+    dropped : uint8 array of shape (n_conditions,)
+        Gets the conditions that are dropped.
+    joined : float64 array of shape (n_conditions,)
+        Gets the weight of the rows that fail this condition alone.
+    count : int32 array of shape (n,)
+        Gets the number of conditions that each row fails, without those that are dropped.
+    """
+    import numpy as np
+    cdef Py_ssize_t n = fails.shape[1], size = fails.shape[0], i, d, best, left = size
+    # for each row: the number of conditions that it fails in the upper bits, and the sum of their places in the lower ones
+    cdef int32_t[::1] state = np.zeros(n, np.int32)
+    cdef int32_t* now = &state[0]
+    cdef double[::1] total = np.zeros(size)
+    cdef const uint8_t* failed
+    cdef int32_t step
+    with nogil:
+        for d in range(size):
+            joined[d], dropped[d] = 0, 0
+            failed, step = &fails[d, 0], <int32_t> (ONE_FAILED + d)
+            for i in range(n):
+                now[i] += failed[i] * step
+        for i in range(n):
+            if now[i] >> FAILED_BITS == 1:
+                total[now[i] - ONE_FAILED] += gain[i]
+                joined[now[i] - ONE_FAILED] += w[i]
+        while left > 1:
+            best = -1
+            for d in range(size):
+                if not dropped[d] and total[d] >= 0 and (best < 0 or total[d] > total[best]):
+                    best = d
+            if best < 0:
+                break
+            dropped[best] = 1
+            left -= 1
+            failed, step = &fails[best, 0], <int32_t> (ONE_FAILED + best)
+            for i in range(n):
+                now[i] -= failed[i] * step
+            for i in range(n):
+                if failed[i] & (now[i] >> FAILED_BITS == 1):
+                    total[now[i] - ONE_FAILED] += gain[i]
+                    joined[now[i] - ONE_FAILED] += w[i]
+        for i in range(n):
+            count[i] = now[i] >> FAILED_BITS
+
+
+def gains_of(tuple samples, const double[::1] model, const double[::1] total, const double[::1] count, double[::1] value,
+             double[::1] gain):
+    """Find by how much the weighted error of each row falls if a model joins the mean of its predictions.
+
+    Parameters
+    ----------
+    model : float64 array of shape (d + 1,)
+        The intercept first.
+    total, count : float64 arrays of shape (n,)
+        Sum and number of the predictions so far.
+    value, gain : float64 arrays of shape (n,)
+        Get what the model predicts, without bounds, and the gain.
+    """
+    cdef Samples s = samples_of(samples)
+    cdef Py_ssize_t i
+    cdef double inside
+    with nogil:
+        predict_gathered(&s, &model[0], s.x, s.n, &value[0])
+        for i in range(s.n):
+            inside = clamped(&s, value[i])
+            gain[i] = s.w[i] * (fabs(s.y[i] - total[i] / count[i]) - fabs(s.y[i] - (total[i] + inside) / (count[i] + 1)))
+
+
+def prune(const int32_t[::1] parent, const double[::1] own, const double[::1] size, double[::1] error, double[::1] parameters,
+          uint8_t[::1] alive, uint8_t[::1] cut, double n, Py_ssize_t most_leaves):
+    """Cut subtrees of a tree in preorder, until its estimated error rises, and there are at most so many leaves.
+
+    Parameters
+    ----------
+    own, size : float64 arrays of shape (n_nodes,)
+        Error and parameters of each node as a leaf.
+    error, parameters : float64 arrays of shape (n_nodes,)
+        Those of its subtree; they are changed.
+    alive : uint8 array of shape (n_nodes,)
+        The inner nodes, which are changed to those that stay.
+    cut : uint8 array of shape (n_nodes,)
+        Gets the nodes that become leaves.
+    n : float
+        Number of samples.
+    """
+    cdef Py_ssize_t n_nodes = parent.shape[0], node, above, weakest, leaves = 1, stage = 1
+    cdef double now, limit = 0, more, least = 0, changed
+    with nogil:
+        for node in range(n_nodes):
+            leaves += alive[node]
+        while True:
+            now = estimated(error[0], n, parameters[0])
+            if stage == 1:
+                limit = now
+            weakest = -1
+            for node in range(n_nodes):
+                if alive[node]:
+                    more = own[node] - error[node]
+                    if (weakest < 0 or more < least) and (
+                            stage == 3 or estimated(more + error[0], n, size[node] - parameters[node] + parameters[0]) <= limit):
+                        weakest, least = node, more
+            if weakest >= 0:
+                changed, above = size[weakest] - parameters[weakest], weakest
+                while above >= 0:
+                    error[above] += least
+                    parameters[above] += changed
+                    above = parent[above]
+                cut[weakest] = 1
+                leaves -= alive[weakest]
+                alive[weakest] = 0
+                for node in range(weakest + 1, n_nodes):
+                    if parent[node] < weakest:
+                        break
+                    leaves -= alive[node]
+                    alive[node] = 0
+            elif stage == 1:
+                stage, limit = 2, now * SLACK
+            else:
+                stage = 3
+            if stage == 3 and leaves <= most_leaves:
+                break
+
+
+cdef double estimated(double error, double n, double parameters) noexcept nogil:
+    cdef double counted = min(parameters, n - 1)
+    return error * (n + counted) / (n - counted)

@@ -1,0 +1,262 @@
+"""Least squares with terms that leave one by one, the one that moves predictions least first.  Header only.
+
+The model of the least estimated error is kept.  Rows far from it are left out, and the model is fitted once more.
+"""
+
+from libc.math cimport fabs
+from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcpy
+
+cdef enum:
+    OUTLIER = 5                       # mean absolute residuals
+    STEEPEST = 1000                   # mean absolute deviations of the target, of one term
+
+cdef inline double least_pivot() noexcept nogil:
+    return 1e-12
+
+
+cdef struct Samples:
+    Py_ssize_t n, d                   # rows; continuous features
+    const double* x                   # d columns of n values
+    const double* y
+    const double* w                   # weights, 1 on average
+    const double* least_variance      # of each feature: below, it has no term
+    double floor, ceiling             # predictions are moved between them
+
+
+cdef struct Scratch:
+    double* z                         # d + 4 columns of n values: features of a node, weighted column, target, weights, predictions
+    double* gram                      # (d + 1) x (d + 1), then the right-hand side
+    double* system                    # the same, to be solved
+    double* model
+    double* spread                    # d + 1: mean absolute deviations; the target is first
+    int32_t* active                   # d
+
+
+cdef inline double dot(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
+    """The sum of products in four lanes, the same on every machine."""
+    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
+    cdef Py_ssize_t i, whole = n - n % 4
+    for i in range(0, whole, 4):
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+    for i in range(whole, n):
+        s0 += a[i] * b[i]
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef inline double clamped(const Samples* s, double value) noexcept nogil:
+    return s.floor if value < s.floor else s.ceiling if value > s.ceiling else value
+
+
+cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
+    """Solve the normal equations of the active features by elimination; those without a pivot leave, then False is returned.
+
+    Column and row 0 of `gram` belong to the intercept, and its last row is the right-hand side.
+    """
+    cdef int size = p[0] + 1, j, k, m, pivot, left = 0
+    cdef Py_ssize_t row, column
+    cdef double largest, factor
+    cdef bint regular = True
+    cdef double* b = a + size * size
+    for j in range(size):
+        row = 0 if j == 0 else active[j - 1] + 1
+        b[j] = gram[stride * stride + row]
+        for k in range(size):
+            column = 0 if k == 0 else active[k - 1] + 1
+            a[j * size + k] = gram[row * stride + column]
+    for j in range(size):
+        column = 0 if j == 0 else active[j - 1] + 1
+        largest = 0
+        for k in range(j + 1):
+            row = 0 if k == 0 else active[k - 1] + 1
+            largest = max(largest, fabs(gram[row * stride + column]))
+        pivot = j
+        for k in range(j + 1, size):
+            if fabs(a[k * size + j]) > fabs(a[pivot * size + j]):
+                pivot = k
+        if fabs(a[pivot * size + j]) < size * largest * least_pivot() or a[pivot * size + j] == 0:
+            regular = False
+            if j:
+                active[j - 1] = -1 - active[j - 1]
+            continue
+        if pivot != j:
+            for k in range(size):
+                a[j * size + k], a[pivot * size + k] = a[pivot * size + k], a[j * size + k]
+            b[j], b[pivot] = b[pivot], b[j]
+        factor = a[j * size + j]
+        for k in range(j, size):
+            a[j * size + k] /= factor
+        b[j] /= factor
+        for m in range(j + 1, size):
+            factor = a[m * size + j]
+            if factor != 0:
+                for k in range(j, size):
+                    a[m * size + k] -= factor * a[j * size + k]
+                b[m] -= factor * b[j]
+    if not regular:
+        for j in range(p[0]):
+            if active[j] >= 0:
+                active[left] = active[j]
+                left += 1
+        p[0] = left
+        return False
+    for j in range(size - 2, -1, -1):
+        for k in range(j + 1, size):
+            b[j] -= a[j * size + k] * b[k]
+    for j in range(stride):
+        model[j] = 0
+    for j in range(size):
+        model[0 if j == 0 else active[j - 1] + 1] = b[j]
+    return True
+
+
+cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
+    while not solve(gram, stride, active, p, a, model):
+        pass
+
+
+cdef inline double mean_error(const Samples* s, Scratch* t, Py_ssize_t n, const int32_t* active, int p, const double* model) noexcept nogil:
+    """The mean absolute error of a model on the gathered rows; the clamped predictions stay in the last column."""
+    cdef double* out = t.z + (s.d + 3) * s.n
+    cdef const double* y = t.z + (s.d + 1) * s.n
+    cdef const double* w = t.z + (s.d + 2) * s.n
+    cdef const double* z
+    cdef double b, total = 0, weight = 0
+    cdef Py_ssize_t i
+    cdef int j
+    for i in range(n):
+        out[i] = model[0]
+    for j in range(p):
+        z, b = t.z + active[j] * s.n, model[active[j] + 1]
+        for i in range(n):
+            out[i] += b * z[i]
+    for i in range(n):
+        out[i] = clamped(s, out[i])
+        total += w[i] * fabs(y[i] - out[i])
+        weight += w[i]
+    return total / weight
+
+
+cdef inline void simplify(const Samples* s, Scratch* t, Py_ssize_t n, int* p, double* best) noexcept nogil:
+    """Fit a model of the active features, and let terms leave; of those on the way, keep that of the least estimated error."""
+    cdef Py_ssize_t stride = s.d + 1
+    cdef int left, j, place
+    cdef double least = -1, part, smallest, judged
+    cdef bint steady
+    cdef int32_t* active = t.active + s.d
+    solve_some(t.gram, stride, t.active, p, t.system, t.model)
+    left = p[0]
+    memcpy(active, t.active, left * sizeof(int32_t))
+    while True:
+        steady, place, smallest = True, -1, 0
+        for j in range(left):
+            part = fabs(t.model[active[j] + 1] * t.spread[active[j] + 1])
+            if place < 0 or part < smallest:
+                place, smallest = j, part
+            if part > STEEPEST * t.spread[0]:
+                steady = False
+        if steady and n >= 2 * left:
+            judged = mean_error(s, t, n, active, left, t.model) * (n + left) / (n - left)
+            if least < 0 or judged <= least:
+                least = judged
+                memcpy(best, t.model, stride * sizeof(double))
+        if not left:
+            return
+        left -= 1
+        for j in range(place, left):
+            active[j] = active[j + 1]
+        solve_some(t.gram, stride, active, &left, t.system, t.model)
+
+
+cdef inline void fit(const Samples* s, Scratch* t, const int32_t* rows, Py_ssize_t n, const uint8_t* allowed, double* model) noexcept nogil:
+    """Fit the model of some rows, with terms of some of the allowed features; `model` has the intercept first."""
+    cdef Py_ssize_t i, j, k, kept = 0, stride = s.d + 1
+    cdef int p = 0, a, b
+    cdef double weight = 0, mean = 0, deviation, variance, error, bias = 0, value
+    cdef double* y = t.z + (s.d + 1) * s.n
+    cdef double* w = t.z + (s.d + 2) * s.n
+    cdef double* out = t.z + (s.d + 3) * s.n
+    cdef double* weighted = t.z + s.d * s.n
+    cdef double* z
+    cdef const double* x
+    for i in range(n):
+        y[i], w[i] = s.y[rows[i]], s.w[rows[i]]
+        weight += w[i]
+        mean += w[i] * y[i]
+    mean /= weight
+    for j in range(stride):
+        model[j] = 0
+    model[0] = mean
+    for j in range(s.d):
+        if not allowed[j]:
+            continue
+        z, x = t.z + j * s.n, s.x + j * s.n
+        value = 0
+        for i in range(n):
+            z[i] = x[rows[i]]
+            value += w[i] * z[i]
+        value /= weight
+        deviation = variance = 0
+        for i in range(n):
+            deviation += w[i] * fabs(z[i] - value)
+            variance += w[i] * (z[i] - value) * (z[i] - value)
+        if n > 1 and variance / weight * n / (n - 1) >= s.least_variance[j]:
+            t.spread[j + 1] = deviation / weight
+            t.active[p] = <int32_t> j
+            p += 1
+    if p < 1 or n < 2 * p:
+        return
+    deviation = 0
+    for i in range(n):
+        deviation += w[i] * fabs(y[i] - mean)
+    t.spread[0] = deviation / weight
+    t.gram[0] = weight
+    t.gram[stride * stride] = mean * weight
+    for a in range(p):
+        j = t.active[a]
+        z = t.z + j * s.n
+        value = 0
+        for i in range(n):
+            weighted[i] = w[i] * z[i]
+            value += weighted[i]
+        t.gram[(j + 1) * stride] = t.gram[j + 1] = value
+        t.gram[stride * stride + j + 1] = dot(weighted, y, n)
+        for b in range(a + 1):
+            k = t.active[b]
+            t.gram[(j + 1) * stride + k + 1] = t.gram[(k + 1) * stride + j + 1] = dot(weighted, t.z + k * s.n, n)
+    simplify(s, t, n, &p, model)
+    b = 0
+    for a in range(p):
+        b += model[t.active[a] + 1] != 0
+    if not b:
+        return
+    error = mean_error(s, t, n, t.active, p, model)
+    for i in range(n):
+        bias += w[i] * (y[i] - out[i])
+    model[0] += bias / weight
+    for i in range(n):
+        if fabs(y[i] - out[i]) <= OUTLIER * error:
+            for a in range(p):
+                t.z[t.active[a] * s.n + kept] = t.z[t.active[a] * s.n + i]
+            y[kept], w[kept] = y[i], w[i]
+            kept += 1
+            continue
+        t.gram[0] -= w[i]
+        t.gram[stride * stride] -= w[i] * y[i]
+        for a in range(p):
+            j = t.active[a]
+            value = w[i] * t.z[j * s.n + i]
+            t.gram[(j + 1) * stride] -= value
+            t.gram[j + 1] = t.gram[(j + 1) * stride]
+            t.gram[stride * stride + j + 1] -= value * y[i]
+            for b in range(a + 1):
+                k = t.active[b]
+                t.gram[(j + 1) * stride + k + 1] -= value * t.z[k * s.n + i]
+                t.gram[(k + 1) * stride + j + 1] = t.gram[(j + 1) * stride + k + 1]
+    if kept < n:
+        simplify(s, t, kept, &p, model)
+
+

@@ -1,0 +1,1 @@
+"""Loops and trees of the rounds of additive models."""

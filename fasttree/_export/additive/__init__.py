@@ -1,0 +1,1 @@
+"""Additive models for other programs: text, SQL, Python and C."""

@@ -1,0 +1,1 @@
+"""Rules with linear models for other programs."""

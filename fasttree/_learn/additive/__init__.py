@@ -1,0 +1,1 @@
+"""Additive models of trees: bins, bags, rounds of boosting, pairs of features."""

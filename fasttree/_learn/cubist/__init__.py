@@ -1,0 +1,1 @@
+"""Rules with linear models: trees of residuals, rules of their leaves, committees, neighbours."""

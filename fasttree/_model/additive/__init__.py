@@ -1,0 +1,1 @@
+"""Fitted additive models."""

@@ -1,0 +1,1 @@
+"""Rules with linear models, and neighbours that correct them."""

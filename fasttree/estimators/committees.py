@@ -1,0 +1,189 @@
+"""Methods that show and export rules with linear models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fasttree._model.committees.committee import Committee, ModelRule
+from fasttree._model.words import counted
+from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
+
+if TYPE_CHECKING:
+    from fasttree._explain.committee_rules import CommitteeExplanation, CommitteeRules
+    from fasttree._explain.rule_table import Backend
+    from fasttree._export.committees.subject import CommitteeSubject
+    from fasttree._export.sql_dialect import DialectName
+
+__all__ = ["CommitteeViews"]
+
+
+class CommitteeViews(LabelledModel):
+    """Methods that show fitted rules; each passes them to functions that know no estimator."""
+
+    committee_: Committee
+    rules_: tuple[tuple[ModelRule, ...], ...]
+    unseen: str
+
+    def to_rules(self, *, labels: GivenLabels = None) -> CommitteeRules:
+        """Return the rules of all rule sets, to be exported and explained.
+
+        Parameters
+        ----------
+        labels : mapping or None, default=None
+            Labels of columns and categories to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        CommitteeRules
+            Sequence of the rules, with methods that write them as a data frame, text or Markdown.
+        """
+        from fasttree._explain.committee_rules import CommitteeRules
+
+        check_is_fitted(self)
+        return CommitteeRules(self.committee_, self.schema_, self._in_words(labels)[0], self.unseen, type(self).__name__)
+
+    def explain(self, x: Any, *, labels: GivenLabels = None) -> CommitteeExplanation:
+        """Explain the prediction for one sample.
+
+        Parameters
+        ----------
+        x : mapping of names to values, 1-D sequence, or table of one row
+            The sample, such as ``{"width": 3.5, "colour": "red"}``, ``X.iloc[0]`` or ``X[0]``.  None and NaN are missing values.
+        labels : mapping or None, default=None
+            Labels of columns and categories to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        CommitteeExplanation
+            Printed, it shows the rules that hold with what each predicts.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` is not one sample with the features of the fit.
+        """
+        return self.to_rules(labels=labels).explain(x)
+
+    def export_text(self, *, labels: GivenLabels = None) -> str:
+        """Write the rules as text, one per line, with numbers rounded.
+
+        Parameters
+        ----------
+        labels : mapping or None, default=None
+            Labels of columns and categories to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        str
+            The lines, each with a newline at its end.
+        """
+        return self.to_rules(labels=labels).to_text()
+
+    def to_markdown(self, *, labels: GivenLabels = None) -> str:
+        """Write the rules as a Markdown table; see `CommitteeRules.to_markdown`."""
+        return self.to_rules(labels=labels).to_markdown()
+
+    def to_frame(self, *, backend: Backend = "pandas", labels: GivenLabels = None) -> Any:
+        """Return the rules as a data frame; see `CommitteeRules.to_frame`."""
+        return self.to_rules(labels=labels).to_frame(backend=backend)
+
+    def _subject(self) -> CommitteeSubject:
+        from fasttree._export.committees.subject import CommitteeSubject
+
+        check_is_fitted(self)
+        return CommitteeSubject(self.committee_, self.schema_, self.unseen == "error")
+
+    def export_sql(
+        self,
+        *,
+        table: str | Sequence[str] | None = None,
+        name: str | None = None,
+        dialect: DialectName = "standard",
+        cast: bool | Sequence[str] = False,
+        nan_as_missing: bool = False,
+    ) -> str:
+        """Write the rules as an SQL expression or query that predicts as the model does, bit for bit.
+
+        Parameters
+        ----------
+        table : str or sequence of str or None, default=None
+            Name of a table, or the names of its schema and the table.  The result is then a query of all its columns and the
+            prediction.
+        name : str or None, default=None
+            Name of the result.
+        dialect, cast, nan_as_missing
+            See `CARTRegressor.export_sql`.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            If neighbours correct the predictions, a name or category cannot be written, or a parameter is invalid.
+        """
+        from fasttree._export.committees.sql import export_committee_sql
+
+        return export_committee_sql(
+            self._subject(), table=table, name=name, dialect=dialect, cast=cast, nan_as_missing=nan_as_missing
+        )
+
+    def export_python(self, name: str = "rules") -> str:
+        """Write the rules as a Python module without imports of other packages; its predictions have the bits of `predict`.
+
+        Parameters
+        ----------
+        name : str, default="rules"
+            Name of the rules in the docstring of the module.
+
+        Returns
+        -------
+        str
+            Source with a function `predict` for one row.
+
+        Raises
+        ------
+        ValueError
+            If neighbours correct the predictions, or the name is not a Python name.
+        """
+        from fasttree._export.committees.python import export_committee_python
+
+        return export_committee_python(self._subject(), name)
+
+    def export_c(self, name: str = "rules") -> str:
+        """Write the rules as C source; its predictions have the bits of `predict`.
+
+        Parameters
+        ----------
+        name : str, default="rules"
+            Prefix of the names in the source.
+
+        Returns
+        -------
+        str
+            Source with a function `<name>_predict` for one row.
+
+        Raises
+        ------
+        ValueError
+            If neighbours correct the predictions, or the name is not a C name.
+        """
+        from fasttree._export.committees.c import export_committee_c
+
+        return export_committee_c(self._subject(), name)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """Return scikit-learn's repr of the parameters, followed by the first rules of a fitted model."""
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # of scikit-learn's base
+        if "committee_" in self.__dict__:
+            shown = repr(self.to_rules()).split("\n", 1)[1:]
+            size = counted(len(self.to_rules()), "rule")
+            bundle["text/plain"] += "\n".join(["", size, "", *shown])
+        return bundle
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's HTML of the parameters, followed by the first rules of a fitted model."""
+        html: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's base
+        return html + self.to_rules()._repr_html_() if "committee_" in self.__dict__ else html

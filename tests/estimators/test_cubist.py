@@ -1,0 +1,196 @@
+"""CubistRegressor: what it learns from planted rules, what it promises, and exports with its bits."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sqlite3
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fasttree import CubistRegressor, from_json
+from fasttree._model.committees.neighbors import average_distance
+
+
+def planted(n=300, seed=0):
+    """A table with all kinds of columns and missing values, and a target that follows lines."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": 10 * rng.normal(size=n), "c": rng.choice(list("xyz"), n)})
+    levels = pd.Categorical(rng.choice(["lo", "mid", "hi"], n), categories=["lo", "mid", "hi"], ordered=True)
+    X["o"] = levels
+    X.loc[::7, "a"] = np.nan
+    X.loc[::11, "c"] = None
+    y = np.where(X.c == "x", 3 * X.a.fillna(0), -X.b) + 2.0 * levels.codes + 0.1 * rng.normal(size=n)
+    return X, y
+
+
+def test_planted_lines_are_found():
+    x = np.linspace(-1, 1, 400)
+    y = np.where(x < 0.25, 5 + 2 * x, 9 - 3 * x)
+    (rules,) = CubistRegressor().fit(x[:, None], y).rules_
+    found = sorted((round(rule.intercept, 6), [(j, round(b, 6)) for j, b in rule.terms]) for rule in rules)
+    assert found == [(5.0, [(0, 2.0)]), (9.0, [(0, -3.0)])]
+    assert {each.threshold for rule in rules for each in rule.conditions} == {x[x < 0.25].max()}
+
+
+def test_rules_and_predictions_do_not_depend_on_the_order_of_rows():
+    X, y = planted()
+    model = CubistRegressor(committees=3, neighbors=3).fit(X, y, np.arange(300) % 3 + 0.5)
+    order = np.random.default_rng(1).permutation(300)
+    other = CubistRegressor(committees=3, neighbors=3).fit(X.iloc[order], y[order], (np.arange(300) % 3 + 0.5)[order])
+    assert model.rules_ == other.rules_
+    assert np.array_equal(model.predict(X), other.predict(X))
+
+
+def test_a_sample_of_weight_0_is_as_none_at_all():
+    X, y = planted()
+    weight = (np.arange(300) % 4 > 0).astype(float)
+    known = weight > 0
+    assert CubistRegressor().fit(X, y, weight).rules_ == CubistRegressor().fit(X[known], y[known]).rules_
+    assert CubistRegressor().fit(X, y, 7 * weight).rules_ == CubistRegressor().fit(X, y, weight).rules_
+
+
+def test_the_mean_of_rules_and_members_within_their_bounds_is_predicted():
+    """Committees above 20 and bounds are what translations to other languages forget."""
+    X, y = planted()
+    model = CubistRegressor(committees=25, extrapolation=0.0).fit(X, y)
+    far = X.iloc[:20].assign(b=1e4)
+    rows = far.assign(a=far.a.fillna(model.committee_.filling[0]), c=far.c.fillna(X.c.mode()[0]))
+    assert len(model.rules_) == 25
+    members = []
+    for member in model.rules_:
+        means = []
+        for _, row in rows.iterrows():
+            cells = row.tolist()
+            held = [r for r in member if all(_holds(cells[each.index], each) for each in r.conditions)]
+            values = [r.intercept + sum(b * cells[j] for j, b in r.terms) for r in held]
+            bounded = [min(max(value, r.least), r.largest) for value, r in zip(values, held, strict=True)]
+            means.append(np.mean(bounded) if held else y.mean())
+        members.append(means)
+    assert model.predict(far) == pytest.approx(np.mean(members, axis=0), rel=1e-9)
+
+
+def _holds(value, condition):
+    if condition.threshold is None:
+        return value in condition.categories
+    return value <= condition.threshold if condition.operator == "<=" else value > condition.threshold
+
+
+def test_exports_have_the_bits_of_predict(tmp_path):
+    X, y = planted()
+    model = CubistRegressor(committees=22).fit(X, y)
+    others = pd.concat([X, planted(100, 1)[0].assign(b=1e5)], ignore_index=True)
+    predicted = model.predict(others)
+
+    scope = {}
+    exec(model.export_python(), scope)
+    rows = others.astype(object).where(others.notna(), None).to_numpy().tolist()
+    assert [scope["predict"](row) for row in rows] == predicted.tolist()
+
+    connection = sqlite3.connect(":memory:")
+    others.astype({"o": str}).to_sql("t", connection, index=False)
+    found = pd.read_sql(model.export_sql(table="t", dialect="sqlite"), connection)
+    assert found["prediction"].tolist() == predicted.tolist()
+
+    source, library = tmp_path / "rules.c", tmp_path / "rules.so"
+    source.write_text(model.export_c())
+    flags = ["-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-ffp-contract=off"]
+    subprocess.run(["cc", *flags, str(source), "-o", str(library)], check=True)
+    predict = ctypes.CDLL(str(library)).rules_predict
+    predict.restype = ctypes.c_double
+    codes = others.c.map({"x": 1.0, "y": 2.0, "z": 3.0})
+    cells = np.column_stack([others.a, others.b, codes, others.o.cat.codes + 1.0])
+    assert [predict((ctypes.c_double * 4)(*row)) for row in cells] == predicted.tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"committees": 4, "unbiased": True}, {"neighbors": 4}])
+def test_a_saved_model_predicts_the_same(options):
+    X, y = planted()
+    model = CubistRegressor(**options).fit(X, y)
+    read = from_json(model.to_json())
+    assert read.rules_ == model.rules_
+    assert np.array_equal(read.predict(X), model.predict(X))
+    assert read.to_json() == model.to_json()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda d: d["members"][0][0].update(terms=[["a", 1.0]]), "terms"),
+        (lambda d: d["members"][0][0].update(terms=[[2, 1.0]]), "continuous"),
+        (lambda d: d["members"][0][0].update(lower=1e9), "bounds"),
+        (lambda d: d["neighbors"].pop("radius"), "radius"),
+        (lambda d: d["neighbors"]["points"].pop(), "lengths"),
+        (lambda d: d["filling"].pop(), "filling"),
+        (lambda d: d.update(members=[]), "members"),
+    ],
+)
+def test_damaged_documents_raise_one_error(damage, message):
+    document = json.loads(CubistRegressor(neighbors=2).fit(*planted()).to_json())
+    damage(document)
+    with pytest.raises(ValueError, match=message):
+        from_json(json.dumps(document))
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.integers(1, 7))
+def test_neighbors_are_those_of_a_comparison_with_every_sample(seed, n):
+    X, y = planted(60, seed)
+    model = CubistRegressor(neighbors=n).fit(X, y)
+    neighbors = model.committee_.neighbors
+    others = planted(30, seed + 1)[0].assign(a=lambda t: t.a * 3)
+    table = model._encode_table(others)
+    before = model.committee_.predict_by_rules(table)
+    expected = []
+    for point, prediction in zip(neighbors.points_of(table), before, strict=True):
+        d = neighbors.scale.size
+        apart = np.minimum(np.abs(point[:d] - neighbors.points[:, :d]), 1).sum(axis=1)
+        apart = np.rint(16 * (apart + ((point[d:] != neighbors.points[:, d:]) * neighbors.steps).sum(axis=1))) / 16
+        total = weight = count = 0.0
+        for distance in np.unique(apart[apart <= neighbors.radius]):
+            same = np.flatnonzero(apart == distance)
+            share = min(1.0, (n - count) / len(same)) / (distance + 0.5)
+            values = np.clip(neighbors.target[same] + prediction - neighbors.predicted[same], neighbors.floor, neighbors.ceiling)
+            total, weight, count = total + share * values.sum(), weight + share * len(same), count + len(same)
+            if count >= n:
+                break
+        enough = np.count_nonzero(apart <= neighbors.radius) >= (n + 1) // 2
+        expected.append(np.clip(total / weight, neighbors.floor, neighbors.ceiling) if enough else prediction)
+    assert model.predict(others) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_the_radius_is_the_mean_distance_of_pairs():
+    rng = np.random.default_rng(0)
+    points = np.column_stack([rng.normal(size=40), rng.integers(0, 3, 40)])
+    pairs = [(i, j) for i in range(40) for j in range(i)]
+    apart = [min(1, abs(points[i, 0] - points[j, 0])) + 0.5 * (points[i, 1] != points[j, 1]) for i, j in pairs]
+    assert average_distance(points, 1, np.array([0.5])) == np.rint(16 * np.mean(apart)) / 16
+
+
+def test_explanations_and_tables_of_rules_read_the_same():
+    X, y = planted()
+    model = CubistRegressor(committees=2).fit(X, y)
+    rules = model.to_rules()
+    assert rules.to_text().count("\n") == len(rules) + 2 == len(rules.to_frame()) + 2
+    found = rules.explain(X.iloc[3])
+    assert found.prediction == model.predict(X.iloc[[3]])[0]
+    assert all(f"rule {i} predicts" in str(found) for i in found.rules)
+    assert "neighbours" in str(CubistRegressor(neighbors=2).fit(X, y).explain(X.iloc[3]))
+
+
+def test_models_with_neighbors_are_not_exported():
+    model = CubistRegressor(neighbors=1).fit(*planted())
+    for export in (model.export_sql, model.export_c, model.export_python):
+        with pytest.raises(ValueError, match="fit with neighbors=0"):
+            export()
+
+
+@pytest.mark.parametrize("name", ["committees", "neighbors", "extrapolation", "max_rules"])
+def test_parameters_out_of_range_raise(name):
+    with pytest.raises(ValueError, match=f"{name}=-1: must be"):
+        CubistRegressor(**{name: -1}).fit(*planted())
