@@ -103,7 +103,7 @@ cdef inline double linear_gain(int64_t n, int64_t total, int64_t n_left, int64_t
     """Gain of a cut from one linear statistic: (n left - total n_left)^2 / (n_left n_right), times the node's scale.
 
     For squared error the scale is 1 / n; for the Gini index of two classes, where the statistic counts one of them, 2 / n.
-    Both sides say the same; of the lighter one double precision knows more.  Of equally heavy ones, that of the smaller statistic
+    Both sides say the same; of the lighter one double precision knows more.  Where they are equally heavy, the smaller statistic
     is taken, so that mirrored cuts gain the same.
     """
     cdef double part, d
