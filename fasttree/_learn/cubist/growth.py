@@ -47,9 +47,9 @@ def grow(problem: Problem, target: Floats) -> Grown:
     first, stop, cut = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     tables = (*problem.significant(), problem.steadiness)
     choices = np.array([problem.softening, 0.5 * problem.unit, problem.least_cover])
-    turns = np.argsort(problem.features, kind="stable").astype(np.int32)
+    features = (np.argsort(problem.features, kind="stable").astype(np.int32), problem.preference)
     nodes = (parent, feature, first, stop, cut)
-    size = equations.grow(samples, problem.codes, problem.sizes, order, turns, problem.preference, tables, choices, nodes)
+    size = equations.grow(samples, (problem.codes, problem.sizes), order, features, tables, choices, nodes)
     parent, feature, first, stop, cut = parent[:size], feature[:size], first[:size], stop[:size], cut[:size]
     allowed = _tested(parent, feature, d)
     kept = _without_small(parent, feature, first, stop, problem.least_cover)
@@ -118,7 +118,7 @@ def _with_models(
     raw = np.zeros((len(place), problem.n_continuous + 1))
     equations.fit_nodes(samples, tree.rows, first, stop, np.ascontiguousarray(allowed[place]), raw)
     models, error = np.empty_like(raw), np.empty(len(place))
-    equations.smooth(samples, tree.rows, first, stop, parent, raw, problem.units, models, error)
+    equations.smooth(samples, tree.rows, (first, stop, parent), raw, problem.units, models, error)
     n_coefficients = 1 + np.count_nonzero(raw[:, 1:], axis=1)
     return Grown(parent, feature, children, first, stop, tree.cut[place], tree.rows, models, n_coefficients, error)
 
@@ -156,5 +156,5 @@ def prune(problem: Problem, tree: Grown) -> npt.NDArray[np.bool_]:
         error[node] = error[below].sum()
         parameters[node] = (OF_TWO_CATEGORIES if two[node] else OF_TEST) + parameters[below].sum()
     cut, alive = np.zeros(len(own), np.uint8), inner.astype(np.uint8)
-    equations.prune(tree.parent, own, size, error, parameters, alive, cut, float(n), problem.choices.max_rules)
+    equations.prune(tree.parent, (own, size), (error, parameters), alive, cut, float(n), problem.choices.max_rules)
     return cut > 0
