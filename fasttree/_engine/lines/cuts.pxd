@@ -17,7 +17,7 @@ cdef struct LineTables:               # by the number of rows of a side
     double softening                  # of a sum of squares
 
 
-cdef struct Pairs:                    # of the rows of a node: a feature and residuals
+cdef struct Residuals:                    # of the rows of a node, and a feature
     Py_ssize_t n, least_side          # rows, and those of a side
     double spread                     # deviation of the residuals
     double* x                         # sorted
@@ -52,7 +52,7 @@ cdef inline void take(Moments* m, double x, double r, double w) noexcept nogil:
 
 
 cdef inline double deviation_of(const Moments* m, Py_ssize_t k, const LineTables* u, double steadiness) noexcept nogil:
-    """The deviation of k rows from their mean or a significant line, times its weight, squared; negative if rounding leaves none."""
+    """The deviation of k rows from their mean or a significant line times its weight, squared; -1 if rounding leaves none."""
     cdef double each = 1 / m.w
     cdef double square = m.rr - m.r * m.r * each
     cdef double both = (m.xx - m.x * m.x * each) * square + steadiness * m.w * m.w
@@ -65,20 +65,22 @@ cdef inline double deviation_of(const Moments* m, Py_ssize_t k, const LineTables
     return (square + u.softening) * m.w * u.factor[k]
 
 
-cdef inline double best_cut(const Pairs* p, const LineTables* u, double* cut) noexcept nogil:
+cdef inline double best_cut(const Residuals* p, const LineTables* u, double* cut) noexcept nogil:
     """The gain of the best cut of a continuous feature; -1 if there is none."""
     cdef Py_ssize_t i, place = -1
     cdef Moments low, high
     cdef double a, b, weight, gain, least = HUGE_VAL
     cdef const double* x = p.x
+    cdef const double* r = p.r
+    cdef const double* w = p.w
     low.w = low.x = low.xx = low.r = low.rr = low.xr = 0
     high = low
     for i in range(p.n):
-        add(&high, x[i], p.r[i], p.w[i])
+        add(&high, x[i], r[i], w[i])
     weight = high.w
     for i in range(p.n - p.least_side):
-        add(&low, x[i], p.r[i], p.w[i])
-        take(&high, x[i], p.r[i], p.w[i])
+        add(&low, x[i], r[i], w[i])
+        take(&high, x[i], r[i], w[i])
         if i < p.least_side - 1 or not x[i + 1] > x[i]:
             continue
         a = deviation_of(&low, i + 1, u, p.steadiness)
@@ -96,13 +98,14 @@ cdef inline double best_cut(const Pairs* p, const LineTables* u, double* cut) no
     return p.spread - least / weight
 
 
-cdef inline double best_division(const Pairs* p, const LineTables* u, Py_ssize_t size, double* sums, uint8_t* left) noexcept nogil:
+cdef inline double best_division(const Residuals* p, const LineTables* u, Py_ssize_t size, double* sums,
+                                 uint8_t* left) noexcept nogil:
     """The gain of the best division: categories leave the left side by decreasing mean.  `left` marks those that stay."""
     cdef double* count = sums
     cdef double* weight = sums + size
     cdef double* total = sums + 2 * size
     cdef double* square = sums + 3 * size
-    cdef Py_ssize_t i, v, leaving, turn
+    cdef Py_ssize_t i, v, leaving, _
     cdef double lk = p.n, lw = 0, ly = 0, lyy = 0, rk = 0, rw = 0, ry = 0, ryy = 0, a, b, gain, best = -1
     for i in range(4 * size):
         sums[i] = 0
@@ -118,7 +121,7 @@ cdef inline double best_division(const Pairs* p, const LineTables* u, Py_ssize_t
         lw += weight[v]
         ly += total[v]
         lyy += square[v]
-    for turn in range(size):
+    for _ in range(size):
         leaving = -1
         for v in range(size):
             if left[v] and (leaving < 0 or total[v] / weight[v] > total[leaving] / weight[leaving]):
@@ -142,8 +145,9 @@ cdef inline double best_division(const Pairs* p, const LineTables* u, Py_ssize_t
             continue
         a = lyy - ly * ly / lw + u.softening
         b = ryy - ry * ry / rw + u.softening
-        gain = p.spread - (sqrt(max(a, 0) * lw * u.factor[<Py_ssize_t> lk])
-                         + sqrt(max(b, 0) * rw * u.factor[<Py_ssize_t> rk])) / (lw + rw)
+        a = sqrt(max(a, 0) * lw * u.factor[<Py_ssize_t> lk])
+        b = sqrt(max(b, 0) * rw * u.factor[<Py_ssize_t> rk])
+        gain = p.spread - (a + b) / (lw + rw)
         if gain > best:
             best = gain
             for v in range(size):

@@ -16,7 +16,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from fasttree._engine.arrays cimport doubles_of, int32s_of, memory_of
-from fasttree._engine.lines.cuts cimport LEAST_SIDE, LineTables, Pairs, best_cut, best_division
+from fasttree._engine.lines.cuts cimport LEAST_SIDE, LineTables, Residuals, best_cut, best_division
 from fasttree._engine.lines.least_squares cimport LineSamples, LineScratch, clamped, dot, fit
 
 cdef enum:
@@ -85,7 +85,7 @@ cdef struct LineGrowth:
     LineSamples s
     LineScratch t
     LineTables u
-    Pairs pairs                       # of the node and feature at work
+    Residuals pairs                   # of the node and feature at work
     Py_ssize_t n_nominal, n_nodes
     const int32_t* codes              # n_nominal rows of n
     const int32_t* sizes
@@ -159,20 +159,25 @@ cdef bint find_residuals(LineGrowth* g, Py_ssize_t node) noexcept nogil:
 
 cdef double gain_of(LineGrowth* g, Py_ssize_t start, Py_ssize_t j, double* cut) noexcept nogil:
     """The gain of the best test of a feature; -1 if there is none."""
-    cdef Pairs* p = &g.pairs
+    cdef Residuals* p = &g.pairs
     cdef Py_ssize_t i, v = j - g.s.d
     cdef const int32_t* rows = g.order + min(j, g.s.d) * g.s.n + start
     cdef const double* x = g.s.x + j * g.s.n
     cdef const int32_t* codes = g.codes + v * g.s.n
+    cdef const double* residual = g.residual
+    cdef const double* weight = g.s.w
+    cdef double* xs = p.x
+    cdef double* rs = p.r
+    cdef double* ws = p.w
     if j >= g.s.d and g.sizes[v] == 2 and g.allowed[j]:
         return -1
     for i in range(p.n):
-        p.r[i], p.w[i] = g.residual[rows[i]], g.s.w[rows[i]]
+        rs[i], ws[i] = residual[rows[i]], weight[rows[i]]
     if j < g.s.d:
         for i in range(p.n):
-            p.x[i] = x[rows[i]]
+            xs[i] = x[rows[i]]
         p.steadiness = g.steadiness[j]
-        return best_cut(p, &g.u, cut) if p.x[p.n - 1] > p.x[0] else -1
+        return best_cut(p, &g.u, cut) if xs[p.n - 1] > xs[0] else -1
     for i in range(p.n):
         p.code[i] = codes[rows[i]]
     return best_division(p, &g.u, g.sizes[v], g.sums, g.left)

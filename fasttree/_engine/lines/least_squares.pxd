@@ -25,7 +25,7 @@ cdef struct LineSamples:
 
 
 cdef struct LineScratch:
-    double* z                         # d + 4 columns of n values: features of a node, weighted column, target, weights, predictions
+    double* z                         # d + 4 columns of n: features of a node, weighted column, target, weights, predictions
     double* gram                      # (d + 1) x (d + 1), then the right-hand side
     double* system                    # the same, to be solved
     double* model
@@ -113,12 +113,14 @@ cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, i
     return True
 
 
-cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
+cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a,
+                            double* model) noexcept nogil:
     while not solve(gram, stride, active, p, a, model):
         pass
 
 
-cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, const int32_t* active, int p, const double* model) noexcept nogil:
+cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, const int32_t* active, int p,
+                              const double* model) noexcept nogil:
     """The mean absolute error of a model on the gathered rows; the clamped predictions stay in the last column."""
     cdef double* out = t.z + (s.d + 3) * s.n
     cdef const double* y = t.z + (s.d + 1) * s.n
@@ -185,7 +187,8 @@ cdef inline double gather_targets(const LineSamples* s, LineScratch* t, const in
     return mean / weight
 
 
-cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n, const uint8_t* allowed) noexcept nogil:
+cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n,
+                                const uint8_t* allowed) noexcept nogil:
     """Gather the allowed features, and return the number of those that vary enough for a term: they become active."""
     cdef Py_ssize_t i, j
     cdef int p = 0
@@ -269,7 +272,8 @@ cdef inline Py_ssize_t leave_out(const LineSamples* s, LineScratch* t, Py_ssize_
     return kept
 
 
-cdef inline void fit(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n, const uint8_t* allowed, double* model) noexcept nogil:
+cdef inline void fit(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n, const uint8_t* allowed,
+                     double* model) noexcept nogil:
     """Fit the model of some rows, with terms of some of the allowed features; `model` has the intercept first."""
     cdef Py_ssize_t i, j, kept
     cdef int p, a, terms = 0

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._engine.lines import equations
-from fasttree._learn.cubist.problem import Problem
+from fasttree._learn.cubist.problem import CommitteeProblem
 
 __all__ = ["Grown", "grow", "prune"]
 
@@ -37,7 +37,7 @@ class Grown:
         return np.unique(codes[self.rows[self.first[left] : self.stop[left]]]).astype(np.intp)
 
 
-def grow(problem: Problem, target: Floats) -> Grown:
+def grow(problem: CommitteeProblem, target: Floats) -> Grown:
     """Grow a tree for a target, fit its models, and smooth them."""
     n, d = problem.n, problem.n_continuous
     samples = (problem.columns, target, problem.weight, problem.least_variance, *problem.bounds)
@@ -102,7 +102,7 @@ def _without_small(
 
 
 def _with_models(
-    problem: Problem, target: Floats, samples: tuple[object, ...], tree: Grown, kept: npt.NDArray[np.bool_],
+    problem: CommitteeProblem, target: Floats, samples: tuple[object, ...], tree: Grown, kept: npt.NDArray[np.bool_],
     allowed: npt.NDArray[np.uint8],
 ) -> Grown:  # fmt: skip
     """Return the nodes that stay, in preorder, with their models."""
@@ -137,7 +137,7 @@ def _preorder(parent: npt.NDArray[np.int32], kept: npt.NDArray[np.bool_]) -> npt
     return np.array(order, dtype=np.intp)
 
 
-def prune(problem: Problem, tree: Grown) -> npt.NDArray[np.bool_]:
+def prune(problem: CommitteeProblem, tree: Grown) -> npt.NDArray[np.bool_]:
     """Return the nodes that become leaves.
 
     The estimated error of the tree counts its absolute error (n + P) / (n - P) times, for P parameters.  The subtree that adds
