@@ -27,11 +27,11 @@ cdef struct Residuals:                    # of the rows of a node, and a feature
     double steadiness                 # of the feature: keeps a correlation finite
 
 
-cdef struct Moments:                  # sums of weights and products
+cdef struct LineMoments:                  # sums of weights and products
     double w, x, xx, r, rr, xr
 
 
-cdef inline void add(Moments* m, double x, double r, double w) noexcept nogil:
+cdef inline void add(LineMoments* m, double x, double r, double w) noexcept nogil:
     cdef double wx = w * x, wr = w * r
     m.w += w
     m.x += wx
@@ -41,7 +41,7 @@ cdef inline void add(Moments* m, double x, double r, double w) noexcept nogil:
     m.xr += wx * r
 
 
-cdef inline void take(Moments* m, double x, double r, double w) noexcept nogil:
+cdef inline void take(LineMoments* m, double x, double r, double w) noexcept nogil:
     cdef double wx = w * x, wr = w * r
     m.w -= w
     m.x -= wx
@@ -51,7 +51,7 @@ cdef inline void take(Moments* m, double x, double r, double w) noexcept nogil:
     m.xr -= wx * r
 
 
-cdef inline double deviation_of(const Moments* m, Py_ssize_t k, const LineTables* u, double steadiness) noexcept nogil:
+cdef inline double deviation_of(const LineMoments* m, Py_ssize_t k, const LineTables* u, double steadiness) noexcept nogil:
     """The deviation of k rows from their mean or a significant line times its weight, squared; -1 if rounding leaves none."""
     cdef double each = 1 / m.w
     cdef double square = m.rr - m.r * m.r * each
@@ -68,7 +68,7 @@ cdef inline double deviation_of(const Moments* m, Py_ssize_t k, const LineTables
 cdef inline double best_cut(const Residuals* p, const LineTables* u, double* cut) noexcept nogil:
     """The gain of the best cut of a continuous feature; -1 if there is none."""
     cdef Py_ssize_t i, place = -1
-    cdef Moments low, high
+    cdef LineMoments low, high
     cdef double a, b, weight, gain, least = HUGE_VAL
     cdef const double* x = p.x
     cdef const double* r = p.r
