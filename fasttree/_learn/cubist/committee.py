@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
+from fasttree._learn import progress
 from fasttree._learn.cubist.problem import CommitteeChoices, CommitteeProblem, problem_of
 from fasttree._learn.cubist.rules import RuleDraft, RuleTest, committee_of
 from fasttree._model.committees.committee import Committee, ModelRule
@@ -24,7 +25,11 @@ def learn_committee(
 ) -> Committee:
     """Learn rules from some rows of a table; with `neighbors`, predictions are corrected by so many of them."""
     problem = problem_of(table, target, weight, rows, choices)
-    drafts = list(committee_of(problem))
+    report, drafts = progress.steps("rule sets", choices.committees), list[list[RuleDraft]]()
+    report(0)
+    for draft in committee_of(problem):
+        drafts.append(draft)
+        report(len(drafts))
     filling = np.full(table.n_features, np.nan)
     continuous = problem.features[: problem.n_continuous]
     filling[continuous] = problem.filling[continuous]
