@@ -38,6 +38,7 @@ PARAMETERS = (
     ("Missing values", "/choosing", "missing min_part_weight max_surrogates surrogate_agreement no_surrogate unseen"),
     ("Pruning", "/pruning", "pruning ccp_alpha confidence global_pruning pruning_factor"),
     ("Rules", "/algorithms/c45rules", "rules rule_order redundancy significance annealing"),
+    ("Rules with linear models", "/algorithms/cubist", "committees neighbors unbiased max_rules"),
     ("Costs and class imbalance", "/costs", "class_weight priors loss_matrix"),
     (
         "Columns, seed, threads and progress",

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+_Floats = npt.NDArray[np.float64]
 
 def grow(
     samples: tuple[Any, ...],
     nominal: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]],
     order: npt.NDArray[np.int32],
-    features: tuple[npt.NDArray[np.int32], Floats],
-    tables: tuple[Floats, ...],
-    choices: Floats,
+    features: tuple[npt.NDArray[np.int32], _Floats],
+    tables: tuple[_Floats, ...],
+    choices: _Floats,
     nodes: tuple[npt.NDArray[Any], ...],
 ) -> int: ...
 def fit_nodes(
@@ -22,30 +22,30 @@ def fit_nodes(
     first: npt.NDArray[np.int64],
     stop: npt.NDArray[np.int64],
     allowed: npt.NDArray[np.uint8],
-    models: Floats,
+    models: _Floats,
 ) -> None: ...
 def smooth(
     samples: tuple[Any, ...],
     rows: npt.NDArray[np.int32],
     nodes: tuple[npt.NDArray[Any], ...],
-    raw: Floats,
-    units: Floats,
-    models: Floats,
-    errors: Floats,
+    raw: _Floats,
+    units: _Floats,
+    models: _Floats,
+    errors: _Floats,
 ) -> None: ...
 def drop_conditions(
     fails: npt.NDArray[np.uint8],
-    gain: Floats,
-    w: Floats,
+    gain: _Floats,
+    w: _Floats,
     dropped: npt.NDArray[np.uint8],
-    joined: Floats,
+    joined: _Floats,
     count: npt.NDArray[np.int32],
 ) -> None: ...
-def gains_of(samples: tuple[Any, ...], model: Floats, total: Floats, count: Floats, value: Floats, gain: Floats) -> None: ...
+def gains_of(samples: tuple[Any, ...], model: _Floats, total: _Floats, count: _Floats, value: _Floats, gain: _Floats) -> None: ...
 def prune(
     parent: npt.NDArray[np.int32],
-    as_leaves: tuple[Floats, Floats],
-    subtrees: tuple[Floats, Floats],
+    as_leaves: tuple[_Floats, _Floats],
+    subtrees: tuple[_Floats, _Floats],
     alive: npt.NDArray[np.uint8],
     cut: npt.NDArray[np.uint8],
     n: float,
