@@ -28,6 +28,11 @@ PARAMETERS = (
         "epsilon min_impurity_decrease min_impurity least_deviation split_p_value alpha_split spss_limits leaf_penalty "
         "max_gap time_limit memory_limit",
     ),
+    (
+        "Additive model",
+        "/algorithms/gam",
+        "learning_rate max_iter n_bags validation_fraction n_iter_no_change smoothing_rounds interactions l2_regularization",
+    ),
     ("Linear models", "/algorithms/m5", "linear path_features elimination smoothing extrapolation"),
     ("Forest", "/guide/forests", "n_estimators bootstrap max_samples oob_score warm_start"),
     ("Missing values", "/choosing", "missing min_part_weight max_surrogates surrogate_agreement no_surrogate unseen"),
@@ -44,7 +49,8 @@ PARAMETERS = (
 METHODS = (
     (
         "Train and predict",
-        "fit from_tree predict predict_proba predict_log_proba smoothed_proba staged_predict trial_errors score",
+        "fit from_tree predict decision_function predict_proba predict_log_proba smoothed_proba staged_predict trial_errors "
+        "score",
     ),
     ("Prune", "prune collapse apply_edits cost_complexity_pruning_path plot_pruning_table"),
     (
@@ -57,6 +63,7 @@ METHODS = (
         "estimators_ estimators_samples_ agreement most_representative_tree shared_rules oob_curve plot_oob_curve "
         "permutation_importances proximity predict_quantiles predict_std",
     ),
+    ("Shapes of an additive model", "contributions plot_shape set_scores make_monotone"),
     ("Edit by hand", "split regrow"),
     ("Draw", "plot plot_regions plot_importances export_svg export_dot export_mermaid export_html set_labels"),
     ("Find leaves", "apply decision_path leaf_indicator"),

@@ -5,8 +5,8 @@ In a round every term has its turn (Lou, Caruana and Gehrke 2012).  The gradient
 bin; a tree of few leaves divides the ordered bins; and every bin of a leaf gets the Newton step of the leaf times the learning
 rate.  In the first rounds cuts are drawn at random: shapes become smooth.
 
-Rows are in two parts: those that are fitted come first, and the loss of the others chooses the round.  The caller orders each part
-by what its rows hold, so that sums do not depend on the order of the table.
+Rows are in two parts: those that are fitted come first, and the loss of the others chooses the round.  The caller orders each
+part by what its rows hold, so that sums do not depend on the order of the table.
 
 The kernels trust their caller, which is `_learn/additive/boosting.py`.
 """
@@ -106,10 +106,10 @@ cdef class Booster:
 
     def run(self, int64_t n_rounds):
         """Do rounds.  Returns whether the loss of the other rows says that no more are needed."""
-        cdef int64_t i
+        cdef int64_t _turn
         cdef bint over = False
         with nogil:
-            for i in range(n_rounds):
+            for _turn in range(n_rounds):
                 self.round()
                 if self.n_fitted < self.n_rows and self.is_over():
                     over = True
@@ -208,7 +208,9 @@ cdef class Booster:
                 continue
             add_classes(&self.score[0, first], self.n_rows, self.n_scores, n, total)
             for k in range(self.n_scores):
-                of_class(&self.score[k, first], total, &self.target[first], &self.weight[first], <double> k, n, gradient, curvature)
+                of_class(
+                    &self.score[k, first], total, &self.target[first], &self.weight[first], <double> k, n, gradient, curvature
+                )
                 add_both(&self.codes[j, first], gradient, curvature, n, size, &self.sums[2 * COPIES * k * size])
         for k in range(self.n_scores):
             sums = &self.sums[2 * COPIES * k * size]

@@ -164,6 +164,17 @@ def test_shapes_are_changed_by_hand_and_files_say_so(table):
         model.set_scores("b", ["w"], 0.5)
 
 
+@pytest.mark.parametrize(
+    ("where", "changed"),
+    [((1.5, 2.5), [2]), ((1.5, 3.5), [2, 3]), ((1.5, 9), [2, 3, 4]), ((3.5, 9), [4]), ((0, 1.5), [1]), ((0, 9), [1, 2, 3, 4])],
+)
+def test_a_range_changes_the_bins_inside_it(where, changed):
+    X = np.repeat([[1.0], [2.0], [3.0], [4.0]], 20, axis=0)
+    model = GAMRegressor(**QUICK).fit(X, X[:, 0])
+    scores = model.set_scores(0, where, 7.0).additive_.terms[0].scores[0]
+    assert np.flatnonzero(scores == 7.0).tolist() == changed
+
+
 def test_an_explanation_has_what_each_term_adds(table):
     X, truth = table
     model = GAMClassifier(**QUICK).fit(X, classes_of(truth, 2))

@@ -12,7 +12,6 @@ cdef enum:
     MOST_LEAVES = 32
 
 
-
 cdef struct Leaf:              # bins in order, from `first` to before `stop`
     int64_t first
     int64_t stop

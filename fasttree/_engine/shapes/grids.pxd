@@ -77,7 +77,6 @@ cdef inline double best_quarters(const Corners* g, uint64_t key, int64_t* found)
     found: whether the first cut is between rows, that cut, and the cuts of both sides.  Returns the gain.
     """
     cdef int64_t c, n, first, last, one, two
-    cdef int64_t across
     cdef bint by_rows
     cdef int direction
     cdef double total = halves(g, True, 0, g.n_rows, 0, &one)
@@ -95,7 +94,6 @@ cdef inline double best_quarters(const Corners* g, uint64_t key, int64_t* found)
         if key and (key & 1) != <uint64_t> direction:
             continue
         n = g.n_rows if by_rows else g.n_columns
-        across = 0
         first = 1
         last = n
         if key:

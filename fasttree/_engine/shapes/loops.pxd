@@ -65,7 +65,8 @@ cdef extern from *:
         }
     }
 
-    static inline void fasttree_squared(const double *score, const double *target, const double *weight, int64_t n, double *gradient)
+    static inline void fasttree_squared(
+        const double *score, const double *target, const double *weight, int64_t n, double *gradient)
     {
         int64_t i;
         #pragma omp simd
@@ -82,8 +83,8 @@ cdef extern from *:
     }
 
     static inline void fasttree_of_class(
-        const double *odds, const double *total, const double *target, const double *weight, double k, int64_t n, double *gradient,
-        double *curvature)
+        const double *odds, const double *total, const double *target, const double *weight, double k, int64_t n,
+        double *gradient, double *curvature)
     {
         int64_t i;
         #pragma omp simd
@@ -136,8 +137,8 @@ cdef extern from *:
         const double* odds, int64_t step, int64_t n_classes, int64_t n, double* total,
     ) noexcept nogil
     void of_class "fasttree_of_class"(
-        const double* odds, const double* total, const double* target, const double* weight, double k, int64_t n, double* gradient,
-        double* curvature,
+        const double* odds, const double* total, const double* target, const double* weight, double k, int64_t n,
+        double* gradient, double* curvature,
     ) noexcept nogil
     void add_both "fasttree_add_both"(
         const uint16_t* codes, const double* gradient, const double* curvature, int64_t n, int64_t size, double* sums,

@@ -62,13 +62,10 @@ def _bins_at(term: Term, schema: Schema, where: Any) -> tuple[NDArray[np.intp], 
         raise ValueError(f"where={where!r}: must be two ascending numbers for {feature.name!r}, or None for missing values")
     assert axis.cuts is not None
     low, high = float(where[0]), float(where[1])
-    edges = np.concatenate([[-np.inf], axis.cuts, [np.inf]])
     # the outer bins have no end of their own: they belong to a range that passes their cut
-    inside = (np.where(np.isinf(edges[:-1]), edges[1:], edges[:-1]) >= low) & (
-        np.where(np.isinf(edges[1:]), edges[:-1], edges[1:]) <= high
-    )
-    if len(axis.cuts) == 0:
-        inside[:] = True
+    after = np.concatenate([axis.cuts[:1] > low, axis.cuts >= low])
+    before = np.concatenate([axis.cuts <= high, axis.cuts[-1:] < high])
+    inside = after & before if len(axis.cuts) else np.ones(1, bool)
     bins = np.flatnonzero(inside) + 1
     if not len(bins):
         raise ValueError(f"where={where!r}: no bin of {feature.name!r} lies in this range; its cuts are {_few(axis.cuts)}")

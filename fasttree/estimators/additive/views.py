@@ -228,8 +228,8 @@ class AdditiveViews(LabelledModel):
         term : str or int
             Name or index of the term of a feature.
         where : tuple of two floats, list of categories, or None
-            The bins to change: those that hold only values from the first to the second number, ends included where they are
-            cuts; those of the categories; or None for missing values.
+            The bins to change: those between the two numbers, which may be cuts, and the first or the last bin if the range goes
+            past its cut; those of the categories; or None for missing values.
         score : float
             Their new score.
         output : object, default=None
@@ -354,11 +354,11 @@ class AdditiveViews(LabelledModel):
         >>> X, y = [[0.0], [0.0], [1.0], [1.0]] * 10, [1.0, 1.0, 3.0, 3.0] * 10
         >>> model = GAMRegressor(random_state=0, learning_rate=1.0).fit(X, y)
         >>> print(model.export_sql())
-        2.0
+        2.0e0
         + CASE
-          WHEN "x0" IS NULL THEN 0.0
-          WHEN "x0" <= 0.5 THEN -1.0
-          ELSE 1.0
+          WHEN "x0" IS NULL THEN 0.0e0
+          WHEN "x0" <= 0.5 THEN -1.0e0
+          ELSE 1.0e0
         END
         """
         from fasttree._export.additive.sql import export_additive_sql
