@@ -31,6 +31,11 @@ bounds leave 7 to 18 cuts to a pair of views, and at so few a scan is slower for
 between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
 both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.
 
+**Four levels.**  Each root with its best cut in trees of two levels gets two branches of which every root is that of the best
+tree of two levels (lookahead).  They cost little, and the best of them is often near the optimum; the roots are searched in the
+order of what they cost.  To ask for few errors first, and for twice as many in each pass, was slower: a budget far below the
+optimum gives bounds that spare no neighbours.
+
 **The root.**  The intervals of all roots of the whole tree wait in one heap, that of the least bound first: no tree costs
 less than this bound, wherever the search ends.  A batch is divided among lanes, each with scratch and results of its own.
 Batches and lanes do not depend on the number of threads, and so neither do the tree and the bounds.
@@ -46,7 +51,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from fasttree._engine.arrays cimport int32s_of
-from fasttree._engine.levels.more cimport bound_cut, clear, solve, try_cut, try_groups
+from fasttree._engine.levels.more cimport bound_cut, clear, look_ahead_at, solve, try_cut, try_groups
 from fasttree._engine.levels.nodes cimport (
     add_row, count_cuts, gain_of, group_ranks, least_cost, may_group, sort_codes, sort_ranks, sum_ranks, sum_side,
 )
@@ -344,12 +349,14 @@ cdef class Optimal:
         self.n_open += 1
 
     cdef void begin(self) noexcept nogil:
-        """Find the best tree of two levels, and open all roots, in the order of what they cost there."""
+        """Find the best tree of two levels, and open all roots, in the order of what they cost there, or by looking ahead."""
         cdef TreeSearch* s = &self.lanes[0]
         cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
         cdef FoundTree two
         cdef double whole, low
         cdef double budget = self.best.value
+        cdef double* cost = s.saved_profile        # searches of the sides of the root leave these rows alone
+        cdef int32_t* start = s.saved_cut
         cdef int32_t view, i, _turn
         low = try_groups(s, node, &self.best, &budget)
         two.value = INFINITY
@@ -361,16 +368,37 @@ cdef class Optimal:
         if two.value < self.best.value:
             memcpy(self.best.tests, two.tests, 3 * sizeof(LevelTest))
             self.best.value = two.value
+        memcpy(cost, s.profile, s.n_views * sizeof(double))
+        memcpy(start, s.profile_cut, s.n_views * sizeof(int32_t))
+        if self.depth > 3:
+            self.look_ahead(cost, start)
+            if s.over:
+                return
         self.low = low
         for _turn in range(s.n_views):
             view = -1
             for i in range(s.n_views):
-                if s.profile[i] >= 0 and node.active[i] and (view < 0 or s.profile[i] < s.profile[view]):
+                if cost[i] >= 0 and node.active[i] and (view < 0 or cost[i] < cost[view]):
                     view = i
             if view < 0:
                 break
-            s.profile[view] = -1
-            self.open_root(view, s.profile_cut[view], whole)
+            cost[view] = -1
+            self.open_root(view, start[view], whole)
+
+    cdef void look_ahead(self, double* cost, const int32_t* start) noexcept nogil:
+        """Find what each root costs with its first cut if both sides look ahead, and the best of these trees."""
+        cdef TreeSearch* s = &self.lanes[0]
+        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
+        cdef FoundTree found
+        cdef int32_t view
+        for view in range(s.n_views):
+            if node.active[view]:
+                look_ahead_at(s, node, view, start[view], self.depth, &found)
+                if s.over:
+                    return
+                cost[view] = found.value
+                if found.value < self.best.value - s.tolerance:
+                    self.best = found
 
     cdef void trim(self, OpenCuts* opened) noexcept nogil:
         """Leave out the first and the last cuts whose bounds are not below the best tree."""

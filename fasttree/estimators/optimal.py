@@ -178,7 +178,9 @@ class OptimalTreeClassifier(_Proven, BaseClassifier, SearchChoices, CostChoices)
     Many trees may be optimal.  A node is split only if this lowers the objective.  Among equal trees the search keeps the one
     that it finds first.  It begins with trees of two levels, in the order of the columns, and of the cuts from coarse to fine.
     From three levels on, it then searches the cuts of all roots: the best cut of each column in these trees, then those whose
-    bounds are least, sixteen at a time, equal ones in the order in which they were found.  Neither the order of the rows nor the
+    bounds are least, sixteen at a time, equal ones in the order in which they were found.  Before this, a search of four levels
+    takes the best cut of each column as the root of a tree that is grown by lookahead, keeps the best of these trees, and puts
+    the columns in the order of what they cost.  Neither the order of the rows nor the
     number of threads has an effect.  If `memory_limit` is too small to keep all results, another tree of the same objective may
     be found.
 

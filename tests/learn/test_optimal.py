@@ -289,6 +289,26 @@ def test_time_limit_keeps_the_best_tree_so_far():
     assert np.count_nonzero(model.predict(X) != y) == model.objective_ < np.bincount(y).min()
 
 
+def cost_of_lookahead(X, y, depth):
+    """Return the errors of a tree of which every root is that of the best tree of two levels."""
+    best = OptimalTreeClassifier(max_depth=2).fit(X, y)
+    if depth == 2 or best.tree_.first_child[0] < 0:
+        return best.objective_
+    first = X[:, best.tree_.feature[0]] <= best.tree_.threshold[0]
+    return min(best.objective_, sum(cost_of_lookahead(X[side], y[side], depth - 1) for side in (first, ~first)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_four_levels_begin_with_lookahead(monkeypatch, n_classes):
+    random = np.random.default_rng(n_classes)
+    X, y = random.normal(size=(60, 3)), random.integers(0, n_classes, 60)
+    monkeypatch.setattr(optimal, "_watch", lambda *_: lambda best, low: True)
+    with pytest.warns(UserWarning, match="ended by its time limit"):
+        model = OptimalTreeClassifier(max_depth=4).fit(X, y)
+    assert model.objective_ == np.count_nonzero(model.predict(X) != y)
+    assert model.lower_bound_ <= model.objective_ <= cost_of_lookahead(X, y, 4) < cost_of_lookahead(X, y, 2)
+
+
 def test_a_search_ends_at_an_allowed_gap():
     X, y = hard_table(150)
     best = OptimalTreeClassifier(n_jobs=2).fit(X[:, :3], y).objective_

@@ -9,7 +9,7 @@ from fasttree._engine.levels.nodes cimport (
     count_cuts, gain_of, least_cost, mark_sides, sides_are_large, stump, take_rows, take_views,
 )
 from fasttree._engine.levels.records cimport (
-    MARGIN, MOST_TESTS, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
+    GROUPS, MARGIN, MOST_TESTS, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
 )
 from fasttree._engine.levels.two cimport bound_side, describe_root, look, search_two
 
@@ -227,3 +227,42 @@ cdef inline void solve(
         out.low = min(out.low, low)
     out.low = least if s.over else max(out.low, least)
     keep(s, node, depth, out)
+
+
+cdef inline void look_ahead_at(TreeSearch* s, LevelNode* node, int32_t view, int32_t cut, int depth, FoundTree* out) noexcept nogil:
+    """Find a tree by a cut of which both sides look ahead; its value is infinity if a leaf would be too small."""
+    cdef LevelNode* child = &s.nodes[depth - 2]
+    cdef FoundTree found[2]
+    cdef LevelTest test
+    cdef int32_t sizes[2]
+    cdef int side
+    out.value = INFINITY
+    mark_sides(s, node, view, cut)
+    if not sides_are_large(s, node, sizes):
+        return
+    for side in range(2):
+        mark_sides(s, node, view, cut)
+        take_rows(s, node, child, side)
+        look_ahead(s, child, node, depth - 1, &found[side])
+    test.view = view
+    test.code = node.code[<int64_t> view * node.n + cut]
+    out.value = found[0].value + found[1].value
+    join(out, test, &found[0], &found[1], depth)
+
+
+cdef inline void look_ahead(TreeSearch* s, LevelNode* node, const LevelNode* parent, int depth, FoundTree* out) noexcept nogil:
+    """Find a tree of which every root is that of the best tree of two levels; `out.low` is not set."""
+    cdef FoundTree more
+    cdef int32_t cut = 0
+    if depth == 2 or node.n < 2:
+        solve(s, node, parent, 2, INFINITY, out)
+        return
+    take_views(s, parent, node)
+    solve(s, node, NULL, 2, INFINITY, out)
+    if s.over or out.tests[0].view < 0 or out.tests[0].code == GROUPS:
+        return
+    while node.code[<int64_t> out.tests[0].view * node.n + cut] != out.tests[0].code:
+        cut += 1
+    look_ahead_at(s, node, out.tests[0].view, cut, depth, &more)
+    if more.value < out.value - s.tolerance:
+        out[0] = more
