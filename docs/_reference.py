@@ -49,7 +49,8 @@ PARAMETERS = (
 METHODS = (
     (
         "Train and predict",
-        "fit from_tree predict decision_function predict_proba predict_log_proba smoothed_proba staged_predict trial_errors score",
+        "fit from_tree predict decision_function predict_proba predict_log_proba smoothed_proba staged_predict trial_errors "
+        "score",
     ),
     ("Prune", "prune collapse apply_edits cost_complexity_pruning_path plot_pruning_table"),
     (

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from fasttree._data.schema import Category, Feature
 from fasttree._export.additive.onnx import lower_additive, rows_of_terms
 from fasttree._export.additive.subject import AdditiveSubject
-from fasttree._export.onnx_graph import Graph, imported_onnx
-from fasttree._export.onnx_walk import Walk, lower
+from fasttree._export.onnx_parts.graph import Graph
+from fasttree._export.onnx_parts.walk import Walk, lower
 from fasttree._export.subject import Formulas, Subject, formulas_of
 from fasttree._export.substitutes import Medium, adapt
 from fasttree._export.votes.joined import check_votes, default_of
@@ -115,7 +115,7 @@ def export_additive_onnx(subject: AdditiveSubject, *, dtype: str = "float32") ->
     rows = rows_of_terms(subject)
     if len(rows) >= MOST_ROWS:
         raise ValueError(f"the model has {len(rows)} bins; an ONNX model must have fewer than {MOST_ROWS}")
-    graph, walk = Graph(imported_onnx(), dtype), Walk()
+    graph, walk = Graph(_imported_onnx(), dtype), Walk()
     lower_additive(walk, subject, single=dtype == "float32")
     checks = _Checks(missing=False, unseen=subject.refuses_unseen)
     row = _add_walk(graph, walk, *_add_inputs(graph, subject, walk, checks))
@@ -156,7 +156,7 @@ def _exported(
 ) -> bytes:
     _check_dtype(dtype)
     plan = _planned(subjects, missing, soft, is_forest=is_forest)
-    onnx = imported_onnx()
+    onnx = _imported_onnx()
     subject, n_rows = subjects[0], len(plan.rows)
     if n_rows >= MOST_ROWS:
         what = "forest" if is_forest else "tree"
@@ -242,6 +242,15 @@ def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None,
         row_of.append(np.where(without, len(kept), rows))
         start += len(here)
     return _Plan(trees, row_of, stacked[kept], any(without.any() for without in refused), list(notes), formulas)
+
+
+def _imported_onnx() -> Any:
+    """Return the package onnx, or raise an ImportError that says how to install it."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("export_onnx needs the package onnx, which is not installed: pip install 'fasttree[onnx]'") from error
+    return onnx
 
 
 # The graph

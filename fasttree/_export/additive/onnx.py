@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._export.additive.subject import AdditiveSubject
-from fasttree._export.onnx_walk import Walk, rounded_down
+from fasttree._export.onnx_parts.walk import Walk, rounded_down
 from fasttree._model.additive.model import Axis, Term
 
 __all__ = ["lower_additive", "rows_of_terms"]

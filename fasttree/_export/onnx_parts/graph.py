@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Graph", "imported_onnx"]
+__all__ = ["Graph"]
 
 ML_OPSET = 3
-
-
-def imported_onnx() -> Any:
-    """Return the package onnx, or raise an ImportError that says how to install it."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("export_onnx needs the package onnx, which is not installed: pip install 'fasttree[onnx]'") from error
-    return onnx
 
 
 class Graph:
