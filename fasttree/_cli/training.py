@@ -75,7 +75,9 @@ LINES = 60  # most lines of a tree or of rules that `train` prints by default
 )
 @click.argument("data", type=FILE)
 @learning_options
-@click.option("--algorithm", type=click.Choice(WORDS), default="cart", show_default=True)
+@click.option(
+    "--algorithm", type=click.Choice(WORDS), metavar="NAME", default="cart", show_default=True, help=f"One of {', '.join(WORDS)}."
+)
 @click.option(
     "--test", metavar="FILE", type=FILE, help="Table with the same columns to measure the tree on; by default C4.5's .test file."
 )

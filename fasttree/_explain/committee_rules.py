@@ -232,6 +232,15 @@ class CommitteeExplanation:
     prediction : float
     rules : tuple of int
         Numbers of the rules that hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fasttree import CubistRegressor
+    >>> x = np.arange(40.0)
+    >>> model = CubistRegressor().fit(x[:, None], np.where(x < 20, 3 * x, 200 - 2 * x))
+    >>> model.explain([30.0]).prediction
+    140.0
     """
 
     sample: dict[str, Any]

@@ -1,4 +1,4 @@
-"""SHAP values: exact Shapley values of a tree or a forest, computed by `_engine/attribution.pyx`.
+"""SHAP values: exact Shapley values of a tree or a forest, computed by `_engine/walk/attribution.pyx`.
 
 This file knows trees and encoded tables, whose schema has the names.  `ShapValues` has the attributes that shap's plots use.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.table import Table
-from fasttree._engine import attribution
+from fasttree._engine.walk import attribution
 from fasttree._explain.pictures import contributions
 from fasttree._model import walks
 from fasttree._model.arrays import STOP

@@ -37,7 +37,7 @@ def in_threads(
     """
     results: list[T | None] = [] if found is None else found
     results.extend([None] * n_items)
-    waiting, failures, done = count(), list[BaseException](), [0] * max(n_jobs, 1)
+    waiting, failures, done = count(), list[BaseException](), [0] * max(min(n_jobs, n_items), 1)
 
     def take(thread: int) -> None:
         try:

@@ -29,6 +29,7 @@ from fasttree.estimators.common.growth_parameters import Reading
 
 __all__ = ["CubistRegressor"]
 
+MOST_RULES = 2**31 - 1  # that the engine counts
 LARGEST = 1e60  # size of a target, so that sums of squares of squares stay finite
 MOST_NEIGHBORS = 100
 
@@ -150,7 +151,8 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
         if weight is not None:
             check_total(float(weight.sum()))
         rows = np.arange(table.n_samples) if weight is None else np.flatnonzero(weight > 0)
-        choices = CommitteeChoices(int(self.committees), int(self.max_rules), float(self.extrapolation), bool(self.unbiased))
+        most_rules = min(int(self.max_rules), MOST_RULES)
+        choices = CommitteeChoices(int(self.committees), most_rules, float(self.extrapolation), bool(self.unbiased))
         found = learn_committee(table, target, weight, rows, choices, int(self.neighbors))
         self._set_fitted(found, table.schema)
         self.target_names_ = target_names(y, 1)

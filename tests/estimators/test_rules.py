@@ -693,7 +693,7 @@ def spoil(document: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
     return document
 
 
-KNOWN = ("tree", "rules", "voting_rules", "boosted_rules", "forest")
+KNOWN = ("tree", "rules", "voting_rules", "boosted_rules", "forest", "additive", "model_rules")
 FORMATS = "must be " + " or ".join(f"'fasttree.{name}'" for name in KNOWN)
 
 

@@ -32,7 +32,7 @@ from trees import chain, random_trees
 import fasttree
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
 from fasttree._data.table import Table
-from fasttree._engine import attribution
+from fasttree._engine.walk import attribution
 from fasttree._explain.shap import ShapValues, shap_values
 from fasttree._learn.limits import Limits
 from fasttree._model import walks

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hypothesis import settings
 from trees import SCHEMA
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, Recipe, TreeClassifier
@@ -20,7 +21,8 @@ from fasttree._export.substitutes import adapt
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.documents import from_document
 
-N_ROWS = 20_000  # half of the values lie at a cut or next to it: each place is tried dozens of times
+# Half of the values lie at a cut or next to it: each place is tried dozens of times.  The night tries more.
+N_ROWS = 100_000 if settings.default.max_examples >= 200 else 20_000
 CLASSES = np.array(["yes", "no", "it's"])
 CITIES = ("Aachen", 'the "Hague"', "Köln", "", "it's", "a, b\\c")
 INTERVALS = Recipe(continuous="intervals", ordinal="intervals", missing="fractional")

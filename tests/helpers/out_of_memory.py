@@ -24,7 +24,12 @@ from fasttree.estimators.common.registry import ESTIMATORS
 if __name__ == "__main__":
     AT, CALLS, HELD = (ctypes.c_long.in_dll(ctypes.CDLL(None), f"failing_memory_{name}") for name in ("at", "calls", "held"))
 FEW_TREES = {"n_estimators": 3, "random_state": 0}
-PARAMETERS = {"OptimalTreeClassifier": {"max_depth": 3}, "OptimalTreeRegressor": {"max_depth": 2}}
+PARAMETERS = {
+    "OptimalTreeClassifier": {"max_depth": 3},
+    "OptimalTreeRegressor": {"max_depth": 2},
+    "GAMClassifier": {"n_bags": 2, "max_iter": 100, "random_state": 0},
+    "GAMRegressor": {"n_bags": 2, "max_iter": 100, "random_state": 0},
+}
 
 
 def table(n: int, *, missing: float = 0.0, numbers: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -46,7 +46,8 @@ class Twin:
     """
 
     def __init__(self, X, y, n_classes, counts, seed, *, max_features, nominal=(), min_samples_leaf=1, max_depth=2**31):
-        self.X, self.y, self.n_classes, self.counts = X, y, n_classes, counts
+        self.X, self.n_classes, self.counts = X, n_classes, counts
+        self.y = np.asarray(y).tolist()  # numbers of NumPy would overflow in fractions
         self.max_features, self.nominal, self.min_samples_leaf = max_features, nominal, min_samples_leaf
         self.max_depth = max_depth
         self.root = self.grow([i for i in range(len(X)) if counts[i]], mix(seed), 0)

@@ -28,11 +28,11 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "shards": {"types", "scan"},
     "rounds": {*FOLDERS, "shards"},
     "serving": {"watch", "types", "walk"},
-    "attribution": {"watch", "types", "walk"},
     "levels": set(),
     "shapes": {"random"},
     "additive": {"random", "shapes"},
     "optimal": {"arrays", "levels"},
+    "lines": {"arrays"},
     "ahead": set(),
     "lookahead": {"arrays", "ahead"},
     "_core": {*FOLDERS, "walk", "encoding"},
@@ -59,7 +59,7 @@ DOOR = "called from Python, with keywords; a record would only be unpacked"
 LOOP = "called in an inner loop; a record would be filled for each call"
 MANY_PARAMETERS = {
     "_core.pyx:grow": (9, DOOR),
-    "_engine/attribution.pyx:add_attributions": (9, DOOR),
+    "_engine/walk/attribution.pyx:add_attributions": (9, DOOR),
     "_engine/bounds/screen.pxd:squares_along": (11, LOOP),
     "_engine/columns/edges.pxd:find_edges": (9, LOOP),
     "_engine/passes.pyx:arrivals": (10, DOOR),

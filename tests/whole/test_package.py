@@ -181,7 +181,7 @@ def wheel(checker, tmp_path):
         suffixes = (*checker.INSTALLED, ".pyi")
         names = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fasttree/**/*") if path.suffix in suffixes}
         names |= {path.relative_to(ROOT).with_suffix(".abi3.so").as_posix() for path in STUBS}
-        names |= {"fasttree-1.dist-info/licenses/LICENSE", *checker.STUBS}
+        names |= {"fasttree-1.dist-info/licenses/LICENSE", "fasttree-1.dist-info/sboms/fasttree.cdx.json", *checker.STUBS}
         path = tmp_path / "fasttree-1-cp311-abi3-any.whl"
         with zipfile.ZipFile(path, "w") as file:
             for name in (names | {*more}) - {without}:
@@ -201,8 +201,9 @@ def test_a_whole_wheel_passes(checker, wheel):
         ({"without": "fasttree/_export/c.py"}, "lacks fasttree/_export/c.py"),
         ({"without": "fasttree/_core.pyi"}, "lacks the stub of _core"),
         ({"without": "fasttree/estimators/cart.pyi"}, "lacks fasttree/estimators/cart.pyi"),
-        ({"without": "fasttree/_engine/attribution.abi3.so"}, "lacks the compiled _engine/attribution"),
+        ({"without": "fasttree/_engine/walk/attribution.abi3.so"}, "lacks the compiled _engine/walk/attribution"),
         ({"without": "fasttree/py.typed"}, "lacks fasttree/py.typed"),
+        ({"without": "fasttree-1.dist-info/sboms/fasttree.cdx.json"}, "lacks the bill of its materials"),
         ({"without": "fasttree/_explain/page/page.css"}, "lacks fasttree/_explain/page/page.css"),
         ({"more": "tests/model/test_tree.py"}, "holds tests/model/test_tree.py"),
         ({"more": "fasttree/_core.c"}, "holds fasttree/_core.c"),

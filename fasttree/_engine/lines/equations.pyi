@@ -9,11 +9,9 @@ Floats = npt.NDArray[np.float64]
 
 def grow(
     samples: tuple[Any, ...],
-    codes: npt.NDArray[np.int32],
-    sizes: npt.NDArray[np.int32],
+    nominal: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]],
     order: npt.NDArray[np.int32],
-    turns: npt.NDArray[np.int32],
-    preference: Floats,
+    features: tuple[npt.NDArray[np.int32], Floats],
     tables: tuple[Floats, ...],
     choices: Floats,
     nodes: tuple[npt.NDArray[Any], ...],
@@ -29,9 +27,7 @@ def fit_nodes(
 def smooth(
     samples: tuple[Any, ...],
     rows: npt.NDArray[np.int32],
-    first: npt.NDArray[np.int64],
-    stop: npt.NDArray[np.int64],
-    parent: npt.NDArray[np.int32],
+    nodes: tuple[npt.NDArray[Any], ...],
     raw: Floats,
     units: Floats,
     models: Floats,
@@ -48,10 +44,8 @@ def drop_conditions(
 def gains_of(samples: tuple[Any, ...], model: Floats, total: Floats, count: Floats, value: Floats, gain: Floats) -> None: ...
 def prune(
     parent: npt.NDArray[np.int32],
-    own: Floats,
-    size: Floats,
-    error: Floats,
-    parameters: Floats,
+    as_leaves: tuple[Floats, Floats],
+    subtrees: tuple[Floats, Floats],
     alive: npt.NDArray[np.uint8],
     cut: npt.NDArray[np.uint8],
     n: float,

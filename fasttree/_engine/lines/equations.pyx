@@ -15,9 +15,9 @@ from libc.math cimport fabs, rint, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
-from fasttree._engine.arrays cimport doubles_of, memory_of
-from fasttree._engine.lines.cuts cimport LEAST_SIDE, Cut, Tables, best_cut, best_division
-from fasttree._engine.lines.least_squares cimport Samples, Scratch, clamped, dot, fit
+from fasttree._engine.arrays cimport doubles_of, int32s_of, memory_of
+from fasttree._engine.lines.cuts cimport LEAST_SIDE, LineTables, Residuals, best_cut, best_division
+from fasttree._engine.lines.least_squares cimport LineSamples, LineScratch, clamped, dot, fit
 
 cdef enum:
     FAILED_BITS = 16
@@ -29,7 +29,7 @@ cdef double SLACK = 1.005             # share of the estimated error that the se
 cdef double LEAST_SPREAD = 1e-12
 
 
-cdef void predict_rows(const Samples* s, const double* model, const int32_t* rows, Py_ssize_t n, double* out) noexcept nogil:
+cdef void predict_rows(const LineSamples* s, const double* model, const int32_t* rows, Py_ssize_t n, double* out) noexcept nogil:
     """The values of a model, intercept first, without bounds."""
     cdef Py_ssize_t i, j
     cdef const double* x
@@ -44,9 +44,9 @@ cdef void predict_rows(const Samples* s, const double* model, const int32_t* row
                 out[i] += b * x[rows[i]]
 
 
-cdef Samples samples_of(tuple given) except *:
+cdef LineSamples samples_of(tuple given) except *:
     x, y, w, least_variance, floor, ceiling = given
-    cdef Samples s
+    cdef LineSamples s
     cdef const double[:, ::1] columns = x
     s.d, s.n = columns.shape[0], columns.shape[1]
     s.x = &columns[0, 0] if s.d else NULL
@@ -55,10 +55,10 @@ cdef Samples samples_of(tuple given) except *:
     return s
 
 
-cdef Scratch scratch_of(const Samples* s, list kept):
-    """Scratch in arrays, which `kept` keeps alive."""
+cdef LineScratch scratch_of(const LineSamples* s, list kept):
+    """LineScratch in arrays, which `kept` keeps alive."""
     import numpy as np
-    cdef Scratch t
+    cdef LineScratch t
     cdef Py_ssize_t size = s.d + 1
     for dtype, n in (("f8", (s.d + 4) * s.n), ("f8", size * (size + 1)), ("f8", size * (size + 1)), ("f8", size), ("f8", size),
                      ("i4", 2 * s.d + 1)):
@@ -81,23 +81,162 @@ cdef void part(int32_t* list_, Py_ssize_t n, const uint8_t* is_left, int32_t* ro
     memcpy(list_ + left, room, right * sizeof(int32_t))
 
 
-def grow(tuple samples, const int32_t[:, ::1] codes, const int32_t[::1] sizes, int32_t[:, ::1] order, const int32_t[::1] turns,
-         const double[::1] preference, tuple tables, const double[::1] choices, tuple nodes):
+cdef struct LineGrowth:
+    LineSamples s
+    LineScratch t
+    LineTables u
+    Residuals pairs                   # of the node and feature at work
+    Py_ssize_t n_nominal, n_nodes
+    const int32_t* codes              # n_nominal rows of n
+    const int32_t* sizes
+    const int32_t* turns
+    const double* preference
+    const double* steadiness
+    double negligible                 # residual
+    Py_ssize_t least_cover
+    int32_t* order                    # d + 1 rows of n
+    int32_t* parent
+    int32_t* feature
+    int64_t* first
+    int64_t* stop
+    double* cut
+    double* residual                  # n
+    double* values                    # 3 n
+    double* model                     # d + 1
+    double* sums                      # 4 for each category
+    int32_t* room                     # n
+    uint8_t* allowed                  # features that are tested above the node
+    uint8_t* is_left                  # n
+    uint8_t* left                     # 2 for each category
+    uint8_t* chosen                   # categories of the best test
+
+
+cdef void provide(LineGrowth* g, Py_ssize_t most, list kept):
+    """Take room for the work in arrays, which `kept` keeps alive; `most` categories has a feature."""
+    import numpy as np
+    cdef Py_ssize_t n = g.s.n
+    arrays = [np.zeros(size, dtype) for dtype, size in (
+        ("f8", n), ("f8", 3 * n), ("f8", g.s.d + 1), ("f8", 4 * most), ("i4", n), ("u1", g.s.d + g.n_nominal + 1), ("u1", n),
+        ("u1", 2 * most), ("u1", most))]
+    kept.append(arrays)
+    g.residual, g.values = <double*> memory_of(arrays[0]), <double*> memory_of(arrays[1])
+    g.model, g.sums, g.room = <double*> memory_of(arrays[2]), <double*> memory_of(arrays[3]), <int32_t*> memory_of(arrays[4])
+    g.allowed, g.is_left = <uint8_t*> memory_of(arrays[5]), <uint8_t*> memory_of(arrays[6])
+    g.left, g.chosen = <uint8_t*> memory_of(arrays[7]), <uint8_t*> memory_of(arrays[8])
+    g.pairs.x, g.pairs.r, g.pairs.w, g.pairs.code = g.values, g.values + n, g.values + 2 * n, g.room
+
+
+cdef bint find_residuals(LineGrowth* g, Py_ssize_t node) noexcept nogil:
+    """Find the residuals of a node from a model of the features tested above, and whether it may be split."""
+    cdef const int32_t* rows = g.order + g.s.d * g.s.n + g.first[node]
+    cdef Py_ssize_t n = g.stop[node] - g.first[node], i, j
+    cdef double weight = 0, total = 0, square = 0, largest = 0, residual
+    cdef int row
+    for j in range(g.s.d + g.n_nominal):
+        g.allowed[j] = 0
+    i = g.parent[node]
+    while i >= 0:
+        g.allowed[g.feature[i]] = 1
+        i = g.parent[i]
+    if node:
+        fit(&g.s, &g.t, rows, n, g.allowed, g.model)
+        predict_rows(&g.s, g.model, rows, n, g.values)
+    for i in range(n):
+        row = rows[i]
+        residual = g.s.y[row] - clamped(&g.s, g.values[i]) if node else g.s.y[row]
+        g.residual[row] = residual
+        weight += g.s.w[row]
+        total += g.s.w[row] * residual
+        square += g.s.w[row] * residual * residual
+        largest = max(largest, fabs(residual))
+    if n < 2 * LEAST_SIDE or largest < g.negligible:
+        return False
+    g.pairs.n = n
+    g.pairs.least_side = g.least_cover if n >= 3 * g.least_cover else LEAST_SIDE
+    g.pairs.spread = sqrt(max(square - total * total / weight + g.u.softening, 0) / weight * g.u.factor[n])
+    return True
+
+
+cdef double gain_of(LineGrowth* g, Py_ssize_t start, Py_ssize_t j, double* cut) noexcept nogil:
+    """The gain of the best test of a feature; -1 if there is none."""
+    cdef Residuals* p = &g.pairs
+    cdef Py_ssize_t i, v = j - g.s.d
+    cdef const int32_t* rows = g.order + min(j, g.s.d) * g.s.n + start
+    cdef const double* x = g.s.x + j * g.s.n
+    cdef const int32_t* codes = g.codes + v * g.s.n
+    cdef const double* residual = g.residual
+    cdef const double* weight = g.s.w
+    cdef double* xs = p.x
+    cdef double* rs = p.r
+    cdef double* ws = p.w
+    if j >= g.s.d and g.sizes[v] == 2 and g.allowed[j]:
+        return -1
+    for i in range(p.n):
+        rs[i], ws[i] = residual[rows[i]], weight[rows[i]]
+    if j < g.s.d:
+        for i in range(p.n):
+            xs[i] = x[rows[i]]
+        p.steadiness = g.steadiness[j]
+        return best_cut(p, &g.u, cut) if xs[p.n - 1] > xs[0] else -1
+    for i in range(p.n):
+        p.code[i] = codes[rows[i]]
+    return best_division(p, &g.u, g.sizes[v], g.sums, g.left)
+
+
+cdef int best_test(LineGrowth* g, Py_ssize_t node) noexcept nogil:
+    """The feature of the best test, or -1; its cut is that of the node, or its categories are `chosen`."""
+    cdef Py_ssize_t turn, j
+    cdef int found = -1
+    cdef double gain, best = LEAST_GAIN, cut = 0
+    for turn in range(g.s.d + g.n_nominal):
+        j = g.turns[turn]
+        gain = <float> gain_of(g, g.first[node], j, &cut)        # gains are equal that differ by rounding
+        if gain > LEAST_GAIN and (gain > best or (
+                found >= 0 and gain > ALMOST * best and g.preference[j] > g.preference[found])):
+            best, found = gain, <int> j
+            if j < g.s.d:
+                g.cut[node] = cut
+            else:
+                memcpy(g.chosen, g.left, g.sizes[j - g.s.d])
+    return found
+
+
+cdef void divide(LineGrowth* g, Py_ssize_t node, int feature) noexcept nogil:
+    """Divide a node by the best test of a feature."""
+    cdef Py_ssize_t start = g.first[node], n = g.stop[node] - start, n_left = 0, i, j
+    cdef const int32_t* rows = g.order + g.s.d * g.s.n + start
+    cdef const double* x = g.s.x + feature * g.s.n
+    cdef const int32_t* codes = g.codes + (feature - g.s.d) * g.s.n
+    cdef int row
+    for i in range(n):
+        row = rows[i]
+        g.is_left[row] = x[row] <= g.cut[node] if feature < g.s.d else g.chosen[codes[row]]
+        n_left += g.is_left[row]
+    for j in range(g.s.d + 1):
+        part(g.order + j * g.s.n + start, n, g.is_left, g.room)
+    g.feature[node] = feature
+    for i in range(2):
+        j = g.n_nodes + i
+        g.parent[j], g.feature[j] = <int32_t> node, -1
+        g.first[j] = start + (n_left if i else 0)
+        g.stop[j] = start + (n if i else n_left)
+    g.n_nodes += 2
+
+
+def grow(tuple samples, tuple nominal, order, tuple features, tuple tables, const double[::1] choices, tuple nodes):
     """Grow a tree, and return the number of its nodes.
 
     Parameters
     ----------
     samples : tuple
         Columns, targets, weights, least variances, floor and ceiling.
-    codes : int32 array of shape (n_nominal, n)
-        Categories from 0.
-    sizes : int32 array of shape (n_nominal,)
-        Numbers of categories.
+    nominal : tuple of int32 arrays of shapes (n_nominal, n) and (n_nominal,)
+        Categories from 0, and their numbers.
     order : int32 array of shape (n_continuous + 1, n)
         Rows sorted by each feature, then all rows; they are divided with the nodes.
-    turns : int32 array of shape (n_continuous + n_nominal,)
-        The features in the order of the table; nominal ones follow the continuous ones in numbers.
-    preference : float64 array of shape (n_continuous + n_nominal,)
+    features : tuple of arrays of shape (n_continuous + n_nominal,)
+        The features in the order of the table, int32, and the preference of each, float64; nominal ones follow the continuous
+        ones in numbers.
     tables : tuple of float64 arrays
         By the number of rows: k / (k - 1), and the least significant squared correlation; then a number for each feature that
         keeps its correlations finite.
@@ -107,125 +246,45 @@ def grow(tuple samples, const int32_t[:, ::1] codes, const int32_t[::1] sizes, i
         Parent, feature (-1 at a leaf), first row and the one after the last, and cut,
         with room for all nodes.
     """
-    import numpy as np
-    cdef Samples s = samples_of(samples)
+    cdef LineGrowth g
     cdef list kept = []
-    cdef Scratch t = scratch_of(&s, kept)
-    cdef Tables u
-    cdef int32_t[::1] parent = nodes[0]
-    cdef int32_t[::1] feature = nodes[1]
-    cdef int64_t[::1] first = nodes[2]
-    cdef int64_t[::1] stop = nodes[3]
-    cdef double[::1] cut = nodes[4]
-    cdef Py_ssize_t n_nominal = codes.shape[0], n_nodes = 1, node, i, j, v, turn, start, n, edge, n_left, least_cover
-    cdef double[::1] residual = np.empty(s.n)
-    cdef double[::1] values = np.empty(3 * s.n)
-    cdef int32_t[::1] room = np.empty(s.n, np.int32)
-    cdef uint8_t[::1] allowed = np.zeros(s.d + n_nominal + 1, np.uint8)
-    cdef uint8_t[::1] is_left = np.zeros(s.n, np.uint8)
-    cdef Py_ssize_t most = np.max(sizes, initial=2)
-    cdef double[::1] sums = np.empty(4 * most)
-    cdef uint8_t[::1] left = np.zeros(2 * most, np.uint8)
-    cdef uint8_t[::1] chosen = np.zeros(most, np.uint8)
-    cdef double[::1] model = np.zeros(s.d + 1)
-    cdef double* xs = &values[0]
-    cdef double* rs = xs + s.n
-    cdef double* ws = rs + s.n
-    cdef const int32_t* rows
-    cdef int32_t* cs = &room[0]
-    cdef double weight, total, square, largest, spread, gain, best
-    cdef Cut found
-    cdef int best_feature, row
-    u.factor, u.significant, u.softening, u.steadiness = doubles_of(tables[0]), doubles_of(tables[1]), choices[0], doubles_of(tables[2])
-    least_cover = <Py_ssize_t> choices[2]
-    parent[0], feature[0], first[0], stop[0] = -1, -1, 0, s.n
+    cdef Py_ssize_t node = 0
+    cdef int feature
+    codes, sizes = nominal
+    g.s, g.n_nominal, g.n_nodes = samples_of(samples), sizes.size, 1
+    g.t = scratch_of(&g.s, kept)
+    g.codes, g.sizes = int32s_of(codes.reshape(-1)), int32s_of(sizes)
+    g.turns, g.preference = int32s_of(features[0]), doubles_of(features[1])
+    g.u.factor, g.u.significant, g.steadiness = doubles_of(tables[0]), doubles_of(tables[1]), doubles_of(tables[2])
+    g.u.softening, g.negligible, g.least_cover = choices[0], choices[1], <Py_ssize_t> choices[2]
+    g.order, g.cut = <int32_t*> memory_of(order), <double*> memory_of(nodes[4])
+    g.parent, g.feature = <int32_t*> memory_of(nodes[0]), <int32_t*> memory_of(nodes[1])
+    g.first, g.stop = <int64_t*> memory_of(nodes[2]), <int64_t*> memory_of(nodes[3])
+    provide(&g, max(sizes.max(initial=2), 2), kept)
+    g.parent[0], g.feature[0], g.first[0], g.stop[0] = -1, -1, 0, g.s.n
     with nogil:
-        node = 0
-        while node < n_nodes:
-            start, n = first[node], stop[node] - first[node]
-            rows = &order[s.d, start]
-            for j in range(s.d + n_nominal):
-                allowed[j] = 0
-            i = parent[node]
-            while i >= 0:
-                allowed[feature[i]] = 1
-                i = parent[i]
-            if node:
-                fit(&s, &t, rows, n, &allowed[0], &model[0])
-                predict_rows(&s, &model[0], rows, n, xs)
-            weight = total = square = largest = 0
-            for i in range(n):
-                row = rows[i]
-                gain = s.y[row] - clamped(&s, xs[i]) if node else s.y[row]
-                residual[row] = gain
-                weight += s.w[row]
-                total += s.w[row] * gain
-                square += s.w[row] * gain * gain
-                largest = max(largest, fabs(gain))
-            best, best_feature = LEAST_GAIN, -1
-            if n >= 2 * LEAST_SIDE and largest >= choices[1]:
-                spread = sqrt(max(square - total * total / weight + u.softening, 0) / weight * u.factor[n])
-                edge = least_cover if n >= 3 * least_cover else LEAST_SIDE
-                for turn in range(s.d + n_nominal):
-                    j = turns[turn]
-                    if j < s.d:
-                        rows = &order[j, start]
-                        for i in range(n):
-                            xs[i], rs[i], ws[i] = s.x[j * s.n + rows[i]], residual[rows[i]], s.w[rows[i]]
-                        if not xs[n - 1] > xs[0]:
-                            continue
-                        found = best_cut(xs, rs, ws, n, edge, &u, u.steadiness[j], spread)
-                        gain = found.gain
-                    else:
-                        v = j - s.d
-                        if sizes[v] == 2 and allowed[j]:
-                            continue
-                        rows = &order[s.d, start]
-                        for i in range(n):
-                            cs[i], rs[i], ws[i] = codes[v, rows[i]], residual[rows[i]], s.w[rows[i]]
-                        gain = best_division(cs, rs, ws, n, sizes[v], &u, spread, &sums[0], &left[0])
-                    gain = <float> gain        # gains are equal that differ by rounding
-                    if gain > LEAST_GAIN and (gain > best or (
-                            best_feature >= 0 and gain > ALMOST * best and preference[j] > preference[best_feature])):
-                        best, best_feature = gain, <int> j
-                        if j < s.d:
-                            cut[node] = found.cut
-                        else:
-                            memcpy(&chosen[0], &left[0], sizes[j - s.d])
-            if best_feature >= 0:
-                rows, n_left = &order[s.d, start], 0
-                for i in range(n):
-                    row = rows[i]
-                    if best_feature < s.d:
-                        is_left[row] = s.x[best_feature * s.n + row] <= cut[node]
-                    else:
-                        is_left[row] = chosen[codes[best_feature - s.d, row]]
-                    n_left += is_left[row]
-                for j in range(s.d + 1):
-                    part(&order[j, start], n, &is_left[0], &room[0])
-                feature[node] = best_feature
-                for i in range(2):
-                    parent[n_nodes + i], feature[n_nodes + i] = <int32_t> node, -1
-                    first[n_nodes + i] = start + (n_left if i else 0)
-                    stop[n_nodes + i] = start + (n if i else n_left)
-                n_nodes += 2
+        while node < g.n_nodes:
+            if find_residuals(&g, node):
+                feature = best_test(&g, node)
+                if feature >= 0:
+                    divide(&g, node, feature)
             node += 1
-    return n_nodes
+    return g.n_nodes
 
 
 def fit_nodes(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, const int64_t[::1] stop,
               const uint8_t[:, ::1] allowed, double[:, ::1] models):
     """Fit the model of each node on its slice of the rows, with terms of the features that it allows."""
-    cdef Samples s = samples_of(samples)
+    cdef LineSamples s = samples_of(samples)
     cdef list kept = []
-    cdef Scratch t = scratch_of(&s, kept)
+    cdef LineScratch t = scratch_of(&s, kept)
     cdef Py_ssize_t i
     with nogil:
         for i in range(first.shape[0]):
             fit(&s, &t, &rows[first[i]], stop[i] - first[i], &allowed[i, 0] if s.d else NULL, &models[i, 0])
 
 
-cdef void predict_gathered(const Samples* s, const double* model, const double* z, Py_ssize_t n, double* out) noexcept nogil:
+cdef void predict_gathered(const LineSamples* s, const double* model, const double* z, Py_ssize_t n, double* out) noexcept nogil:
     """The values of a model, intercept first, without bounds, on gathered rows."""
     cdef Py_ssize_t i, j
     cdef double b = model[0]
@@ -238,7 +297,7 @@ cdef void predict_gathered(const Samples* s, const double* model, const double* 
                 out[i] += b * z[j * s.n + i]
 
 
-cdef double errors_of(const Samples* s, const double* raw, const double* y, const double* w, Py_ssize_t n,
+cdef double errors_of(const LineSamples* s, const double* raw, const double* y, const double* w, Py_ssize_t n,
                       double* out) noexcept nogil:
     """The errors of clamped predictions, and their variance."""
     cdef Py_ssize_t i
@@ -282,8 +341,8 @@ cdef double lower_median(double* value, double* weight, Py_ssize_t n, double wan
     return value[low]
 
 
-def smooth(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1] parent,
-           const double[:, ::1] raw, const double[:, ::1] units, double[:, ::1] models, double[::1] errors):
+def smooth(tuple samples, const int32_t[::1] rows, tuple nodes, const double[:, ::1] raw, const double[:, ::1] units,
+           double[:, ::1] models, double[::1] errors):
     """Mix the model of each node with those above it, round it, and take the median of its errors off.
 
     Going up, each parent's model gets the share that makes the variance of the errors least.  Coefficients below ``units[0]`` are
@@ -291,11 +350,16 @@ def smooth(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, con
 
     Parameters
     ----------
+    nodes : tuple of arrays of shape (n_nodes,)
+        First row and the one after the last, int64, and parent, int32.
     raw : float64 array of shape (n_nodes, d + 1)
         The models as fitted, intercept first; `models` gets the others, and `errors` their sums of absolute errors.
     """
     import numpy as np
-    cdef Samples s = samples_of(samples)
+    cdef LineSamples s = samples_of(samples)
+    cdef const int64_t[::1] first = nodes[0]
+    cdef const int64_t[::1] stop = nodes[1]
+    cdef const int32_t[::1] parent = nodes[2]
     cdef double[::1] room = np.empty((s.d + 6) * s.n)
     cdef double* z = &room[0]
     cdef double* w = z + s.d * s.n
@@ -423,7 +487,7 @@ def gains_of(tuple samples, const double[::1] model, const double[::1] total, co
     value, gain : float64 arrays of shape (n,)
         Get what the model predicts, without bounds, and the gain.
     """
-    cdef Samples s = samples_of(samples)
+    cdef LineSamples s = samples_of(samples)
     cdef Py_ssize_t i
     cdef double inside
     with nogil:
@@ -433,15 +497,15 @@ def gains_of(tuple samples, const double[::1] model, const double[::1] total, co
             gain[i] = s.w[i] * (fabs(s.y[i] - total[i] / count[i]) - fabs(s.y[i] - (total[i] + inside) / (count[i] + 1)))
 
 
-def prune(const int32_t[::1] parent, const double[::1] own, const double[::1] size, double[::1] error, double[::1] parameters,
-          uint8_t[::1] alive, uint8_t[::1] cut, double n, Py_ssize_t most_leaves):
+def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::1] alive, uint8_t[::1] cut, double n,
+          Py_ssize_t most_leaves):
     """Cut subtrees of a tree in preorder, until its estimated error rises, and there are at most so many leaves.
 
     Parameters
     ----------
-    own, size : float64 arrays of shape (n_nodes,)
+    as_leaves : tuple of float64 arrays of shape (n_nodes,)
         Error and parameters of each node as a leaf.
-    error, parameters : float64 arrays of shape (n_nodes,)
+    subtrees : tuple of float64 arrays of shape (n_nodes,)
         Those of its subtree; they are changed.
     alive : uint8 array of shape (n_nodes,)
         The inner nodes, which are changed to those that stay.
@@ -450,6 +514,10 @@ def prune(const int32_t[::1] parent, const double[::1] own, const double[::1] si
     n : float
         Number of samples.
     """
+    cdef const double[::1] own = as_leaves[0]
+    cdef const double[::1] size = as_leaves[1]
+    cdef double[::1] error = subtrees[0]
+    cdef double[::1] parameters = subtrees[1]
     cdef Py_ssize_t n_nodes = parent.shape[0], node, above, weakest, leaves = 1, stage = 1
     cdef double now, limit = 0, more, least = 0, changed
     with nogil:

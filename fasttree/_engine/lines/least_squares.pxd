@@ -15,7 +15,7 @@ cdef inline double least_pivot() noexcept nogil:
     return 1e-12
 
 
-cdef struct Samples:
+cdef struct LineSamples:
     Py_ssize_t n, d                   # rows; continuous features
     const double* x                   # d columns of n values
     const double* y
@@ -24,8 +24,8 @@ cdef struct Samples:
     double floor, ceiling             # predictions are moved between them
 
 
-cdef struct Scratch:
-    double* z                         # d + 4 columns of n values: features of a node, weighted column, target, weights, predictions
+cdef struct LineScratch:
+    double* z                         # d + 4 columns of n: features of a node, weighted column, target, weights, predictions
     double* gram                      # (d + 1) x (d + 1), then the right-hand side
     double* system                    # the same, to be solved
     double* model
@@ -47,7 +47,7 @@ cdef inline double dot(const double* a, const double* b, Py_ssize_t n) noexcept 
     return (s0 + s1) + (s2 + s3)
 
 
-cdef inline double clamped(const Samples* s, double value) noexcept nogil:
+cdef inline double clamped(const LineSamples* s, double value) noexcept nogil:
     return s.floor if value < s.floor else s.ceiling if value > s.ceiling else value
 
 
@@ -113,12 +113,14 @@ cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, i
     return True
 
 
-cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
+cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a,
+                            double* model) noexcept nogil:
     while not solve(gram, stride, active, p, a, model):
         pass
 
 
-cdef inline double mean_error(const Samples* s, Scratch* t, Py_ssize_t n, const int32_t* active, int p, const double* model) noexcept nogil:
+cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, const int32_t* active, int p,
+                              const double* model) noexcept nogil:
     """The mean absolute error of a model on the gathered rows; the clamped predictions stay in the last column."""
     cdef double* out = t.z + (s.d + 3) * s.n
     cdef const double* y = t.z + (s.d + 1) * s.n
@@ -140,7 +142,7 @@ cdef inline double mean_error(const Samples* s, Scratch* t, Py_ssize_t n, const 
     return total / weight
 
 
-cdef inline void simplify(const Samples* s, Scratch* t, Py_ssize_t n, int* p, double* best) noexcept nogil:
+cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, int* p, double* best) noexcept nogil:
     """Fit a model of the active features, and let terms leave; of those on the way, keep that of the least estimated error."""
     cdef Py_ssize_t stride = s.d + 1
     cdef int left, j, place
@@ -171,74 +173,85 @@ cdef inline void simplify(const Samples* s, Scratch* t, Py_ssize_t n, int* p, do
         solve_some(t.gram, stride, active, &left, t.system, t.model)
 
 
-cdef inline void fit(const Samples* s, Scratch* t, const int32_t* rows, Py_ssize_t n, const uint8_t* allowed, double* model) noexcept nogil:
-    """Fit the model of some rows, with terms of some of the allowed features; `model` has the intercept first."""
-    cdef Py_ssize_t i, j, k, kept = 0, stride = s.d + 1
-    cdef int p = 0, a, b
-    cdef double weight = 0, mean = 0, deviation, variance, error, bias = 0, value
+cdef inline double gather_targets(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n) noexcept nogil:
+    """Gather targets and weights of some rows, and return the mean target."""
+    cdef Py_ssize_t i
+    cdef double weight = 0, mean = 0
     cdef double* y = t.z + (s.d + 1) * s.n
     cdef double* w = t.z + (s.d + 2) * s.n
-    cdef double* out = t.z + (s.d + 3) * s.n
-    cdef double* weighted = t.z + s.d * s.n
-    cdef double* z
-    cdef const double* x
     for i in range(n):
         y[i], w[i] = s.y[rows[i]], s.w[rows[i]]
         weight += w[i]
         mean += w[i] * y[i]
-    mean /= weight
-    for j in range(stride):
-        model[j] = 0
-    model[0] = mean
+    t.gram[0] = weight
+    return mean / weight
+
+
+cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n,
+                                const uint8_t* allowed) noexcept nogil:
+    """Gather the allowed features, and return the number of those that vary enough for a term: they become active."""
+    cdef Py_ssize_t i, j
+    cdef int p = 0
+    cdef double mean, deviation, variance, weight = t.gram[0]
+    cdef const double* w = t.z + (s.d + 2) * s.n
+    cdef const double* x
+    cdef double* z
     for j in range(s.d):
         if not allowed[j]:
             continue
         z, x = t.z + j * s.n, s.x + j * s.n
-        value = 0
+        mean = deviation = variance = 0
         for i in range(n):
             z[i] = x[rows[i]]
-            value += w[i] * z[i]
-        value /= weight
-        deviation = variance = 0
+            mean += w[i] * z[i]
+        mean /= weight
         for i in range(n):
-            deviation += w[i] * fabs(z[i] - value)
-            variance += w[i] * (z[i] - value) * (z[i] - value)
+            deviation += w[i] * fabs(z[i] - mean)
+            variance += w[i] * (z[i] - mean) * (z[i] - mean)
         if n > 1 and variance / weight * n / (n - 1) >= s.least_variance[j]:
             t.spread[j + 1] = deviation / weight
             t.active[p] = <int32_t> j
             p += 1
-    if p < 1 or n < 2 * p:
-        return
-    deviation = 0
+    return p
+
+
+cdef inline void fill_gram(const LineSamples* s, LineScratch* t, Py_ssize_t n, int p, double mean) noexcept nogil:
+    """Fill the normal equations of the active features, and the deviation of the target."""
+    cdef Py_ssize_t i, j, k, stride = s.d + 1
+    cdef int a, b
+    cdef double deviation = 0, total
+    cdef const double* y = t.z + (s.d + 1) * s.n
+    cdef const double* w = t.z + (s.d + 2) * s.n
+    cdef double* weighted = t.z + s.d * s.n
+    cdef const double* z
     for i in range(n):
         deviation += w[i] * fabs(y[i] - mean)
-    t.spread[0] = deviation / weight
-    t.gram[0] = weight
-    t.gram[stride * stride] = mean * weight
+    t.spread[0] = deviation / t.gram[0]
+    t.gram[stride * stride] = mean * t.gram[0]
     for a in range(p):
         j = t.active[a]
         z = t.z + j * s.n
-        value = 0
+        total = 0
         for i in range(n):
             weighted[i] = w[i] * z[i]
-            value += weighted[i]
-        t.gram[(j + 1) * stride] = t.gram[j + 1] = value
+            total += weighted[i]
+        t.gram[(j + 1) * stride] = t.gram[j + 1] = total
         t.gram[stride * stride + j + 1] = dot(weighted, y, n)
         for b in range(a + 1):
             k = t.active[b]
             t.gram[(j + 1) * stride + k + 1] = t.gram[(k + 1) * stride + j + 1] = dot(weighted, t.z + k * s.n, n)
-    simplify(s, t, n, &p, model)
-    b = 0
-    for a in range(p):
-        b += model[t.active[a] + 1] != 0
-    if not b:
-        return
-    error = mean_error(s, t, n, t.active, p, model)
+
+
+cdef inline Py_ssize_t leave_out(const LineSamples* s, LineScratch* t, Py_ssize_t n, int p, double farthest) noexcept nogil:
+    """Leave out the gathered rows that are farther from their predictions, and return the number of the others."""
+    cdef Py_ssize_t i, j, k, kept = 0, stride = s.d + 1
+    cdef int a, b
+    cdef double value
+    cdef double* y = t.z + (s.d + 1) * s.n
+    cdef double* w = t.z + (s.d + 2) * s.n
+    cdef const double* out = t.z + (s.d + 3) * s.n
     for i in range(n):
-        bias += w[i] * (y[i] - out[i])
-    model[0] += bias / weight
-    for i in range(n):
-        if fabs(y[i] - out[i]) <= OUTLIER * error:
+        if fabs(y[i] - out[i]) <= farthest:
             for a in range(p):
                 t.z[t.active[a] * s.n + kept] = t.z[t.active[a] * s.n + i]
             y[kept], w[kept] = y[i], w[i]
@@ -256,7 +269,36 @@ cdef inline void fit(const Samples* s, Scratch* t, const int32_t* rows, Py_ssize
                 k = t.active[b]
                 t.gram[(j + 1) * stride + k + 1] -= value * t.z[k * s.n + i]
                 t.gram[(k + 1) * stride + j + 1] = t.gram[(j + 1) * stride + k + 1]
+    return kept
+
+
+cdef inline void fit(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n, const uint8_t* allowed,
+                     double* model) noexcept nogil:
+    """Fit the model of some rows, with terms of some of the allowed features; `model` has the intercept first."""
+    cdef Py_ssize_t i, j, kept
+    cdef int p, a, terms = 0
+    cdef double weight, mean, error, bias = 0
+    cdef const double* y = t.z + (s.d + 1) * s.n
+    cdef const double* w = t.z + (s.d + 2) * s.n
+    cdef const double* out = t.z + (s.d + 3) * s.n
+    mean = gather_targets(s, t, rows, n)
+    for j in range(s.d + 1):
+        model[j] = 0
+    model[0] = mean
+    p = gather_features(s, t, rows, n, allowed)
+    if p < 1 or n < 2 * p:
+        return
+    fill_gram(s, t, n, p, mean)
+    weight = t.gram[0]
+    simplify(s, t, n, &p, model)
+    for a in range(p):
+        terms += model[t.active[a] + 1] != 0
+    if not terms:
+        return
+    error = mean_error(s, t, n, t.active, p, model)
+    for i in range(n):
+        bias += w[i] * (y[i] - out[i])
+    model[0] += bias / weight
+    kept = leave_out(s, t, n, p, OUTLIER * error)
     if kept < n:
         simplify(s, t, kept, &p, model)
-
-

@@ -9,7 +9,6 @@ It needs samples that count 1, none of which lacks the feature's value; `medians
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 
-from fasttree._engine.scan.cut cimport Division
 from fasttree._engine.types cimport Block, Medians, Problem, Scratch, entry_t, row_of
 from fasttree._engine.watch cimport interrupted
 
@@ -117,13 +116,6 @@ cdef inline Staying all_stay(const Medians* m, uint32_t* link, int64_t n) noexce
         if i < s.middle:
             s.below += m.sorted[i]
     return s
-
-
-cdef inline bint goes_along(const Problem* p, const Block* block, const Division* division) noexcept nogil:
-    return (
-        block.weight == NULL and division.missing.n == 0 and division.only < 0
-        and (p.monotone == NULL or p.monotone[division.feature] == 0)
-    )
 
 
 cdef inline void find_gains_along(const Problem* p, Scratch* s, int64_t n) noexcept nogil:

@@ -7,7 +7,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 
-from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list, goes_along
+from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.risk.medians cimport start_sides
 from fasttree._engine.risk.release8 cimport in_single, single_slack, threshold_base, threshold_gain
@@ -17,6 +17,14 @@ from fasttree._engine.scan.order cimport Side, drop_disordered, in_order, start_
 from fasttree._engine.scan.sweeps cimport MEDIAN_COST, Left, gains_of_chunk, start_sweep, sweep
 from fasttree._engine.types cimport CHUNK, MEDIANS, THRESHOLD_CUT, Block, Cut, Problem, Scratch, Totals, code_of, entry_t, row_of
 from fasttree._engine.watch cimport interrupted
+
+
+cdef inline bint goes_along(const Problem* p, const Block* block, const Division* division) noexcept nogil:
+    """Whether deviations along the feature are found from links: samples count 1, and none lacks its value."""
+    return (
+        block.weight == NULL and division.missing.n == 0 and division.only < 0
+        and (p.monotone == NULL or p.monotone[division.feature] == 0)
+    )
 
 
 cdef inline int64_t drop_close(

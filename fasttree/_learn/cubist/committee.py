@@ -10,8 +10,9 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
-from fasttree._learn.cubist.problem import CommitteeChoices, Problem, problem_of
-from fasttree._learn.cubist.rules import Draft, Part, committee_of
+from fasttree._learn import progress
+from fasttree._learn.cubist.problem import CommitteeChoices, CommitteeProblem, problem_of
+from fasttree._learn.cubist.rules import RuleDraft, RuleTest, committee_of
 from fasttree._model.committees.committee import Committee, ModelRule
 from fasttree._model.committees.neighbors import WIDE, Neighbors, average_distance
 from fasttree._model.conditions import Condition
@@ -24,7 +25,11 @@ def learn_committee(
 ) -> Committee:
     """Learn rules from some rows of a table; with `neighbors`, predictions are corrected by so many of them."""
     problem = problem_of(table, target, weight, rows, choices)
-    drafts = list(committee_of(problem))
+    report, drafts = progress.steps("rule sets", choices.committees), list[list[RuleDraft]]()
+    report(0)
+    for draft in committee_of(problem):
+        drafts.append(draft)
+        report(len(drafts))
     filling = np.full(table.n_features, np.nan)
     continuous = problem.features[: problem.n_continuous]
     filling[continuous] = problem.filling[continuous]
@@ -35,7 +40,7 @@ def learn_committee(
     return replace(committee, neighbors=_neighbors(problem, committee, table, rows, neighbors))
 
 
-def _rule(problem: Problem, schema: Schema, draft: Draft) -> ModelRule:
+def _rule(problem: CommitteeProblem, schema: Schema, draft: RuleDraft) -> ModelRule:
     continuous = problem.features[: problem.n_continuous]
     terms = [(int(continuous[j]), float(draft.model[j + 1])) for j in np.flatnonzero(draft.model[1:]).tolist()]
     return ModelRule(
@@ -52,7 +57,7 @@ def _rule(problem: Problem, schema: Schema, draft: Draft) -> ModelRule:
     )
 
 
-def _condition(problem: Problem, schema: Schema, part: Part) -> Condition:
+def _condition(problem: CommitteeProblem, schema: Schema, part: RuleTest) -> Condition:
     index = int(problem.features[part.feature])
     feature, filling = schema.features[index], float(problem.filling[index])
     if feature.kind == Kind.CONTINUOUS:
@@ -64,7 +69,7 @@ def _condition(problem: Problem, schema: Schema, part: Part) -> Condition:
     return Condition.among(feature, index, [categories[code] for code in part.codes], missing=missing)
 
 
-def _neighbors(problem: Problem, committee: Committee, table: Table, rows: npt.NDArray[np.intp], n: int) -> Neighbors:
+def _neighbors(problem: CommitteeProblem, committee: Committee, table: Table, rows: npt.NDArray[np.intp], n: int) -> Neighbors:
     d = problem.n_continuous
     scale = WIDE * problem.deviations
     steps = 2.0 / np.maximum(problem.sizes, 1)

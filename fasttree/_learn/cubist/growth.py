@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._engine.lines import equations
-from fasttree._learn.cubist.problem import Problem
+from fasttree._learn.cubist.problem import CommitteeProblem
 
 __all__ = ["Grown", "grow", "prune"]
 
@@ -37,7 +37,7 @@ class Grown:
         return np.unique(codes[self.rows[self.first[left] : self.stop[left]]]).astype(np.intp)
 
 
-def grow(problem: Problem, target: Floats) -> Grown:
+def grow(problem: CommitteeProblem, target: Floats) -> Grown:
     """Grow a tree for a target, fit its models, and smooth them."""
     n, d = problem.n, problem.n_continuous
     samples = (problem.columns, target, problem.weight, problem.least_variance, *problem.bounds)
@@ -47,9 +47,9 @@ def grow(problem: Problem, target: Floats) -> Grown:
     first, stop, cut = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     tables = (*problem.significant(), problem.steadiness)
     choices = np.array([problem.softening, 0.5 * problem.unit, problem.least_cover])
-    turns = np.argsort(problem.features, kind="stable").astype(np.int32)
+    features = (np.argsort(problem.features, kind="stable").astype(np.int32), problem.preference)
     nodes = (parent, feature, first, stop, cut)
-    size = equations.grow(samples, problem.codes, problem.sizes, order, turns, problem.preference, tables, choices, nodes)
+    size = equations.grow(samples, (problem.codes, problem.sizes), order, features, tables, choices, nodes)
     parent, feature, first, stop, cut = parent[:size], feature[:size], first[:size], stop[:size], cut[:size]
     allowed = _tested(parent, feature, d)
     kept = _without_small(parent, feature, first, stop, problem.least_cover)
@@ -102,7 +102,7 @@ def _without_small(
 
 
 def _with_models(
-    problem: Problem, target: Floats, samples: tuple[object, ...], tree: Grown, kept: npt.NDArray[np.bool_],
+    problem: CommitteeProblem, target: Floats, samples: tuple[object, ...], tree: Grown, kept: npt.NDArray[np.bool_],
     allowed: npt.NDArray[np.uint8],
 ) -> Grown:  # fmt: skip
     """Return the nodes that stay, in preorder, with their models."""
@@ -118,7 +118,7 @@ def _with_models(
     raw = np.zeros((len(place), problem.n_continuous + 1))
     equations.fit_nodes(samples, tree.rows, first, stop, np.ascontiguousarray(allowed[place]), raw)
     models, error = np.empty_like(raw), np.empty(len(place))
-    equations.smooth(samples, tree.rows, first, stop, parent, raw, problem.units, models, error)
+    equations.smooth(samples, tree.rows, (first, stop, parent), raw, problem.units, models, error)
     n_coefficients = 1 + np.count_nonzero(raw[:, 1:], axis=1)
     return Grown(parent, feature, children, first, stop, tree.cut[place], tree.rows, models, n_coefficients, error)
 
@@ -137,7 +137,7 @@ def _preorder(parent: npt.NDArray[np.int32], kept: npt.NDArray[np.bool_]) -> npt
     return np.array(order, dtype=np.intp)
 
 
-def prune(problem: Problem, tree: Grown) -> npt.NDArray[np.bool_]:
+def prune(problem: CommitteeProblem, tree: Grown) -> npt.NDArray[np.bool_]:
     """Return the nodes that become leaves.
 
     The estimated error of the tree counts its absolute error (n + P) / (n - P) times, for P parameters.  The subtree that adds
@@ -156,5 +156,5 @@ def prune(problem: Problem, tree: Grown) -> npt.NDArray[np.bool_]:
         error[node] = error[below].sum()
         parameters[node] = (OF_TWO_CATEGORIES if two[node] else OF_TEST) + parameters[below].sum()
     cut, alive = np.zeros(len(own), np.uint8), inner.astype(np.uint8)
-    equations.prune(tree.parent, own, size, error, parameters, alive, cut, float(n), problem.choices.max_rules)
+    equations.prune(tree.parent, (own, size), (error, parameters), alive, cut, float(n), problem.choices.max_rules)
     return cut > 0

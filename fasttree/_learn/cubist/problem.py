@@ -15,7 +15,7 @@ from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
 from fasttree._learn.models.moments import in_order
 
-__all__ = ["CommitteeChoices", "Problem", "bounds_of", "problem_of"]
+__all__ = ["CommitteeChoices", "CommitteeProblem", "bounds_of", "problem_of"]
 
 LEAST_SIDE, MOST_COVER = 3, 20  # samples that a rule must cover at least
 SOFTENING = 1e-3  # of a sum of squares
@@ -37,7 +37,7 @@ class CommitteeChoices(NamedTuple):
 
 
 @dataclass
-class Problem:
+class CommitteeProblem:
     """Samples in an order that depends on their values alone, and what is known of all of them.
 
     The sums of the original have constants that depend on the unit of the numbers; here they are smaller if the numbers are.
@@ -109,7 +109,7 @@ def bounds_of(least: float, largest: float, extrapolation: float) -> tuple[float
 
 def problem_of(
     table: Table, target: Floats, weight: Floats | None, rows: npt.NDArray[np.intp], choices: CommitteeChoices
-) -> Problem:
+) -> CommitteeProblem:
     """Read some rows of a table."""
     y = np.asarray(target, np.float64)[rows]
     w = np.ones(rows.size) if weight is None else np.array(weight[rows], np.float64)
@@ -140,7 +140,7 @@ def problem_of(
 
 
 class _Columns(NamedTuple):
-    """What `Problem` has of the columns."""
+    """What `CommitteeProblem` has of the columns."""
 
     columns: Floats
     codes: npt.NDArray[np.int32]
@@ -149,7 +149,7 @@ class _Columns(NamedTuple):
     filling: Floats
 
 
-def _described(read: _Columns, y: Floats, w: Floats, choices: CommitteeChoices, place: npt.NDArray[np.intp]) -> Problem:
+def _described(read: _Columns, y: Floats, w: Floats, choices: CommitteeChoices, place: npt.NDArray[np.intp]) -> CommitteeProblem:
     columns, codes, sizes, features, filling = read
     n, d = y.size, len(columns)
     mean = float((w * y).sum() / n)
@@ -170,7 +170,7 @@ def _described(read: _Columns, y: Floats, w: Floats, choices: CommitteeChoices, 
         same = np.count_nonzero(((column > filling[features[j]]) == above) & known)
         among = np.count_nonzero(known)
         preference[j] = (2 * max(same, among - same) - among) / n
-    return Problem(
+    return CommitteeProblem(
         columns, codes, sizes, features, y, w, filling, unit,
         np.array([[0.0, *least], [unit, *units]]), preference,
         LEAST_VARIANCE * np.minimum(1.0, variances), STEADINESS * np.minimum(1.0, variances * variance), softening,

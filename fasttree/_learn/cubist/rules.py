@@ -11,15 +11,15 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._engine.lines import equations
 from fasttree._learn.cubist.growth import Grown, grow, prune
-from fasttree._learn.cubist.problem import Problem, bounds_of
+from fasttree._learn.cubist.problem import CommitteeProblem, bounds_of
 
-__all__ = ["Draft", "Part", "committee_of"]
+__all__ = ["RuleDraft", "RuleTest", "committee_of"]
 
 DIGITS = 14  # of coefficients, after products with units left rounding errors
 
 
 @dataclass(frozen=True)
-class Part:
+class RuleTest:
     """A test of a rule: continuous values up to `cut` or above it, or categories by their codes from 0."""
 
     feature: int  # number in the problem
@@ -29,10 +29,10 @@ class Part:
 
 
 @dataclass
-class Draft:
+class RuleDraft:
     """A rule of a problem."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[RuleTest, ...]
     model: Floats  # the intercept, then the coefficients of the continuous features
     cover: int
     mean: float
@@ -42,7 +42,7 @@ class Draft:
     estimate: float
 
 
-def committee_of(problem: Problem) -> Iterator[list[Draft]]:
+def committee_of(problem: CommitteeProblem) -> Iterator[list[RuleDraft]]:
     """Yield the rule sets of a committee: each next one learns 2 y less the prediction of the one before."""
     target = problem.y
     for member in range(problem.choices.committees):
@@ -53,7 +53,7 @@ def committee_of(problem: Problem) -> Iterator[list[Draft]]:
             target = 2 * problem.y - _predicted(problem, drafts)
 
 
-def _fails(problem: Problem, part: Part) -> npt.NDArray[np.bool_]:
+def _fails(problem: CommitteeProblem, part: RuleTest) -> npt.NDArray[np.bool_]:
     if part.feature >= problem.n_continuous:
         by_code = np.ones(problem.sizes[part.feature - problem.n_continuous], dtype=bool)
         by_code[list(part.codes)] = False
@@ -64,9 +64,9 @@ def _fails(problem: Problem, part: Part) -> npt.NDArray[np.bool_]:
     return failing
 
 
-def _paths(problem: Problem, tree: Grown, leaf: npt.NDArray[np.bool_]) -> Iterator[tuple[int, list[Part]]]:
+def _paths(problem: CommitteeProblem, tree: Grown, leaf: npt.NDArray[np.bool_]) -> Iterator[tuple[int, list[RuleTest]]]:
     """Yield the leaves with the tests on the way to them."""
-    waiting: list[tuple[int, list[Part]]] = [(0, [])]
+    waiting: list[tuple[int, list[RuleTest]]] = [(0, [])]
     while waiting:
         node, parts = waiting.pop()
         if leaf[node]:
@@ -76,25 +76,25 @@ def _paths(problem: Problem, tree: Grown, leaf: npt.NDArray[np.bool_]) -> Iterat
         if feature < problem.n_continuous:
             values = problem.columns[feature]
             cut = float(values[values <= tree.cut[node]].max())  # a value of the fit, maybe of a sample elsewhere
-            sides = [Part(feature, above, cut) for above in (False, True)]
+            sides = [RuleTest(feature, above, cut) for above in (False, True)]
         else:
             codes = problem.codes[feature - problem.n_continuous]
             sides = []
             for child in tree.children[node].tolist():
                 among = np.unique(codes[tree.rows[tree.first[child] : tree.stop[child]]])
-                sides.append(Part(feature, codes=tuple(among.tolist())))
+                sides.append(RuleTest(feature, codes=tuple(among.tolist())))
         for child, side in reversed(list(zip(tree.children[node].tolist(), sides, strict=True))):
             waiting.append((child, [*parts, side]))
 
 
-def _values(problem: Problem, model: Floats, rows: npt.NDArray[np.int32]) -> Floats:
+def _values(problem: CommitteeProblem, model: Floats, rows: npt.NDArray[np.int32]) -> Floats:
     value = np.full(rows.size, model[0])
     for j in np.flatnonzero(model[1:]).tolist():
         value += model[j + 1] * problem.columns[j][rows]
     return value
 
 
-def _rules_of(problem: Problem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list[Draft]:
+def _rules_of(problem: CommitteeProblem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list[RuleDraft]:
     """Turn the paths to the leaves into rules, one after the other.
 
     A sample's prediction is the mean of the tree's and of the rules that cover it so far.  A condition is dropped if the samples
@@ -109,8 +109,8 @@ def _rules_of(problem: Problem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list
     for node, _ in paths:
         rows = tree.rows[tree.first[node] : tree.stop[node]]
         total[rows] = np.minimum(np.maximum(_values(problem, tree.models[node], rows), floor), ceiling)
-    known: dict[Part, npt.NDArray[np.bool_]] = {}
-    found: dict[tuple[Part, ...], Draft] = {}
+    known: dict[RuleTest, npt.NDArray[np.bool_]] = {}
+    found: dict[tuple[RuleTest, ...], RuleDraft] = {}
     for node, parts in paths:
         equations.gains_of(samples, tree.models[node], total, count, value, gain)
         for part in parts:
@@ -136,7 +136,7 @@ def _rules_of(problem: Problem, tree: Grown, cut: npt.NDArray[np.bool_]) -> list
     return [_written(draft) for draft in sorted(found.values(), key=lambda draft: draft.mean)]
 
 
-def _kept(problem: Problem, fails: npt.NDArray[np.uint8], gain: Floats) -> tuple[list[int], npt.NDArray[np.intp]]:
+def _kept(problem: CommitteeProblem, fails: npt.NDArray[np.uint8], gain: Floats) -> tuple[list[int], npt.NDArray[np.intp]]:
     """Return the conditions that stay, those first whose absence would add most samples, and the samples that pass them."""
     if len(fails) < 1:
         return [], np.arange(problem.n)
@@ -147,8 +147,8 @@ def _kept(problem: Problem, fails: npt.NDArray[np.uint8], gain: Floats) -> tuple
 
 
 def _draft(
-    problem: Problem, parts: tuple[Part, ...], model: Floats, covered: npt.NDArray[np.intp], value: Floats, size: int
-) -> Draft:
+    problem: CommitteeProblem, parts: tuple[RuleTest, ...], model: Floats, covered: npt.NDArray[np.intp], value: Floats, size: int
+) -> RuleDraft:
     y, w = problem.y[covered], problem.weight[covered]
     weight = w.sum()
     inside = np.minimum(np.maximum(value[covered], problem.bounds[0]), problem.bounds[1])
@@ -156,7 +156,7 @@ def _draft(
     least, largest = float(y.min()), float(y.max())
     bounds = bounds_of(least, largest, problem.choices.extrapolation)
     estimate = _estimated(error, len(covered), size)
-    return Draft(parts, model.copy(), len(covered), float((w * y).sum() / weight), least, largest, bounds, estimate)
+    return RuleDraft(parts, model.copy(), len(covered), float((w * y).sum() / weight), least, largest, bounds, estimate)
 
 
 def _estimated(error: float, n: int, size: int) -> float:
@@ -164,7 +164,9 @@ def _estimated(error: float, n: int, size: int) -> float:
     return error * (n + counted) / (n - counted)
 
 
-def _without_bias(problem: Problem, draft: Draft, value: Floats, covered: npt.NDArray[np.intp], size: int) -> Draft:
+def _without_bias(
+    problem: CommitteeProblem, draft: RuleDraft, value: Floats, covered: npt.NDArray[np.intp], size: int
+) -> RuleDraft:
     """Return a rule whose intercept is moved until the mean residual of its samples is below half a unit."""
     y, w = problem.y[covered], problem.weight[covered]
     weight, (lower, upper) = w.sum(), draft.bounds
@@ -182,14 +184,14 @@ def _without_bias(problem: Problem, draft: Draft, value: Floats, covered: npt.ND
     return replace(draft, model=model, estimate=_estimated(error, draft.cover, size))
 
 
-def _written(draft: Draft) -> Draft:
+def _written(draft: RuleDraft) -> RuleDraft:
     """Return a rule whose numbers have as many digits as the original writes."""
     return replace(draft, model=np.array([float(f"{number:.{DIGITS}g}") for number in draft.model.tolist()]))
 
 
-def _predicted(problem: Problem, drafts: list[Draft]) -> Floats:
+def _predicted(problem: CommitteeProblem, drafts: list[RuleDraft]) -> Floats:
     total, count = np.zeros(problem.n), np.zeros(problem.n)
-    known: dict[Part, npt.NDArray[np.bool_]] = {}
+    known: dict[RuleTest, npt.NDArray[np.bool_]] = {}
     for draft in drafts:
         for part in draft.parts:
             if part not in known:

@@ -32,6 +32,7 @@ from fasttree.estimators.common.labelling import check_is_fitted
 
 ALGORITHM = "gam"
 MANY_ROWS = 10_000
+MOST_ROUNDS = 2**31 - 1  # that the engine counts
 FAST_RATE, SLOW_RATE = 0.1, 0.015  # with 0.015, the 26,000 rows of a fold of adult need more than 5,000 rounds
 
 
@@ -114,11 +115,11 @@ class BaseAdditive(AdditiveViews, FittedModel, Reading, AdditiveChoices):
         return Rounds(
             learning_rate=rate,
             max_leaves=int(self.max_leaf_nodes),
-            min_samples_leaf=int(self.min_samples_leaf),
+            min_samples_leaf=min(int(self.min_samples_leaf), 2**53),
             penalty=float(self.l2_regularization),
-            max_rounds=int(self.max_iter),
-            smoothing_rounds=int(self.smoothing_rounds),
-            patience=int(self.n_iter_no_change),
+            max_rounds=min(int(self.max_iter), MOST_ROUNDS),
+            smoothing_rounds=min(int(self.smoothing_rounds), MOST_ROUNDS),
+            patience=min(int(self.n_iter_no_change), MOST_ROUNDS),
             validation=float(self.validation_fraction),
             n_bags=int(self.n_bags),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),

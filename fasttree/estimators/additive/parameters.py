@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from fasttree._data.checks import is_integer, is_list, is_number
-from fasttree._learn.parameters import AMOUNT, COUNT, POSITIVE, ParameterRule, parameter, parameters
+from fasttree._learn.parameters import AMOUNT, COUNT, ParameterRule, parameter, parameters
 
 
 def _is_interactions(value: Any) -> bool:
@@ -40,9 +40,9 @@ class AdditiveChoices:
     )
     n_bags: int = parameter(
         8,
-        COUNT,
-        """Number of fits, each with another part of the samples for validation.  The model is their mean, and their standard
-        deviation is the band around a shape.""",
+        ParameterRule(lambda value: is_integer(value) and 1 <= value <= 1_000, "an integer from 1 to 1,000", "int"),
+        """Number of fits, 1 to 1,000, each with another part of the samples for validation.  The model is their mean, and their
+        standard deviation is the band around a shape.""",
     )
     validation_fraction: float = parameter(
         0.15,
@@ -86,8 +86,8 @@ class ClassificationRounds:
     learning_rate: float | None = parameter(
         None,
         ParameterRule(
-            lambda value: value is None or (is_number(value) and 0 < value < float("inf")),
-            "a finite number > 0, or None",
+            lambda value: value is None or (is_number(value) and 0 < value <= 1),
+            "a number in (0, 1], or None",
             "float or None",
         ),
         """Factor of the steps of all trees.  None: 0.1 if there are at least 10,000 samples, which allow more steps than
@@ -101,5 +101,9 @@ class ClassificationRounds:
 class RegressionRounds:
     """Rates for numbers."""
 
-    learning_rate: float = parameter(0.1, POSITIVE, "Factor of the steps of all trees.")
+    learning_rate: float = parameter(
+        0.1,
+        ParameterRule(lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1]", "float"),
+        "Factor of the steps of all trees.",
+    )
     l2_regularization: float = parameter(0.0, AMOUNT, "Amount added to the weight of each leaf, which makes its step smaller.")

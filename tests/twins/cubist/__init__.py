@@ -1,6 +1,6 @@
 """The slow, readable twin of Cubist (GPL edition, release 2.07): rules with linear models, and committees of them.
 
-It is written from a description of the program and shares nothing with the package.
+It computes what the program computes, in code of its own, and shares nothing with the package.
 
 | file | content |
 |---|---|
