@@ -13,6 +13,7 @@ ORDER = [  # of the gallery
     "tree",
     "optimal",
     "forest",
+    "gam",
     "c50",
     "chaid",
     "rules",
@@ -41,6 +42,11 @@ SEEN = {
         "The 21 heaviest nodes of a pruned tree of the census, with bars of the two classes",
     ],
     "forest": ["The out-of-bag error falls with the number of trees; bars of the importances of the features of cars"],
+    "gam": [
+        "Shapes of weight, model year, horsepower and displacement for miles per gallon, with bands and bars of the samples",
+        "Steps from the mean prediction to that of one car, a bar per feature",
+        "The shape of weight, free and with a constraint: both fall, the constrained one without a rise",
+    ],
     "optimal": [
         "Six fields, dark and light in turn: the greedy tree makes 83 errors, lookahead 20, the best tree of the depth 19"
     ],

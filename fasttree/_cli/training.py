@@ -61,6 +61,9 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d($|[T ])")
 WIDTH = 100  # of a line of column names
 FEATURES = 10  # most importances that `train` prints
 LINES = 60  # most lines of a tree or of rules that `train` prints by default
+algorithm_option = click.option(
+    "--algorithm", type=click.Choice(WORDS), metavar="NAME", default="cart", show_default=True, help=f"One of {', '.join(WORDS)}."
+)
 
 
 @click.command(
@@ -75,9 +78,7 @@ LINES = 60  # most lines of a tree or of rules that `train` prints by default
 )
 @click.argument("data", type=FILE)
 @learning_options
-@click.option(
-    "--algorithm", type=click.Choice(WORDS), metavar="NAME", default="cart", show_default=True, help=f"One of {', '.join(WORDS)}."
-)
+@algorithm_option
 @click.option(
     "--test", metavar="FILE", type=FILE, help="Table with the same columns to measure the tree on; by default C4.5's .test file."
 )

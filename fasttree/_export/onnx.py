@@ -20,7 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._data.schema import Category, Feature
-from fasttree._export.onnx_walk import Walk, lower
+from fasttree._export.additive.onnx import lower_additive, rows_of_terms
+from fasttree._export.additive.subject import AdditiveSubject
+from fasttree._export.onnx_parts.graph import Graph
+from fasttree._export.onnx_parts.walk import Walk, lower
 from fasttree._export.subject import Formulas, Subject, formulas_of
 from fasttree._export.substitutes import Medium, adapt
 from fasttree._export.votes.joined import check_votes, default_of
@@ -28,13 +31,18 @@ from fasttree._model.arrays import STOP, distinct_rows
 from fasttree._model.tree import EQUAL_LOSSES, Tree, best_classes
 from fasttree._version import __version__
 
-__all__ = ["export_forest_onnx", "export_onnx", "export_voting_onnx"]
+__all__ = ["export_additive_onnx", "export_forest_onnx", "export_onnx", "export_voting_onnx"]
 
 ONNX = Medium("ONNX model", "makes the run fail")
 DTYPES = ("float32", "float64")
 MOST_ROWS = 2**24  # a tree ensemble returns the row as float32
 MOST_BYTES = 2**31 - 1  # of a protobuf message
-OPSET, ML_OPSET, ML_OPSET_OF_DOUBLE_KEYS, IR_VERSION = 15, 3, 4, 8
+REMEDIES = {
+    "decision tree": "prune the tree",
+    "forest": "grow fewer or smaller trees",
+    "additive model": "fit it with a smaller max_bins or fewer interactions",
+}
+OPSET, ML_OPSET_OF_DOUBLE_KEYS, IR_VERSION = 15, 4, 8
 
 
 def export_onnx(subject: Subject, *, dtype: str = "float32", missing: str | None = None, soft: str | None = None) -> bytes:
@@ -101,11 +109,52 @@ def export_voting_onnx(
     return _exported(subjects, dtype, missing, soft, is_forest=True, by_vote=True)
 
 
+def export_additive_onnx(subject: AdditiveSubject, *, dtype: str = "float32") -> bytes:
+    """Write an additive model as an ONNX model, which `AdditiveViews.export_onnx` describes; errors as `export_onnx`."""
+    _check_dtype(dtype)
+    rows = rows_of_terms(subject)
+    if len(rows) >= MOST_ROWS:
+        raise ValueError(f"the model has {len(rows)} bins; an ONNX model must have fewer than {MOST_ROWS}")
+    graph, walk = Graph(_imported_onnx(), dtype), Walk()
+    lower_additive(walk, subject, single=dtype == "float32")
+    checks = _Checks(missing=False, unseen=subject.refuses_unseen)
+    row = _add_walk(graph, walk, *_add_inputs(graph, subject, walk, checks))
+    if checks.masks:
+        row = _add_refusal(graph, checks.masks, row, len(rows), keep_axis=True)
+    node_name = "an unseen category is refused" if checks.masks else "look up"
+    score = _add_sum(graph, "scores", rows, row, node_name, len(walk.roots))
+    if subject.classes is None:
+        _name_output(graph, "variable", score, [None, 1])
+    else:
+        best, shares = _add_shares(graph, score, subject.model.link == "logit")
+        _add_output(graph, "label", _written_labels(subject.classes), best, "look up")
+        _name_output(graph, "probabilities", shares, [None, len(subject.classes)])
+    return _serialized(graph, subject, f"Additive model of {len(subject.model.terms)} terms", [])
+
+
+def _add_shares(graph: Graph, score: str, is_logit: bool) -> tuple[str, str]:
+    """Add the class of each row, and the probabilities: of the log odds of the second of two classes, or of scores."""
+    if not is_logit:
+        return _add_best(graph, score, None), graph.add("Softmax", [score], axis=1)
+    zero, one = (graph.constant(f"fasttree.{name}", np.array(value)) for name, value in (("zero", 0.0), ("one", 1.0)))
+    size = graph.add("Exp", [graph.add("Neg", [graph.add("Abs", [score])])])
+    total = graph.add("Add", [size, one])
+    smaller, larger = graph.add("Div", [size, total]), graph.add("Div", [one, total])
+    is_second = graph.add("Greater", [score, zero])
+    parts = [graph.add("Where", [is_second, *pair]) for pair in ((smaller, larger), (larger, smaller))]
+    flat = graph.add("Squeeze", [is_second, graph.constant("fasttree.axis", np.array([1], np.int64))])
+    return graph.cast(flat, graph.onnx.TensorProto.INT64), graph.add("Concat", parts, axis=1)
+
+
+def _check_dtype(dtype: str) -> None:
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype={dtype!r}: must be 'float32' or 'float64'")
+
+
 def _exported(
     subjects: Sequence[Subject], dtype: str, missing: str | None, soft: str | None, *, is_forest: bool, by_vote: bool = False
 ) -> bytes:
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype={dtype!r}: must be 'float32' or 'float64'")
+    _check_dtype(dtype)
     plan = _planned(subjects, missing, soft, is_forest=is_forest)
     onnx = _imported_onnx()
     subject, n_rows = subjects[0], len(plan.rows)
@@ -116,7 +165,7 @@ def _exported(
     for tree, row_of in zip(plan.trees, plan.row_of, strict=True):
         lower(walk, tree, subject.schema.features, row_of, single=dtype == "float32")
 
-    graph = _Graph(onnx, dtype)
+    graph = Graph(onnx, dtype)
     checks = _Checks(subject.refuses_missing and missing != "majority", subject.refuses_unseen)
     matrix, place = _add_inputs(graph, subject, walk, checks)
     row = _add_walk(graph, walk, matrix, place)
@@ -196,6 +245,7 @@ def _planned(subjects: Sequence[Subject], missing: str | None, soft: str | None,
 
 
 def _imported_onnx() -> Any:
+    """Return the package onnx, or raise an ImportError that says how to install it."""
     try:
         import onnx
     except ImportError as error:
@@ -204,61 +254,6 @@ def _imported_onnx() -> Any:
 
 
 # The graph
-
-
-class _Graph:
-    """Nodes, constants, inputs and outputs of a model, with distinct names."""
-
-    def __init__(self, onnx: Any, dtype: str) -> None:
-        self.onnx = onnx
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self.element = onnx.helper.np_dtype_to_tensor_dtype(self.dtype)
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.inputs: list[Any] = []
-        self.outputs: list[Any] = []
-        self.ml_opset = ML_OPSET
-        self._names: set[str] = set()
-
-    def name(self, wanted: str) -> str:
-        """Return the name, with underscores added until it is new."""
-        while wanted in self._names:
-            wanted += "_"
-        self._names.add(wanted)
-        return wanted
-
-    def add_input(self, name: str, element: int, width: int) -> str:
-        name = self.name(name)
-        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, element, [None, width]))
-        return name
-
-    def add_output(self, name: str, element: int, shape: list[int | None]) -> None:
-        self.outputs.append(self.onnx.helper.make_tensor_value_info(name, element, shape))
-
-    def constant(self, name: str, values: NDArray[Any]) -> str:
-        name = self.name(name)
-        self.constants.append(self.onnx.numpy_helper.from_array(values, name))
-        return name
-
-    def add(
-        self,
-        operator: str,
-        inputs: Iterable[str],
-        *,
-        output: str | None = None,
-        node_name: str = "",
-        ml: bool = False,
-        **attributes: Any,
-    ) -> str:
-        """Add a node with one output and return the output's name."""
-        output = output or self.name(f"fasttree.{operator}{len(self.nodes)}")
-        domain = "ai.onnx.ml" if ml else ""
-        node = self.onnx.helper.make_node(operator, list(inputs), [output], name=node_name or output, domain=domain, **attributes)
-        self.nodes.append(node)
-        return output
-
-    def cast(self, source: str, element: int) -> str:
-        return self.add("Cast", [source], to=element)
 
 
 @dataclass
@@ -270,7 +265,7 @@ class _Checks:
     masks: list[str] = field(default_factory=list)
 
 
-def _add_inputs(graph: _Graph, subject: Subject, walk: Walk, checks: _Checks) -> tuple[str, NDArray[np.int64]]:
+def _add_inputs(graph: Graph, subject: Subject | AdditiveSubject, walk: Walk, checks: _Checks) -> tuple[str, NDArray[np.int64]]:
     """Add inputs and the matrix that the walk reads; return its name and the position of each column of the walk in it."""
     features = subject.schema.features
     for feature in features:
@@ -303,7 +298,7 @@ def _add_inputs(graph: _Graph, subject: Subject, walk: Walk, checks: _Checks) ->
     return graph.add("Concat", parts, axis=1), place
 
 
-def _add_input_per_feature(graph: _Graph, features: Sequence[Feature]) -> list[str]:
+def _add_input_per_feature(graph: Graph, features: Sequence[Feature]) -> list[str]:
     """Add a column for each feature: of text if its categories are text, else of numbers."""
     text = graph.onnx.TensorProto.STRING
     return [
@@ -324,7 +319,7 @@ def _check_texts(texts: Iterable[Any]) -> None:
             raise ValueError(f"{text!r} cannot be written in ONNX: it is not valid Unicode; rename it") from None
 
 
-def _add_code(graph: _Graph, feature: Feature, name: str, checks: _Checks) -> str:
+def _add_code(graph: Graph, feature: Feature, name: str, checks: _Checks) -> str:
     """Add the number of each cell's category; it is the number of categories for missing cells, -1 for unseen ones.
 
     Both of the latter look up the last row of a table.
@@ -374,7 +369,7 @@ def _is_double(category: Category) -> bool:
     return float(category) == category
 
 
-def _add_ways(graph: _Graph, code: str, ways: list[bytes]) -> str:
+def _add_ways(graph: Graph, code: str, ways: list[bytes]) -> str:
     """Add a column for each partition of the categories of a feature."""
     table = np.stack([np.frombuffer(column, np.uint32) for column in ways], axis=1)
     narrow = table.astype(np.min_scalar_type(int(table.max())))
@@ -382,7 +377,7 @@ def _add_ways(graph: _Graph, code: str, ways: list[bytes]) -> str:
     return graph.cast(graph.add("Gather", [graph.constant(f"{code}.ways", narrow), flat], axis=0), graph.element)
 
 
-def _add_walk(graph: _Graph, walk: Walk, matrix: str, place: NDArray[np.int64]) -> str:
+def _add_walk(graph: Graph, walk: Walk, matrix: str, place: NDArray[np.int64]) -> str:
     """Add the tree ensemble, whose targets are the trees: the weights of its leaves are rows of the tables."""
     place = np.append(place, 0)[np.array([*walk.column, -1], np.int64)]  # of each test, and of leaves
     threshold, missing_true = np.array([*walk.threshold, 0.0]), np.array([*walk.missing_true, False])
@@ -432,14 +427,14 @@ def _add_walk(graph: _Graph, walk: Walk, matrix: str, place: NDArray[np.int64]) 
     return graph.cast(score, graph.onnx.TensorProto.INT64)
 
 
-def _add_refusal(graph: _Graph, masks: list[str], row: str, n_rows: int, *, keep_axis: bool) -> str:
+def _add_refusal(graph: Graph, masks: list[str], row: str, n_rows: int, *, keep_axis: bool) -> str:
     """Make samples that must get no prediction look up a row beyond the tables, which is an error in ONNX."""
     together = graph.cast(graph.add("Concat", masks, axis=1), graph.onnx.TensorProto.FLOAT)
     worst = graph.cast(graph.add("ReduceMax", [together], axes=[1], keepdims=int(keep_axis)), graph.onnx.TensorProto.BOOL)
     return graph.add("Where", [worst, graph.constant("fasttree.refused", np.array(n_rows, np.int64)), row])
 
 
-def _add_outputs(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str) -> None:
+def _add_outputs(graph: Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str) -> None:
     if subject.classes is None:
         _add_output(graph, "variable", rows.astype(graph.dtype), row, node_name)
         return
@@ -451,7 +446,7 @@ def _add_outputs(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row
 
 
 def _add_formulas(
-    graph: _Graph, subject: Subject, formulas: Formulas, rows: NDArray[np.float64], row: str, node_name: str
+    graph: Graph, subject: Subject, formulas: Formulas, rows: NDArray[np.float64], row: str, node_name: str
 ) -> None:
     """Add the output of linear models: terms in double, added in their order by a cumulative sum, and bounded."""
     n_terms = len(formulas.features)
@@ -482,7 +477,7 @@ def _add_formulas(
 
 
 def _add_classes(
-    graph: _Graph, suffix: str, shares: NDArray[np.float64], answer: NDArray[np.intp], classes: Any, row: str, node_name: str
+    graph: Graph, suffix: str, shares: NDArray[np.float64], answer: NDArray[np.intp], classes: Any, row: str, node_name: str
 ) -> None:
     _add_output(graph, f"label{suffix}", _written_labels(classes)[answer], row, node_name)
     _add_output(graph, f"probabilities{suffix}", shares.astype(graph.dtype), row, node_name)
@@ -498,7 +493,7 @@ def _written_labels(classes: Any) -> NDArray[Any]:
     return labels.astype({"U": object, "i": np.int64}.get(labels.dtype.kind, labels.dtype))
 
 
-def _add_output(graph: _Graph, wanted: str, table: NDArray[Any], row: str, node_name: str) -> None:
+def _add_output(graph: Graph, wanted: str, table: NDArray[Any], row: str, node_name: str) -> None:
     """Add an output that looks up a table."""
     name = graph.name(wanted)
     values = graph.constant(f"fasttree.{wanted}", table)
@@ -507,7 +502,7 @@ def _add_output(graph: _Graph, wanted: str, table: NDArray[Any], row: str, node_
     graph.add_output(name, element, [None, *table.shape[1:]])
 
 
-def _add_means(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> None:
+def _add_means(graph: Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> None:
     """Add outputs from the means of the predictions of the trees, which are added in their order as double numbers."""
     several = subject.tree.outputs is not None
     if subject.classes is None:
@@ -522,7 +517,7 @@ def _add_means(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: 
         _name_output(graph, f"probabilities{suffix}", mean, [None, part.shape[1]])
 
 
-def _add_votes(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> None:
+def _add_votes(graph: Graph, subject: Subject, rows: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> None:
     """Add the class with the most votes, and the shares of the votes; ties go to the class of the root of `subject`."""
     n_classes, default = rows.shape[1], default_of(subject.tree)
     given = np.where(np.arange(n_classes) == rows.argmax(axis=1)[:, None], rows, 0.0)
@@ -535,7 +530,7 @@ def _add_votes(graph: _Graph, subject: Subject, rows: NDArray[np.float64], row: 
     _name_output(graph, "probabilities", graph.add("Div", [votes, total]), [None, n_classes])
 
 
-def _add_best(graph: _Graph, shares: str, loss: NDArray[np.float64] | None) -> str:
+def _add_best(graph: Graph, shares: str, loss: NDArray[np.float64] | None) -> str:
     """Add the class of each row as `best_classes` chooses it."""
     if loss is not None:
         expected = graph.add("MatMul", [shares, graph.constant("fasttree.loss", np.ascontiguousarray(loss, np.float64))])
@@ -545,27 +540,27 @@ def _add_best(graph: _Graph, shares: str, loss: NDArray[np.float64] | None) -> s
     return graph.add("ArgMax", [shares], axis=1, keepdims=0)
 
 
-def _add_mean(graph: _Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
+def _add_mean(graph: Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
     total = _add_sum(graph, name, table, row, node_name, n_trees)
     return graph.add("Div", [total, graph.constant(f"fasttree.{name}.n_trees", np.array(float(n_trees)))])
 
 
-def _add_sum(graph: _Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
+def _add_sum(graph: Graph, name: str, table: NDArray[np.float64], row: str, node_name: str, n_trees: int) -> str:
     values = graph.add("Gather", [graph.constant(f"fasttree.{name}", table), row], node_name=f"{node_name} ({name})", axis=0)
     # a cumulative sum has an order, unlike a sum
     sums = graph.add("CumSum", [values, graph.constant(f"fasttree.{name}.trees", np.array(1, np.int64))])
     return graph.add("Gather", [sums, graph.constant(f"fasttree.{name}.last", np.array(n_trees - 1, np.int64))], axis=1)
 
 
-def _name_output(graph: _Graph, wanted: str, source: str, shape: list[int | None]) -> None:
+def _name_output(graph: Graph, wanted: str, source: str, shape: list[int | None]) -> None:
     name = graph.name(wanted)
     graph.add("Cast", [source], output=name, to=graph.element)
     graph.add_output(name, graph.element, shape)
 
 
-def _serialized(graph: _Graph, subject: Subject, what: str, notes: Sequence[str]) -> bytes:
+def _serialized(graph: Graph, subject: Subject | AdditiveSubject, what: str, notes: Sequence[str]) -> bytes:
     helper = graph.onnx.helper
-    name = "decision tree" if what.startswith("Decision tree") else "forest"
+    name = next(kind for kind in REMEDIES if what.lower().startswith(kind))
     described = f"{what}, grown by fasttree."
     model = helper.make_model(
         helper.make_graph(graph.nodes, name, graph.inputs, graph.outputs, graph.constants),
@@ -580,7 +575,6 @@ def _serialized(graph: _Graph, subject: Subject, what: str, notes: Sequence[str]
     recorded = {"notes": "; ".join(notes)} if notes else {}
     helper.set_model_props(model, {"algorithm": subject.algorithm, "features": names, **recorded})
     if model.ByteSize() > MOST_BYTES:
-        remedy = "prune the tree" if name == "decision tree" else "grow fewer or smaller trees"
-        raise ValueError(f"the model has {model.ByteSize()} bytes; an ONNX file holds at most {MOST_BYTES}: {remedy}")
+        raise ValueError(f"the model has {model.ByteSize()} bytes; an ONNX file holds at most {MOST_BYTES}: {REMEDIES[name]}")
     graph.onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString())

@@ -6,9 +6,13 @@ import math
 import shutil
 import sqlite3
 import subprocess
+from importlib.resources import files
 
+import jsonschema
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import KFold, cross_val_score
@@ -109,6 +113,38 @@ def test_missing_and_unseen_values(table):
         model.set_params(unseen="error").predict(other)
 
 
+def test_tables_of_every_kind_give_the_same_model(table):
+    X, truth = table[0].drop(columns="b"), table[1]
+    expected = GAMRegressor(**QUICK).fit(X, truth)
+    rows = X.to_numpy()
+    for given in (pl.from_pandas(X), pa.Table.from_pandas(X), rows, np.asfortranarray(rows), rows.tolist()):
+        model = GAMRegressor(**QUICK).fit(given, truth)
+        assert json.loads(model.to_json())["terms"] == json.loads(expected.to_json())["terms"]
+        np.testing.assert_array_equal(model.predict(given), expected.predict(X))
+
+
+def test_text_in_tables_of_every_kind(table):
+    X, truth = table
+    expected = GAMRegressor(**QUICK).fit(X, truth)
+    for given in (pl.from_pandas(X), pa.Table.from_pandas(X)):
+        np.testing.assert_array_equal(GAMRegressor(**QUICK).fit(given, truth).predict(given), expected.predict(X))
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_documents_are_as_the_schema_says(table, n_classes):
+    schema = jsonschema.Draft202012Validator(json.loads((files("fasttree") / "model.schema.json").read_text(encoding="utf-8")))
+    X, truth = table
+    y = truth if n_classes == 0 else classes_of(truth, n_classes)
+    model = (GAMClassifier if n_classes else GAMRegressor)(interactions=1, **QUICK).fit(X, y)
+    changed = model.set_scores("b", ["y"], 0.5, output="low" if n_classes == 3 else None)
+    document = json.loads(changed.to_json())
+    schema.validate(document)
+    for wrong in ({"link": "log"}, {"intercept": []}, {"terms": [{"features": [0]}]}, {"n_bags": -1}):
+        assert not schema.is_valid(document | wrong)
+        with pytest.raises(ValueError, match=next(iter(wrong)).rstrip("s")):
+            fasttree.from_json(json.dumps(document | wrong))
+
+
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_files_and_exports_have_the_same_scores(table, n_classes, tmp_path):
     X, truth = table
@@ -134,6 +170,33 @@ def test_files_and_exports_have_the_same_scores(table, n_classes, tmp_path):
         np.testing.assert_allclose(found.iloc[:, -n_classes:], model.predict_proba(X), rtol=1e-13)
     if shutil.which("gcc"):
         np.testing.assert_array_equal(scores_in_c(model, rows, tmp_path), scores)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("names", ["abc", "ac"])
+def test_onnx_models_have_the_same_bins(table, n_classes, dtype, names):
+    pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    X, truth = table[0][list(names)], table[1]
+    X = X.assign(a=X["a"].astype(dtype).astype(float))
+    y = truth if n_classes == 0 else classes_of(truth, n_classes)
+    model = (GAMClassifier if n_classes else GAMRegressor)(interactions=1, **QUICK).fit(X, y)
+    X = X.copy()
+    if "b" not in names:
+        given = {"X": X.to_numpy(dtype)}
+    else:
+        X.loc[X.index[::5], "b"] = "new"
+        given = {name: X[[name]].to_numpy(dtype) for name in "ac"} | {"b": X[["b"]].fillna("").to_numpy(object)}
+    session = onnxruntime.InferenceSession(model.export_onnx(dtype=dtype), providers=["CPUExecutionProvider"])
+    found = dict(zip([output.name for output in session.get_outputs()], session.run(None, given), strict=True))
+    if n_classes == 0:
+        np.testing.assert_array_equal(found["variable"][:, 0], model.predict(X).astype(dtype))
+        return
+    np.testing.assert_array_equal(found["label"], model.predict(X))
+    tolerance = {"float32": 1e-7, "float64": 1e-14}[dtype]
+    assert found["probabilities"].dtype == dtype
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=tolerance, atol=tolerance)
 
 
 def scores_in_c(model, rows, folder):

@@ -38,6 +38,7 @@ class AdditiveSubject:
     target: str
     refuses_unseen: bool
     refuses_missing: bool = False
+    algorithm: str = "gam"
 
     def description(self) -> str:
         """Describe the model in a line, as the end of a sentence."""

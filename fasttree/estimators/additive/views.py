@@ -401,3 +401,34 @@ class AdditiveViews(LabelledModel):
         from fasttree._export.additive.c import export_additive_c
 
         return export_additive_c(self._subject(), name)
+
+    def export_onnx(self, *, dtype: str = "float32") -> bytes:
+        """Return the model as an ONNX model, for onnxruntime and other programs that read ONNX.
+
+        Inputs are those of a tree: ``X`` if all features are continuous, else one input per feature, of strings if its categories
+        are text, with "" for a missing one.  A classifier has the outputs ``label`` and ``probabilities``, a regressor
+        ``variable``.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float32"
+            Type of the input and output numbers.  Scores are added as doubles in both.  "float32": cuts are rounded down, so that
+            float32 inputs have the bins of `predict`, and outputs are rounded.  "float64": numbers and labels are those of
+            `predict` bit for bit in runtimes that compute a cumulative sum from its beginning, such as onnxruntime; probabilities
+            depend on the exponential function of the runtime.
+
+        Returns
+        -------
+        bytes
+            A model of operator sets 15 and ai.onnx.ml 3 (4 if categories are float64 inputs), checked by the package onnx.
+
+        Raises
+        ------
+        ValueError
+            If the model is too large for ONNX, or a feature has numeric categories that the `dtype` cannot represent.
+        ImportError
+            If the package onnx is not installed: it comes with the extra `onnx`.
+        """
+        from fasttree._export.onnx import export_additive_onnx
+
+        return export_additive_onnx(self._subject(), dtype=dtype)

@@ -13,7 +13,7 @@ from fasttree._data.schema import Feature, Kind
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD
 from fasttree._model.tree import Tree
 
-__all__ = ["Walk", "lower"]
+__all__ = ["Walk", "lower", "rounded_down"]
 
 
 @dataclass
@@ -77,8 +77,8 @@ class Walk:
 
 def lower(walk: Walk, tree: Tree, features: Sequence[Feature], row_of: NDArray[np.int64], *, single: bool) -> None:
     """Convert a tree to binary tests, bottom-up, which are added to the walk."""
-    threshold = _rounded_down(tree.threshold, single=single).tolist()
-    cut = None if tree.cut is None else _rounded_down(tree.cut, single=single)
+    threshold = rounded_down(tree.threshold, single=single).tolist()
+    cut = None if tree.cut is None else rounded_down(tree.cut, single=single)
     way = (~row_of).tolist()  # of a sample that reaches a node
     kind, feature, first_child, n_branches, missing = (
         getattr(tree, name).tolist() for name in ("kind", "feature", "first_child", "n_branches", "missing")
@@ -103,7 +103,7 @@ def lower(walk: Walk, tree: Tree, features: Sequence[Feature], row_of: NDArray[n
     walk.roots.append(way[0])
 
 
-def _rounded_down(thresholds: NDArray[np.float64], *, single: bool) -> NDArray[np.float64]:
+def rounded_down(thresholds: NDArray[np.float64], *, single: bool) -> NDArray[np.float64]:
     """Return the largest float32 up to each threshold; a float32 exceeds it if and only if it exceeds the threshold."""
     if not single:
         return thresholds
