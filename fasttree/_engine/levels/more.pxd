@@ -229,7 +229,9 @@ cdef inline void solve(
     keep(s, node, depth, out)
 
 
-cdef inline void look_ahead_at(TreeSearch* s, LevelNode* node, int32_t view, int32_t cut, int depth, FoundTree* out) noexcept nogil:
+cdef inline void look_ahead_at(
+    TreeSearch* s, LevelNode* node, int32_t view, int32_t cut, int depth, FoundTree* out,
+) noexcept nogil:
     """Find a tree by a cut of which both sides look ahead; its value is infinity if a leaf would be too small."""
     cdef LevelNode* child = &s.nodes[depth - 2]
     cdef FoundTree found[2]
