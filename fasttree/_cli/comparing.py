@@ -26,7 +26,7 @@ from fasttree._cli.entries import (
     read_entry,
     spread,
 )
-from fasttree._cli.models import ALGORITHMS, load_of_one_target, n_grown_on, task_of
+from fasttree._cli.models import ALGORITHMS, holds_committee, load_of_one_target, n_grown_on, task_of
 from fasttree._cli.options import FILE, json_option, learning_options, seed_option, table_options
 from fasttree._cli.tables import Asked, find_target, open_file
 from fasttree._model.words import counted
@@ -283,7 +283,8 @@ def _print_differences(pairs: Sequence[Pair], called: Mapping[str, str], by: str
 
 def _print_warnings(saved: Sequence[ComparedModel], n_rows: int) -> None:
     """Print which saved models may have been grown on this table."""
-    same = [entry.name for entry in saved if entry.model is not None and n_grown_on(entry.model) == n_rows]
+    counted_rows = [(entry.name, entry.model) for entry in saved if entry.model is not None and not holds_committee(entry.model)]
+    same = [name for name, model in counted_rows if n_grown_on(model) == n_rows]
     if same:
         be = "was" if len(same) == 1 else "were"
         click.echo(

@@ -17,6 +17,7 @@ from fasttree._cli.console import bars, listed, one_line
 from fasttree._cli.models import (
     ALGORITHMS,
     answers_of,
+    holds_committee,
     holds_forest,
     holds_rules,
     load_of_one_target,
@@ -128,6 +129,8 @@ def prepare(entry: ComparedModel, task: str, seed: int, kinds: dict[str, Any]) -
 def _sizes(model: Estimator) -> dict[str, float]:
     if holds_rules(model):
         return {"rules": len(model.rules_)}
+    if holds_committee(model):
+        return {"rules": sum(map(len, cast("Any", model).rules_))}
     if holds_forest(model):
         ensemble = cast("BaseForest", model).ensemble_
         return {"trees": ensemble.n_trees, "nodes": ensemble.node_count}

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fasttree._cli.console import examples, print_json, word
-from fasttree._cli.models import cell_kinds, holds_forest, holds_rules, holds_shapes, load_to_show, predicts_numbers, read_blocks
+from fasttree._cli.models import (
+    cell_kinds,
+    holds_any_rules,
+    holds_forest,
+    holds_several_targets,
+    holds_shapes,
+    load_to_show,
+    predicts_numbers,
+    read_blocks,
+)
 from fasttree._cli.options import FILE, json_option, labels_option, table_options, truth_option
 from fasttree._cli.tables import find_target, open_file, read_separator
 from fasttree._data.files.plain import open_plain
@@ -48,7 +57,8 @@ __all__ = ["explain"]
 @json_option(
     "target, rows (row, truth or null, prediction, values, probabilities, sample, steps: each test on the way, ends: where the "
     "row ends, change: the smallest change to another class, or null; for rules instead of steps: rule, others, text; for "
-    "forests: n_trees, n_agreeing, base_value, contributions; for additive models: intercept, score, contributions)."
+    "forests: n_trees, n_agreeing, base_value, contributions; for additive models: intercept, score, contributions; for "
+    "cubist: rules (those that hold), text)."
 )
 @table_options
 def explain(
@@ -93,7 +103,7 @@ def _check_style(style: dict[str, Any], tree: Shown, path: str) -> None:
     """Refuse options that the explanations of a model do not take."""
     if (holds_forest(tree) or holds_shapes(tree)) and "max_categories" in style:
         raise click.UsageError("--max-categories is for trees: add --tree N, or leave it out")
-    if holds_rules(tree) and style:
+    if holds_any_rules(tree) and style:
         given = ", ".join(f"--{name.replace('_', '-')}" for name in style)
         raise click.UsageError(f"{path} holds rules, which are explained as they are: leave out {given}")
 
@@ -115,8 +125,7 @@ def _read(
 
 def _truth(file: File | PlainFile, tree: Shown, asked: str | None, saved: str) -> str | None:
     """Return the column with the truth, if the table has one."""
-    has_several = not holds_rules(tree) and not holds_shapes(tree) and tree.n_outputs_ > 1
-    if has_several or (asked is None and saved not in file.names and file.target is None):
+    if holds_several_targets(tree) or (asked is None and saved not in file.names and file.target is None):
         return None
     return find_target(file, asked, saved)
 

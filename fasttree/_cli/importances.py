@@ -11,8 +11,8 @@ import numpy as np
 from fasttree._cli.console import aligned, bars, examples, mean_and_deviation, print_json, word
 from fasttree._cli.models import (
     answers_of,
+    holds_any_rules,
     holds_forest,
-    holds_rules,
     holds_shapes,
     load_of_one_target,
     load_to_show,
@@ -71,12 +71,12 @@ def importances(
     """
     loaded: Any
     loaded, saved = load_to_show(model, whole_forest=True) if data is None else load_of_one_target(model)
-    if holds_rules(loaded) and data is None:
+    if holds_any_rules(loaded) and data is None:
         raise ValueError(f"{model} holds rules, which have no impurity: give a table after it, whose columns are then shuffled")
     features: list[dict[str, Any]] = [
         {"name": feature.name, "impurity": None, "surrogates": None, "permutation": None} for feature in loaded.schema_.features
     ]
-    if not holds_rules(loaded):
+    if not holds_any_rules(loaded):
         _add(features, "impurity", loaded.feature_importances_)
         if not holds_forest(loaded) and not holds_shapes(loaded) and loaded.tree_.surrogates is not None:
             gains = loaded.surrogate_importances()

@@ -16,7 +16,7 @@ import numpy as np
 
 from fasttree._cli.console import bars
 from fasttree._cli.tables import print_notes
-from fasttree._export.document import additive, forests, values
+from fasttree._export.document import additive, committee, forests, values
 from fasttree._export.document.file import errors_in, load
 from fasttree._model.ensemble import voted
 from fasttree._model.labels import labels_from_texts
@@ -66,7 +66,8 @@ def load_to_show(
 
     with errors_in(path):
         document = _document(path)
-        whole = document.get("format") == additive.FORMAT or (whole_forest and document.get("format") == forests.FORMAT)
+        whole_formats = (additive.FORMAT, committee.FORMAT, *([forests.FORMAT] if whole_forest else []))
+        whole = document.get("format") in whole_formats
         if document.get("format") == forests.FORMAT and not whole:
             document = _document_of_tree(document, tree)
         elif tree is not None:
@@ -122,15 +123,30 @@ def load_of_one_target(path: str) -> tuple[Estimator, str]:
 
 
 def _check_one_target(model: Estimator | Shown, path: str) -> None:
-    if not holds_rules(model) and not holds_shapes(model) and model.n_outputs_ > 1:
+    if holds_several_targets(model):
         raise ValueError(
-            f"{path} holds a tree of {model.n_outputs_} targets: the command line shows it, but answers for one target alone; "
-            f"use fasttree.load in Python"
+            f"{path} holds a tree of {len(model.target_names_)} targets: the command line shows it, but answers for one target "
+            f"alone; use fasttree.load in Python"
         )
 
 
 def holds_rules(model: Estimator | Shown) -> TypeIs[C45Rules | C50Classifier | SavedRules]:
+    return hasattr(model, "rules_") and not holds_committee(model)
+
+
+def holds_committee(model: Estimator | Shown | BaseForest) -> bool:
+    """Whether a model is rules with linear models."""
+    return hasattr(model, "committee_")
+
+
+def holds_any_rules(model: Estimator | Shown | BaseForest) -> bool:
+    """Whether a model is rules that conclude classes or linear models."""
     return hasattr(model, "rules_")
+
+
+def holds_several_targets(model: Estimator | Shown | BaseForest) -> bool:
+    n_outputs: int = getattr(model, "n_outputs_", 1)  # of trees alone
+    return n_outputs > 1
 
 
 def holds_shapes(model: Estimator | Shown | BaseForest) -> bool:
@@ -315,6 +331,8 @@ def describe(model: Estimator | Shown, target: str) -> dict[str, Any]:
         return _describe_forest(cast("BaseForest", model), target)
     if holds_shapes(model):
         return _describe_shapes(model, target)
+    if holds_committee(model):
+        return _describe_committee(model, target)
     tree = model.tree_
     return {
         "algorithm": model.recipe_.name if model._algorithm() == BY_RECIPE else model._algorithm(),
@@ -324,6 +342,19 @@ def describe(model: Estimator | Shown, target: str) -> dict[str, Any]:
         "nodes": tree.node_count,
         "leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
+    }
+
+
+def _describe_committee(model: Any, target: str) -> dict[str, Any]:
+    rules = list(model.committee_.rules())
+    return {
+        "algorithm": next(entry.word for entry in ESTIMATORS if entry.name == type(model).__name__),
+        "task": task_of(model),
+        "target": target,
+        "n_rows": None,  # a file has the covers of rules, which may overlap
+        "rule_sets": len(model.rules_),
+        "rules": len(rules),
+        "conditions": sum(len(rule.conditions) for rule in rules),
     }
 
 
@@ -382,6 +413,10 @@ def summarize(model: Estimator | Shown) -> str:
         shapes: Any = model
         sizes = f"{counted(len(shapes.additive_.terms), 'term')}, mean of {counted(shapes.additive_.n_bags, 'bag')}"
         return f"{type(model).__name__}: {sizes}, fitted to {counted(n_grown_on(model), 'row')}"
+    if holds_committee(model):
+        found = _describe_committee(model, "")
+        sets = f" in {counted(found['rule_sets'], 'rule set')}" if found["rule_sets"] > 1 else ""
+        return f"{type(model).__name__}: {counted(found['rules'], 'rule')}, {counted(found['conditions'], 'condition')}{sets}"
     tree = model.tree_
     sizes = f"{counted(tree.node_count, 'node')}, {counted(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}"
     return f"{model._name()}: {sizes}, grown on {counted(n_grown_on(model), 'row')}"

@@ -45,6 +45,7 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "n_intervals, resplit, spss_limits, unseen",
     "gam": "interactions, l2_regularization, learning_rate, max_iter, monotonic_cst, n_bags, n_iter_no_change, smoothing_rounds, "
     "unseen, validation_fraction",
+    "cubist": "committees, extrapolation, max_rules, neighbors, unbiased, unseen",
     "m5": "balanced, elimination, extrapolation, least_deviation, linear, min_weight_fraction_leaf, path_features, "
     "pruning_factor, smoothing, unseen",
     "optimal": "leaf_penalty, max_gap, memory_limit, min_weight_fraction_leaf, time_limit, unseen",

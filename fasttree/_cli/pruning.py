@@ -12,8 +12,9 @@ from fasttree._cli.evaluating import measure
 from fasttree._cli.models import (
     check_output,
     describe,
+    holds_any_rules,
+    holds_committee,
     holds_forest,
-    holds_rules,
     load_model,
     load_of_one_target,
     read_table,
@@ -91,10 +92,9 @@ def prune(
     the trees.
     """
     tree, saved = (load_model if data is None and test is None else load_of_one_target)(model)
-    if holds_rules(tree):
-        raise ValueError(
-            f"{model} holds rules, not a tree; they are pruned as they are made: --confidence of train says how much"
-        )
+    if holds_any_rules(tree):
+        how = "--param max_rules of train limits them" if holds_committee(tree) else "--confidence of train says how much"
+        raise ValueError(f"{model} holds rules, not a tree; they are pruned as they are made: {how}")
     given = read_pruning(pruning)
     method = _method(tree, given)
     if method.needs_samples and data is None:

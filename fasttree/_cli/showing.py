@@ -15,6 +15,7 @@ from fasttree._cli.console import draws, examples, learning, listed, print_json
 from fasttree._cli.models import (
     check_output,
     describe,
+    holds_committee,
     holds_rules,
     holds_shapes,
     load_to_show,
@@ -145,6 +146,15 @@ ADDITIVE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of additive mode
     "c": ("export_c", ("name",)),
     "python": ("export_python", ("name",)),
 }
+COMMITTEE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of CubistRegressor: method and options of each
+    "text": ("export_text", ()),
+    "rules": ("export_text", ()),
+    "markdown": ("to_markdown", ()),
+    "json": ("to_json", ()),
+    "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
+    "c": ("export_c", ("name",)),
+    "python": ("export_python", ("name",)),
+}
 SHARE = click.FloatRange(0, 1)
 SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
 FORMATS = {
@@ -231,8 +241,8 @@ FORMATS = {
 @click.option("--soft-as", type=click.Choice(["hard"]), help="onnx, pmml, sql: take soft thresholds for hard ones.")
 @truth_option
 @json_option(
-    "algorithm, task, target, n_rows (grown on), nodes, leaves, depth (of rules: rules, conditions), classes (null for numbers), "
-    "features (name, kind, importance: share in the decrease of impurity, null for rules)."
+    "algorithm, task, target, n_rows (grown on, null for cubist), nodes, leaves, depth (of rules: rules, conditions), classes "
+    "(null for numbers), features (name, kind, importance: share in the decrease of impurity, null for rules)."
 )
 @table_options
 def show(
@@ -324,13 +334,15 @@ def _choose_format(asked: str | None, output: str | None) -> str:
 
 def _own_formats(model: Any) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the formats of rules or of an additive model; none for trees, which have those of `FORMATS`."""
+    if holds_committee(model):
+        return COMMITTEE_FORMATS
     return ORDERED_FORMATS if holds_rules(model) else ADDITIVE_FORMATS if holds_shapes(model) else {}
 
 
 def _check_options(form: str, given: Mapping[str, Any], own: Mapping[str, tuple[str, tuple[str, ...]]], path: str) -> None:
     """Refuse a format that cannot be, and options that it does not take."""
     if own:
-        what = "rules, not a tree: their" if own is ORDERED_FORMATS else "an additive model, not a tree: its"
+        what = "an additive model, not a tree: its" if own is ADDITIVE_FORMATS else "rules, not a tree: their"
         if form not in own:
             raise ValueError(f"{path} holds {what} formats are {listed(list(own))}, not {form!r}")
         if other := [name for name in given if name not in own[form][1]]:
@@ -357,7 +369,9 @@ def _structure(model: Shown, target: str) -> dict[str, Any]:
     """What a model is made of."""
     classes: Any = getattr(model, "classes_", None)
     labels = [each.tolist() for each in classes] if isinstance(classes, list) else None if classes is None else classes.tolist()
-    importances: list[float | None] = [None] * model.n_features_in_ if holds_rules(model) else model.feature_importances_.tolist()
+    importances: list[float | None] = [None] * model.n_features_in_
+    if not holds_rules(model) and not holds_committee(model):
+        importances = model.feature_importances_.tolist()
     features = [
         {"name": feature.name, "kind": feature.kind.name.lower(), "importance": importance}
         for feature, importance in zip(model.schema_.features, importances, strict=True)

@@ -141,9 +141,14 @@ class Asked:
         """Return the task, and in words the reason and the remedy; a column that is declared as numbers is not classes."""
         from fasttree._data.files.blocks import DeclaredFile
 
-        of_numbers = [entry for entry in ESTIMATORS if entry.task == "regression" and entry.on_command_line]
-        regressing = list(dict.fromkeys(entry.word for entry in of_numbers))
+        algorithms = list(algorithms)
+        regressing, classifying = words_of("regression"), words_of("classification")
         others = [algorithm for algorithm in algorithms if algorithm not in regressing]
+        of_numbers = [algorithm for algorithm in algorithms if algorithm not in classifying]
+        if of_numbers and not (task == "regression" and others):
+            if task == "classification" or others or not column(table, self.target).dtype.is_numeric():
+                raise click.UsageError(f"{of_numbers[0]} predicts numbers; for classes use one of: {', '.join(classifying)}")
+            return "regression", ""
         if task != "auto" or others:
             if task == "regression" and others:
                 remedy = f"with --task regression, use one of: {', '.join(regressing)}"
@@ -167,6 +172,11 @@ class Asked:
             "classification",
             f" (chosen because it has {n_distinct} distinct numbers; --task regression predicts a number)",
         )
+
+
+def words_of(task: str) -> list[str]:
+    """Return the words of the algorithms for a task."""
+    return list(dict.fromkeys(entry.word for entry in ESTIMATORS if entry.task == task and entry.on_command_line))
 
 
 def _plain(table: pl.DataFrame) -> pl.DataFrame:

@@ -22,6 +22,8 @@ from fasttree._cli.models import (
     answers,
     check_output,
     describe,
+    holds_any_rules,
+    holds_committee,
     holds_forest,
     holds_rules,
     holds_shapes,
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
 
     from fasttree._cli.models import Estimator
     from fasttree.estimators.c45 import C45Classifier
-    from fasttree.estimators.c45_rules import C45Rules
     from fasttree.estimators.persistence import TreeEstimator
 
 __all__ = ["train"]
@@ -89,9 +90,9 @@ algorithm_option = click.option(
 @any_parameter_option
 @click.option("--print-depth", metavar="N|all", help="Levels of the tree to print; by default those that fit on a page.")
 @json_option(
-    "algorithm, task, target, n_rows (grown on), nodes, leaves, depth (of rules: rules, conditions), evaluation (as `evaluate` "
-    "prints it, or null); of a c45 tree that is pruned: pruning (grown, pruned: nodes and errors); of a forest: trees, "
-    "nodes, oob_score (accuracy or r2 out of the bags, or null), importances (name, impurity)."
+    "algorithm, task, target, n_rows (grown on, null for cubist), nodes, leaves, depth (of rules: rules, conditions), evaluation "
+    "(as `evaluate` prints it, or null); of a c45 tree that is pruned: pruning (grown, pruned: nodes and errors); of a forest: "
+    "trees, nodes, oob_score (accuracy or r2 out of the bags, or null), importances (name, impurity)."
 )
 @disk_options
 @table_options
@@ -114,7 +115,7 @@ def train(
     separator: str,
     **common: str | bool | None,
 ) -> None:
-    """Grow a tree or a forest on DATA (or, by c45rules, learn rules), print it and measure it.
+    """Grow a tree or a forest on DATA (or, by c45rules or cubist, learn rules), print it and measure it.
 
     A forest prints the importances of its features instead of its trees, and its out-of-bag error: each row is predicted by the
     trees that have not drawn it (Breiman, "Random forests", Machine Learning 45, 2001).
@@ -166,13 +167,20 @@ def train(
         click.echo("\n" + aligned(_pruning_rows(pruning)), nl=False)
     click.echo(f"\n{summarize(model)}{_about_growth(model)}")
     if figures is None:
-        what = "forest" if holds_forest(model) else "model" if holds_shapes(model) else "tree"
         ways = "--test FILE or --holdout 0.3" if large is None else "--test FILE"
+        what = _word_of(model)
         click.echo(f"Not measured: {ways} measures the {what} on other rows")
     else:
         click.echo(f"{headline(figures)} on {figures['n_rows']:,} {where}")
     if output is not None:
         click.echo(f"Saved as {output}")
+
+
+def _word_of(model: Estimator) -> str:
+    """Return what a model is, in a word."""
+    if holds_committee(model):
+        return "rules"
+    return "forest" if holds_forest(model) else "model" if holds_shapes(model) else "tree"
 
 
 def _grow_in_memory(wish: Wish, holdout: float | None) -> Trained:
@@ -281,7 +289,7 @@ def _print_depth(text: str | None, algorithm: str) -> float | None:
             f"--print-depth {text}: a forest is not printed, so leave it out; `fasttree show MODEL --tree 0` prints a tree of a "
             f"forest that --output saved"
         )
-    if algorithm == "c45rules" and text != "all":
+    if algorithm in ("c45rules", "cubist") and text != "all":
         raise click.UsageError("rules have no depth: --print-depth must be all")
     if text == "all":
         return math.inf
@@ -293,7 +301,7 @@ def _print_depth(text: str | None, algorithm: str) -> float | None:
 def _print_model(model: Estimator, depth: float | None) -> None:
     if holds_forest(model) or holds_shapes(model):
         _print_importances(model)
-    elif holds_rules(model):
+    elif holds_any_rules(model):
         _print_rules(model, depth)
     else:
         _print_tree(model, depth)
@@ -310,13 +318,16 @@ def _print_importances(forest: Any) -> None:
         click.echo(f"{'…' if draws() else '...'} {more}; fasttree importances lists those of a model that --output saved")
 
 
-def _print_rules(model: C45Rules, depth: float | None) -> None:
+def _print_rules(model: Any, depth: float | None) -> None:
+    """Print the rules of C4.5 or C5.0, whose last line is the default class, or those of Cubist, of which some are headings."""
     lines = model.export_text().splitlines(keepends=True)
-    left_out = 0 if depth is not None else max(0, len(lines) - 1 - LINES)  # the last line is the default class
-    click.echo("".join(lines[: len(lines) - 1 - left_out]), nl=False)
+    last = "" if holds_committee(model) else lines.pop()
+    left_out = 0 if depth is not None else max(0, len(lines) - LINES)
+    click.echo("".join(lines[: len(lines) - left_out]), nl=False)
     if left_out:
-        click.echo(f"{'…' if draws() else '...'} {counted(left_out, 'more rule')}; --print-depth all prints everything")
-    click.echo(lines[-1], nl=False)
+        more = counted(left_out, "more line" if holds_committee(model) else "more rule")
+        click.echo(f"{'…' if draws() else '...'} {more}; --print-depth all prints everything")
+    click.echo(last, nl=False)
 
 
 def _print_tree(model: TreeEstimator, depth: float | None) -> None:
@@ -332,7 +343,7 @@ def _print_tree(model: TreeEstimator, depth: float | None) -> None:
 
 def _about_growth(model: Estimator) -> str:
     """Describe the pruning of a tree, or the out-of-bag error of a forest, in lines of their own."""
-    if holds_shapes(model):
+    if holds_shapes(model) or holds_committee(model):
         return ""
     return _out_of_bag(model) if holds_forest(model) else _pruned_from(model)
 

@@ -152,7 +152,7 @@ def test_rows_in_every_bag_are_noted():
         (["--trees", "20"], "--trees is for forests: add --algorithm forest"),
         (
             ["--algorithm", "c45", "--task", "regression"],
-            "with --task regression, use one of: cart, chaid, gam, m5, optimal, forest, extra-trees",
+            "with --task regression, use one of: cart, cubist, chaid, gam, m5, optimal, forest, extra-trees",
         ),
     ],
 )

@@ -69,7 +69,7 @@ ESTIMATORS = (
     Entry("C50Classifier", "c50", "c50", "classification", may_boost=True),
     Entry("CARTClassifier", "cart", "cart", "classification"),
     Entry("CARTRegressor", "cart", "cart", "regression"),
-    Entry("CubistRegressor", "cubist", "cubist", "regression", on_command_line=False, makes_model_rules=True),
+    Entry("CubistRegressor", "cubist", "cubist", "regression", makes_model_rules=True),
     Entry("CHAIDClassifier", "chaid", "chaid", "classification"),
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
     Entry("GAMClassifier", "gam", "gam", "classification", is_additive=True),
