@@ -95,7 +95,7 @@ def first_scores(rows: Binned, order: NDArray[np.intp], n_fitted: int) -> Floats
     target, weight = rows.target[order[:n_fitted]], rows.weight[order[:n_fitted]]
     if rows.link == "identity":
         return np.array([float(np.average(target, weights=weight))])
-    share = np.bincount(target.astype(np.intp), weights=weight, minlength=max(rows.n_scores, 2))
+    share = np.bincount(target.astype(np.intp), weights=weight, minlength=2 if rows.link == "logit" else rows.n_scores)
     share = np.maximum(share / share.sum(), 1e-6)
     if rows.link == "logit":
         return np.array([float(np.log(share[1] / share[0]))])
