@@ -6,6 +6,8 @@ import math
 import shutil
 import sqlite3
 import subprocess
+import threading
+import time
 from importlib.resources import files
 
 import jsonschema
@@ -20,6 +22,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 import fasttree
 from fasttree import GAMClassifier, GAMRegressor
+from fasttree._learn.additive import boosting
 
 QUICK = {"n_bags": 2, "max_iter": 150, "random_state": 0}
 
@@ -329,3 +332,26 @@ def test_targets_too_small_for_their_squares(table):
 def test_a_shape_is_drawn_after_the_fit():
     with pytest.raises(NotFittedError, match="not fitted"):
         GAMRegressor().plot_shape("a")
+
+
+def test_an_interrupt_ends_the_bags_of_all_threads(table, monkeypatch):
+    turns = []
+
+    class Slow(boosting.Booster):
+        def run(self, n_rounds):
+            if threading.current_thread() is threading.main_thread():
+                while not turns:
+                    time.sleep(0.001)
+                raise KeyboardInterrupt
+            turns.append(n_rounds)
+            time.sleep(0.001)
+            return False
+
+    monkeypatch.setattr(boosting, "Booster", Slow)
+    monkeypatch.setattr(boosting, "CELLS_AT_ONCE", 1)
+    X, truth = table
+    model = GAMRegressor(n_bags=2, n_jobs=2, max_iter=20_000)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, truth)
+    assert len(turns) < 10_000
+    assert not hasattr(model, "additive_")
