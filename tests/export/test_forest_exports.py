@@ -203,11 +203,12 @@ def test_onnx_models_of_boosted_trees_predict_the_same(name, dtype):
 
 def test_ties_of_votes_go_to_the_class_of_the_first_root():
     onnx = pytest.importorskip("onnx.helper")
-    from fasttree._export.onnx import _add_votes, _Graph, _imported_onnx  # votes that tie are rare in models
+    from fasttree._export.onnx import _add_votes, _imported_onnx  # votes that tie are rare in models
+    from fasttree._export.onnx_parts.graph import Graph
 
     model = C50Classifier(trials=3, early_stopping=False).fit([[0.0], [1.0], [2.0], [3.0]] * 5, [1, 1, 2, 0] * 5)
     subject = model.estimators_[0]._subject()
-    graph = _Graph(_imported_onnx(), "float64")
+    graph = Graph(_imported_onnx(), "float64")
     row = graph.add_input("row", onnx.TensorProto.INT64, 3)
     _add_votes(graph, subject, np.eye(3), row, "look up", 3)
     named = onnx.make_graph(graph.nodes, "votes", graph.inputs, graph.outputs, graph.constants)
