@@ -18,6 +18,7 @@ def in_threads(
     *,
     found: list[T | None] | None = None,
     after: Callable[[int], None] | None = None,
+    failures: list[BaseException] | None = None,
 ) -> list[T | None]:
     """Return ``[work(0), ..., work(n_items - 1)]``; threads, among them this one, take the items in this order.
 
@@ -34,10 +35,13 @@ def in_threads(
         Takes the results, None for items that are not done; after an exception, it has those of the finished items.
     after : callable or None, default None
         Called in this thread with the number of items done, whenever there are more.
+    failures : list or None, default None
+        Takes the exceptions at once, so that long items can look whether they still have to go on.
     """
     results: list[T | None] = [] if found is None else found
     results.extend([None] * n_items)
-    waiting, failures, done = count(), list[BaseException](), [0] * max(min(n_jobs, n_items), 1)
+    failures = [] if failures is None else failures
+    waiting, done = count(), [0] * max(min(n_jobs, n_items), 1)
 
     def take(thread: int) -> None:
         try:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fasttree._data.checks import is_integer
 from fasttree._data.encode import encode_table
 from fasttree._data.learn import learn_table
-from fasttree._data.schema import Schema
+from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._data.targets import encode_values, target_names
 from fasttree._data.weights import check_same_length, check_sample_weight, check_total
@@ -30,7 +30,8 @@ from fasttree.estimators.common.growth_parameters import Reading
 __all__ = ["CubistRegressor"]
 
 MOST_RULES = 2**31 - 1  # that the engine counts
-LARGEST = 1e60  # size of a target, so that sums of squares of squares stay finite
+LARGEST = 1e60  # size of a target or of a number in a column, so that sums of squares of squares stay finite
+LEAST = 1e-14  # size of the largest target: intercepts have 16 decimals at most
 MOST_NEIGHBORS = 100
 
 
@@ -145,8 +146,7 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
         )
         target = encode_values(y)
         check_same_length(table.n_samples, len(target))
-        if (np.abs(target) > LARGEST).any():
-            raise ValueError(f"y: numbers must be at most {LARGEST:g}; got {np.abs(target).max():g}: divide them")
+        _check_sizes(table, target)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
         if weight is not None:
             check_total(float(weight.sum()))
@@ -179,9 +179,22 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
         -------
         ndarray of float64, shape (n_samples,)
             Means of the members of the committee, each the mean of its rules that hold.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not those of the fit, or the terms of a formula overflow.
         """
         table = self._encode_table(X)
-        return self.committee_.predict(table)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.committee_.predict(table)
+        unknown = np.flatnonzero(np.isnan(found))
+        if unknown.size:
+            raise ValueError(
+                f"row {unknown[0]} of X holds numbers so large that the terms of a formula overflow: scale X before the fit, or "
+                "check the row"
+            )
+        return found
 
     def _to_document(self) -> dict[str, Any]:
         document = document_of.to_document(self.committee_, self.schema_, self._settings(), self.target_names_)
@@ -198,3 +211,17 @@ class CubistRegressor(CommitteeViews, RegressorMixin, FittedModel, Reading):  # 
         model.target_names_ = names
         model._read_labels(document)
         return model
+
+
+def _check_sizes(table: Table, target: NDArray[np.float64]) -> None:
+    """Raise an error for numbers that are too large, or too small, for the sums and the decimals of a fit."""
+    largest = float(np.abs(target).max())
+    if largest > LARGEST:
+        raise ValueError(f"y: numbers must be at most {LARGEST:g}; got {largest:g}: divide them")
+    if 0 < largest < LEAST:
+        raise ValueError(f"y: the largest number must be 0, or at least {LEAST:g}; got {largest:g}: multiply them")
+    for j, feature in enumerate(table.schema.features):
+        if feature.kind == Kind.CONTINUOUS:
+            size = float(np.fmax.reduce(np.abs(table.column(j)), initial=0.0))
+            if size > LARGEST:
+                raise ValueError(f"column {feature.name!r}: numbers must be at most {LARGEST:g}; got {size:g}: divide them")

@@ -20,6 +20,7 @@ from fasttree.estimators.common.fitted import LogProbability, all_or_nothing, wi
 __all__ = ["GAMClassifier", "GAMRegressor"]
 
 _LARGEST = 1e60  # largest size of a target: its squares stay finite
+_LEAST = 1e-60  # least size of the largest target, unless all are 0: its squares stay above 0
 
 
 @parameters
@@ -222,6 +223,10 @@ class GAMRegressor(RegressorMixin, RegressionRounds, BaseAdditive):  # type: ign
         largest = float(np.abs(target).max(initial=0.0))
         if largest > _LARGEST:
             raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
+        if 0 < largest < _LEAST:
+            raise ValueError(
+                f"y holds values of size {largest:g} at most: scale them, so that the largest has at least {_LEAST:g}"
+            )
         return self._fit(X, y, target, self._weights(sample_weight, len(target)), 0)
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fasttree import CubistRegressor, from_json
+from fasttree._engine.lines.equations import drop_conditions
 from fasttree._model.committees.neighbors import average_distance
 
 
@@ -194,3 +195,33 @@ def test_models_with_neighbors_are_not_exported():
 def test_parameters_out_of_range_raise(name):
     with pytest.raises(ValueError, match=f"{name}=-1: must be"):
         CubistRegressor(**{name: -1}).fit(*planted())
+
+
+def test_sizes_that_overflow_or_vanish_raise():
+    X, y = planted()
+    for scaled, target, message in [
+        (X.assign(b=1e155 * X.b), y, "'b': numbers must be at most"),
+        (X, 1e61 * y, "y: numbers must be at most"),
+        (X, 1e-20 * y, "at least 1e-14"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CubistRegressor().fit(scaled, target)
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    model = CubistRegressor().fit(x, 20 * x[:, 0] - 30 * x[:, 1])
+    assert np.isfinite(model.predict([[1e308, 0.0], [0.0, -1e308]])).all()
+    with pytest.raises(ValueError, match="row 1 of X"):
+        model.predict([[0.0, 0.0], [1e308, 1e308]])
+
+
+def test_conditions_of_deep_rules_are_dropped():
+    n_conditions, n = 700, 6  # sums of places of failed conditions are beyond 16 bits
+    fails = np.zeros((n_conditions, n), dtype=np.uint8)
+    fails[:, :2] = 1
+    fails[-1, 2] = fails[-2, 3] = 1
+    dropped, joined, count = np.empty(n_conditions, np.uint8), np.empty(n_conditions), np.empty(n, np.int32)
+    gain = np.array([-1.0, -1.0, 2.0, -3.0, 1.0, 1.0])
+    drop_conditions(fails, gain, np.ones(n), dropped, joined, count)
+    # all but that whose rows would lose; the first rows then fail this one alone
+    assert np.flatnonzero(dropped == 0).tolist() == [n_conditions - 2]
+    assert joined[n_conditions - 2] == 3
+    assert (count > 0).tolist() == [True, True, False, True, False, False]

@@ -6,6 +6,8 @@ import math
 import shutil
 import sqlite3
 import subprocess
+import threading
+import time
 from importlib.resources import files
 
 import jsonschema
@@ -15,10 +17,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, cross_val_score
 
 import fasttree
 from fasttree import GAMClassifier, GAMRegressor
+from fasttree._learn.additive import boosting
 
 QUICK = {"n_bags": 2, "max_iter": 150, "random_state": 0}
 
@@ -299,3 +303,55 @@ def test_forged_files_raise_one_error(table, change):
     document = json.loads(GAMRegressor(**QUICK).fit(X, truth).to_json())
     with pytest.raises(ValueError, match=next(iter(change)).rstrip("s")):
         fasttree.from_json(json.dumps(document | change))
+
+
+def test_one_class_is_certain(table):
+    X, truth = table
+    model = GAMClassifier(n_bags=2, max_iter=3).fit(X, ["only"] * len(truth))
+    assert np.array_equal(model.predict_proba(X), np.ones((len(X), 1)))
+    assert (model.predict(X) == "only").all()
+    assert np.array_equal(fasttree.from_json(model.to_json()).decision_function(X), model.decision_function(X))
+    database = sqlite3.connect(":memory:")
+    X.to_sql("t", database)
+    for asked, expected in [({}, "only"), ({"probability_of": "only"}, 1.0)]:
+        assert database.execute(f"SELECT DISTINCT {model.export_sql(dialect='sqlite', **asked)} FROM t").fetchall() == [
+            (expected,)
+        ]
+    queried = pd.read_sql(model.export_sql(dialect="sqlite", table="t"), database)
+    assert set(queried["prediction"]) == {"only"}
+    assert set(queried["probability_only"]) == {1.0}
+
+
+def test_targets_too_small_for_their_squares(table):
+    X, truth = table
+    with pytest.raises(ValueError, match="scale them"):
+        GAMRegressor(**QUICK).fit(X, truth * 1e-100)
+    assert (GAMRegressor(**QUICK).fit(X, truth * 0).predict(X) == 0).all()
+
+
+def test_a_shape_is_drawn_after_the_fit():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        GAMRegressor().plot_shape("a")
+
+
+def test_an_interrupt_ends_the_bags_of_all_threads(table, monkeypatch):
+    turns = []
+
+    class Slow(boosting.Booster):
+        def run(self, n_rounds):
+            if threading.current_thread() is threading.main_thread():
+                while not turns:
+                    time.sleep(0.001)
+                raise KeyboardInterrupt
+            turns.append(n_rounds)
+            time.sleep(0.001)
+            return False
+
+    monkeypatch.setattr(boosting, "Booster", Slow)
+    monkeypatch.setattr(boosting, "CELLS_AT_ONCE", 1)
+    X, truth = table
+    model = GAMRegressor(n_bags=2, n_jobs=2, max_iter=20_000)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, truth)
+    assert len(turns) < 10_000
+    assert not hasattr(model, "additive_")

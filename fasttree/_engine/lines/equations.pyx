@@ -426,6 +426,8 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
     Parameters
     ----------
     fails : uint8 array of shape (n_conditions, n)
+        At most 32,000 conditions.  Sums of places may reach the upper bits, but change no comparison: they make a count larger,
+        and a row that fails one condition has a sum below 2 ** 16.
     gain : float64 array of shape (n,)
         By how much the weighted error of each row falls if the rule joins the mean of its predictions.
     w : float64 array of shape (n,)
@@ -434,7 +436,7 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
     joined : float64 array of shape (n_conditions,)
         Gets the weight of the rows that fail this condition alone.
     count : int32 array of shape (n,)
-        Gets the number of conditions that each row fails, without those that are dropped.
+        Gets 0 for each row that fails none of the conditions that stay, and a positive number for the others.
     """
     import numpy as np
     cdef Py_ssize_t n = fails.shape[1], size = fails.shape[0], i, d, best, left = size

@@ -58,12 +58,11 @@ def export_additive_sql(
     label = "" if name is None else f" AS {written.identifier(name)}"
     if classes is None:
         return scores[0] + label
-    if len(classes) != 2:
+    if len(classes) > 2:
         raise ValueError("an expression cannot compare the scores of three classes or more: write a query (table=...)")
     if probability_of is None:
         return "\n".join(_chosen(subject, columns, [f"({scores[0]})"])) + label
-    sign = "-" if classes.index(probability_of) else ""
-    return f"1.0e0 / (1.0e0 + EXP({sign}({scores[0]}))){label}"
+    return _share([f"({scores[0]})"], classes.index(probability_of), len(classes)) + label
 
 
 def _query(subject: AdditiveSubject, columns: ColumnTexts, table: Sequence[str], name: str, scores: Sequence[str]) -> str:

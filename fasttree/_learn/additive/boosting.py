@@ -95,14 +95,16 @@ def first_scores(rows: Binned, order: NDArray[np.intp], n_fitted: int) -> Floats
     target, weight = rows.target[order[:n_fitted]], rows.weight[order[:n_fitted]]
     if rows.link == "identity":
         return np.array([float(np.average(target, weights=weight))])
-    share = np.bincount(target.astype(np.intp), weights=weight, minlength=max(rows.n_scores, 2))
+    share = np.bincount(target.astype(np.intp), weights=weight, minlength=2 if rows.link == "logit" else rows.n_scores)
     share = np.maximum(share / share.sum(), 1e-6)
     if rows.link == "logit":
         return np.array([float(np.log(share[1] / share[0]))])
     return np.asarray(np.log(share))
 
 
-def boost(rows: Binned, plan: TermPlan, rounds: Rounds, bag: int, start: Floats | None = None) -> Fitted:
+def boost(
+    rows: Binned, plan: TermPlan, rounds: Rounds, bag: int, start: Floats | None = None, failures: Sequence[BaseException] = ()
+) -> Fitted:
     """Fit one bag.
 
     Parameters
@@ -114,6 +116,8 @@ def boost(rows: Binned, plan: TermPlan, rounds: Rounds, bag: int, start: Floats 
         Its number.
     start : ndarray of shape (n_scores, n_rows) or None
         Scores of the rows by an earlier stage.  None: the same for all rows.
+    failures : sequence of exceptions
+        The rounds end as soon as another thread puts one there, such as an interrupt; what the bag found is then of no use.
     """
     order, n_fitted = bag_of(rows, rounds, bag)
     if start is None:
@@ -139,7 +143,7 @@ def boost(rows: Binned, plan: TermPlan, rounds: Rounds, bag: int, start: Floats 
     )
     step = max(1, CELLS_AT_ONCE // (plan.codes.size * rows.n_scores))
     done, over = 0, False
-    while done < rounds.max_rounds and not over:
+    while done < rounds.max_rounds and not over and not failures:
         over = booster.run(min(step, rounds.max_rounds - done))
         done += step
     tables, best_round, _, _ = booster.found()
@@ -162,11 +166,12 @@ def fit_bags(
     """Fit all bags, in threads; `starts` gives the scores that a bag starts from."""
     report = progress.steps("bags" if starts is None else "bags of pairs", rounds.n_bags)
     report(0)
+    failures: list[BaseException] = []
 
     def fit(bag: int) -> Fitted:
-        return boost(rows, plan, rounds, bag, None if starts is None else starts(bag))
+        return boost(rows, plan, rounds, bag, None if starts is None else starts(bag), failures)
 
-    found = in_threads(fit, rounds.n_bags, n_jobs, after=report)
+    found = in_threads(fit, rounds.n_bags, n_jobs, after=report, failures=failures)
     return [fitted for fitted in found if fitted is not None]
 
 

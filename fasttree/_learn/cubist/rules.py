@@ -15,6 +15,7 @@ from fasttree._learn.cubist.problem import CommitteeProblem, bounds_of
 
 __all__ = ["RuleDraft", "RuleTest", "committee_of"]
 
+MOST_CONDITIONS = 32_000  # that `equations.drop_conditions` counts
 DIGITS = 14  # of coefficients, after products with units left rounding errors
 
 
@@ -140,6 +141,10 @@ def _kept(problem: CommitteeProblem, fails: npt.NDArray[np.uint8], gain: Floats)
     """Return the conditions that stay, those first whose absence would add most samples, and the samples that pass them."""
     if len(fails) < 1:
         return [], np.arange(problem.n)
+    if len(fails) > MOST_CONDITIONS:
+        raise ValueError(
+            f"a rule has {len(fails)} conditions, and at most {MOST_CONDITIONS} are counted: set a smaller max_rules"
+        )
     dropped, joined, failed = np.empty(len(fails), np.uint8), np.empty(len(fails)), np.empty(problem.n, np.int32)
     equations.drop_conditions(fails, gain, problem.weight, dropped, joined, failed)
     kept = sorted(np.flatnonzero(dropped == 0).tolist(), key=lambda d: -joined[d])

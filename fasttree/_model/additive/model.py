@@ -147,7 +147,7 @@ class AdditiveModel:
             raise ValueError(f"link is {self.link!r}: must be 'identity', 'logit' or 'softmax'")
         if not np.isfinite(self.intercept).all():
             raise ValueError("the intercept must be finite")
-        if (self.n_scores > 1) != (self.link == "softmax"):
+        if self.n_scores != 1 and self.link != "softmax":
             raise ValueError(f"the intercept has {self.n_scores} numbers, which link {self.link!r} does not allow")
         for i, term in enumerate(self.terms):
             _check_term(term, schema, self.n_scores, f"term {i}")

@@ -173,7 +173,8 @@ class AdditiveViews(LabelledModel):
         >>> model = GAMRegressor(random_state=0).fit(X, y)
         >>> model.plot_shape("x0").figure.savefig("shape.png")  # doctest: +SKIP
         """
-        found = self.additive_.terms[self._term(term)]
+        i = self._term(term)
+        found = self.additive_.terms[i]
         return shapes.plot_shape(found, self._in_words(labels)[0], self._outputs(labels), ax, self._score_text())
 
     def plot(self, *, max_terms: int = 12, labels: GivenLabels = None) -> Figure:
