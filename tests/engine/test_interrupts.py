@@ -239,9 +239,7 @@ def resident() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process, as Linux says it")
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # from callbacks of Python
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # from callbacks of Python
 @pytest.mark.parametrize("name", ["lists of many samples", "several targets", "bounds", "threads"])
 def test_growth_that_is_interrupted_leaves_no_memory_behind(name):
     make, table, _ = CASES[name]
