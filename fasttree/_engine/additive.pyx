@@ -226,7 +226,8 @@ cdef class Booster:
         cdef uint64_t key
         for j in range(self.n_terms):
             self.add_gradients(j)
-            self.apply_update(self.n_fitted, self.n_rows - self.n_fitted)
+            if self.n_fitted < self.n_rows:
+                self.apply_update(self.n_fitted, self.n_rows - self.n_fitted)
             for k in range(self.n_scores):
                 key = 0
                 if self.n_rounds < self.n_random:
@@ -334,7 +335,8 @@ cdef class Booster:
         """Note the loss after a round; say whether it has not become better for long enough."""
         cdef double loss
         self.apply_update(0, self.n_fitted)
-        self.apply_update(self.n_fitted, self.n_rows - self.n_fitted)
+        if self.n_fitted < self.n_rows:
+            self.apply_update(self.n_fitted, self.n_rows - self.n_fitted)
         self.before = -1
         loss = self.loss_of_others()
         if loss < self.best_loss:
