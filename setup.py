@@ -6,6 +6,8 @@ signed integer overflow stops the process.
 `FASTTREE_PLAIN_C=1` builds without extensions of GCC and Clang and without system calls: standard C without arrays of variable
 length, as for other compilers.  This build is for tests and hardly optimised; the trees are the same.
 
+`FASTTREE_PROFILE=1` builds with clocks for the phases of growth, which `python -m bench --profile CASE` reads.
+
 `CFLAGS=-g` keeps debug symbols.  Without them, the modules are a sixth as large, and a profiler still sees names.
 
 `build/modules` caches compiled modules under the hash of their sources, flags and compiler.
@@ -30,6 +32,7 @@ from setuptools.errors import CompileError
 
 DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0")
 PLAIN_C = os.environ.get("FASTTREE_PLAIN_C", "0") not in ("", "0")
+PROFILE = os.environ.get("FASTTREE_PROFILE", "0") not in ("", "0")
 ADDRESS = os.environ.get("FASTTREE_DEBUG") == "address"
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")  # free-threaded builds have no stable ABI
 
@@ -185,7 +188,9 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [source.as_posix()],
-        define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API
+        + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C
+        + [("FASTTREE_PROFILE", "1")] * PROFILE,
         libraries=[] if os.name == "nt" else ["m"],  # not every Python links libm
         py_limited_api=LIMITED_API,
     )

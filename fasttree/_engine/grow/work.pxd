@@ -21,6 +21,8 @@ cdef enum:
     LAST_LEVELS = 3            # above the largest depth that are searched without private blocks
     LEAST_WIDE = 1024          # samples of a node that may be
     MOST_SORTS = 1             # of all features on a path of a private block, which cost what lists do: lists from then on
+    LEAST_BEST_FIRST = 1024    # samples of a node that is, where nodes wait in a queue
+    MOST_HISTOGRAMS = 64       # MB, of nodes in a queue; those of others are counted once more
     MOST_WIDE_SORTS = 16       # likewise of a wide block: only chains of nodes reach this, and lists take more memory
 
 
@@ -58,6 +60,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     Pending* stack
     int64_t stack_n
     int64_t stack_capacity
+    int64_t held                   # samples of nodes in a queue
     int64_t growing                # samples of the node in hand, which has left the stack
     Child* children
     int64_t* child_counts
@@ -140,7 +143,7 @@ cdef inline int resize_stack(Work* w, int64_t extra) noexcept nogil:
 
 cdef inline int64_t n_waiting(const Work* w) noexcept nogil:
     """How many samples of the run have not reached a leaf?  Those of a divided node count as in hand until it is done."""
-    cdef int64_t n = w.growing
+    cdef int64_t n = w.growing + w.held
     cdef int64_t i
     for i in range(w.stack_n):
         n += w.stack[i].n
