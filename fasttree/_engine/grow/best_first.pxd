@@ -175,7 +175,7 @@ cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Wait
     cdef int status = 0
     cdef bint waits = False
     w.arenas[own] = first.family.arena
-    if not node.searched and stays_wide(p, block, w, node.n, node.depth):
+    if not node.searched and stays_wide(p, block, w, node.n, node.depth, node.sorts):
         status = search_waiting(p, block, w, node)
         if status == 0 and node.cut.form != NO_CUT:
             node.reach = min(node.reach, node.cut.first_gain)

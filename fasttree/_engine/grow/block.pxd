@@ -205,7 +205,7 @@ cdef inline int grow_node(const Problem* p, Block* block, Work* w, Pending* node
     """Split a node, and push its children; or grow all that is below it.  -1 if memory runs out or growth is interrupted."""
     cdef char* data = w.arenas[node.depth % 2].data
     if entry_t is uint64_t:
-        if not stays_wide(p, block, w, node.n, node.depth):
+        if not stays_wide(p, block, w, node.n, node.depth, node.sorts):
             return grow_private(p, block, w, node, data, width)
         if node.sorts >= MOST_WIDE_SORTS:
             give_histogram(w, node.histogram)

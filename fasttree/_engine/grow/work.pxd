@@ -18,12 +18,11 @@ from fasttree._engine.types cimport (
 
 
 cdef enum:
-    LAST_LEVELS = 3            # above the largest depth that are searched without private blocks
-    LEAST_WIDE = 1024          # samples of a node that may be
+    LAST_LEVELS = 7            # above the largest depth that are searched without private blocks
+    LEAST_WIDE = 512           # samples of a node that may be
     MOST_SORTS = 1             # of all features on a path of a private block, which cost what lists do: lists from then on
-    LEAST_BEST_FIRST = 1024    # samples of a node that is, where nodes wait in a queue
-    MOST_HISTOGRAMS = 64       # MB, of nodes in a queue; those of others are counted once more
     MOST_WIDE_SORTS = 16       # likewise of a wide block: only chains of nodes reach this, and lists take more memory
+    MOST_HISTOGRAMS = 64       # MB, of nodes in a queue; those of others are counted once more
 
 
 cdef struct Child:
@@ -106,11 +105,15 @@ cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n, dou
     return block.tiles != NULL and (block.fine == NULL or (n >= p.bounded_from and sorts < MOST_SORTS))
 
 
-cdef inline bint stays_wide(const Problem* p, const Block* block, const Work* w, int64_t n, int64_t depth) noexcept nogil:
+cdef inline bint stays_wide(
+    const Problem* p, const Block* block, const Work* w, int64_t n, int64_t depth, double sorts,
+) noexcept nogil:
     """Is a node of a wide block too large for a private one, or, in a bounded search, too large to sort all its features?"""
-    return n > w.narrow or (
-        block.tiles != NULL and n >= min(p.bounded_from, LEAST_WIDE) and (p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS)
-    )
+    if n > w.narrow:
+        return True
+    if block.tiles == NULL or n < min(p.bounded_from, LEAST_WIDE):
+        return False
+    return p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS or (n > p.bounded_from and sorts < MOST_SORTS)
 
 
 cdef inline int reserve_children(const Problem* p, Work* w, int64_t n) noexcept nogil:
