@@ -309,6 +309,7 @@ cdef struct Problem:
     const uint8_t* binned          # by feature: codes are bins, and a cut may lie inside one
     const Column* column           # values of binned features
     int64_t bounded_from           # smaller nodes of a private block get lists
+    bint best_first                # nodes of a large block wait in a queue, see grow/best_first
     bint few_leaves                # best-first growth ends where nodes are still larger on average
     int32_t coarse_shift           # MOMENTS: of the fixed-point sums
     int64_t side_share             # each side of a cut has more than n // this samples (M5); 0: no such limit
@@ -357,6 +358,7 @@ cdef struct Pending:               # a node that waits to be expanded
     int64_t n_spread
     double share
     double reach                   # of its parent, see Frontier
+    double risk                    # known where nodes wait in a queue
     bint searched
     double sorts                   # bounded search: how often the bins of all features were sorted on the path to its cut
 
