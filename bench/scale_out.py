@@ -206,7 +206,9 @@ class Run(NamedTuple):
 
     def given(self, memory: str) -> dict[str, Any]:
         """Return parameters of a Dataset."""
-        return {"memory": memory, "scratch": self.folder / PREPARED if self.keep else self.folder, "keep": self.keep}
+        place = self.folder / PREPARED if self.keep else self.folder
+        place.mkdir(exist_ok=True)
+        return {"memory": memory, "scratch": place, "keep": self.keep}
 
 
 def unrecorded(data: Dataset) -> Dataset:
@@ -219,21 +221,28 @@ def unrecorded(data: Dataset) -> Dataset:
 def depth_8(run: Run, paths: list[Path], targets: dict[str, str]) -> list[Row]:
     """Prepare a table, and grow trees of depth 8."""
     lines = []
-    if "prepare" in run.steps:
-        shutil.rmtree(run.folder / PREPARED, ignore_errors=True)
-    (run.folder / PREPARED).mkdir(exist_ok=True)
-    with Dataset.from_parquet(paths, "y", **run.given(run.memory)) as data:
-        if "prepare" in run.steps:
+    if "prepare" in run.steps:  # what is not kept is written once
+        with Dataset.from_parquet(paths, "y", memory=run.memory, scratch=run.folder) as data:
             forget(paths)
             with measured() as found:
                 data.prepare()
             lines.append(report("prepare", found, targets.get("prepare", "")))
-        for step, what in (("depth-8", "depth 8"), ("depth-8-again", "depth 8, again")):
-            if step in run.steps:
-                unrecorded(data)
-                if step == "depth-8":
-                    forget(paths, data)
-                lines.append(report(what, fitted(data, max_depth=8)[1], targets.get(what, "")))
+            if not run.keep:
+                return lines + trees_of_depth_8(run, paths, data, targets)
+    if {"depth-8", "depth-8-again"} & set(run.steps):
+        with Dataset.from_parquet(paths, "y", **run.given(run.memory)) as data:
+            lines += trees_of_depth_8(run, paths, data, targets)
+    return lines
+
+
+def trees_of_depth_8(run: Run, paths: list[Path], data: Dataset, targets: dict[str, str]) -> list[Row]:
+    lines = []
+    for step, what in (("depth-8", "depth 8"), ("depth-8-again", "depth 8, again")):
+        if step in run.steps:
+            unrecorded(data)
+            if step == "depth-8":
+                forget(paths, data)
+            lines.append(report(what, fitted(data, max_depth=8)[1], targets.get(what, "")))
     return lines
 
 
@@ -308,6 +317,8 @@ def main(arguments: list[str]) -> int:
         folder = Path(name)
         there = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         needed = 10 * n_rows * len(COLUMNS) - there  # Parquet files, and what a Dataset writes
+        if given.keep_table and "prepare" in steps:
+            needed += 6 * n_rows * len(COLUMNS)  # which is measured once more
         if shutil.disk_usage(folder).free < needed:
             parser.error(f"{needed / 1e9:.0f} GB are needed on the disk: name another --folder, or fewer --rows")
         run = Run(folder, steps, given.memory, given.whole_memory or given.memory, given.keep_table)

@@ -170,7 +170,7 @@ def test_trees_from_the_disk_are_those_in_memory(tmp_path: Path, capsys: pytest.
 
 def test_a_table_that_is_kept_is_used_again_unless_it_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--rows", "2000", "--memory", "64MiB", "--folder", str(tmp_path), "--keep-table", "--steps"]
-    assert scale_out.main([*given, "prepare"]) == 0
+    assert scale_out.main([*given, "prepare,depth-8"]) == 0
     (table,) = tmp_path.glob("signal-2000/*.parquet")
     (prepared,) = tmp_path.glob("prepared/*/manifest.json")
     before = table.stat().st_mtime_ns, prepared.stat().st_mtime_ns

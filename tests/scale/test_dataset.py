@@ -243,6 +243,22 @@ def test_targets_and_weights_are_columns(files):
         CARTClassifier().fit(data, files[0]["label"])
 
 
+def test_weights_of_numbers_span_a_stated_range():
+    columns = {"x": np.arange(9.0), "y": np.arange(9.0) ** 2}
+    for lightest in (1e-14, 1e-28):
+        table = pa.table(columns | {"w": np.append(np.ones(8), lightest)})
+        data = Dataset.from_batches(lambda table=table: iter([table]), "y", weight="w")
+        if lightest < 1e-15:
+            with pytest.raises(
+                ValueError, match=r"smallest positive weight is 1e-28, and all together are 8: .* at least 1.78e-15"
+            ):
+                CARTRegressor().fit(data)
+        else:
+            expected = CARTRegressor().fit(table.select(["x"]), table["y"], sample_weight=table["w"].to_numpy())
+            assert CARTRegressor().fit(data).tree_ == expected.tree_
+        data.close()
+
+
 BAD_TABLES = [
     ({"x": [1.0, np.inf], "y": [0, 1]}, "infinite"),
     ({"x": [1.0, 2.0], "y": [0, None]}, "missing"),
