@@ -243,6 +243,20 @@ def test_targets_and_weights_are_columns(files):
         CARTClassifier().fit(data, files[0]["label"])
 
 
+@pytest.mark.parametrize("model", [CARTClassifier(min_samples_leaf=5), CARTRegressor(max_depth=4)])
+def test_shards_stay_mapped_only_where_the_machine_has_room(files, monkeypatch, model):
+    target = "label" if isinstance(model, CARTClassifier) else "number"
+    kept, trees = [], []
+    close = out_of_core.OutOfCore.close
+    monkeypatch.setattr(out_of_core.OutOfCore, "close", lambda self: (kept.append(len(self._mapped)), close(self)))
+    for free in (2**40, 0):
+        monkeypatch.setattr(out_of_core, "free_memory", lambda free=free: free)
+        with Dataset.from_parquet(files[1], target, features=FEATURES) as data:
+            trees.append(model.fit(data).tree_)
+    assert trees[0] == trees[1]
+    assert kept[0] > kept[1] == 0
+
+
 def test_weights_of_numbers_span_a_stated_range():
     columns = {"x": np.arange(9.0), "y": np.arange(9.0) ** 2}
     for lightest in (1e-14, 1e-28):
