@@ -70,8 +70,8 @@ class M5Regressor(_WithModels, BaseRegressor):
     The algorithm differs from Weka's M5P in what made its predictions better on test samples: bounds of the predictions, models
     with the features on the way, elimination by the estimated error, and an estimated error with the factor 1 in the place of 2.
 
-    ``variant="weka"`` makes the trees and models of M5P: by running sums in its order, with its rule for ties, and with its absolute
-    tolerances.  ``pruning_factor=None`` is its option ``-N``, ``smoothing=0`` its ``-U``, ``linear=False`` its ``-R``, and
+    ``variant="weka"`` makes the trees and models of M5P: by running sums in its order, with its ties and absolute tolerances.
+    ``pruning_factor=None`` is its option ``-N``, ``smoothing=0`` its ``-U``, ``linear=False`` its ``-R``, and
     `min_samples_split` its ``-M``.  The factor of pruning is 2.  The parameters that M5P does not have must keep their defaults.
     Features must be numbers; missing values count as means in splits, too.
 
@@ -213,8 +213,8 @@ class M5Regressor(_WithModels, BaseRegressor):
                 )
         if self.pruning_factor not in (None, 1.0):
             raise ValueError(
-                f"pruning_factor={self.pruning_factor!r}: that of variant='weka' is {FACTOR_OF_M5P:g}; leave it out, or give None "
-                "for no pruning"
+                f"pruning_factor={self.pruning_factor!r}: that of variant='weka' is {FACTOR_OF_M5P:g}; leave it out, or give "
+                "None for no pruning"
             )
 
     def _pruned_by(self, is_smaller: bool) -> str:

@@ -61,7 +61,8 @@ def grow_m5p(columns: Floats, features: Rows, target: Floats, n_features: int, l
     for j in range(columns.shape[1]):
         rank[by_target[np.argsort(columns[by_target, j], kind="stable")], j] = np.arange(target.size)
     least = least_deviation * float(np.std(target[by_target]))
-    nodes, depth, tests, first_child = [by_target], [0], [], []
+    nodes, depth, first_child = [by_target], [0], []
+    tests: list[_Test | None] = []
     finished, share = 0, progress.share()
     for rows in nodes:  # breadth first; the list grows
         test = None
@@ -142,15 +143,14 @@ def _tree(
     n_branches = np.where(first_child >= 0, 2, 0).astype(np.int32)
     inner = np.flatnonzero(n_branches)
     count, n_nodes = np.array([rows.size for rows in nodes], np.int64), len(nodes)
-    fields = {name: np.zeros(n_nodes) for name in ("gain", "threshold")}
+    threshold, gain = np.full(n_nodes, np.nan), np.zeros(n_nodes)
     feature, missing = np.full(n_nodes, -1, np.int32), np.full(n_nodes, STOP, np.int32)
-    fields["threshold"][n_branches == 0] = np.nan
     means = columns.mean(axis=0)
     for node in inner.tolist():
         test = tests[node]
         assert test is not None
         feature[node], missing[node] = features[test.feature], means[test.feature] > test.threshold
-        fields["threshold"][node], fields["gain"][node] = test.threshold, test.gain
+        threshold[node], gain[node] = test.threshold, test.gain
     return Tree(
         task="regression",
         n_features=n_features,
@@ -167,5 +167,6 @@ def _tree(
         weight=count.astype(np.float64),
         value=np.array([[target[rows].mean()] for rows in nodes]),
         impurity=np.array([target[rows].var() for rows in nodes]) ** FIFTH,
-        **fields,
+        threshold=threshold,
+        gain=gain,
     )
