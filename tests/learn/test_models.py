@@ -201,7 +201,6 @@ def test_a_broken_document_raises_a_named_error(change, message, table):
 
 
 CONSTANTS_ONLY = {
-    "shap_values": lambda model, X, y: model.shap_values(X),
     "export_html": lambda model, X, y: model.export_html(),
     "to_sklearn": lambda model, X, y: model.to_sklearn(),
     "to_predictor": lambda model, X, y: model.to_predictor(),
