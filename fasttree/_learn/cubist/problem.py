@@ -71,6 +71,11 @@ class CommitteeProblem:
         order[-1] = np.arange(self.n)
         return order
 
+    @cached_property
+    def ascending(self) -> list[Floats]:
+        """The values of each continuous feature, sorted."""
+        return [column[order] for column, order in zip(self.columns, self.order[:-1], strict=True)]
+
     @property
     def n(self) -> int:
         return int(self.y.size)
