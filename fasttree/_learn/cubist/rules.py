@@ -165,9 +165,7 @@ def _draft(
     least, largest = float(y.min()), float(y.max())
     bounds = bounds_of(least, largest, problem.choices.extrapolation)
     estimate = _estimated(error, len(covered), size)
-    return RuleDraft(
-        parts, model.copy(), len(covered), float((w * y).sum() / weight), least, largest, bounds, estimate, covered
-    )
+    return RuleDraft(parts, model.copy(), len(covered), float((w * y).sum() / weight), least, largest, bounds, estimate, covered)
 
 
 def _estimated(error: float, n: int, size: int) -> float:
@@ -197,7 +195,10 @@ def _without_bias(
 
 def _written(draft: RuleDraft) -> RuleDraft:
     """Return a rule whose numbers have as many digits as the original writes."""
-    return replace(draft, model=np.array([float(f"{number:.{DIGITS}g}") for number in draft.model.tolist()]))
+    model = draft.model.copy()
+    for j in np.flatnonzero(model).tolist():
+        model[j] = float(f"{model[j]:.{DIGITS}g}")
+    return replace(draft, model=model)
 
 
 def _predicted(problem: CommitteeProblem, drafts: list[RuleDraft]) -> Floats:
