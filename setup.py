@@ -175,8 +175,8 @@ SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": WHAT_PAYS_MOST, "fasttree._en
     f"fasttree._engine.{name}": [*AS_IT_SEES_FIT, *level]
     for level, names in (
         ([], ("additive", "forest", "lines.equations", "lookahead", "rounds", "serving")),
-        (["-O2"], ("optimal", "rulesets")),
-        (["-Os"], ("merging", "passes", "walk.attribution")),
+        (["-O2"], ("merging", "optimal", "passes", "rulesets")),
+        (["-Os"], ("walk.attribution",)),
     )
     for name in names
 }
