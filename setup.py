@@ -203,8 +203,8 @@ SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": WHAT_PAYS_MOST} | {
     for level, names in (
         ([], ("additive", "encoding", "forest", "lookahead", "serving")),
         (VECTORS, ("lines.equations", "rounds")),
-        (["-O2"], ("optimal", "rulesets")),
-        (["-Os"], ("merging", "passes", "walk.attribution")),
+        (["-O2"], ("merging", "optimal", "passes", "rulesets")),
+        (["-Os"], ("walk.attribution",)),
     )
     for name in names
 }
