@@ -45,7 +45,7 @@ def grow_m5p(columns: Floats, features: Rows, target: Floats, n_features: int, l
         Number of each column in the table.
     target : float64 array, shape (n_samples,)
     n_features : int
-        Of the table.
+        Number of features of the table.
     limits : Limits
         `max_depth`, `min_samples_split` and `min_samples_leaf` count.
     least_deviation : float
