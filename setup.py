@@ -8,6 +8,8 @@ signed integer overflow stops the process.  `FASTTREE_DEBUG=address` and `FASTTR
 `FASTTREE_PLAIN_C=1` builds without extensions of GCC and Clang and without system calls: standard C without arrays of variable
 length, as for other compilers.  This build is for tests and hardly optimised; the trees are the same.
 
+`FASTTREE_PROFILE=1` builds with clocks for the phases of growth, which `python -m bench --profile CASE` reads.
+
 `CFLAGS=-g` keeps debug symbols.  Without them, the modules are a sixth as large, and a profiler still sees names.
 
 `build/modules` caches compiled modules under the hash of their sources, flags and compiler.
@@ -36,6 +38,7 @@ COVERAGE = os.environ.get("FASTTREE_DEBUG") == "coverage"
 DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0") and not COVERAGE
 PLAIN_C = os.environ.get("FASTTREE_PLAIN_C", "0") not in ("", "0")
 SANITIZER = [f"-fsanitize={kind}" for kind in ("address", "thread") if os.environ.get("FASTTREE_DEBUG") == kind]
+PROFILE = os.environ.get("FASTTREE_PROFILE", "0") not in ("", "0")
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")  # free-threaded builds have no stable ABI
 
 DIRECTIVES = {
@@ -200,8 +203,8 @@ SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": WHAT_PAYS_MOST} | {
     for level, names in (
         ([], ("additive", "encoding", "forest", "lookahead", "serving")),
         (VECTORS, ("lines.equations", "rounds")),
-        (["-O2"], ("optimal", "rulesets")),
-        (["-Os"], ("merging", "passes", "walk.attribution")),
+        (["-O2"], ("merging", "optimal", "passes", "rulesets")),
+        (["-Os"], ("walk.attribution",)),
     )
     for name in names
 }
@@ -210,7 +213,9 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [source.as_posix()],
-        define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API
+        + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C
+        + [("FASTTREE_PROFILE", "1")] * PROFILE,
         libraries=[] if os.name == "nt" else ["m"],  # not every Python links libm
         py_limited_api=LIMITED_API,
     )

@@ -10,7 +10,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import c50, chaid, forest_peers, forests, growth, more, optimal, peers, plots, recipes, report, serving, shapes, targets
+from . import (
+    c50,
+    chaid,
+    forest_peers,
+    forests,
+    growth,
+    more,
+    optimal,
+    peers,
+    plots,
+    readable,
+    recipes,
+    report,
+    serving,
+    shapes,
+    targets,
+)
 from .cases import YARDSTICK, Case, Skipped
 from .clock import Turns, race, race_on_smaller, recorded_seconds
 from .growth import MemoryCase
@@ -37,6 +53,7 @@ SUITE: Suite = {
     "forests": forests.CASES,
     "forest-peers": forest_peers.CASES,
     "optimal": optimal.CASES,
+    "readable": readable.CASES,
     "serving": serving.CASES,
     "more": more.CASES,
 }

@@ -25,6 +25,7 @@ GROUPS = {
     "forests": "Forests beside scikit-learn's, one thread",
     "forest-peers": "Random forests beside other libraries, one thread",
     "optimal": "Optimal trees, one thread unless said",
+    "readable": "Rules with linear models, and additive models, one thread",
     "serving": "Prediction for servers: `to_predictor()`, rows one by one and whole tables",
     "more": "More",
 }
@@ -110,6 +111,7 @@ HEADINGS = {
     "shapes": BESIDE_OTHERS,
     "scale": ("table", "fasttree", "ns per row, column and log2 of rows", "peak GiB, table included"),
     "memory": ("case", "table", "MB", "at most"),
+    "readable": BESIDE_OTHERS,
     "serving": ("case", "table", "predictor", "a row", "the best of the others", "times faster", "bytes", "a node"),
     "more": ("case", "table", "fasttree", "the best of the others", "times faster"),
 }

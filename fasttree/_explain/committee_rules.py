@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import Any, overload
 
 import numpy as np
 
 from fasttree._data.schema import Schema, is_missing
-from fasttree._explain.explanation import plain
 from fasttree._explain.follow import cells_of, encoded_row
 from fasttree._explain.rule_table import Backend, frame, html_table, markdown_table
+from fasttree._explain.written import WrittenExplanation
 from fasttree._model.committees.committee import (
     Committee,
     ModelRule,
@@ -221,8 +220,8 @@ class CommitteeRules(Sequence[ModelRule]):
         return html_table(("rule set", "rule", "prediction"), FIGURES, self._cells(SHOWN)) + more
 
 
-@dataclass(frozen=True)
-class CommitteeExplanation:
+@dataclass(frozen=True, repr=False)
+class CommitteeExplanation(WrittenExplanation):
     """Why a committee of rules predicts what it does for a sample.
 
     Attributes
@@ -247,18 +246,3 @@ class CommitteeExplanation:
     prediction: float
     rules: tuple[int, ...]
     _lines: tuple[str, ...] = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as dicts, lists, strings and finite numbers, which JSON can represent."""
-        names = ("sample", "prediction", "rules")
-        found: dict[str, Any] = plain({name: getattr(self, name) for name in names} | {"text": list(self._lines)})
-        return found
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines)
-
-    def __repr__(self) -> str:
-        return f"<CommitteeExplanation>\n{self}"
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self._lines[0])}</b></p>" + "".join(f"<p>{escape(line)}</p>" for line in self._lines[1:])

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from fasttree._data.encode import encode_table
 from fasttree._data.schema import Schema, is_missing
-from fasttree._explain.explanation import plain
 from fasttree._explain.follow import cells_of, encoded_row, shares_text
 from fasttree._explain.rule_table import Backend, frame, html_table, markdown_table
+from fasttree._explain.written import WrittenExplanation
 from fasttree._export.sql import Results, case, check_names, query
 from fasttree._export.sql_dialect import DialectName
 from fasttree._export.sql_text import columns_of
@@ -399,7 +399,7 @@ class OrderedRules(Sequence[Rule]):
 
 
 @dataclass(frozen=True, repr=False)
-class RuleExplanation:
+class RuleExplanation(WrittenExplanation):
     """Explanation of the prediction of rules for one sample.
 
     ``print(explanation)`` writes it as text; a notebook shows the same lines.
@@ -434,18 +434,3 @@ class RuleExplanation:
     rule: int | None
     others: tuple[int, ...]
     _lines: tuple[str, ...] = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as dicts, lists, strings and finite numbers, which JSON can represent."""
-        names = ("sample", "prediction", "probabilities", "rule", "others")
-        found: dict[str, Any] = plain({name: getattr(self, name) for name in names} | {"text": list(self._lines)})
-        return found
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines)
-
-    def __repr__(self) -> str:
-        return f"<RuleExplanation>\n{self}"
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self._lines[0])}</b></p>" + "".join(f"<p>{escape(line)}</p>" for line in self._lines[1:])

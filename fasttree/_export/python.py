@@ -5,7 +5,6 @@ It has only the tables and functions that the tree needs: the walk of a tree of 
 
 from __future__ import annotations
 
-import itertools
 import keyword
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,23 +15,21 @@ import numpy as np
 from fasttree._export.layout import (
     Joined,
     Layout,
-    as_python,
     description,
-    feature_lines,
     feature_names,
     join,
-    lists_all,
     node_notes,
     ranges,
 )
 from fasttree._export.nested import MOST_LEAVES, nested_lines, reads_nested
+from fasttree._export.python_module import block, head_tables, module_source
 from fasttree._export.subject import Inputs, Subject
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LEAF, NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import EQUAL_LOSSES, Tree
 from fasttree._model.words import by_target
 
-__all__ = ["block", "codes", "export_forest_python", "export_python", "module_of", "reading", "refusals"]
+__all__ = ["export_forest_python", "export_python", "module_of", "reading"]
 
 KIND_NAMES = {THRESHOLD: "THRESHOLD", NOMINAL: "NOMINAL", CATEGORY: "CATEGORY", KNOWN: "KNOWN", INTERVALS: "INTERVALS"}
 
@@ -69,51 +66,13 @@ def export_forest_python(subjects: Iterable[Subject], name: str = "tree") -> str
 
 def module_of(joined: Joined, name: str, *, nested: bool, votes: tuple[str, str] | None = None) -> str:
     """Write the module of a tree or of several; `votes` has the source of the sum and of the class of trees that vote."""
-    if not name.isidentifier():
-        raise ValueError(f"name={name!r}: must be a name in Python, such as 'tree'")
+    first, *rest = description(joined.subject, joined.roots, by_vote=votes is not None)
     parts = [_tables(joined, nested), *_functions(joined, nested, votes)]
-    source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
-    used = "import math\n\n" if "math." in source else ""
-    return f"{_docstring(joined, name, by_vote=votes is not None)}\n\n{used}{source}"
-
-
-def _docstring(joined: Joined, name: str, *, by_vote: bool) -> str:
-    subject = joined.subject
-    features = subject.schema.features
-    first, *rest = description(subject, joined.roots, by_vote=by_vote)
-    lines = [
-        f"{name}: {_decapitalised(first)}",
-        *rest,
-        "",
-        "A row is a sequence of the values of these features in their order, or a mapping by their names:",
-        *(f"  {line}" for line in feature_lines(features)),
-        *["Where a list is cut, CODES has all categories."] * (not lists_all(features)),
-        "",
-        *refusals(subject),
-    ]
-    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return f'"""{text}\n"""'
+    return module_source(name, "tree", [_decapitalised(first), *rest], joined.subject, parts)
 
 
 def _decapitalised(text: str) -> str:
     return text[0].lower() + text[1:]
-
-
-def refusals(subject: Inputs) -> Iterator[str]:
-    """Yield lines on missing values and on categories unknown to the tree."""
-    if subject.refuses_missing:
-        yield "A missing value (None, NaN) raises a ValueError."
-    else:
-        yield "None and NaN are missing values."
-    if any(feature.categories is None for feature in subject.schema.features):
-        yield "A text for a number raises a ValueError, the empty one too."
-    if all(feature.categories is None for feature in subject.schema.features):
-        return
-    yield "An empty text for a category is one like any other: the fit did not see it unless CODES has it."
-    if subject.refuses_unseen:
-        yield "A category that the fit did not see raises a ValueError."
-    else:
-        yield "A category that the fit did not see goes where a missing value goes."
 
 
 # --- tables
@@ -123,15 +82,7 @@ def _tables(joined: Joined, nested: bool) -> str:
     """Return the constants of the module with comments."""
     subject, layout = joined.subject, joined.layout
     tree, features = subject.tree, subject.schema.features
-    written = [block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
-    if any(feature.categories is not None for feature in features):
-        written_codes = (codes(feature.categories) for feature in features)
-        written.append(block("CODES", "of each feature the codes of its categories; None: its values are numbers", written_codes))
-    each = [repr(tuple(map(as_python, labels.tolist()))) for labels in by_target(subject.classes)]
-    if len(each) == 1:
-        written.append(f"CLASSES = {each[0]}")
-    elif each:
-        written.append(block("CLASSES", "of each target", each))
+    written = [*head_tables(features, [labels.tolist() for labels in by_target(subject.classes)])]
     if not nested:
         written += _walk_tables(joined)
     written += _value_tables(tree, layout, compares_shares=joined.roots is not None or tree.divides)
@@ -164,20 +115,6 @@ def _walk_tables(joined: Joined) -> Iterator[str]:
         assert tree.upper is not None
         soft = (f"{node}: {(float(tree.lower[node]), float(tree.upper[node]))!r}" for node in sorted(layout.soft))
         yield block("SOFT", "values between these, around a threshold, go both ways in part", soft, "{}")
-
-
-def block(name: str, comment: str, entries: Iterable[str], brackets: str = "()", notes: Iterable[str] | None = None) -> str:
-    """Write a constant, a tuple or a dict with an entry and its note, if any, per line."""
-    ends = itertools.repeat("") if notes is None else (f"  # {note}" for note in notes)
-    lines = "".join(f"    {entry},{end}\n" for entry, end in zip(entries, ends, strict=False))
-    return f"{name} = {brackets[0]}  # {comment}\n{lines}{brackets[1]}"
-
-
-def codes(categories: tuple[Any, ...] | None) -> str:
-    """Write the codes of the categories of a feature."""
-    if categories is None:
-        return "None"
-    return "{" + ", ".join(f"{as_python(category)!r}: {code}" for code, category in enumerate(categories, start=1)) + "}"
 
 
 def _table_places(tree: Tree) -> dict[tuple[tuple[int, int], ...], int]:

@@ -130,7 +130,7 @@ class CommitteeViews(LabelledModel):
             self._subject(), table=table, name=name, dialect=dialect, cast=cast, nan_as_missing=nan_as_missing
         )
 
-    def export_python(self, name: str = "rules") -> str:
+    def export_python(self, *, name: str = "rules") -> str:
         """Write the rules as a Python module without imports of other packages; its predictions have the bits of `predict`.
 
         Parameters
@@ -152,7 +152,7 @@ class CommitteeViews(LabelledModel):
 
         return export_committee_python(self._subject(), name)
 
-    def export_c(self, name: str = "rules") -> str:
+    def export_c(self, *, name: str = "rules") -> str:
         """Write the rules as C source; its predictions have the bits of `predict`.
 
         Parameters

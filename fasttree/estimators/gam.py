@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from fasttree._data.checks import is_number
 from fasttree._data.targets import encode_classes, encode_values
 from fasttree._data.weights import weigh_samples
-from fasttree._learn.parameters import ParameterRule, parameter, parameters
+from fasttree._learn.parameters import AMOUNT, ParameterRule, parameter, parameters
 from fasttree._model.additive.model import probabilities_of
 from fasttree.estimators.additive.base import BaseAdditive
-from fasttree.estimators.additive.parameters import ClassificationRounds, RegressionRounds
+from fasttree.estimators.additive.parameters import NONE_OR_MORE
 from fasttree.estimators.common.fitted import LogProbability, all_or_nothing, with_bars
 
 __all__ = ["GAMClassifier", "GAMRegressor"]
@@ -24,7 +25,7 @@ _LEAST = 1e-60  # least size of the largest target, unless all are 0: its square
 
 
 @parameters
-class GAMClassifier(LogProbability, ClassifierMixin, ClassificationRounds, BaseAdditive):  # type: ignore[misc]
+class GAMClassifier(LogProbability, ClassifierMixin, BaseAdditive):  # type: ignore[misc]
     """Generalized additive model for classes: each feature adds a score that its shape gives.
 
     The score of a sample is an intercept plus one number for each feature, which a table gives for the value of the feature.  The
@@ -66,6 +67,18 @@ class GAMClassifier(LogProbability, ClassifierMixin, ClassificationRounds, BaseA
 
     _task: ClassVar[str] = "classification"
 
+    learning_rate: float | None = parameter(
+        None,
+        ParameterRule(
+            lambda value: value is None or (is_number(value) and 0 < value <= 1),
+            "a number in (0, 1], or None",
+            "float or None",
+        ),
+        """Factor of the steps of all trees.  None: 0.1 if there are at least 10,000 samples, which allow more steps than
+        `max_iter` small ones, else 0.015.""",
+    )
+    l2_regularization: float = parameter(1.0, AMOUNT, "Amount added to the curvature of each leaf, which makes its step smaller.")
+    smoothing_rounds: int = parameter(75, NONE_OR_MORE)
     class_weight: Mapping[Any, float] | str | None = parameter(
         None,
         ParameterRule(
@@ -163,7 +176,7 @@ class GAMClassifier(LogProbability, ClassifierMixin, ClassificationRounds, BaseA
 
 
 @parameters
-class GAMRegressor(RegressorMixin, RegressionRounds, BaseAdditive):  # type: ignore[misc]
+class GAMRegressor(RegressorMixin, BaseAdditive):  # type: ignore[misc]
     """Generalized additive model for numbers: each feature adds what its shape gives.
 
     The prediction is an intercept plus one number for each feature, which a table gives for its value.  This table is a shape

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fasttree import CubistRegressor, from_json
+from fasttree import CubistRegressor, from_json, load
 from fasttree._engine.lines.equations import drop_conditions
 from fasttree._model.committees.neighbors import average_distance
 
@@ -225,3 +225,27 @@ def test_conditions_of_deep_rules_are_dropped():
     assert np.flatnonzero(dropped == 0).tolist() == [n_conditions - 2]
     assert joined[n_conditions - 2] == 3
     assert (count > 0).tolist() == [True, True, False, True, False, False]
+
+
+@pytest.mark.parametrize("exponent", [-100, 50, 120])
+def test_units_of_columns_do_not_matter(exponent):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] > 0, 3 * X[:, 1], X[:, 2] - X[:, 1])
+    X[::7, 1] = np.nan
+    usual, other = (CubistRegressor(committees=2, neighbors=3).fit(X * unit, y) for unit in (2.0**40, 2.0**exponent))
+    assert sum(len(rule.terms) for member in other.rules_ for rule in member) > 0
+    assert np.array_equal(usual.predict(X * 2.0**40), other.predict(X * 2.0**exponent))
+
+
+def test_file_has_the_number_of_training_samples(tmp_path):
+    X, y = np.arange(40.0)[:, None], np.arange(40.0)
+    weight = np.ones(40)
+    weight[:3] = 0
+    model = CubistRegressor().fit(X, y, sample_weight=weight)
+    model.save(tmp_path / "model.json")
+    assert load(tmp_path / "model.json").committee_.n_samples == model.committee_.n_samples == 37
+    document = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    del document["n_samples"]
+    (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
+    assert load(tmp_path / "model.json").committee_.n_samples == 0

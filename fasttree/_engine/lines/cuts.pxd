@@ -11,6 +11,11 @@ cdef enum:
     LEAST_SIDE = 3                    # rows of a side
 
 
+cdef inline double wider() noexcept nogil:
+    """More than the rounding of a few operations."""
+    return 1 + 1e-14
+
+
 cdef struct LineTables:               # by the number of rows of a side
     const double* factor              # k / (k - 1)
     const double* significant         # the least significant squared correlation
@@ -69,7 +74,7 @@ cdef inline double best_cut(const Residuals* p, const LineTables* u, double* cut
     """The gain of the best cut of a continuous feature; -1 if there is none."""
     cdef Py_ssize_t i, place = -1
     cdef LineMoments low, high
-    cdef double a, b, weight, gain, least = HUGE_VAL
+    cdef double a, b, weight, gain, slack, least = HUGE_VAL, most = HUGE_VAL
     cdef const double* x = p.x
     cdef const double* r = p.r
     cdef const double* w = p.w
@@ -87,9 +92,13 @@ cdef inline double best_cut(const Residuals* p, const LineTables* u, double* cut
         b = deviation_of(&high, p.n - i - 1, u, p.steadiness)
         if a < 0 or b < 0:
             continue
+        slack = most - a - b                                     # squares of both sides spare most roots
+        if slack <= 0 or 4 * a * b > slack * slack * wider():
+            continue
         gain = sqrt(a) + sqrt(b)
         if gain < least:
             least, place = gain, i
+            most = least * least * wider()
     if place < 0 or not p.spread - least / weight > 0:
         return -1
     cut[0] = 0.5 * (x[place] + x[place + 1])

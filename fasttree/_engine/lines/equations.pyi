@@ -41,7 +41,9 @@ def drop_conditions(
     joined: _Floats,
     count: npt.NDArray[np.int32],
 ) -> None: ...
-def gains_of(samples: tuple[Any, ...], model: _Floats, total: _Floats, count: _Floats, value: _Floats, gain: _Floats) -> None: ...
+def gains_of(
+    samples: tuple[Any, ...], model: _Floats, predictions: tuple[_Floats, _Floats, _Floats], value: _Floats, gain: _Floats
+) -> None: ...
 def prune(
     parent: npt.NDArray[np.int32],
     as_leaves: tuple[_Floats, _Floats],

@@ -17,7 +17,7 @@ from libc.string cimport memcpy
 
 from fasttree._engine.arrays cimport doubles_of, int32s_of, memory_of
 from fasttree._engine.lines.cuts cimport LEAST_SIDE, LineTables, Residuals, best_cut, best_division
-from fasttree._engine.lines.least_squares cimport LineSamples, LineScratch, clamped, dot, fit
+from fasttree._engine.lines.least_squares cimport LineSamples, LineScratch, clamped, dot, fit, predict_gathered
 
 cdef enum:
     FAILED_BITS = 16
@@ -132,6 +132,8 @@ cdef bint find_residuals(LineGrowth* g, Py_ssize_t node) noexcept nogil:
     cdef Py_ssize_t n = g.stop[node] - g.first[node], i, j
     cdef double weight = 0, total = 0, square = 0, largest = 0, residual
     cdef int row
+    if n < 2 * LEAST_SIDE:
+        return False
     for j in range(g.s.d + g.n_nominal):
         g.allowed[j] = 0
     i = g.parent[node]
@@ -149,7 +151,7 @@ cdef bint find_residuals(LineGrowth* g, Py_ssize_t node) noexcept nogil:
         total += g.s.w[row] * residual
         square += g.s.w[row] * residual * residual
         largest = max(largest, fabs(residual))
-    if n < 2 * LEAST_SIDE or largest < g.negligible:
+    if largest < g.negligible:
         return False
     g.pairs.n = n
     g.pairs.least_side = g.least_cover if n >= 3 * g.least_cover else LEAST_SIDE
@@ -282,19 +284,6 @@ def fit_nodes(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, 
     with nogil:
         for i in range(first.shape[0]):
             fit(&s, &t, &rows[first[i]], stop[i] - first[i], &allowed[i, 0] if s.d else NULL, &models[i, 0])
-
-
-cdef void predict_gathered(const LineSamples* s, const double* model, const double* z, Py_ssize_t n, double* out) noexcept nogil:
-    """The values of a model, intercept first, without bounds, on gathered rows."""
-    cdef Py_ssize_t i, j
-    cdef double b = model[0]
-    for i in range(n):
-        out[i] = b
-    for j in range(s.d):
-        b = model[j + 1]
-        if b != 0:
-            for i in range(n):
-                out[i] += b * z[j * s.n + i]
 
 
 cdef double errors_of(const LineSamples* s, const double* raw, const double* y, const double* w, Py_ssize_t n,
@@ -451,7 +440,7 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
             joined[d], dropped[d] = 0, 0
             failed, step = &fails[d, 0], <int32_t> (ONE_FAILED + d)
             for i in range(n):
-                now[i] += failed[i] * step
+                now[i] += -<int32_t> failed[i] & step
         for i in range(n):
             if now[i] >> FAILED_BITS == 1:
                 total[now[i] - ONE_FAILED] += gain[i]
@@ -467,7 +456,7 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
             left -= 1
             failed, step = &fails[best, 0], <int32_t> (ONE_FAILED + best)
             for i in range(n):
-                now[i] -= failed[i] * step
+                now[i] -= -<int32_t> failed[i] & step
             for i in range(n):
                 if failed[i] & (now[i] >> FAILED_BITS == 1):
                     total[now[i] - ONE_FAILED] += gain[i]
@@ -476,27 +465,29 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
             count[i] = now[i] >> FAILED_BITS
 
 
-def gains_of(tuple samples, const double[::1] model, const double[::1] total, const double[::1] count, double[::1] value,
-             double[::1] gain):
+def gains_of(tuple samples, const double[::1] model, tuple predictions, double[::1] value, double[::1] gain):
     """Find by how much the weighted error of each row falls if a model joins the mean of its predictions.
 
     Parameters
     ----------
     model : float64 array of shape (d + 1,)
         The intercept first.
-    total, count : float64 arrays of shape (n,)
-        Sum and number of the predictions so far.
+    predictions : tuple of float64 arrays of shape (n,)
+        Sum and number of the predictions so far, and the absolute error of their mean.
     value, gain : float64 arrays of shape (n,)
         Get what the model predicts, without bounds, and the gain.
     """
     cdef LineSamples s = samples_of(samples)
+    cdef const double* total = doubles_of(predictions[0])
+    cdef const double* count = doubles_of(predictions[1])
+    cdef const double* error = doubles_of(predictions[2])
+    cdef double* to = &gain[0]
+    cdef double* given = &value[0]
     cdef Py_ssize_t i
-    cdef double inside
     with nogil:
-        predict_gathered(&s, &model[0], s.x, s.n, &value[0])
+        predict_gathered(&s, &model[0], s.x, s.n, given)
         for i in range(s.n):
-            inside = clamped(&s, value[i])
-            gain[i] = s.w[i] * (fabs(s.y[i] - total[i] / count[i]) - fabs(s.y[i] - (total[i] + inside) / (count[i] + 1)))
+            to[i] = s.w[i] * (error[i] - fabs(s.y[i] - (total[i] + clamped(&s, given[i])) / (count[i] + 1)))
 
 
 def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::1] alive, uint8_t[::1] cut, double n,

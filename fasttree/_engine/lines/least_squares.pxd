@@ -51,6 +51,41 @@ cdef inline double clamped(const LineSamples* s, double value) noexcept nogil:
     return s.floor if value < s.floor else s.ceiling if value > s.ceiling else value
 
 
+cdef inline void predict_gathered(const LineSamples* s, const double* model, const double* z, Py_ssize_t n,
+                                  double* out) noexcept nogil:
+    """The values of a model, intercept first, without bounds, on gathered rows.
+
+    Terms are added in their order, two at once where there are two, which spares half of the stores.
+    """
+    cdef Py_ssize_t i, j, k = 0
+    cdef double b, c
+    cdef const double* x
+    cdef const double* y
+    b = model[0]
+    for i in range(n):
+        out[i] = b
+    while True:
+        j = next_term(model, k, s.d)
+        k = next_term(model, j + 1, s.d)
+        if k >= s.d:
+            break
+        b, c, x, y = model[j + 1], model[k + 1], z + j * s.n, z + k * s.n
+        for i in range(n):
+            out[i] = out[i] + b * x[i] + c * y[i]
+        k += 1
+    if j < s.d:
+        b, x = model[j + 1], z + j * s.n
+        for i in range(n):
+            out[i] += b * x[i]
+
+
+cdef inline Py_ssize_t next_term(const double* model, Py_ssize_t j, Py_ssize_t d) noexcept nogil:
+    """The first feature from j on that has a coefficient, or d or more."""
+    while j < d and model[j + 1] == 0:
+        j += 1
+    return j
+
+
 cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
     """Solve the normal equations of the active features by elimination; those without a pivot leave, then False is returned.
 
@@ -119,22 +154,14 @@ cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* acti
         pass
 
 
-cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, const int32_t* active, int p,
-                              const double* model) noexcept nogil:
+cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, const double* model) noexcept nogil:
     """The mean absolute error of a model on the gathered rows; the clamped predictions stay in the last column."""
     cdef double* out = t.z + (s.d + 3) * s.n
     cdef const double* y = t.z + (s.d + 1) * s.n
     cdef const double* w = t.z + (s.d + 2) * s.n
-    cdef const double* z
-    cdef double b, total = 0, weight = 0
+    cdef double total = 0, weight = 0
     cdef Py_ssize_t i
-    cdef int j
-    for i in range(n):
-        out[i] = model[0]
-    for j in range(p):
-        z, b = t.z + active[j] * s.n, model[active[j] + 1]
-        for i in range(n):
-            out[i] += b * z[i]
+    predict_gathered(s, model, t.z, n, out)
     for i in range(n):
         out[i] = clamped(s, out[i])
         total += w[i] * fabs(y[i] - out[i])
@@ -161,7 +188,7 @@ cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, in
             if part > STEEPEST * t.spread[0]:
                 steady = False
         if steady and n >= 2 * left:
-            judged = mean_error(s, t, n, active, left, t.model) * (n + left) / (n - left)
+            judged = mean_error(s, t, n, t.model) * (n + left) / (n - left)
             if least < 0 or judged <= least:
                 least = judged
                 memcpy(best, t.model, stride * sizeof(double))
@@ -295,7 +322,7 @@ cdef inline void fit(const LineSamples* s, LineScratch* t, const int32_t* rows, 
         terms += model[t.active[a] + 1] != 0
     if not terms:
         return
-    error = mean_error(s, t, n, t.active, p, model)
+    error = mean_error(s, t, n, model)
     for i in range(n):
         bias += w[i] * (y[i] - out[i])
     model[0] += bias / weight

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fasttree._export.additive.subject import AdditiveSubject
-from fasttree._export.layout import as_python, feature_lines, lists_all
-from fasttree._export.python import block, codes, reading, refusals
+from fasttree._export.python import reading
+from fasttree._export.python_module import block, head_tables, module_source
 from fasttree._model.additive.model import Term
 from fasttree._version import __version__
 
@@ -30,39 +30,16 @@ def export_additive_python(subject: AdditiveSubject, name: str = "gam") -> str:
     ValueError
         If the name is not a Python name.
     """
-    if not name.isidentifier():
-        raise ValueError(f"name={name!r}: must be a name in Python, such as 'gam'")
-    link = subject.model.link
-    answers = {"identity": PREDICT, "logit": LOGIT, "softmax": SOFTMAX}[link]
-    parts = [_tables(subject), answers, SCORES, *reading(subject)]
-    source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
-    return f"{_docstring(subject, name)}\n\nimport math\nfrom bisect import bisect_left\n\n{source}"
-
-
-def _docstring(subject: AdditiveSubject, name: str) -> str:
-    features = subject.schema.features
-    lines = [
-        f"{name}: {subject.description()}.",
+    answers = {"identity": PREDICT, "logit": LOGIT, "softmax": SOFTMAX}[subject.model.link]
+    about = [
+        f"{subject.description()}.",
         f"Written by fasttree {__version__}; scores and predictions are those of the model, to the last bit.",
-        "",
-        "A row is a sequence of the values of these features in their order, or a mapping by their names:",
-        *(f"  {line}" for line in feature_lines(features)),
-        *["Where a list is cut, CODES has all categories."] * (not lists_all(features)),
-        "",
-        *refusals(subject),
     ]
-    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return f'"""{text}\n"""'
+    return module_source(name, "gam", about, subject, [_tables(subject), answers, SCORES, *reading(subject)])
 
 
 def _tables(subject: AdditiveSubject) -> str:
-    features = subject.schema.features
-    written = [block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
-    if any(feature.categories is not None for feature in features):
-        each = (codes(feature.categories) for feature in features)
-        written.append(block("CODES", "of each feature the codes of its categories; None: its values are numbers", each))
-    if subject.classes is not None:
-        written.append(f"CLASSES = {tuple(map(as_python, subject.classes))!r}")
+    written = [*head_tables(subject.schema.features, [] if subject.classes is None else [subject.classes])]
     written.append(f"INTERCEPT = {tuple(subject.model.intercept.tolist())!r}")
     comment = "of each term its features, their cuts (None: categories), and a table for each score"
     written.append(block("TERMS", comment, map(_term, subject.model.terms)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fasttree._export.committees.subject import CommitteeSubject
-from fasttree._export.layout import feature_lines, lists_all
-from fasttree._export.python import block, codes, reading, refusals
+from fasttree._export.python import reading
+from fasttree._export.python_module import block, head_tables, module_source
 from fasttree._model.committees.committee import ModelRule
 from fasttree._version import __version__
 
@@ -32,35 +32,16 @@ def export_committee_python(subject: CommitteeSubject, name: str = "rules") -> s
     ValueError
         If the name is not a Python name.
     """
-    if not name.isidentifier():
-        raise ValueError(f"name={name!r}: must be a name in Python, such as 'rules'")
-    source = "\n\n".join(part.strip("\n") + "\n" for part in [_tables(subject), PREDICT, *reading(subject)])
-    used = "import math\n\n" if "math." in source else ""
-    return f"{_docstring(subject, name)}\n\n{used}{source}"
-
-
-def _docstring(subject: CommitteeSubject, name: str) -> str:
-    features = subject.schema.features
-    lines = [
-        f"{name}: {subject.text()}",
+    about = [
+        subject.text(),
         f"Written by fasttree {__version__}; its results are those of the model's predict, to the last bit.",
-        "",
-        "A row is a sequence of the values of these features in their order, or a mapping by their names:",
-        *(f"  {line}" for line in feature_lines(features)),
-        *["Where a list is cut, CODES has all categories."] * (not lists_all(features)),
-        "",
-        *refusals(subject),
     ]
-    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return f'"""{text}\n"""'
+    return module_source(name, "rules", about, subject, [_tables(subject), PREDICT, *reading(subject)])
 
 
 def _tables(subject: CommitteeSubject) -> str:
-    features, committee = subject.schema.features, subject.committee
-    written = [block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
-    if any(feature.categories is not None for feature in features):
-        each = (codes(feature.categories) for feature in features)
-        written.append(block("CODES", "of each feature the codes of its categories; None: its values are numbers", each))
+    committee = subject.committee
+    written = [*head_tables(subject.schema.features)]
     filling = ["None" if value != value else repr(value) for value in committee.filling.tolist()]
     written.append(block("FILLING", "what takes the place of a missing value in a model", filling))
     written.append(f"DEFAULT = {committee.default!r}  # what a rule set predicts of which no rule holds")

@@ -31,6 +31,7 @@ def to_document(committee: Committee, schema: Schema, settings: Mapping[str, Any
         "version": VERSION,
         "library": __version__,
         **write.written_table(schema, [{"name": name} for name in target_names], settings),
+        "n_samples": committee.n_samples,
         "default": committee.default,
         "filling": [None if math.isnan(value) else value for value in committee.filling.tolist()],
         "members": [[_written_rule(rule, schema) for rule in member] for member in committee.members],
@@ -91,7 +92,8 @@ def from_document(document: dict[str, Any]) -> tuple[Committee, Schema, dict[str
         raise values.DocumentError("members: must not be empty")
     default = values.as_number(document.get("default"), "default")
     neighbors = _read_neighbors(document, schema) if "neighbors" in document else None
-    committee = Committee(tuple(members), filled, default, neighbors)
+    n_samples = values.as_index(document.get("n_samples", 0), MOST_COVER, "n_samples")
+    committee = Committee(tuple(members), filled, default, neighbors, n_samples)
     try:
         check_committee(committee, [feature.kind for feature in schema.features])
     except ValueError as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fasttree._export.layout import as_python, feature_lines, lists_all
-from fasttree._export.python import block, codes, reading, refusals
+from fasttree._export.python import reading
+from fasttree._export.python_module import block, head_tables, module_source
 from fasttree._export.subject import RuleSubject
 from fasttree._model.ruleset import NO_RULE_FIRES, Rule, TrialRules, figures_of, ranks_of, votes_of
 from fasttree._model.words import counted
@@ -33,13 +33,13 @@ def export_rules_python(subject: RuleSubject, name: str = "rules") -> str:
     ValueError
         If the name is not a Python name.
     """
-    if not name.isidentifier():
-        raise ValueError(f"name={name!r}: must be a name in Python, such as 'rules'")
     votes = VOTES if len(subject.trials) == 1 else VOTES_OF_TRIALS.format(none=NO_RULE_FIRES)
     parts = [_tables(subject), PREDICT, votes, RULES_THAT_FIRE, *reading(subject)]
-    source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
-    used = "import math\n\n" if "math." in source else ""
-    return f"{_docstring(subject, name)}\n\n{used}{source}"
+    about = [
+        rules_text(subject),
+        f"Written by fasttree {__version__}; its results are those of the model's predict and predict_proba, to the last bit.",
+    ]
+    return module_source(name, "rules", about, subject, parts)
 
 
 def rules_text(subject: RuleSubject) -> str:
@@ -49,29 +49,8 @@ def rules_text(subject: RuleSubject) -> str:
     return f"{counted(n_rules, 'rule')} that vote{several}, for classification ({subject.algorithm})."
 
 
-def _docstring(subject: RuleSubject, name: str) -> str:
-    features = subject.schema.features
-    lines = [
-        f"{name}: {rules_text(subject)}",
-        f"Written by fasttree {__version__}; its results are those of the model's predict and predict_proba, to the last bit.",
-        "",
-        "A row is a sequence of the values of these features in their order, or a mapping by their names:",
-        *(f"  {line}" for line in feature_lines(features)),
-        *["Where a list is cut, CODES has all categories."] * (not lists_all(features)),
-        "",
-        *refusals(subject),
-    ]
-    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return f'"""{text}\n"""'
-
-
 def _tables(subject: RuleSubject) -> str:
-    features = subject.schema.features
-    written = [block("FEATURES", "names of the features", (repr(feature.name) for feature in features))]
-    if any(feature.categories is not None for feature in features):
-        each = (codes(feature.categories) for feature in features)
-        written.append(block("CODES", "of each feature the codes of its categories; None: its values are numbers", each))
-    written.append(f"CLASSES = {tuple(map(as_python, subject.classes))!r}")
+    written = [*head_tables(subject.schema.features, [subject.classes])]
     written.append(f"NO_VOTES = {tuple(subject.none_fires())!r}  # the probabilities if no rule votes")
     comment = "of each trial the place of the default class, and the rules: place of the class, votes, conditions"
     written.append(block("TRIALS", comment, (_trial(subject, trial) for trial in subject.trials)))

@@ -33,18 +33,22 @@ def learn_committee(
     filling = np.full(table.n_features, np.nan)
     continuous = problem.features[: problem.n_continuous]
     filling[continuous] = problem.filling[continuous]
-    members = tuple(tuple(_rule(problem, table.schema, draft) for draft in member) for member in drafts)
-    committee = Committee(members, filling, problem.mean)
+    names = tuple(feature.name for feature in table.schema.features)
+    conditions = {part: _condition(problem, table.schema, part) for member in drafts for draft in member for part in draft.parts}
+    members = tuple(tuple(_rule(problem, names, draft, conditions) for draft in member) for member in drafts)
+    committee = Committee(members, filling, problem.mean, n_samples=problem.n)
     if not neighbors:
         return committee
     return replace(committee, neighbors=_neighbors(problem, committee, table, rows, neighbors))
 
 
-def _rule(problem: CommitteeProblem, schema: Schema, draft: RuleDraft) -> ModelRule:
+def _rule(
+    problem: CommitteeProblem, names: tuple[str, ...], draft: RuleDraft, conditions: dict[RuleTest, Condition]
+) -> ModelRule:
     continuous = problem.features[: problem.n_continuous]
-    terms = [(int(continuous[j]), float(draft.model[j + 1])) for j in np.flatnonzero(draft.model[1:]).tolist()]
+    terms = [(int(continuous[j]), float(draft.model[j + 1] * problem.scale[j])) for j in np.flatnonzero(draft.model[1:]).tolist()]
     return ModelRule(
-        tuple(_condition(problem, schema, part) for part in draft.parts),
+        tuple(conditions[part] for part in draft.parts),
         float(draft.model[0]) + 0.0,
         tuple(sorted(terms)),
         *draft.bounds,
@@ -53,7 +57,7 @@ def _rule(problem: CommitteeProblem, schema: Schema, draft: RuleDraft) -> ModelR
         draft.least,
         draft.largest,
         draft.estimate,
-        tuple(feature.name for feature in schema.features),
+        names,
     )
 
 
@@ -61,8 +65,9 @@ def _condition(problem: CommitteeProblem, schema: Schema, part: RuleTest) -> Con
     index = int(problem.features[part.feature])
     feature, filling = schema.features[index], float(problem.filling[index])
     if feature.kind == Kind.CONTINUOUS:
-        missing = float((filling > part.cut) == part.above)
-        low, high = (part.cut, np.inf) if part.above else (-np.inf, part.cut)
+        cut = float(part.cut / problem.scale[part.feature])
+        missing = float((filling > cut) == part.above)
+        low, high = (cut, np.inf) if part.above else (-np.inf, cut)
         return Condition.interval(feature, index, low, high, missing=missing)
     categories = feature.categories or ()
     missing = float(int(filling) in part.codes)
@@ -80,5 +85,5 @@ def _neighbors(problem: CommitteeProblem, committee: Committee, table: Table, ro
     floor, ceiling = problem.bounds
     radius = average_distance(points, d, steps)
     return Neighbors(
-        n, problem.features, points, scale, steps, problem.filling, problem.y, predicted, floor, ceiling, radius
+        n, problem.features, points, scale / problem.scale, steps, problem.filling, problem.y, predicted, floor, ceiling, radius
     )  # fmt: skip

@@ -24,6 +24,7 @@ STEADINESS = 1e-10
 UNIT_SHARE = 0.01  # of the target's deviation: what a coefficient's unit may change for a deviation of its feature
 MOST_DECIMALS = 15
 SINGLE = 6e-8  # rounding error of single precision
+SMALL_DEVIATION, LARGE_DEVIATION = 1e-6, 1e6  # of features that are read as they are; the constants above suit these
 FISHER = 1.96  # standard normal quantile of 95 %
 
 
@@ -61,6 +62,7 @@ class CommitteeProblem:
     deviations: Floats  # of the continuous features
     choices: CommitteeChoices
     place: npt.NDArray[np.intp]  # of each sample among the rows that were given
+    scale: Floats  # of the continuous features, powers of 2: columns are the table's times these
 
     @cached_property
     def order(self) -> npt.NDArray[np.int32]:
@@ -70,6 +72,11 @@ class CommitteeProblem:
             order[j] = np.argsort(column, kind="stable")
         order[-1] = np.arange(self.n)
         return order
+
+    @cached_property
+    def ascending(self) -> list[Floats]:
+        """The values of each continuous feature, sorted."""
+        return [column[order] for column, order in zip(self.columns, self.order[:-1], strict=True)]
 
     @property
     def n(self) -> int:
@@ -87,7 +94,7 @@ class CommitteeProblem:
             at_most = int(self.n / self.choices.max_rules)
         return max(at_most, LEAST_SIDE)
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         return bounds_of(float(self.y.min()), float(self.y.max()), self.choices.extrapolation)
 
@@ -113,14 +120,17 @@ def problem_of(
     """Read some rows of a table."""
     y = np.asarray(target, np.float64)[rows]
     w = np.ones(rows.size) if weight is None else np.array(weight[rows], np.float64)
-    continuous, nominal, filling = [], [], np.zeros(table.n_features)
+    continuous, nominal, scale, filling = [], [], [], np.zeros(table.n_features)
     places: list[list[int]] = [[], []]
     for j, feature in enumerate(table.schema.features):
         column = np.asarray(table.column(j))[rows]
         if feature.kind == Kind.CONTINUOUS:
             values = column.astype(np.float64)
-            filling[j] = rounded_mean(values, w)
-            values[np.isnan(values)] = filling[j]
+            scale.append(_scale_of(values, w))
+            values *= scale[-1]
+            middle = rounded_mean(values, w)
+            values[np.isnan(values)] = middle
+            filling[j] = middle / scale[-1]
             continuous.append(values)
             places[0].append(j)
         elif feature.categories:
@@ -135,7 +145,7 @@ def problem_of(
     columns = np.array([values[order] for values in continuous]).reshape(len(continuous), rows.size)
     codes = np.array([values[order] for values in nominal], dtype=np.int32).reshape(len(nominal), rows.size)
     sizes = np.array([len(table.schema.features[j].categories or ()) for j in places[1]], dtype=np.int32)
-    read = _Columns(columns, codes, sizes, np.array([*places[0], *places[1]], dtype=np.intp), filling)
+    read = _Columns(columns, codes, sizes, np.array([*places[0], *places[1]], dtype=np.intp), filling, np.array(scale))
     return _described(read, y, w, choices, order)
 
 
@@ -147,10 +157,11 @@ class _Columns(NamedTuple):
     sizes: npt.NDArray[np.int32]
     features: npt.NDArray[np.intp]
     filling: Floats
+    scale: Floats
 
 
 def _described(read: _Columns, y: Floats, w: Floats, choices: CommitteeChoices, place: npt.NDArray[np.intp]) -> CommitteeProblem:
-    columns, codes, sizes, features, filling = read
+    columns, codes, sizes, features, filling, scale = read
     n, d = y.size, len(columns)
     mean = float((w * y).sum() / n)
     variance = _variance(y, w)
@@ -166,16 +177,26 @@ def _described(read: _Columns, y: Floats, w: Floats, choices: CommitteeChoices, 
     preference = np.zeros(d + len(codes))
     above = y > rounded_mean(y, w)
     for j, column in enumerate(columns):
-        known = column != filling[features[j]]
-        same = np.count_nonzero(((column > filling[features[j]]) == above) & known)
+        middle = filling[features[j]] * scale[j]
+        known = column != middle
+        same = np.count_nonzero(((column > middle) == above) & known)
         among = np.count_nonzero(known)
         preference[j] = (2 * max(same, among - same) - among) / n
     return CommitteeProblem(
         columns, codes, sizes, features, y, w, filling, unit,
         np.array([[0.0, *least], [unit, *units]]), preference,
         LEAST_VARIANCE * np.minimum(1.0, variances), STEADINESS * np.minimum(1.0, variances * variance), softening,
-        mean, deviation, deviations, choices, place,
+        mean, deviation, deviations, choices, place, scale,
     )  # fmt: skip
+
+
+def _scale_of(values: Floats, w: Floats) -> float:
+    """Return 1, or the power of 2 that makes the deviation of tiny or huge values about 1, which changes no digit of them."""
+    known = ~np.isnan(values)
+    deviation = float(np.sqrt(_variance(values[known], w[known] / w[known].mean()))) if known.any() else 0.0
+    if deviation == 0 or SMALL_DEVIATION <= deviation <= LARGE_DEVIATION:
+        return 1.0
+    return float(2.0 ** -np.round(np.log2(deviation)))
 
 
 def _variance(values: Floats, w: Floats) -> float:

@@ -41,6 +41,7 @@ class RuleDraft:
     largest: float
     bounds: tuple[float, float]
     estimate: float
+    rows: npt.NDArray[np.intp]  # that it covers
 
 
 def committee_of(problem: CommitteeProblem) -> Iterator[list[RuleDraft]]:
@@ -75,8 +76,9 @@ def _paths(problem: CommitteeProblem, tree: Grown, leaf: npt.NDArray[np.bool_]) 
             continue
         feature = int(tree.feature[node])
         if feature < problem.n_continuous:
-            values = problem.columns[feature]
-            cut = float(values[values <= tree.cut[node]].max())  # a value of the fit, maybe of a sample elsewhere
+            values = problem.ascending[feature]
+            place = int(np.searchsorted(values, tree.cut[node], side="right")) - 1
+            cut = float(values[place])  # a value of the fit, maybe of a sample elsewhere
             sides = [RuleTest(feature, above, cut) for above in (False, True)]
         else:
             codes = problem.codes[feature - problem.n_continuous]
@@ -106,14 +108,15 @@ def _rules_of(problem: CommitteeProblem, tree: Grown, cut: npt.NDArray[np.bool_]
     paths = list(_paths(problem, tree, leaf))
     samples = (problem.columns, problem.y, problem.weight, problem.least_variance, floor, ceiling)
     total, count = np.empty(problem.n), np.ones(problem.n)
-    value, gain = np.empty(problem.n), np.empty(problem.n)
+    value, gain, error = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
     for node, _ in paths:
         rows = tree.rows[tree.first[node] : tree.stop[node]]
         total[rows] = np.minimum(np.maximum(_values(problem, tree.models[node], rows), floor), ceiling)
+    np.abs(problem.y - total, out=error)
     known: dict[RuleTest, npt.NDArray[np.bool_]] = {}
     found: dict[tuple[RuleTest, ...], RuleDraft] = {}
     for node, parts in paths:
-        equations.gains_of(samples, tree.models[node], total, count, value, gain)
+        equations.gains_of(samples, tree.models[node], (total, count, error), value, gain)
         for part in parts:
             if part not in known:
                 known[part] = _fails(problem, part)
@@ -131,6 +134,7 @@ def _rules_of(problem: CommitteeProblem, tree: Grown, cut: npt.NDArray[np.bool_]
         new = covered[joins[covered]]
         total[new] += np.minimum(np.maximum(value[new], draft.least), draft.largest)
         count[new] += 1
+        error[new] = np.abs(problem.y[new] - total[new] / count[new])
         if problem.choices.unbiased:
             draft = _without_bias(problem, draft, value[covered], covered, int(tree.n_coefficients[node]))
         found[chosen] = draft
@@ -161,7 +165,7 @@ def _draft(
     least, largest = float(y.min()), float(y.max())
     bounds = bounds_of(least, largest, problem.choices.extrapolation)
     estimate = _estimated(error, len(covered), size)
-    return RuleDraft(parts, model.copy(), len(covered), float((w * y).sum() / weight), least, largest, bounds, estimate)
+    return RuleDraft(parts, model.copy(), len(covered), float((w * y).sum() / weight), least, largest, bounds, estimate, covered)
 
 
 def _estimated(error: float, n: int, size: int) -> float:
@@ -191,18 +195,16 @@ def _without_bias(
 
 def _written(draft: RuleDraft) -> RuleDraft:
     """Return a rule whose numbers have as many digits as the original writes."""
-    return replace(draft, model=np.array([float(f"{number:.{DIGITS}g}") for number in draft.model.tolist()]))
+    model = draft.model.copy()
+    for j in np.flatnonzero(model).tolist():
+        model[j] = float(f"{model[j]:.{DIGITS}g}")
+    return replace(draft, model=model)
 
 
 def _predicted(problem: CommitteeProblem, drafts: list[RuleDraft]) -> Floats:
     total, count = np.zeros(problem.n), np.zeros(problem.n)
-    known: dict[RuleTest, npt.NDArray[np.bool_]] = {}
     for draft in drafts:
-        for part in draft.parts:
-            if part not in known:
-                known[part] = _fails(problem, part)
-        fails = [known[part] for part in draft.parts]
-        rows = np.flatnonzero(~np.logical_or.reduce(fails)) if fails else np.arange(problem.n)
+        rows = draft.rows
         value = np.full(rows.size, draft.model[0])
         for j in np.flatnonzero(draft.model[1:]).tolist():
             value += draft.model[j + 1] * problem.columns[j][rows]

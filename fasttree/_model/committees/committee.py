@@ -113,12 +113,15 @@ class Committee:
         Prediction of a member of which no rule fires.
     neighbors : Neighbors or None
         Training samples that correct predictions.
+    n_samples : int
+        Number of training samples that counted; 0 if a file of an earlier version does not say it.
     """
 
     members: tuple[tuple[ModelRule, ...], ...]
     filling: Floats
     default: float
     neighbors: Neighbors | None = None
+    n_samples: int = 0
 
     def rules(self) -> Iterator[ModelRule]:
         """Yield the rules of all members."""

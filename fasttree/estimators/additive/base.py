@@ -39,8 +39,6 @@ FAST_RATE, SLOW_RATE = 0.1, 0.015  # with 0.015, the 26,000 rows of a fold of ad
 class BaseAdditive(AdditiveViews, FittedModel, Reading, AdditiveChoices):
     """Base of additive models."""
 
-    learning_rate: float | None
-    l2_regularization: float
     _task: ClassVar[str]
 
     _attributes = {

@@ -15,10 +15,19 @@ def _is_interactions(value: Any) -> bool:
     return (is_integer(value) and value >= 0) or (isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping))
 
 
+NONE_OR_MORE = ParameterRule(lambda value: is_integer(value) and value >= 0, "an integer >= 0", "int")
+
+
 @parameters
 class AdditiveChoices:
-    """Rounds, bags, bins, pairs and constraints of additive models."""
+    """Rates, rounds, bags, bins, pairs and constraints of additive models."""
 
+    learning_rate: float | None = parameter(
+        0.1,
+        ParameterRule(lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1]", "float"),
+        "Factor of the steps of all trees.",
+    )
+    l2_regularization: float = parameter(0.0, AMOUNT, "Amount added to the weight of each leaf, which makes its step smaller.")
     max_iter: int = parameter(5000, COUNT, "Largest number of rounds of a bag.  In a round, each feature gets one tree.")
     max_leaf_nodes: int = parameter(
         2,
@@ -28,7 +37,7 @@ class AdditiveChoices:
     min_samples_leaf: int = parameter(4, COUNT, "Smallest number of samples of a leaf.")
     smoothing_rounds: int = parameter(
         200,
-        ParameterRule(lambda value: is_integer(value) and value >= 0, "an integer >= 0", "int"),
+        NONE_OR_MORE,
         """Number of rounds, the first ones, whose trees have random cuts.  They make shapes smoother, and predictions of small
         tables better.""",
     )
@@ -77,33 +86,3 @@ class AdditiveChoices:
         fall if the feature rises; -1: it does not rise; 0: no constraint.  Constraints need continuous or ordinal features, at
         most two classes, and features that are in no pair.  Missing values have no place in the order.""",
     )
-
-
-@parameters
-class ClassificationRounds:
-    """Rates for classes."""
-
-    learning_rate: float | None = parameter(
-        None,
-        ParameterRule(
-            lambda value: value is None or (is_number(value) and 0 < value <= 1),
-            "a number in (0, 1], or None",
-            "float or None",
-        ),
-        """Factor of the steps of all trees.  None: 0.1 if there are at least 10,000 samples, which allow more steps than
-        `max_iter` small ones, else 0.015.""",
-    )
-    l2_regularization: float = parameter(1.0, AMOUNT, "Amount added to the curvature of each leaf, which makes its step smaller.")
-    smoothing_rounds: int = parameter(75, ParameterRule(lambda value: is_integer(value) and value >= 0, "an integer >= 0", "int"))
-
-
-@parameters
-class RegressionRounds:
-    """Rates for numbers."""
-
-    learning_rate: float = parameter(
-        0.1,
-        ParameterRule(lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1]", "float"),
-        "Factor of the steps of all trees.",
-    )
-    l2_regularization: float = parameter(0.0, AMOUNT, "Amount added to the weight of each leaf, which makes its step smaller.")
