@@ -2,7 +2,7 @@
 
 Let a set B have no tree that costs less than b, and let other rows A lack few rows of B.  A tree that costs a on A costs at most
 a, and what the rows of B that are not in A may cost, on B.  So no tree on A costs less than b less what these rows may cost (the
-similarity bound of Hu, Rudin and Seltzer 2019, as MurTree has it; Demirovic et al. 2022, section 4.6).
+similarity bound of MurTree; Demirovic et al. 2022; compare the similar support bound of Hu, Rudin and Seltzer 2019).
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
