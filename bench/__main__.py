@@ -25,6 +25,7 @@ from . import (
     report,
     serving,
     shapes,
+    shares,
     targets,
 )
 from .cases import YARDSTICK, Case, Skipped
@@ -161,6 +162,17 @@ def section(path: Path) -> str:
     return f"\nFrom [{path.name}](results/{path.name}): {report.markdown(report.read(path))}\n"
 
 
+def profile(pattern: str, most_rows: int) -> int:
+    """Print the phases of the cases that a pattern names."""
+    if not shares.has_clocks():
+        print(f"--profile: this build has no clocks; make one with: {shares.BUILD}", file=sys.stderr)
+        return 2
+    for _, case in chosen([pattern], with_more=True):
+        if isinstance(case, Case):
+            print(f"{shares.shares_of(case, most_rows)}\n", flush=True)
+    return 0
+
+
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
@@ -182,6 +194,9 @@ def options() -> argparse.Namespace:
     other.add_argument("--list", action="store_true", help="print the cases, run none")
     other.add_argument("--report", type=Path, metavar="FILE", help="print the tables of a file as Markdown")
     other.add_argument("--publish", type=Path, metavar="FILE", help="put them into bench/README.md, and draw the pictures")
+    other.add_argument(
+        "--profile", metavar="CASE", help=f"print where the time of our call goes, in a profiling build ({shares.BUILD})"
+    )
     other.add_argument(
         "--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="compare two runs; exit status 1 if a case became slower"
     )
@@ -214,6 +229,8 @@ def main() -> int:
         print(table, end="")
         return int(slower)
 
+    if given.profile:
+        return profile(given.profile, QUICK_ROWS if given.quick else FULL_ROWS)
     cases = list(chosen(given.only, given.more))
     if not cases:
         print(f"no case's 'group/id' contains {' or '.join(map(repr, given.only))}: see --list", file=sys.stderr)

@@ -27,7 +27,6 @@ from fasttree._engine.grow.setup cimport (
 )
 from fasttree._engine.grow.work cimport Work
 from fasttree._engine.memory cimport allow, free_arena, pad
-from fasttree._engine.phases cimport N_PHASES, OTHER, PROFILES, WRITE_OUT, amount_of, clear, enter, seconds_of
 from fasttree._engine.risk.impurity cimport impurity_words
 from fasttree._engine.types cimport (
     DECLARED, DIRECTION, FRACTIONAL, GAIN, GAIN_RATIO, INTERVALS, MAJORITY, MDL_RATIO, MERGED, ONE_VS_REST, ORDERED, OWN_BRANCH,
@@ -36,7 +35,10 @@ from fasttree._engine.types cimport (
 from fasttree._engine.walk.rows cimport ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Rows, fill_rows, rows_of
 from fasttree._engine.walk.steps cimport WalkStep, Steps, lay_out_steps, walk_rows
 from fasttree._engine.walk.tree cimport Flat, add_shares, stops, visit
-from fasttree._engine.watch cimport PyErr_CheckSignals, handles_signals, raise_pending, report_as, report_to, start_watch
+from fasttree._engine.watch cimport (
+    N_PHASES, OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_as, report_to,
+    start_watch, take_amount, take_seconds,
+)
 
 cdef enum:
     ROWS_AT_ONCE = 1048576     # that are walked before the interpreter is asked for signals
@@ -218,10 +220,6 @@ cdef int hand_over(const Work* w, const Pending* node, const char* data) noexcep
         workers.fail(error)
         return -1
 
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Grow
-# ---------------------------------------------------------------------------------------------------------------------
 
 IMPURITY = impurity_words()
 FORM = {"declared": DECLARED, "present": PRESENT, "subset": SUBSET, "one_vs_rest": ONE_VS_REST, "threshold": ORDERED,
@@ -578,21 +576,14 @@ def grow(
         enter(OTHER)
         workspace.leave()
 
-
 PHASES = ("other", "copy", "count", "bound", "refine", "partition", "small nodes", "write-out")
 
 
 def spent():
     """Seconds and amounts by phase of `PHASES` since the last call, in builds with FASTTREE_PROFILE; else None."""
-    cdef int phase
-    if not PROFILES:
-        return None
     enter(WRITE_OUT)
     enter(OTHER)
-    found = [(seconds_of(phase), amount_of(phase)) for phase in range(N_PHASES)]
-    for phase in range(N_PHASES):
-        clear(phase)
-    return found
+    return [(take_seconds(phase), take_amount(phase)) for phase in range(N_PHASES)] if PROFILES else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

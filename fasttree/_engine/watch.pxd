@@ -1,4 +1,4 @@
-"""Interruption of long work by signals.  Header only.
+"""Interruption of long work by signals, and clocks of its phases in profiling builds.  Header only.
 
 Python runs signal handlers where the interpreter checks for signals, which compiled loops do not do.  So the thread that handles
 signals checks for them now and then, and an exception of a handler ends the work.  Threads that work together share a mark
@@ -107,3 +107,65 @@ cdef inline bint handles_signals():
     """Whether this thread is the one where handlers of signals run."""
     import threading
     return threading.get_ident() == threading.main_thread().ident
+
+
+cdef enum Phase:               # of growth: one at a time, on one thread; without FASTTREE_PROFILE every call below is nothing
+    OTHER
+    COPY                       # of small nodes into private blocks
+    COUNT                      # histograms; cells that are added up
+    BOUND                      # gains at the ends of bins, and bounds inside; bins
+    REFINE                     # samples of bins that may hold the best cut are sorted and swept; rows looked at
+    PARTITION                  # rows of nodes that are searched by histograms; rows
+    SMALL_NODES                # lists: search and partition
+    WRITE_OUT
+    N_PHASES
+
+
+cdef extern from *:
+    """
+    #ifdef FASTTREE_PROFILE
+    #include <stdint.h>
+    #include <time.h>
+    #define FASTTREE_PROFILES 1
+    static double fasttree_spent[8], fasttree_since;
+    static int64_t fasttree_amount[8];
+    static int fasttree_phase;
+    static int fasttree_enter(int phase)
+    {
+        struct timespec now;
+        double seconds;
+        int before = fasttree_phase;
+        if (phase == before) return before;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        seconds = (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+        fasttree_spent[before] += seconds - fasttree_since;
+        fasttree_since = seconds;
+        fasttree_phase = phase;
+        return before;
+    }
+    #define fasttree_note(phase, n) ((void) (fasttree_amount[phase] += (n)))
+    static double fasttree_take_seconds(int phase)
+    {
+        double spent = fasttree_spent[phase];
+        fasttree_spent[phase] = 0;
+        return spent;
+    }
+    static int64_t fasttree_take_amount(int phase)
+    {
+        int64_t amount = fasttree_amount[phase];
+        fasttree_amount[phase] = 0;
+        return amount;
+    }
+    #else
+    #define FASTTREE_PROFILES 0
+    #define fasttree_enter(phase) (0)
+    #define fasttree_note(phase, n) ((void) 0)
+    #define fasttree_take_seconds(phase) (0.0)
+    #define fasttree_take_amount(phase) (0)
+    #endif
+    """
+    const bint PROFILES "FASTTREE_PROFILES"
+    int enter "fasttree_enter"(int phase) noexcept nogil           # the phase before, which the caller enters again
+    void note "fasttree_note"(int phase, int64_t n) noexcept nogil
+    double take_seconds "fasttree_take_seconds"(int phase) noexcept nogil
+    int64_t take_amount "fasttree_take_amount"(int phase) noexcept nogil

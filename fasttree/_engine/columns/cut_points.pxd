@@ -1,8 +1,8 @@
 """Codes of bins for float32 values, column by column of a few rows at a time.  Header only.
 
-A linear grid over the edges has the code of the lowest value of each bucket; the few edges inside a bucket are compared.  A value's
-bucket rises with it, whatever is rounded, and values are compared by their keys, so the codes are those of `columns/bins`.
-Edges that are too close for the grid are left to those.
+A linear grid over the edges has the code of the lowest value of each bucket; the few edges inside a bucket are compared.
+A bucket rises with the value, whatever is rounded, and values are compared by their keys, so the codes are those of
+`columns/bins`.  Edges that are too close for the grid are left to those.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

@@ -19,11 +19,10 @@ from fasttree._engine.grow.nodes cimport NodeTable
 from fasttree._engine.grow.search cimport search_bounded
 from fasttree._engine.grow.work cimport Work, drop_node, give_histogram, mark_wanted, stays_wide, take_histogram
 from fasttree._engine.memory cimport free_arena, resize
-from fasttree._engine.phases cimport COUNT, enter, note
 from fasttree._engine.risk.impurity cimport risk_of
 from fasttree._engine.scan.tiles cimport count_tiles, histogram_of, read_cell
 from fasttree._engine.types cimport NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
-from fasttree._engine.watch cimport interrupted
+from fasttree._engine.watch cimport COUNT, enter, interrupted, note
 
 
 cdef struct Family:                # of siblings that wait
@@ -82,7 +81,9 @@ cdef inline void leave_family(Family* family) noexcept nogil:
         free(family)
 
 
-cdef inline void totals_of_histogram(const Problem* p, Work* w, int32_t feature, const char* histogram, Totals* totals) noexcept nogil:
+cdef inline void totals_of_histogram(
+    const Problem* p, Work* w, int32_t feature, const char* histogram, Totals* totals,
+) noexcept nogil:
     """Totals of a node from the cells of one of its features, but for the risk of targets that are numbers."""
     cdef const char* cells = histogram_of(p, histogram, feature)
     cdef int64_t* part = w.scratch.left

@@ -8,7 +8,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.grow.constraints cimport mark_allowed
 from fasttree._engine.grow.frontier cimport is_beyond, note_reach
 from fasttree._engine.grow.nodes cimport NodeTable, blank_node, write_class_node
 from fasttree._engine.grow.partition cimport list_from_codes
@@ -17,11 +16,10 @@ from fasttree._engine.grow.search cimport search_bounded, search_features
 from fasttree._engine.grow.split cimport expand
 from fasttree._engine.grow.twigs cimport grow_twig, is_twig
 from fasttree._engine.grow.work cimport (
-    MOST_WIDE_SORTS, Work, drop_node, free_work, give_histogram, mark_wanted, resize_stack, share_weights, share_work,
-    stays_wide, take_histogram,
+    MOST_WIDE_SORTS, Work, drop_node, free_work, give_histogram, mark_allowed, mark_wanted, resize_stack, share_weights,
+    share_work, stays_wide, take_histogram,
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
-from fasttree._engine.phases cimport COPY, COUNT, SMALL_NODES, enter, note
 from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of
 from fasttree._engine.risk.medians cimport find_medians, median_of_part, rank_targets
 from fasttree._engine.risk.sums cimport exact_add, exact_value
@@ -30,7 +28,7 @@ from fasttree._engine.scan.tiles cimport LANES, count_tiles, lane_of
 from fasttree._engine.types cimport (
     MEDIANS, NO_CUT, NO_HISTOGRAM, TWIG, Active, Arena, Block, Exact, Pending, Problem, Search, Totals, entry_t,
 )
-from fasttree._engine.watch cimport interrupted
+from fasttree._engine.watch cimport COPY, COUNT, SMALL_NODES, enter, interrupted, note
 
 
 cdef enum:

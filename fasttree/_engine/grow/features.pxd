@@ -16,7 +16,6 @@ from fasttree._engine.grow.work cimport (
     Child, NodeSplit, Work, free_lists, give_histogram, mark_wanted, resize_stack, share_weights, take_histogram,
 )
 from fasttree._engine.memory cimport can_shrink, free_list, new_list, shrink_list
-from fasttree._engine.phases cimport COUNT, enter, note
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.scan.counts cimport count_cells, other_cells
 from fasttree._engine.scan.cut cimport form_of, no_cut, note_known
@@ -25,7 +24,7 @@ from fasttree._engine.scan.tiles cimport count_tiles, subtract_histogram
 from fasttree._engine.types cimport (
     NO_CUT, ORDERED, SPREAD, STAY, TO_HEAVIEST, Active, Block, Cut, Pending, Problem, Scratch, code_of, entry_t, row_of,
 )
-from fasttree._engine.watch cimport interrupted
+from fasttree._engine.watch cimport COUNT, enter, interrupted, note
 
 
 cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, const NodeSplit* split) noexcept nogil:

@@ -6,7 +6,6 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bounds, has_fast_bounds
 from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
 from fasttree._engine.grow.work cimport Work
-from fasttree._engine.phases cimport BOUND, REFINE, enter, note
 from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
 from fasttree._engine.risk.impurity cimport tie_limit
@@ -19,7 +18,7 @@ from fasttree._engine.types cimport (
     MDL_RATIO, MEDIANS, NO_CUT, PLAIN_RATIO, RISK_TIE, THRESHOLD_CUT, Active, Block, Cut, Problem, Scratch, Search, Totals,
     entry_t,
 )
-from fasttree._engine.watch cimport interrupted
+from fasttree._engine.watch cimport BOUND, REFINE, enter, interrupted, note
 
 
 cdef inline bint accepted(const Problem* p, const Cut* cut, double weight, double risk) noexcept nogil:

@@ -5,7 +5,6 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from fasttree._engine.bounds.screen cimport start_screen
-from fasttree._engine.grow.constraints cimport mark_allowed
 from fasttree._engine.grow.features cimport (
     count_histograms, count_two_ways, partition_list, partition_rows, push_children, receive_feature,
 )
@@ -15,10 +14,9 @@ from fasttree._engine.grow.sides cimport assign_branches
 from fasttree._engine.grow.surrogates cimport Target, add_surrogates_of, heavier_branch
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
-    LEAST_WIDE, MOST_HISTOGRAMS, Child, NodeSplit, Work, drop_node, is_bounded, reserve_children, stays_wide,
+    LEAST_WIDE, MOST_HISTOGRAMS, Child, NodeSplit, Work, drop_node, is_bounded, mark_allowed, reserve_children, stays_wide,
 )
 from fasttree._engine.memory cimport free_list, pad, reserve
-from fasttree._engine.phases cimport COUNT, PARTITION, SMALL_NODES, enter, note
 from fasttree._engine.random cimport mix
 from fasttree._engine.risk.medians cimport rank_targets
 from fasttree._engine.scan.cut cimport Bounds, bounds_of, form_of
@@ -28,7 +26,7 @@ from fasttree._engine.types cimport (
     NODE_KNOWN, NODE_NOMINAL, NODE_THRESHOLD, OWN_BRANCH, REFUSE, SPREAD, STAY, SURROGATE, THRESHOLD_CUT, TO_SHARES, TO_STOP,
     Active, Arena, Block, Cut, Pending, Problem, Scratch, Search, Totals, entry_t,
 )
-from fasttree._engine.watch cimport interrupted
+from fasttree._engine.watch cimport COUNT, PARTITION, SMALL_NODES, enter, interrupted, note
 
 
 cdef inline int write_test(
