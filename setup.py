@@ -1,10 +1,14 @@
 """Build of the compiled modules; everything else about the package is in pyproject.toml.
 
 `FASTTREE_DEBUG=1` builds with checks: an index out of bounds or an uninitialised view raises instead of corrupting memory, and a
-signed integer overflow stops the process.
+signed integer overflow stops the process.  `FASTTREE_DEBUG=address` and `FASTTREE_DEBUG=thread` add a sanitizer.
+
+`FASTTREE_DEBUG=coverage` builds without optimisation, with counts of lines and branches of the Cython sources: `.ci/coverage`.
 
 `FASTTREE_PLAIN_C=1` builds without extensions of GCC and Clang and without system calls: standard C without arrays of variable
 length, as for other compilers.  This build is for tests and hardly optimised; the trees are the same.
+
+`FASTTREE_PROFILE=1` builds with clocks for the phases of growth, which `python -m bench --profile CASE` reads.
 
 `CFLAGS=-g` keeps debug symbols.  Without them, the modules are a sixth as large, and a profiler still sees names.
 
@@ -20,17 +24,21 @@ import sys
 import sysconfig
 import tempfile
 from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 
-DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0")
+COVERAGE = os.environ.get("FASTTREE_DEBUG") == "coverage"
+DEBUG = os.environ.get("FASTTREE_DEBUG", "0") not in ("", "0") and not COVERAGE
 PLAIN_C = os.environ.get("FASTTREE_PLAIN_C", "0") not in ("", "0")
-ADDRESS = os.environ.get("FASTTREE_DEBUG") == "address"
+SANITIZER = [f"-fsanitize={kind}" for kind in ("address", "thread") if os.environ.get("FASTTREE_DEBUG") == kind]
+PROFILE = os.environ.get("FASTTREE_PROFILE", "0") not in ("", "0")
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")  # free-threaded builds have no stable ABI
 
 DIRECTIVES = {
@@ -41,6 +49,7 @@ DIRECTIVES = {
     "nonecheck": False,
     "cdivision": True,
     "embedsignature": True,
+    "auto_pickle": False,  # records of the engine are made anew in each process
     "freethreading_compatible": True,  # globals are constants; state shared by threads is under a lock
     "show_performance_hints": not DEBUG,  # the hints would complain about the checks
 }
@@ -52,14 +61,14 @@ OVERFLOW = ["-fno-wrapv", "-fsanitize=signed-integer-overflow", "-fsanitize-unde
 UNIX_FLAGS = ["-O1", "-g", *OVERFLOW] if DEBUG else ["-O1" if PLAIN_C else "-O3"]
 UNIX_FLAGS += ["-fno-strict-aliasing", "-ffp-contract=off"]
 UNIX_FLAGS += ["-std=c11", "-Werror=vla"] if PLAIN_C else ["-fno-trapping-math", "-fno-math-errno", "-fopenmp-simd"]
-SYMBOLS = DEBUG or "-g" in os.environ.get("CFLAGS", "").split()
+SYMBOLS = DEBUG or COVERAGE or "-g" in os.environ.get("CFLAGS", "").split()
 if not SYMBOLS:
     # Python's own flags may include debug symbols.  Tables to unwind the stack are for debuggers, too: C raises no exceptions.
     UNIX_FLAGS += ["-g0", "-fno-asynchronous-unwind-tables"]
 # GCC 12 may treat a function that stores the result of llrint as pure, and drop its calls.
 GUARD_FLAGS = ["-fno-ipa-pure-const", "-fno-ipa-modref"]
-LINK_FLAGS = ["-fsanitize=address"] if ADDRESS else []
-UNIX_FLAGS += LINK_FLAGS
+LINK_FLAGS = ["--coverage"] if COVERAGE else SANITIZER
+UNIX_FLAGS += ["--coverage", "-O0", "-fprofile-update=atomic"] if COVERAGE else SANITIZER
 if sys.platform == "linux" and not SYMBOLS:
     LINK_FLAGS += ["-Wl,-s"]  # a twentieth of the wheel; profilers need the names: build with CFLAGS=-g
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
@@ -83,9 +92,8 @@ class BuildCore(build_ext):
                 "such as gcc or Clang, or a wheel of fasttree"
             )
         flags = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
-        smaller = (
-            [] if is_msvc or DEBUG or PLAIN_C else self.accepted(sorted({flag for some in SMALLER.values() for flag in some}))
-        )
+        choices = sorted({flag for some in SMALLER.values() for flag in some})
+        smaller = [] if is_msvc or DEBUG or COVERAGE or PLAIN_C else self.accepted(choices)
         for extension in self.extensions:
             extension.extra_compile_args = flags + [flag for flag in SMALLER.get(extension.name, []) if flag in smaller]
             extension.extra_link_args = [] if is_msvc else LINK_FLAGS
@@ -111,8 +119,8 @@ class BuildCore(build_ext):
         shutil.copy2(kept, target)
 
     def place_of(self, extension: Extension, name: str) -> Path | None:
-        """Return the path of a module in the cache, by source, compiler, flags and Python; None if the compiler is unknown."""
-        if self.compiler.compiler_type != "unix":
+        """Return the path of a module in the cache, by source, compiler, flags and Python; None where it cannot be kept."""
+        if self.compiler.compiler_type != "unix" or COVERAGE:  # whose counts lie beside the objects
             return None
         compiler = self.compiler.compiler_so
         version = subprocess.run([compiler[0], "--version"], capture_output=True, check=False).stdout
@@ -135,6 +143,23 @@ class BuildCore(build_ext):
                     continue
                 known.append(flag)
         return known
+
+
+class BuildLeanPage(build_py):
+    """Copy scripts, styles and markup of the page without the comments and white space that each page drops anyway."""
+
+    def run(self) -> None:
+        """Build the package, and write those files anew."""
+        super().run()
+        if self.editable_mode:
+            return
+        page = Path("fasttree", "_explain", "page")
+        spec = spec_from_file_location("lean", page / "lean.py")
+        lean = module_from_spec(spec)
+        spec.loader.exec_module(lean)
+        for suffix, shorter in {".js": lean.lean_script, ".css": lean.lean_style, ".html": lean.lean_markup}.items():
+            for path in Path(self.build_lib, page).glob(f"*{suffix}"):
+                path.write_text(shorter(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 class WheelWithMaterials(bdist_wheel):
@@ -171,12 +196,15 @@ MEMORYVIEWS = "fasttree._engine._memoryviews"
 # compiler knows best what to inline, and in the largest it inlines what pays most.
 AS_IT_SEES_FIT = ["-DCYTHON_INLINE=__attribute__((unused))"]
 WHAT_PAYS_MOST = ["--param=inline-unit-growth=20"]
-SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": WHAT_PAYS_MOST, "fasttree._engine.encoding": WHAT_PAYS_MOST} | {
+# What -O3 adds to -O2 beside vectors copies loops and functions.
+VECTORS = ["-O2", "-fvect-cost-model=dynamic"]
+SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": WHAT_PAYS_MOST} | {
     f"fasttree._engine.{name}": [*AS_IT_SEES_FIT, *level]
     for level, names in (
-        ([], ("additive", "forest", "lines.equations", "lookahead", "rounds", "serving")),
-        (["-O2"], ("optimal", "rulesets")),
-        (["-Os"], ("merging", "passes", "walk.attribution")),
+        ([], ("additive", "encoding", "forest", "lookahead", "serving")),
+        (VECTORS, ("lines.equations", "rounds")),
+        (["-O2"], ("merging", "optimal", "passes", "rulesets")),
+        (["-Os"], ("walk.attribution",)),
     )
     for name in names
 }
@@ -185,7 +213,9 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [source.as_posix()],
-        define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C,
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API
+        + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C
+        + [("FASTTREE_PROFILE", "1")] * PROFILE,
         libraries=[] if os.name == "nt" else ["m"],  # not every Python links libm
         py_limited_api=LIMITED_API,
     )
@@ -198,8 +228,9 @@ setup(
         extensions,
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=MEMORYVIEWS,
-        build_dir="build/cython-debug" if DEBUG else "build/cython-release",
+        build_dir=f"build/cython-{'debug' if DEBUG else 'coverage' if COVERAGE else 'release'}",
+        emit_linenums=COVERAGE,
     ),
-    cmdclass={"build_ext": BuildCore, "bdist_wheel": WheelWithMaterials},
+    cmdclass={"build_ext": BuildCore, "build_py": BuildLeanPage, "bdist_wheel": WheelWithMaterials},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
 )

@@ -4,12 +4,15 @@ python .ci/write_stubs.py folder
 
 The source of an estimator has its parameters in groups, and `parameters` composes the docstring when the module is imported.  An
 editor that only reads the source misses that docstring and the defaults.  A stub is the source with both put in, and without the
-bodies of functions.  `folder` is the root of the sources that are then packaged; the package itself is imported as installed.
+bodies of functions.  All are written into `_stubs.pyi`: texts that estimators share take less space in a wheel.  The stubs
+of modules take their names from there.  `folder` is the root of the sources that are then packaged.  The package itself is
+imported as installed.
 """
 
 import ast
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -65,14 +68,51 @@ def modules() -> Iterator[ModuleType]:
         yield importlib.import_module(f"fasttree.estimators.{name}")
 
 
+def names_of(node: ast.stmt) -> list[str]:
+    """Return the names that a statement at the top of a module defines."""
+    match node:
+        case ast.ClassDef() | ast.FunctionDef():
+            return [node.name]
+        case ast.Assign():
+            return [each.id for each in node.targets if isinstance(each, ast.Name)]
+        case ast.AnnAssign(target=ast.Name()):
+            return [node.target.id]
+    return []
+
+
+def imports_of(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Yield each name that a module imports, also for types alone, with the statement that imports it."""
+    for node in body:
+        match node:
+            case ast.ImportFrom(module=source):
+                yield from ((each.asname or each.name, f"from {source} import {ast.unparse(each)}") for each in node.names)
+            case ast.Import():
+                yield from ((each.asname or each.name, f"import {ast.unparse(each)}") for each in node.names)
+            case ast.If():
+                yield from imports_of(node.body)
+
+
 def main(folder: str) -> None:
     """Write the stubs."""
+    meanings: dict[str, str] = {}  # of all names: an import, or the module that defines them
+    texts = []
     for module in modules():
-        stub = Stub(module).visit(ast.parse(inspect.getsource(module)))
-        text = HEAD + ast.unparse(ast.fix_missing_locations(stub)) + "\n"
-        path = Path(folder, *module.__name__.split(".")).with_suffix(".pyi")
-        path.write_text(text, encoding="utf-8")
-        print(f"{len(text):>9,} characters  {path.name}")
+        stub = ast.fix_missing_locations(Stub(module).visit(ast.parse(inspect.getsource(module))))
+        own = [name for node in stub.body for name in names_of(node) if name != "__all__"]
+        here = dict(imports_of(stub.body)) | dict.fromkeys(own, f"from {module.__name__} import")
+        for name, meaning in here.items():
+            if not meanings.setdefault(name, meaning).startswith(meaning.removesuffix(f" {name}")):
+                sys.exit(f"{name} is {meaning!r} and {meanings[name]!r}: give one of them another name")
+        meanings |= {name: here[name] for name in own}
+        texts += [ast.unparse(node) for node in stub.body if names_of(node) not in ([], ["__all__"])]
+        lines = [f"from fasttree.estimators._stubs import {name} as {name}\n" for name in own]
+        Path(folder, *module.__name__.split(".")).with_suffix(".pyi").write_text(HEAD + "".join(lines), encoding="utf-8")
+    body = "\n\n".join(texts)
+    words = set(re.findall(r"\w+", body))
+    imports = [line for name, line in meanings.items() if name in words and not line.endswith(" import")]
+    text = HEAD.replace("module", "modules") + "\n".join([*imports, "", body]) + "\n"
+    Path(folder, "fasttree", "estimators", "_stubs.pyi").write_text(text, encoding="utf-8")
+    print(f"{len(text):>9,} characters of {len(texts)} definitions")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,13 @@
 
 Writes Parquet files of 28 columns of float32 to a folder of its own, and removes them.  Each step starts with none of these files
 in the page cache, except where it says "again".  The figures of memory need Linux.
+
+With ``--keep-table`` the files, and what a Dataset prepares of them, remain in the folder for later runs.  They are used again if
+their names, their number of rows and the fingerprint of what the files say of their columns are the same.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -12,9 +16,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +35,15 @@ FILE_ROWS = 2_000_000
 WHOLE_ROWS = 20_000_000  # of the tree without limits: its nodes, a quarter as many, are in memory
 COMPARED_ROWS = 10_000_000  # at most, with the same table in memory
 COLUMNS = [f"x{j}" for j in range(28)]
-TARGETS = {"prepare": 60.0, "depth 8": 120.0, "depth 8, again": 35.0}  # seconds, of 100 million rows
+TARGETS = {
+    "prepare": 60.0,
+    "depth 8": 120.0,
+    "depth 8, again": 35.0,
+    "no limits": 310.0,
+}  # wall seconds, of 100 million rows; 370 with prepare
+STEPS = ("prepare", "depth-8", "depth-8-again", "no-limits", "noise", "beside-memory")
+DESCRIBED = "table.json"
+PREPARED = "prepared"
 Row = dict[str, Any]
 
 
@@ -52,6 +64,35 @@ def read(paths: list[Path]) -> tuple[np.ndarray, np.ndarray]:
     parts = [pq.read_table(path) for path in paths]
     X = np.concatenate([np.column_stack([part[name].to_numpy() for name in COLUMNS]) for part in parts])
     return X, np.concatenate([part["y"].to_numpy() for part in parts])
+
+
+def fingerprint(paths: list[Path]) -> dict[str, Any]:
+    """Describe the files of a table: their names, rows, and a hash of their footers, which have the ranges of all columns."""
+    found = hashlib.sha256()
+    n_rows = 0
+    for path in paths:
+        with path.open("rb") as file:
+            file.seek(-8, os.SEEK_END)
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(-8 - length, os.SEEK_END)
+            found.update(path.name.encode() + file.read())
+        n_rows += pq.read_metadata(path).num_rows
+    return {"rows": n_rows, "files": [path.name for path in paths], "sha256": found.hexdigest()}
+
+
+def kept_table(folder: Path, n_rows: int) -> list[Path]:
+    """Return the files of a table that is in a folder, or write them; files that are not those described are written anew."""
+    place = folder / f"signal-{n_rows}"
+    described = place / DESCRIBED
+    paths = sorted(place.glob("*.parquet"))
+    if described.exists() and paths and json.loads(described.read_text()) == fingerprint(paths) | {"asked": n_rows}:
+        print(f"{place}: the table of an earlier run")
+        return paths
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    paths = write(place, n_rows)
+    described.write_text(json.dumps(fingerprint(paths) | {"asked": n_rows}))
+    return paths
 
 
 def forget(paths: list[Path], data: Dataset | None = None) -> None:
@@ -143,42 +184,103 @@ def compare(paths: list[Path], memory: str, scratch: Path, repeat: int) -> list[
     return lines
 
 
-def depth_8(data: Dataset, paths: list[Path], targets: dict[str, str]) -> list[Row]:
+class Run(NamedTuple):
+    """What is measured.
+
+    Parameters
+    ----------
+    folder : Path
+        For the table, and for what a Dataset writes.
+    steps : tuple of str
+    memory, whole_memory : str
+        Of a Dataset; of one whose tree has no limits.
+    keep : bool
+        Whether the table and what was prepared remain.
+    """
+
+    folder: Path
+    steps: tuple[str, ...]
+    memory: str
+    whole_memory: str
+    keep: bool
+
+    def given(self, memory: str) -> dict[str, Any]:
+        """Return parameters of a Dataset."""
+        place = self.folder / PREPARED if self.keep else self.folder
+        place.mkdir(exist_ok=True)
+        return {"memory": memory, "scratch": place, "keep": self.keep}
+
+
+def unrecorded(data: Dataset) -> Dataset:
+    """Prepare a Dataset, whose fits then leave no record, as those of one that is not kept."""
+    data.prepare()
+    data._kept = None
+    return data
+
+
+def depth_8(run: Run, paths: list[Path], targets: dict[str, str]) -> list[Row]:
     """Prepare a table, and grow trees of depth 8."""
-    forget(paths)
-    with measured() as found:
-        data.prepare()
-    lines = [report("prepare", found, targets.get("prepare", ""))]
-    forget(paths, data)
-    for what in ("depth 8", "depth 8, again"):
-        lines.append(report(what, fitted(data, max_depth=8)[1], targets.get(what, "")))
+    lines = []
+    if "prepare" in run.steps:  # what is not kept is written once
+        with Dataset.from_parquet(paths, "y", memory=run.memory, scratch=run.folder) as data:
+            forget(paths)
+            with measured() as found:
+                data.prepare()
+            lines.append(report("prepare", found, targets.get("prepare", "")))
+            if not run.keep:
+                return lines + trees_of_depth_8(run, paths, data, targets)
+    if {"depth-8", "depth-8-again"} & set(run.steps):
+        with Dataset.from_parquet(paths, "y", **run.given(run.memory)) as data:
+            lines += trees_of_depth_8(run, paths, data, targets)
     return lines
 
 
-def run(n_rows: int, whole_rows: int, folder: Path, memory: str, repeat: int) -> list[Row]:
+def trees_of_depth_8(run: Run, paths: list[Path], data: Dataset, targets: dict[str, str]) -> list[Row]:
+    lines = []
+    for step, what in (("depth-8", "depth 8"), ("depth-8-again", "depth 8, again")):
+        if step in run.steps:
+            unrecorded(data)
+            if step == "depth-8":
+                forget(paths, data)
+            lines.append(report(what, fitted(data, max_depth=8)[1], targets.get(what, "")))
+    return lines
+
+
+def no_limits(run: Run, paths: list[Path], targets: dict[str, str]) -> Row:
+    """Grow a tree without limits, which starts with nothing in the page cache."""
+    with Dataset.from_parquet(paths, "y", **run.given(run.whole_memory)) as data:
+        forget(paths, unrecorded(data))
+        found = fitted(data)[1]
+        target = targets.get("no limits", "") if data.n_samples == FULL_ROWS else ""
+        return report(f"no limits, {data.n_samples:,} rows", found, target)
+
+
+def noise(run: Run, n_rows: int) -> Row:
+    paths = write(run.folder, n_rows, "noise")
+    with Dataset.from_parquet(paths, "y", memory=run.memory, scratch=run.folder) as data:
+        forget(paths, data)
+        line = report(f"noise to depth 6, {data.n_samples:,} rows", fitted(data, max_depth=6)[1])
+    for path in paths:
+        path.unlink()
+    return line
+
+
+def measure(run: Run, n_rows: int, whole_rows: int, repeat: int) -> list[Row]:
+    """Measure the steps that are asked for."""
     targets = {name: f"{seconds:g} s" for name, seconds in TARGETS.items()} if n_rows == FULL_ROWS else {}
-    print(f"{n_rows:,} rows x {len(COLUMNS)}, memory {memory}, one thread\n")
-    paths = write(folder, n_rows)
+    print(f"{n_rows:,} rows x {len(COLUMNS)}, memory {run.memory}, one thread\n", flush=True)
+    paths = kept_table(run.folder, n_rows)
     print("| what | processor s | wall s | anonymous GB | | target |\n|---|--:|--:|--:|---|--:|", flush=True)
-    given: dict[str, Any] = {"memory": memory, "scratch": folder}
-    with Dataset.from_parquet(paths, "y", **given) as data:
-        lines = depth_8(data, paths, targets)
-    if whole_rows:
-        part = paths[: max(min(n_rows, whole_rows) // FILE_ROWS, 1)]
-        with Dataset.from_parquet(part, "y", **given) as data:
-            forget(part, data)
-            lines.append(report(f"no limits, {data.n_samples:,} rows", fitted(data)[1]))
-    compared = paths[: max(min(n_rows, COMPARED_ROWS) // FILE_ROWS, 1)]
-    for path in set(paths) - set(compared):
-        path.unlink()
-    noise = write(folder, min(n_rows, COMPARED_ROWS), "noise")
-    with Dataset.from_parquet(noise, "y", **given) as data:
-        forget(noise, data)
-        lines.append(report(f"noise to depth 6, {data.n_samples:,} rows", fitted(data, max_depth=6)[1]))
-    for path in noise:
-        path.unlink()
+    lines = depth_8(run, paths, targets) if {"prepare", "depth-8", "depth-8-again"} & set(run.steps) else []
+    compared = min(n_rows, COMPARED_ROWS)
+    if "no-limits" in run.steps and whole_rows:
+        lines.append(no_limits(run, paths[: max(min(n_rows, whole_rows) // FILE_ROWS, 1)], targets))
+    if "noise" in run.steps:
+        lines.append(noise(run, compared))
     print()
-    return lines + compare(compared, memory, folder, repeat)
+    if "beside-memory" in run.steps:
+        lines += compare(paths[: max(compared // FILE_ROWS, 1)], run.memory, run.folder, repeat)
+    return lines
 
 
 def main(arguments: list[str]) -> int:
@@ -190,18 +292,37 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--whole-rows", type=int, default=WHOLE_ROWS, help=f"rows of the tree without limits (default {WHOLE_ROWS:,})"
     )
+    parser.add_argument(
+        "--whole-memory", help="memory of a Dataset for that tree, whose nodes may take a quarter (default: as --memory)"
+    )
     parser.add_argument("--repeat", type=int, default=3, help="turns of depth 8 beside memory (default 3)")
+    parser.add_argument(
+        "--steps", default=",".join(STEPS), help=f"what is measured, divided by commas (default {','.join(STEPS)})"
+    )
+    parser.add_argument("--keep-table", action="store_true", help="keep the table in --folder, and use it if it is there")
     parser.add_argument("--output", type=Path, metavar="FILE", help="append the figures to this file as a line of JSON")
     given = parser.parse_args(arguments)
     n_rows = given.rows or (QUICK_ROWS if given.quick else FULL_ROWS)
-    folder = Path(tempfile.mkdtemp(prefix="bench-scale-out-", dir=given.folder))
-    try:
-        needed = 10 * n_rows * len(COLUMNS)  # Parquet files, and what a Dataset writes
+    steps = tuple(given.steps.split(","))
+    if unknown := set(steps) - set(STEPS):
+        parser.error(f"--steps {', '.join(sorted(unknown))}: must be of {', '.join(STEPS)}")
+    if given.keep_table and given.folder is None:
+        parser.error("--keep-table keeps the table in --folder: name one")
+    if given.keep_table:
+        given.folder.mkdir(parents=True, exist_ok=True)
+        place = nullcontext(str(given.folder))
+    else:
+        place = tempfile.TemporaryDirectory(prefix="bench-scale-out-", dir=given.folder)
+    with place as name:
+        folder = Path(name)
+        there = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        needed = 10 * n_rows * len(COLUMNS) - there  # Parquet files, and what a Dataset writes
+        if given.keep_table and "prepare" in steps:
+            needed += 6 * n_rows * len(COLUMNS)  # which is measured once more
         if shutil.disk_usage(folder).free < needed:
             parser.error(f"{needed / 1e9:.0f} GB are needed on the disk: name another --folder, or fewer --rows")
-        lines = run(n_rows, given.whole_rows, folder, given.memory, given.repeat)
-    finally:
-        shutil.rmtree(folder)
+        run = Run(folder, steps, given.memory, given.whole_memory or given.memory, given.keep_table)
+        lines = measure(run, n_rows, given.whole_rows, given.repeat)
     if given.output is not None:
         with given.output.open("a") as file:
             file.write(json.dumps({"rows": n_rows, "memory": given.memory, "lines": lines} | about()) + "\n")

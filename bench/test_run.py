@@ -166,3 +166,19 @@ def test_trees_from_the_disk_are_those_in_memory(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out.count("the trees are equal") == 2
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
     assert len(json.loads((tmp_path / "f").read_text())["lines"]) == 7
+
+
+def test_a_table_that_is_kept_is_used_again_unless_it_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--rows", "2000", "--memory", "64MiB", "--folder", str(tmp_path), "--keep-table", "--steps"]
+    assert scale_out.main([*given, "prepare,depth-8"]) == 0
+    (table,) = tmp_path.glob("signal-2000/*.parquet")
+    (prepared,) = tmp_path.glob("prepared/*/manifest.json")
+    before = table.stat().st_mtime_ns, prepared.stat().st_mtime_ns
+    assert scale_out.main([*given, "depth-8,no-limits"]) == 0
+    assert (table.stat().st_mtime_ns, prepared.stat().st_mtime_ns) == before
+    assert capsys.readouterr().out.count("the table of an earlier run") == 1
+    scale_out.write(table.parent, 1000)  # another table of the same name
+    assert scale_out.main([*given, "depth-8"]) == 0
+    assert "the table of an earlier run" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        scale_out.main([*given, "no-such-step"])

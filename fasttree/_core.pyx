@@ -27,6 +27,7 @@ from fasttree._engine.grow.setup cimport (
 )
 from fasttree._engine.grow.work cimport Work
 from fasttree._engine.memory cimport allow, free_arena, pad
+from fasttree._engine.phases cimport N_PHASES, OTHER, PROFILES, WRITE_OUT, amount_of, clear, enter, seconds_of
 from fasttree._engine.risk.impurity cimport impurity_words
 from fasttree._engine.types cimport (
     DECLARED, DIRECTION, FRACTIONAL, GAIN, GAIN_RATIO, INTERVALS, MAJORITY, MDL_RATIO, MERGED, ONE_VS_REST, ORDERED, OWN_BRANCH,
@@ -571,9 +572,27 @@ def grow(
             if status:
                 raise MemoryError
         workspace.end_runs()
+        enter(WRITE_OUT)
         return take_nodes(&workspace.growth.nodes, workspace.growth.p.missing == SURROGATE)
     finally:
+        enter(OTHER)
         workspace.leave()
+
+
+PHASES = ("other", "copy", "count", "bound", "refine", "partition", "small nodes", "write-out")
+
+
+def spent():
+    """Seconds and amounts by phase of `PHASES` since the last call, in builds with FASTTREE_PROFILE; else None."""
+    cdef int phase
+    if not PROFILES:
+        return None
+    enter(WRITE_OUT)
+    enter(OTHER)
+    found = [(seconds_of(phase), amount_of(phase)) for phase in range(N_PHASES)]
+    for phase in range(N_PHASES):
+        clear(phase)
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def load_to_show(
     path: str, *, of_one_target: bool = False, tree: int | None = None, whole_forest: bool = False
 ) -> tuple[Shown, str]:
     """Read as `load_model`, but without the estimator, which imports scikit-learn; of a forest, one tree by number."""
-    from fasttree.estimators.common.saved import SavedRules, SavedTree
+    from fasttree.estimators.common.saved import SavedTree, saved_rules
 
     with errors_in(path):
         document = _document(path)
@@ -73,7 +73,7 @@ def load_to_show(
         elif tree is not None:
             raise ValueError(f"--tree {tree} is for forests, and the file holds a single model: leave it out")
         model: Shown
-        model = from_document(document) if whole else SavedRules(document) if makes_rules(document) else SavedTree(document)
+        model = from_document(document) if whole else saved_rules(document) if makes_rules(document) else SavedTree(document)
     if of_one_target:
         _check_one_target(model, path)
     context = click.get_current_context(silent=True)

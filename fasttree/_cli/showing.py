@@ -139,6 +139,7 @@ ORDERED_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of C45Rules: meth
     "json": ("to_json", ()),
     "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
 }
+VOTING_FORMATS = ORDERED_FORMATS | {"c": ("export_c", ("name",)), "python": ("export_python", ("name",))}  # of C50Classifier
 ADDITIVE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of additive models: method and options of each
     "text": ("export_text", ("decimals",)),
     "json": ("to_json", ()),
@@ -336,7 +337,9 @@ def _own_formats(model: Any) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the formats of rules or of an additive model; none for trees, which have those of `FORMATS`."""
     if holds_committee(model):
         return COMMITTEE_FORMATS
-    return ORDERED_FORMATS if holds_rules(model) else ADDITIVE_FORMATS if holds_shapes(model) else {}
+    if holds_rules(model):
+        return VOTING_FORMATS if hasattr(model, "export_c") else ORDERED_FORMATS
+    return ADDITIVE_FORMATS if holds_shapes(model) else {}
 
 
 def _check_options(form: str, given: Mapping[str, Any], own: Mapping[str, tuple[str, tuple[str, ...]]], path: str) -> None:

@@ -14,6 +14,10 @@ cdef inline char* memory_of(object array) except NULL:
     return memory
 
 
+cdef enum:
+    LEAST_MAPPED = 1 << 20     # bytes
+
+
 # The items of an array of one type, which must outlive their use; NULL if there are none, or no array.
 
 cdef inline const uint8_t* uint8s_of(object array) except? NULL:
@@ -39,6 +43,26 @@ cdef inline const int64_t* int64s_of(object array) except? NULL:
 cdef inline const double* doubles_of(object array) except? NULL:
     cdef const double[::1] items = array
     return &items[0] if items is not None and items.shape[0] else NULL
+
+
+cdef inline object mapped(int64_t n, size_t size, object dtype):
+    """An array of n items of `size` bytes; a large one goes back to the system when it is freed.
+
+    glibc's malloc maps large pieces too, but only until one is freed: from then on it takes pieces of that size from its heap,
+    and keeps them there.
+    """
+    import numpy as np
+    cdef dict private = {}
+    if n * <int64_t> size < LEAST_MAPPED:
+        return np.empty(n, dtype)
+    import mmap
+    if hasattr(mmap, "MAP_PRIVATE"):   # else the pages of a copy by fork would be shared
+        private["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    try:
+        memory = mmap.mmap(-1, n * size, **private)
+    except OSError:
+        raise MemoryError from None
+    return np.frombuffer(memory, dtype)
 
 
 cdef inline object copied(const void* items, int64_t n, size_t size, object dtype):

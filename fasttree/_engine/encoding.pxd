@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from fasttree._engine.columns.cut_points cimport CodeGrid
 from fasttree._engine.types cimport Arena, Block, Column, Problem
 
 
@@ -27,6 +28,8 @@ cdef class Encoding:
     cdef uint8_t* binned
     cdef uint8_t* single_valued    # feature x 256
     cdef Column* column            # of a binned feature
+    cdef CodeGrid* grid            # bounded: of features that are encoded by rows
+    cdef uint8_t* has_grid
     cdef const uint32_t** category
     cdef uint64_t* records
     cdef uint64_t* spare
@@ -39,6 +42,7 @@ cdef class Encoding:
     cdef void free_sorting_space(self) noexcept
     cdef void* room_for_list(self) except NULL
     cdef void keep_list(self, int32_t feature, void* entries) noexcept
+    cdef void take_slot(self, int32_t feature, int64_t n_codes)
     cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes)
     cdef uint8_t* next_column(self) except NULL
     cdef void describe(self, Problem* p, Block* block) noexcept

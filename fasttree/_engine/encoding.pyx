@@ -13,6 +13,7 @@ import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
 from fasttree._engine.columns.bins cimport BinTable, bin_column, bin_keys, lay_table, list_bins
+from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, lay_grid
 from fasttree._engine.columns.edges cimport GRID_BITS, Piece, find_edges, keys_of, room_for_pieces, room_for_search, single_keys
 from fasttree._engine.columns.keys cimport encode_few, float_of, list_column, sort_records, sortable, value_of
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
@@ -26,7 +27,7 @@ I8 = np.dtype("i8")
 
 
 cdef enum:
-    ROWS_OF_SAMPLE = 32768     # that say where the bins of the bounded search end
+    ROWS_OF_SAMPLE = 16384     # that say where the bins of the bounded search end
 
 cdef uint32_t GONE = 0xFFFFFFFF        # place of a row that is left out
 
@@ -119,11 +120,13 @@ cdef class Encoding:
         self.binned = <uint8_t*> calloc(d, 1)
         self.single_valued = <uint8_t*> malloc(d * 256)
         self.column = <Column*> calloc(d, sizeof(Column))
+        self.grid = <CodeGrid*> malloc(d * sizeof(CodeGrid) if self.wide and bounded else 1)
+        self.has_grid = <uint8_t*> calloc(d, 1)
         if self.bounded:
             self.tiles = <uint8_t*> malloc((d + LANES - 1) // LANES * LANES * <size_t> n_samples)
             if self.tiles == NULL:
                 raise MemoryError
-        if not (self.binned and self.single_valued and self.column):
+        if not (self.binned and self.single_valued and self.column and self.grid and self.has_grid):
             raise MemoryError
         memset(self.single_valued, 1, d * 256)
         if not (self.lists and self.kind and self.counted and self.n_codes and self.slot and self.exact and self.category
@@ -148,6 +151,8 @@ cdef class Encoding:
         free(self.binned)
         free(self.single_valued)
         free(self.column)
+        free(self.grid)
+        free(self.has_grid)
         self.free_sorting_space()
 
     def of_rows(self, const int64_t[::1] rows, const int64_t[::1] order, uint32_t block_rows):
@@ -305,10 +310,7 @@ cdef class Encoding:
             self.lists[feature] = self.cursor
             self.cursor += n * sizeof(uint32_t)
 
-    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes):
-        """Keep the codes of a feature that `next_column` holds."""
-        cdef uint8_t* lane
-        cdef int64_t i
+    cdef void take_slot(self, int32_t feature, int64_t n_codes):
         if self.bounded:
             self.lock.acquire()
         self.slot[feature] = self.n_counted
@@ -316,6 +318,12 @@ cdef class Encoding:
         if self.bounded:
             self.lock.release()
         self.n_codes[feature] = <uint32_t> n_codes
+
+    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes):
+        """Keep the codes of a feature that `next_column` holds."""
+        cdef uint8_t* lane
+        cdef int64_t i
+        self.take_slot(feature, n_codes)
         if self.bounded:
             lane = self.tiles + <size_t> (feature // LANES) * LANES * self.n_samples + feature % LANES
             with nogil:
@@ -424,6 +432,45 @@ cdef class Encoding:
         for b in range(n_bins):
             self.single_valued[<size_t> feature * 256 + b + 1] = keys[b + 1] == keys[b] + 1
         self.keep_codes(feature, codes, n_bins + 1)
+
+    def plan_bins(self, int32_t feature, const float[:] sample):
+        """Let `code_rows` encode a feature by bins of a sample of its values; False if only `add_continuous` can do so."""
+        cdef uint64_t distinct[256]
+        cdef uint64_t[::1] keys
+        cdef int32_t n_bins, b
+        # few values may be counted one by one
+        if not self.bounded or encode_few(sample, <uint16_t*> self.spare, <uint8_t*> self.records, distinct) >= 0:
+            return False
+        edges = bin_edges(sample, self.most_codes, True)
+        keys = edges.astype(np.uint64)
+        n_bins = <int32_t> keys.shape[0] - 1
+        if not lay_grid(&keys[0], n_bins, &self.grid[feature]):
+            return False
+        self.kind[feature] = CONTINUOUS
+        self.has_grid[feature] = True
+        self.binned[feature] = True
+        self.lists[feature] = 1        # there is none, but the feature varies
+        for b in range(n_bins):
+            self.single_valued[<size_t> feature * 256 + b + 1] = keys[b + 1] == keys[b] + 1
+        self.take_slot(feature, n_bins + 1)
+        return True
+
+    def code_rows(self, const float[:, :] matrix, int64_t start, int64_t stop):
+        """Encode the planned features of some rows of the table; threads may do so with other rows at the same time."""
+        cdef const char* data = <const char*> &matrix[0, 0]
+        cdef int64_t by_row = matrix.strides[0]
+        cdef int64_t by_column = matrix.strides[1]
+        cdef int32_t f
+        cdef int n
+        cdef uint8_t* tile
+        with nogil:
+            while start < stop:
+                n = <int> min(stop - start, <int64_t> ROWS_AT_ONCE)
+                for f in range(self.n_features):
+                    if self.has_grid[f]:
+                        tile = self.tiles + <size_t> (f // LANES) * LANES * self.n_samples + f % LANES
+                        code_some(&self.grid[f], data + start * by_row + f * by_column, by_row, n, tile + start * LANES, LANES)
+                start += n
 
     def keep_values(self, int32_t feature, const real_t[:] values):
         """Let the engine read a feature's values, by sample or (few values) by code.  They are not copied."""

@@ -6,12 +6,12 @@ array of 16-byte nodes, breadth first, siblings side by side.
 
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport copied, memory_of
+from fasttree._engine.arrays cimport copied, mapped, memory_of
 from fasttree._engine.columns.keys cimport encode_few, list_column, sort_records, sortable_float, value_of
 from fasttree._engine.drawn.block cimport block_rows, cells_of_row
 from fasttree._engine.drawn.chance cimport float_code
@@ -26,6 +26,7 @@ from fasttree._engine.drawn.packing cimport move_nodes, write_nodes
 from fasttree._engine.drawn.short cimport MOST_VALUES
 from fasttree._engine.drawn.walk cimport SIDE_BY_SIDE, PackedNode
 from fasttree._engine.drawn.passage cimport Passage, arrive, enter, lay_out, leave, value_row
+from fasttree._engine.memory cimport ARENA_LIMIT, map_memory, unmap_memory
 from fasttree._engine.random cimport mix
 from fasttree._engine.types cimport code_t, real_t
 from fasttree._engine.walk.rows cimport rows_of
@@ -212,7 +213,7 @@ cdef class DrawnColumns:
         cdef DrawnColumn* column = &self.column[feature]
         column.n_codes = n_codes
         column.wide = n_codes > self.most_narrow
-        codes = np.empty(max(self.n_samples, 1), dtype=np.int32 if column.wide else np.int16)
+        codes = mapped(max(self.n_samples, 1), 4 if column.wide else 2, np.int32 if column.wide else np.int16)
         self.codes[feature] = codes
         column.codes = memory_of(codes)
         return <char*> column.codes
@@ -227,7 +228,7 @@ cdef class DrawnColumns:
         try:
             room = self.rooms.pop()
         except IndexError:
-            room = np.empty((3, self.n_samples + 1), dtype=np.uint64)
+            room = mapped(3 * (<int64_t> self.n_samples + 1), 8, np.uint64).reshape(3, -1)
         needs_values = self.encode(feature, column, room)
         self.rooms.append(room)
         return needs_values
@@ -365,12 +366,30 @@ cdef class DrawnRoom:
     cdef Room room
     cdef uint32_t capacity
     cdef char* buffer
+    cdef size_t size
+    cdef size_t value_size     # bytes of a row of values
 
     def __dealloc__(self):
-        free(self.buffer)
-        free(self.room.grown)
-        free(self.room.values)
-        free(self.room.bits)
+        self.free_buffer()
+        self.free_grown()
+        self.free_values()
+        unmap_memory(self.room.bits, self.room.bits_room * sizeof(uint32_t), ARENA_LIMIT)
+
+    cdef void free_buffer(self) noexcept:
+        unmap_memory(self.buffer, self.size, ARENA_LIMIT)
+        self.buffer = NULL
+        self.size = 0
+        self.capacity = 0
+
+    cdef void free_grown(self) noexcept:
+        unmap_memory(self.room.grown, self.room.grown_room * sizeof(PackedNode), ARENA_LIMIT)
+        self.room.grown = NULL
+        self.room.grown_room = 0
+
+    cdef void free_values(self) noexcept:
+        unmap_memory(self.room.values, self.room.values_room * self.value_size, ARENA_LIMIT)
+        self.room.values = NULL
+        self.room.values_room = 0
 
     cdef size_t carve(self, const DrawnPlan* p, size_t n, size_t n_categories, char* buffer) noexcept:
         """Hand out the parts of the buffer for n rows; returns its size."""
@@ -430,14 +449,20 @@ cdef class DrawnRoom:
         """Make room for a tree on n rows."""
         cdef const DrawnPlan* p = &grower.plan
         cdef size_t n_categories = max(grower.columns.most_categories, 3)
+        cdef size_t value_size = max(p.n_classes, 2) * sizeof(double)
+        cdef size_t size
         cdef int32_t f
+        if value_size != self.value_size:
+            self.free_values()
+            self.value_size = value_size
         if self.buffer == NULL or n > self.capacity:
-            free(self.buffer)
-            self.buffer = NULL
-            self.capacity = n
-            self.buffer = <char*> malloc(self.carve(p, n, n_categories, NULL) + 64)
+            self.free_buffer()
+            size = self.carve(p, n, n_categories, NULL) + 64
+            self.buffer = <char*> map_memory(size, ARENA_LIMIT)
             if self.buffer == NULL:
                 raise MemoryError
+            self.size = size
+            self.capacity = n
             self.carve(p, n, n_categories, self.buffer)
             memset(self.room.category_weight, 0, n_categories * 8)
             memset(self.room.category_sum, 0, n_categories * 8)
@@ -454,32 +479,18 @@ cdef class DrawnRoom:
         """Make room at once for the most nodes and means: untouched memory costs nothing, and larger copies would."""
         cdef Room* r = &self.room
         if r.grown_room < n_nodes:
-            free(r.grown)
-            r.grown_room = 0
-            r.grown = <PackedNode*> malloc(n_nodes * sizeof(PackedNode))
+            self.free_grown()
+            r.grown = <PackedNode*> map_memory(n_nodes * sizeof(PackedNode), ARENA_LIMIT)
             if r.grown == NULL:
                 raise MemoryError
             r.grown_room = n_nodes
         if r.values_room < n_values:
-            free(r.values)
-            r.values_room = 0
-            r.values = <double*> malloc(n_values * 2 * sizeof(double))
+            self.free_values()
+            r.values = <double*> map_memory(n_values * self.value_size, ARENA_LIMIT)
             if r.values == NULL:
                 raise MemoryError
             r.values_room = n_values
         return 0
-
-    cdef void free_after(self, bint grown) noexcept:
-        """Free what is large: the buffer, or the nodes that have been written."""
-        if grown:
-            if self.room.grown_room > LARGE:
-                free(self.room.grown)
-                self.room.grown = NULL
-                self.room.grown_room = 0
-        elif self.capacity > LARGE:
-            free(self.buffer)
-            self.buffer = NULL
-            self.capacity = 0
 
 
 cdef inline char* take(char* buffer, size_t* at, size_t size) noexcept:
@@ -556,18 +567,24 @@ def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, D
     if status:
         raise MemoryError
     importances = copied(r.importance, p.n_features, sizeof(double), np.float64)
-    room.free_after(False)
-    nodes = np.empty(r.n_grown, dtype=NODE)
+    if room.capacity > LARGE:
+        room.free_buffer()
+    nodes = mapped(r.n_grown, sizeof(PackedNode), NODE)
     packed = <PackedNode*> memory_of(nodes)
     with nogil:
         status = write_nodes(r, packed)
     if status:
         raise MemoryError
-    room.free_after(True)
+    if r.grown_room > LARGE:
+        room.free_grown()
     width = max(p.n_classes, 2) if p.n_classes else 2
     if p.n_classes == 1:
         width = 1
-    values = copied(r.values, r.n_values * width, sizeof(double), np.float64).reshape(r.n_values, width)
+    values = mapped(r.n_values * width, sizeof(double), np.float64).reshape(r.n_values, width)
+    if r.n_values:
+        memcpy(memory_of(values), r.values, values.nbytes)
+    if r.values_room > LARGE:
+        room.free_values()
     bits = copied(r.bits, r.n_bits, sizeof(uint32_t), np.uint32)
     return nodes, values, bits, importances
 

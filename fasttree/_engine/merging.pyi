@@ -20,6 +20,13 @@ def add_features(
     weight: npt.NDArray[np.float64] | None,
     out: npt.NDArray[np.float64],
 ) -> None: ...
+def divide_rows(
+    codes: npt.NDArray[Any],
+    rows: npt.NDArray[np.intp] | None,
+    branch_of: npt.NDArray[np.intp],
+    ends: npt.NDArray[np.intp],
+    out: npt.NDArray[np.intp],
+) -> None: ...
 def merge_classes(
     table: npt.NDArray[np.float64],
     by_likelihood: bool,

@@ -4,6 +4,7 @@ Kernels trust their caller: every check is at the edge, in Python.
 """
 
 from libc.math cimport INFINITY, erfc, exp, fmax, lgamma, log, sqrt
+from libc.stdint cimport int64_t
 
 from fasttree._engine.types cimport code_t
 
@@ -31,21 +32,57 @@ def add_cells(const code_t[:] codes, const Py_ssize_t[::1] rows, const Py_ssize_
 
 def add_features(const code_t[:, ::1] codes, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] rows,
                  const Py_ssize_t[::1] label, const double[::1] weight, double[:, ::1] out):
-    """Add the weight of each row to out[starts[j] + codes[row, j], label], for each feature j; see `add_cells`."""
-    cdef Py_ssize_t i, j, k, row
+    """Add the weight of each row to out[starts[j] + codes[row, j], label], for each feature j; see `add_cells`.
+
+    `out` comes with zeros.
+    """
+    cdef Py_ssize_t i, j
     cdef Py_ssize_t n_features = codes.shape[1]
+    cdef Py_ssize_t n_classes = out.shape[1]
     cdef Py_ssize_t n = codes.shape[0] if rows is None else rows.shape[0]
-    cdef bint some = rows is not None
-    cdef bint weighted = weight is not None
-    cdef double w = 1.0
+    cdef const Py_ssize_t* start = &starts[0]
+    cdef const code_t* code
+    cdef double* of_class
+    cdef int64_t* counts = <int64_t*> &out[0, 0]       # without weights, 0 as a double; whole numbers add up faster
+    cdef int64_t* of_counts
+    cdef double w
     with nogil:
         for i in range(n):
-            row = rows[i] if some else i
-            k = label[i]
-            if weighted:
-                w = weight[i]
+            code = &codes[rows[i] if rows is not None else i, 0]
+            if weight is None:
+                of_counts = counts + label[i]
+                for j in range(n_features):
+                    of_counts[(start[j] + code[j]) * n_classes] += 1
+                continue
+            w = weight[i]
+            of_class = &out[0, label[i]]
             for j in range(n_features):
-                out[starts[j] + codes[row, j], k] += w
+                of_class[(start[j] + code[j]) * n_classes] += w
+        if weight is None:
+            for i in range(out.shape[0] * n_classes):
+                (&out[0, 0])[i] = <double> counts[i]
+
+
+def divide_rows(const code_t[:] codes, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] branch_of, Py_ssize_t[::1] ends,
+                Py_ssize_t[::1] out):
+    """Write the rows to `out`, those of each branch together and in order; without `rows`, they are all.
+
+    `branch_of` has the branch of each code.  `ends` comes with zeros, and tells where each branch ends.
+    """
+    cdef Py_ssize_t i, row, branch
+    cdef Py_ssize_t start = 0
+    cdef Py_ssize_t n = out.shape[0]
+    with nogil:
+        for i in range(n):
+            ends[branch_of[codes[rows[i] if rows is not None else i]]] += 1
+        for branch in range(ends.shape[0]):
+            start += ends[branch]
+            ends[branch] = start - ends[branch]
+        for i in range(n):
+            row = rows[i] if rows is not None else i
+            branch = branch_of[codes[row]]
+            out[ends[branch]] = row
+            ends[branch] += 1
 
 
 cdef double log_tail(double statistic, int df) noexcept nogil:
@@ -76,6 +113,15 @@ cdef double log_tail(double statistic, int df) noexcept nogil:
     return log(total + first * exp(lgamma(power + 1) - power * log(z))) + power * log(z) - lgamma(power + 1) - z
 
 
+cdef inline double compare_two(const double* one, const double* other, double n, double m, int* df) noexcept nogil:
+    """Pearson's statistic of two groups of weights n and m in a table of two classes."""
+    cdef double first = one[0] + other[0]
+    cdef double second = one[1] + other[1]
+    cdef double difference = one[0] * other[1] - one[1] * other[0]
+    df[0] = first > 0 and second > 0
+    return difference * difference / (first * second) * ((n + m) / (n * m)) if df[0] else 0.0
+
+
 cdef double compare(const double* one, const double* other, Py_ssize_t n_classes, bint by_likelihood, int* df) noexcept nogil:
     """The statistic of two groups; classes that neither has do not count."""
     cdef double n = 0.0
@@ -86,6 +132,8 @@ cdef double compare(const double* one, const double* other, Py_ssize_t n_classes
     for k in range(n_classes):
         n += one[k]
         m += other[k]
+    if n_classes == 2 and not by_likelihood:
+        return compare_two(one, other, n, m, df)
     df[0] = -1
     for k in range(n_classes):
         both = one[k] + other[k]

@@ -29,7 +29,8 @@ bounds leave 7 to 18 cuts to a pair of views, and at so few a scan is slower for
 
 **More levels.**  The same bounds hold for the best trees before and behind a cut of the root.  `solve` takes an interval of cuts
 between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
-both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.
+both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets that were searched last
+bound those that lack few of their rows (`levels/similar.pxd`).
 
 **Four levels.**  Each root with its best cut in trees of two levels gets two branches of which every root is that of the best
 tree of two levels (lookahead).  They cost little, and the best of them is often near the optimum; the roots are searched in the
@@ -38,7 +39,8 @@ optimum gives bounds that spare no neighbours.
 
 **The root.**  The intervals of all roots of the whole tree wait in one heap, that of the least bound first: no tree costs
 less than this bound, wherever the search ends.  A batch is divided among lanes, each with scratch and results of its own.
-Batches and lanes do not depend on the number of threads, and so neither do the tree and the bounds.
+Batches and lanes do not depend on the number of threads, and so neither do the tree and the bounds.  Cuts of a batch behind
+one with a tree that costs no more than the least bound are left out: none of them can have a better one.
 
 Knows codes and rows; kernels trust their caller, which is `_learn/grow/optimal.py`.
 """
@@ -56,8 +58,8 @@ from fasttree._engine.levels.nodes cimport (
     add_row, count_cuts, gain_of, group_ranks, least_cost, may_group, sort_codes, sort_ranks, sum_ranks, sum_side,
 )
 from fasttree._engine.levels.records cimport (
-    AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts,
-    RootCut, SearchedRoot, SideSums, TreeSearch,
+    AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, SIMILAR, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts,
+    RootCut, SearchedRoot, SideSums, SimilarRows, TreeSearch,
 )
 from fasttree._engine.levels.records cimport GROUPS as GROUPS_
 from fasttree._engine.levels.records cimport SCORES as SCORES_
@@ -151,6 +153,9 @@ cdef class Optimal:
     cdef double* worth_before      # (codes of all views): of the cuts of all roots
     cdef RootCut batch[AT_ONCE]
     cdef int n_batch
+    cdef int last                  # cut of the batch that is still to be searched
+    cdef double floor              # no tree undercuts it, as was known before the batch
+    cdef double budgets[LANES]     # cost of the best tree that a lane knows
 
     def __cinit__(self, views, rows, *, double penalty, int min_leaf, double min_weight, double tolerance, int64_t memory):
         cdef TreeSearch* s = &self.lanes[0]
@@ -251,6 +256,11 @@ cdef class Optimal:
         s.saved_cut = <int32_t*> self.room(MOST_LEVELS * s.n_views * 4)
         s.saved_worth = <double*> self.room(MOST_LEVELS * (most + 1) * 8)
         s.stack = <CutRange*> self.room(MOST_LEVELS * (most + 2) * sizeof(CutRange))
+        s.n_words = (most + 63) // 64
+        s.bits = <uint64_t*> self.room(MOST_LEVELS * s.n_words * 8)
+        s.similar = <SimilarRows*> self.room(MOST_LEVELS * SIMILAR * sizeof(SimilarRows))
+        s.similar_bits = <uint64_t*> self.room(MOST_LEVELS * SIMILAR * s.n_words * 8)
+        memset(s.n_similar, 0, sizeof(s.n_similar))
         s.most_results = self.most_results
         s.n_results = min(s.most_results, <uint64_t> FIRST_RESULTS)
         s.n_kept = 0
@@ -439,17 +449,23 @@ cdef class Optimal:
 
     def search_lane(self, int lane):
         """Search the cuts of one lane."""
-        cdef TreeSearch* s = &self.lanes[lane]
-        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
-        cdef double budget = self.best.value
-        cdef SearchedRoot root
         cdef int i
+        for i in range(lane, self.n_batch, LANES):
+            self.search_cut(i)
+
+    cdef void search_cut(self, int i):
+        """Search a cut of the batch, unless one before it has a tree that no other tree undercuts."""
+        cdef TreeSearch* s = &self.lanes[i % LANES]
+        cdef RootCut* task = &self.batch[i]
+        cdef SearchedRoot root
+        if i > self.last:
+            return
         root.depth = self.depth
+        root.view = task.of.view
         with nogil:
-            for i in range(self.n_batch):
-                if i % LANES == lane:
-                    root.view = self.batch[i].of.view
-                    try_cut(s, node, &root, self.batch[i].cut, self.batch[i].low, &self.batch[i].found, &budget)
+            try_cut(s, &s.nodes[MOST_LEVELS - 1], &root, task.cut, task.low, &task.found, &self.budgets[i % LANES])
+        if task.found.value <= self.floor:
+            self.last = min(self.last, i)
 
     cdef void settle(self) noexcept nogil:
         """Take the results of a batch, in its order, and put the rest of the cuts into the heap."""
@@ -500,9 +516,13 @@ cdef class Optimal:
             self.choose()
             if not self.n_batch:
                 break
+            self.last = self.n_batch
+            self.floor = self.bound()
+            for i in range(LANES):
+                self.budgets[i] = self.best.value
             if side_by_side is None or self.n_batch == 1:
-                for i in range(LANES):
-                    self.search_lane(i)
+                for i in range(self.n_batch):
+                    self.search_cut(i)
             else:
                 side_by_side(self.search_lane, LANES)
             self.settle()

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from fasttree._data.table import Table
 from fasttree._engine.walk import attribution
 from fasttree._explain.pictures import contributions
+from fasttree._explain.shap_models import values_of_models
 from fasttree._model import walks
 from fasttree._model.arrays import STOP
-from fasttree._model.linear.model_tree import check_constant_leaves
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 from fasttree._model.words import check_count
@@ -243,7 +244,8 @@ def mean_shap_values(
 
 def _attributed(tree: Tree, table: Table, background: Table | None, n_jobs: int = 1) -> tuple[Floats, Floats]:
     """Return the Shapley values of a tree, shape (n_samples, n_features, k), and its prediction when nothing is known, (k,)."""
-    check_constant_leaves(tree, "shap_values")
+    if isinstance(tree, ModelTree):
+        return values_of_models(tree, table, background)
     predictions = tree.predict_nodes()
     share, staying = _shares(tree)
     if background is None:

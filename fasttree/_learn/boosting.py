@@ -94,7 +94,8 @@ class Boosting(Generic[Model]):
 
     def __call__(self) -> list[Model]:
         """Return the models of the trials: at least three, or the first one alone."""
-        samples = self.grower.samples
+        first = self.grower.with_sorted_table()
+        samples = first.samples
         n = samples.table.n_samples
         counts = np.ones(n) if samples.weight is None else samples.weight
         by_class = np.ones(self.grower.n_classes) if samples.class_factor is None else samples.class_factor
@@ -104,7 +105,7 @@ class Boosting(Generic[Model]):
         report = steps("trials", self.n_trials)
         report(0)
         for number in range(self.n_trials):
-            grower = self._weighted(counts, state, total, ratio)
+            grower = self._weighted(first, counts, state, total, ratio)
             trial = self.learn(grower, grower(rows=self._grown_on(state, total, number)), number)
             report(number + 1)
             ratio = ratio or MORE_LEAVES * trial.n_leaves / total
@@ -121,14 +122,15 @@ class Boosting(Generic[Model]):
             move_weights(state, counts, wrong)
         return models if len(models) >= FEWEST_TRIALS else models[:1]
 
-    def _weighted(self, counts: Floats, state: Standing, total: float, ratio: float) -> Grower:
+    @staticmethod
+    def _weighted(first: Grower, counts: Floats, state: Standing, total: float, ratio: float) -> Grower:
         """Return the growth of a trial; without weights in the first one if no sample has any."""
-        samples = self.grower.samples
+        samples = first.samples
         if not ratio:
-            return self.grower
+            return first
         weighted = replace(samples, weight=counts * state.factor * state.kept, class_factor=None)
-        limits = replace(self.grower.limits, leaves_per_weight=ratio, n_cases=total)
-        return replace(self.grower, samples=weighted, limits=limits)
+        limits = replace(first.limits, leaves_per_weight=ratio, n_cases=total)
+        return replace(first, samples=weighted, limits=limits)
 
     def _grown_on(self, state: Standing, total: float, trial: int) -> npt.NDArray[np.intp] | None:
         """Return the samples that are heavy enough to grow on; None: all."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 _PURPOSES = {"bag": 0, "growth": 1, "permutation": 2}  # each has random numbers of its own
 _LAST_OF_16_BITS = 65_535
-_DRAWS_AT_ONCE = 2**18  # little memory beside that of a tree
+_DRAWS_AT_ONCE = 2**16  # little memory beside that of a tree
 
 
 def _same(one: npt.NDArray[np.integer] | None, other: npt.NDArray[np.integer] | None) -> bool:
@@ -114,8 +114,7 @@ class Bags:
             for start in range(0, self.n_drawn, _DRAWS_AT_ONCE):
                 n_drawn = min(_DRAWS_AT_ONCE, self.n_drawn - start)
                 numbers = (random.random_raw(n_drawn) >> np.uint64(11)) * (n_rows * 2.0**-53)
-                found = np.bincount(np.minimum(numbers.astype(np.int64), n_rows - 1), minlength=n_rows)
-                np.add(counts, found, out=counts, casting="unsafe")
+                np.add.at(counts, np.minimum(numbers.astype(np.intp), n_rows - 1), np.uint32(1))
             return counts
         if self.n_drawn >= n_rows:
             return np.ones(n_rows, dtype=np.uint32)

@@ -13,7 +13,7 @@ LEAST_MEMORY = 2**26
 def memory_of(given: int | str) -> int:
     """Return a number of bytes, given so, as "6GiB", or as "auto": half of what is free."""
     if given == "auto":
-        return max(_free_memory() // 2, LEAST_MEMORY)
+        return max(free_memory() // 2, LEAST_MEMORY)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(given).lower()) if not isinstance(given, bool) else None
     if found is None or found[2] not in UNITS:
         raise ValueError(f"memory={given!r}: must be a number of bytes, a text such as '6GiB', or 'auto'")
@@ -23,7 +23,7 @@ def memory_of(given: int | str) -> int:
     return n_bytes
 
 
-def _free_memory() -> int:
+def free_memory() -> int:
     """Return the bytes that are free for this process."""
     found = 4 * 2**30
     try:

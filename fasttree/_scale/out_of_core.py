@@ -1,8 +1,13 @@
-"""Shards on disk: each thread has one of them at a time in hand, and nothing of it stays in memory afterwards."""
+"""Shards on disk.
+
+They stay mapped between rounds if the free memory of the machine holds them all, which spares the system the work of mapping
+their pages again; these pages are its file cache, and it drops them where memory is short.  Else each thread has one shard at a
+time in hand, and nothing of it stays in memory afterwards.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -11,10 +16,11 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Schema
 from fasttree._engine.records import Scale
-from fasttree._engine.rounds import Setting
+from fasttree._engine.rounds import Setting, Shard
 from fasttree._model.threads import in_threads
 from fasttree._scale.cluster import Local, joined, some_rows
 from fasttree._scale.frontier import Features
+from fasttree._scale.memory import free_memory
 from fasttree._scale.messages import Reply, Requests, Route, combine
 from fasttree._scale.preparation import Array, Portion, Portions, Weighing, arrays_of
 from fasttree._scale.shards import Arrays, Order, serve
@@ -41,6 +47,8 @@ class OutOfCore(Local):
     weigh : callable or None
         Returns the weights of a part; None where all samples of numbers count 1.
     weighted : bool
+    n_bytes : int
+        Size of the files of the columns.
 
     Attributes
     ----------
@@ -60,6 +68,7 @@ class OutOfCore(Local):
         *,
         weigh: Callable[[Portion], Floats | None] | None,
         weighted: bool,
+        n_bytes: int,
     ) -> None:
         self._setting, self._scratch = setting, scratch
         self._columns = columns
@@ -68,6 +77,7 @@ class OutOfCore(Local):
         self._orders: list[Order] = []
         self._weighted = weighted
         self._of_classes = False
+        self._mapped: dict[int, tuple[Arrays, Shard]] = {}
         for portion in portions:
             arrays = arrays_of(portion, scale, weigh, weighted)
             self._of_classes = arrays.label is not None
@@ -76,28 +86,34 @@ class OutOfCore(Local):
             self._rows.append(scratch.write([arrays.first_rows()]))
             n_rows = len(self._rows[-1].read()[0])
             self._orders.append(Order(NO_ROWS, n_rows))
+        self._stay_mapped = n_bytes + sum(file.size for file in [*self._of_fit, *self._rows]) <= free_memory()
 
     def remember(self, n_bytes: int) -> None:
         """Let the shards remember no more rows between two rounds than so many bytes hold."""
         for order in self._orders:
             order.room = min(order.room, n_bytes // (order.rows.itemsize * len(self._orders)))
 
-    def _open(self, i: int) -> tuple[Arrays, Order]:
+    def _open(self, i: int) -> tuple[Arrays, Shard, Order]:
         """Map a shard, with the order of its rows."""
+        order = self._orders[i]
+        if i in self._mapped:
+            return *self._mapped[i], order
         portion = self._columns[i]
         added = self._of_fit[i].read()
-        order = self._orders[i]
         order.rows = self._rows[i].read(writable=True)[0]
         weight = added[-1 if self._of_classes else 0] if self._weighted else None
         if self._of_classes:
-            return Arrays(portion.columns, portion.tiles, added[0], weight, None, None, None), order
-        return Arrays(portion.columns, portion.tiles, None, weight, portion.target, added[-1], None), order
+            arrays = Arrays(portion.columns, portion.tiles, added[0], weight, None, None, None)
+        else:
+            arrays = Arrays(portion.columns, portion.tiles, None, weight, portion.target, added[-1], None)
+        engine = arrays.engine(self._setting)
+        if self._stay_mapped:
+            self._mapped[i] = arrays, engine
+        return arrays, engine, order
 
-    def _each(self) -> Iterator[tuple[Arrays, Order]]:
-        """Yield every shard, mapped until the next one."""
-        for i in range(len(self._columns)):
-            arrays, order = self._open(i)
-            yield arrays, order
+    def _leave(self, order: Order) -> None:
+        """Unmap the order of a shard that does not stay mapped."""
+        if not self._stay_mapped:
             order.rows = NO_ROWS
 
     def ask(self, log: Sequence[Route], requests: Requests) -> Reply:
@@ -107,9 +123,9 @@ class OutOfCore(Local):
         def ask_some(first: int) -> Reply | None:
             reply: Reply | None = None
             for i in range(first, len(self._columns), n_threads):
-                arrays, order = self._open(i)
-                reply = serve(arrays.engine(self._setting), self._setting, order, log, requests, reply)
-                order.rows = NO_ROWS
+                _, engine, order = self._open(i)
+                reply = serve(engine, self._setting, order, log, requests, reply)
+                self._leave(order)
             return reply
 
         total, *others = [reply for reply in in_threads(ask_some, n_threads, n_threads) if reply is not None]
@@ -118,14 +134,19 @@ class OutOfCore(Local):
     def collect(self, log: Sequence[Route], nodes: Sequence[int]) -> list[Arrays]:
         """Bring the rows of each node from all shards together, in memory."""
         parts: list[list[Arrays]] = [[] for _ in nodes]
-        for arrays, order in self._each():
-            order.follow(arrays.engine(self._setting), log)
+        for i in range(len(self._columns)):
+            arrays, engine, order = self._open(i)
+            order.follow(engine, log)
             for part, node in zip(parts, nodes, strict=True):
                 part.append(some_rows(arrays, order.rows_of(node)))
+            self._leave(order)
         return [joined(part) for part in parts]
 
     def close(self) -> None:
         """Remove what the fit added."""
+        self._mapped.clear()
+        for order in self._orders:
+            order.rows = NO_ROWS
         self._scratch.drop([*self._of_fit, *self._rows])
         self._of_fit, self._rows = [], []
 
@@ -167,7 +188,9 @@ class TableOnDisk:
     def cluster(self, terms: tuple[Any, ...], columns: Portions, portions: Portions, weigh: Weighing | None) -> OutOfCore:
         """Return the shards for a fit; `terms` are the parameters of its `Setting`, and `portions` have its targets."""
         scale, weighted = terms[2], terms[6]
-        return OutOfCore(Setting(*terms), portions, columns, self.scratch, scale, weigh=weigh, weighted=weighted)
+        n_bytes = sum(file.size for shard in self._shards for file in shard)
+        setting = Setting(*terms)
+        return OutOfCore(setting, portions, columns, self.scratch, scale, weigh=weigh, weighted=weighted, n_bytes=n_bytes)
 
     def largest_subtree(self, rows: int) -> int:
         """Return the rows of the largest node that is grown in memory, where `rows` fit."""

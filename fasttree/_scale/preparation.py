@@ -23,6 +23,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]
 T = TypeVar("T")
 
+FEWEST_UNITS = 2**8  # of a weight; all weights together are 2**60 to 2**61
 LAST_SINGLE_KEY = 2**32 - 1
 MOST_SAMPLED = 2**15  # rows
 LEAST_SAMPLED = 2**12
@@ -262,12 +263,19 @@ def _in_units(weight: Floats | None, part: Portion, unit: float) -> npt.NDArray[
 def scale_of_targets(parts: Iterable[Portion], weigh: Callable[[Portion], Floats | None]) -> tuple[Scale, bool, float]:
     """Return the constants of numeric targets, whether weights count, and the weight of all samples.
 
-    They are those of `fixed_point_targets` for all samples together.
+    They are those of `fixed_point_targets` for all samples together.  Weights that are a few units would leave sums of targets
+    rounded by more than the bounds allow for, so they raise a ValueError.
     """
     weights, weighted, cases = scale_of_weights(parts, weigh)
-    least, most, largest = np.inf, -np.inf, 0.0
-    for smallest, largest_target, heaviest in outcomes(partial(_extent_of_targets, weigh, weights.unit), parts):
+    least, most, largest, lightest = np.inf, -np.inf, 0.0, np.inf
+    for smallest, largest_target, heaviest, light in outcomes(partial(_extent_of_targets, weigh, weights.unit), parts):
         least, most, largest = min(least, smallest), max(most, largest_target), max(largest, heaviest)
+        lightest = min(lightest, light)
+    if weighted and weights.unit != 1 and lightest < FEWEST_UNITS * weights.unit:
+        raise ValueError(
+            f"the smallest positive weight is {lightest:.3g}, and all together are {cases:.3g}: trees of numbers from a Dataset "
+            f"need weights of at least {FEWEST_UNITS * weights.unit:.3g} there; give such samples the weight 0, or fit in memory"
+        )
     centre = 0.5 * least + 0.5 * most
     units = partial(_units_of_targets, weigh, weights.unit if weighted else None, centre)
     scale = scale_of_extent(weights.n_samples, least, most, nearest(sum(outcomes(units, parts))))
@@ -312,11 +320,14 @@ def _of_positive_weight(weight: Floats | None, part: Portion) -> tuple[Floats, F
     return part.target[weight != 0], weight[weight != 0]
 
 
-def _extent_of_targets(weigh: Callable[[Portion], Floats | None], unit: float, part: Portion) -> tuple[float, float, float]:
-    """Return the smallest and the largest target of positive weight, and the largest weight."""
+def _extent_of_targets(
+    weigh: Callable[[Portion], Floats | None], unit: float, part: Portion
+) -> tuple[float, float, float, float]:
+    """Return the smallest and the largest target of positive weight, the largest weight in whole units, and the smallest."""
     target, weight = _of_positive_weight(weigh(part), part)
     heaviest = float(_in_units(weight, part, unit).max(initial=0)) * unit
-    return float(target.min(initial=np.inf)), float(target.max(initial=-np.inf)), heaviest
+    lightest = np.inf if weight is None else float(weight.min(initial=np.inf))
+    return float(target.min(initial=np.inf)), float(target.max(initial=-np.inf)), heaviest, lightest
 
 
 def _units_of_targets(weigh: Callable[[Portion], Floats | None], unit: float | None, centre: float, part: Portion) -> int:

@@ -36,6 +36,9 @@ from fasttree.pruning import PruningMethod
 __all__ = ["M5Regressor"]
 
 SIDE_SHARE = 5  # each branch has more than a fifth of the samples
+FACTOR_OF_M5P = 2.0  # of pruning
+AS_M5P: dict[str, Any] = {"path_features": False, "elimination": "m5", "extrapolation": None, "as_m5p": True}
+NOT_OF_M5P = ("criterion", "balanced", "path_features", "elimination", "extrapolation", "min_weight_fraction_leaf")
 
 
 class _WithModels(BaseTree):
@@ -67,6 +70,11 @@ class M5Regressor(_WithModels, BaseRegressor):
     The algorithm differs from Weka's M5P in what made its predictions better on test samples: bounds of the predictions, models
     with the features on the way, elimination by the estimated error, and an estimated error with the factor 1 in the place of 2.
 
+    ``variant="weka"`` makes the trees and models of M5P: by running sums in its order, with its ties and absolute tolerances.
+    ``pruning_factor=None`` is its option ``-N``, ``smoothing=0`` its ``-U``, ``linear=False`` its ``-R``, and
+    `min_samples_split` its ``-M``.  The factor of pruning is 2.  The parameters that M5P does not have must keep their defaults.
+    Features must be numbers; missing values count as means in splits, too.
+
     References
     ----------
     Quinlan, J. R. (1992). Learning with Continuous Classes. 5th Australian Joint Conference on Artificial Intelligence, 343-348.
@@ -87,6 +95,11 @@ class M5Regressor(_WithModels, BaseRegressor):
     array([ 30., 140.])
     """
 
+    variant: str = parameter(
+        "m5",
+        one_of("m5", "weka"),
+        """Algorithm.  "m5": as the parameters say.  "weka": Weka's M5P, see Notes.""",
+    )
     criterion: str = parameter(
         "fifth_root",
         one_of("fifth_root", "squared_error"),
@@ -184,9 +197,25 @@ class M5Regressor(_WithModels, BaseRegressor):
             linear=bool(self.linear),
             extrapolation=None if self.extrapolation is None else float(self.extrapolation),
         )
+        if self.variant == "weka":
+            self._check_of_weka()
+            choices = choices._replace(**AS_M5P, pruning_factor=None if self.pruning_factor is None else FACTOR_OF_M5P)
         with in_percent("growth"):
             tree, self.tree_unpruned_ = grow_models(grower, choices)
         return tree
+
+    def _check_of_weka(self) -> None:
+        defaults = type(self)().get_params()
+        for name in NOT_OF_M5P:
+            if getattr(self, name) != defaults[name]:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}: variant='weka' has M5P's own; leave out {name}, or use variant='m5'"
+                )
+        if self.pruning_factor not in (None, 1.0):
+            raise ValueError(
+                f"pruning_factor={self.pruning_factor!r}: that of variant='weka' is {FACTOR_OF_M5P:g}; leave it out, or give "
+                "None for no pruning"
+            )
 
     def _pruned_by(self, is_smaller: bool) -> str:
         return f"pruning_factor={self.pruning_factor!r}" if is_smaller else ""

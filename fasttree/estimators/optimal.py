@@ -212,7 +212,7 @@ class OptimalTreeClassifier(_Proven, BaseClassifier, SearchChoices, CostChoices)
     split_p_value: ClassVar[None] = None  # type: ignore[misc]
 
     def _recipe(self) -> Recipe:
-        return Recipe("optimal", "misclassification", nominal="one_vs_rest")
+        return Recipe("optimal", "misclassification")
 
 
 @parameters
@@ -256,4 +256,4 @@ class OptimalTreeRegressor(_Proven, BaseRegressor, SearchChoices):
     max_features: ClassVar[None] = None  # type: ignore[misc]
 
     def _recipe(self) -> Recipe:
-        return Recipe("optimal", "squared_error", nominal="one_vs_rest")
+        return Recipe("optimal", "squared_error")

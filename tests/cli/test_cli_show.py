@@ -259,3 +259,16 @@ def test_a_file_of_an_unknown_kind_is_refused(model, tmp_path):
     said = run("show", model, "--output", tmp_path / "tree.png", code=2)
     assert "no format ends in '.png'" in " ".join(said.split())
     assert not (tmp_path / "tree.png").exists()
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_rules_that_vote_are_source_code_of_a_file_too(trials, tmp_path):
+    path = tmp_path / "rules.json"
+    run("train", IRIS, "--algorithm", "c50", "--rules", "--trials", trials, "-o", path)
+    model = fasttree.load(path)
+    assert run("show", path, "--format", "c", "--name", "vote") == model.export_c(name="vote")
+    assert run("show", path, "--format", "python") == model.export_python()
+
+
+def test_rules_of_which_the_first_decides_are_no_source_code(rules):
+    assert "not 'c'" in run("show", rules, "--format", "c", code=1)

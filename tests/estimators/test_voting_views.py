@@ -16,7 +16,7 @@ from test_rule_views import KINDS, rows_for
 import fasttree
 from fasttree import BoostedRules, C50Classifier, VotingRules
 from fasttree._cli.commands import fasttree as command_line
-from fasttree.estimators.common.saved import SavedRules
+from fasttree.estimators.common.saved import saved_rules
 
 GOLF_RULE = "outlook = overcast"
 
@@ -149,7 +149,7 @@ def test_a_saved_model_predicts_the_same(mixed, tmp_path):
         assert (read.predict_proba(X) == mixed.predict_proba(X)).all()
         assert read.apply(X).tolist() == mixed.apply(X).tolist()
         assert read.to_json() == mixed.to_json()
-    shown = SavedRules(json.loads(mixed.to_json()))
+    shown = saved_rules(json.loads(mixed.to_json()))
     assert shown.export_text() == mixed.export_text()
     assert shown.export_sql() == mixed.export_sql()
     assert clone(mixed).fit(*table()[:2]).rules_ == mixed.rules_
@@ -230,9 +230,11 @@ def test_several_trials_are_saved_shown_and_explained(boosted, tmp_path):
         assert read.rules_ == boosted.rules_
         assert (read.predict_proba(X) == boosted.predict_proba(X)).all()
         assert read.to_json() == boosted.to_json()
-    shown = SavedRules(json.loads(boosted.to_json()))
+    shown = saved_rules(json.loads(boosted.to_json()))
     assert shown.export_text() == boosted.export_text()
     assert shown.export_sql() == boosted.export_sql()
+    assert shown.export_c(name="vote") == boosted.export_c(name="vote")
+    assert shown.export_python() == boosted.export_python()
     rules = boosted.to_rules()
     assert isinstance(rules, BoostedRules)
     assert [len(trial) for trial in rules.trials] == [len(trial.rules_) for trial in boosted.estimators_]

@@ -274,6 +274,12 @@ def test_scripts_lose_comments_and_white_space_alone(path):
     assert lean_script(served) == served
 
 
+def test_a_page_from_a_wheel_has_the_same_script():
+    # whose files have lost their comments when the wheel was built
+    sources = [path.read_text(encoding="utf-8") for path in SCRIPTS]
+    assert lean_script("".join(map(lean_script, sources))) == lean_script("".join(sources))
+
+
 def test_texts_templates_and_patterns_of_a_script_stay_as_they_are():
     source = """
     const a = "x  //  y" + 'it\\'s  /* no */';  // a comment

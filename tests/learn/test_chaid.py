@@ -447,3 +447,20 @@ def test_compiled_tests_of_features_are_those_of_the_general_merges(parameters, 
             )
             assert one.log_multiplier == same.log_multiplier
             assert (one.statistic, one.log_p_value) == pytest.approx((same.statistic, same.log_p_value), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"method": "exhaustive", "min_samples_leaf": 9}, {"max_depth": 2}])
+def test_tables_of_the_largest_child_are_what_its_siblings_leave(parameters, monkeypatch):
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 7, (900, 4)).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (X[:, 0] % 3 + (X[:, 1] > 3) + rng.normal(size=900) / 2 > 2).astype(int)
+    weight = rng.integers(0, 5, 900) / 8
+    model = CHAIDClassifier(**{"categorical_features": [0, 1, 2], "min_samples_split": 30} | parameters)
+    trees = []
+    for rows_of_cell in (0.0, math.inf):
+        monkeypatch.setattr(growth, "_ROWS_OF_CELL", rows_of_cell)
+        trees += [model.fit(X, y).tree_, model.fit(X, y, sample_weight=weight).tree_]
+    assert trees[0] == trees[2]
+    assert trees[1] == trees[3]
+    assert min(tree.node_count for tree in trees) > 5

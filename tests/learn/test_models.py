@@ -201,7 +201,6 @@ def test_a_broken_document_raises_a_named_error(change, message, table):
 
 
 CONSTANTS_ONLY = {
-    "shap_values": lambda model, X, y: model.shap_values(X),
     "export_html": lambda model, X, y: model.export_html(),
     "to_sklearn": lambda model, X, y: model.to_sklearn(),
     "to_predictor": lambda model, X, y: model.to_predictor(),
@@ -222,3 +221,39 @@ def test_what_knows_constants_alone_raises_an_error(name, table):
 def test_the_text_of_a_notebook_has_formulas(table):
     model = M5Regressor().fit(*table)
     assert "tree.svg" in model._repr_html_() or "<svg" in model._repr_html_()
+
+
+def test_m5p_does_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(5)
+    X, y = rng.integers(0, 6, (200, 3)).astype(float), rng.integers(0, 4, 200) / 10
+    X[rng.random(X.shape) < 0.05] = np.nan
+    model, order = M5Regressor(variant="weka").fit(X, y), rng.permutation(200)
+    assert M5Regressor(variant="weka").fit(X[order], y[order]).tree_ == model.tree_
+    model.tree_.check()
+    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    assert np.array_equal(model.apply(filled), model.apply(X))
+
+
+def test_m5p_keeps_the_limits_of_growth():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(300, 2)), rng.normal(size=300)
+    model = M5Regressor(variant="weka", max_depth=3, min_samples_leaf=20, min_samples_split=60, pruning_factor=None).fit(X, y)
+    tree = model.tree_
+    assert tree.max_depth == 3
+    assert tree.n_samples.min() >= 20
+    assert tree.n_samples[tree.n_branches > 0].min() >= 60
+    assert M5Regressor(variant="weka", max_depth=1, pruning_factor=None).fit(X, y).tree_.max_depth == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "table", "weight", "words"),
+    [
+        ({"extrapolation": 0.1}, [[1.0], [2.0]], None, "variant='weka' has M5P's own"),
+        ({"pruning_factor": 3.0}, [[1.0], [2.0]], None, "that of variant='weka' is 2"),
+        ({}, [["a"], ["b"]], None, "variant='weka' needs numbers"),
+        ({}, [[1.0], [2.0]], [1.0, 2.0], "no weights other than 0 and 1"),
+    ],
+)
+def test_what_m5p_does_not_have(parameters, table, weight, words):
+    with pytest.raises(ValueError, match=words):
+        M5Regressor(variant="weka", **parameters).fit(table, [1.0, 2.0], sample_weight=weight)

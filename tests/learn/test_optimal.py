@@ -134,6 +134,20 @@ def test_no_tree_has_smaller_squared_errors(kind, n_tables):
         assert paid == pytest.approx(float(least), rel=1e-9, abs=1e-7), turn
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("depth", [3, 4])
+def test_bounds_by_similar_rows_hold(depth, n_classes):
+    """Many rows of few different ones, so that sets of rows differ by little; weights, so that a row is worth up to 64 others."""
+    random = np.random.default_rng(depth)
+    for _ in range(15):
+        X = random.integers(1, 5, (40, 3))
+        y, weight = random.integers(0, n_classes, 40), random.choice([1, 1, 1, 8, 64], 40)
+        model = OptimalTreeClassifier(max_depth=depth, memory_limit=1e-9).fit(X, y, weight)
+        costs = weight[:, None] * (1 - np.eye(n_classes))[y]
+        columns = [(column.tolist(), False) for column in X.T]
+        assert model.objective_ == float(least_objective(columns, costs.tolist(), depth, 0, lambda rows: True))
+
+
 def test_squared_errors_do_not_depend_on_the_order_of_rows_scale_or_threads():
     random = np.random.default_rng(8)
     X, y = random.integers(0, 7, (50, 3)).astype(float), random.normal(size=50)

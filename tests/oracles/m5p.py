@@ -11,7 +11,7 @@ import pandas as pd
 
 from fasttree import M5Regressor
 
-WEKA = {"elimination": "m5", "path_features": False, "pruning_factor": 2.0, "extrapolation": None}
+WEKA = {"variant": "weka"}
 RUNS = {
     "pruned": {},
     "unsmoothed": {"smoothing": 0},

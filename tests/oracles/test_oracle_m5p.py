@@ -32,12 +32,6 @@ LINES = {
     "regression_tree": [(6.618, None), (6.2285, None), (7.0075, None)],
 }
 SMALL = ["car_test_frame", "cu_summary", "auto-mpg", "boston", "concrete", "abalone"]
-# Two tests of a node divide its samples alike, one side pure.  M5P's variance of that side is a rounding error, whose fifth root
-# is large enough to choose: in boston a node of nine samples, in concrete one of six.
-TIES = {
-    "boston": {"unpruned_unsmoothed", "regression_tree", "regression_tree_unpruned_unsmoothed"},
-    "concrete": {"unpruned", "unpruned_unsmoothed", "regression_tree", "regression_tree_unpruned_unsmoothed"},
-}
 COLLINEAR = ("bike-sharing",)  # temp and atemp
 
 
@@ -71,7 +65,7 @@ def assert_same(shared, name):
         if run["run"] not in m5p.RUNS:
             continue
         difference, largest = m5p.differences(oracle, run, X, y)
-        assert bool(difference) == (run["run"] in TIES.get(name, ())), (name, run["run"], difference)
+        assert not difference, (name, run["run"], difference)
         assert largest < 1e-8 or name in COLLINEAR, (name, run["run"], largest)
 
 

@@ -243,6 +243,36 @@ def test_targets_and_weights_are_columns(files):
         CARTClassifier().fit(data, files[0]["label"])
 
 
+@pytest.mark.parametrize("model", [CARTClassifier(min_samples_leaf=5), CARTRegressor(max_depth=4)])
+def test_shards_stay_mapped_only_where_the_machine_has_room(files, monkeypatch, model):
+    target = "label" if isinstance(model, CARTClassifier) else "number"
+    kept, trees = [], []
+    close = out_of_core.OutOfCore.close
+    monkeypatch.setattr(out_of_core.OutOfCore, "close", lambda self: (kept.append(len(self._mapped)), close(self)))
+    for free in (2**40, 0):
+        monkeypatch.setattr(out_of_core, "free_memory", lambda free=free: free)
+        with Dataset.from_parquet(files[1], target, features=FEATURES) as data:
+            trees.append(model.fit(data).tree_)
+    assert trees[0] == trees[1]
+    assert kept[0] > kept[1] == 0
+
+
+def test_weights_of_numbers_span_a_stated_range():
+    columns = {"x": np.arange(9.0), "y": np.arange(9.0) ** 2}
+    for lightest in (1e-14, 1e-28):
+        table = pa.table(columns | {"w": np.append(np.ones(8), lightest)})
+        data = Dataset.from_batches(lambda table=table: iter([table]), "y", weight="w")
+        if lightest < 1e-15:
+            with pytest.raises(
+                ValueError, match=r"smallest positive weight is 1e-28, and all together are 8: .* at least 1.78e-15"
+            ):
+                CARTRegressor().fit(data)
+        else:
+            expected = CARTRegressor().fit(table.select(["x"]), table["y"], sample_weight=table["w"].to_numpy())
+            assert CARTRegressor().fit(data).tree_ == expected.tree_
+        data.close()
+
+
 BAD_TABLES = [
     ({"x": [1.0, np.inf], "y": [0, 1]}, "infinite"),
     ({"x": [1.0, 2.0], "y": [0, None]}, "missing"),

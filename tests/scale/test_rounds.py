@@ -173,6 +173,7 @@ def weights_of_numbers(kind: str, n: int) -> Array:
     rng = np.random.default_rng(n)
     heavy = rng.integers(1, 6, n).astype(float)
     weights = {"whole": heavy, "fractional": heavy * rng.random(n), "light": heavy ** rng.integers(-5, 5, n)}
+    weights["far"] = 10.0 ** -rng.uniform(0, 12, n)
     return weights.get(kind) if kind != "some 0" else np.where(rng.random(n) < 0.3, 0, heavy / 7)
 
 
@@ -182,7 +183,9 @@ def weights_of_numbers(kind: str, n: int) -> Array:
 def test_any_shards_grow_the_tree_of_all_rows(impurity, data):
     small = data.draw(medium_tables(impurity))
     if impurity == "squared_error":
-        weights = data.draw(st.sampled_from(["none", "whole", "fractional", "light", "some 0"]), label="weights of numbers")
+        weights = data.draw(
+            st.sampled_from(["none", "whole", "fractional", "light", "far", "some 0"]), label="weights of numbers"
+        )
         small = replace(small, sample_weight=weights_of_numbers(weights, len(small.y)))
     limits = data.draw(
         st.builds(

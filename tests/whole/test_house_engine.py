@@ -18,8 +18,8 @@ SOURCES = {path.relative_to(FOLDER).as_posix(): path.read_text(encoding="utf-8")
 FOLDERS = ["watch", "types", "memory", "arrays", "random", "columns", "risk", "scan", "bounds", "grow"]
 MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "walk": {"watch", "types"},
-    "drawn": {"watch", "types", "random", "columns", "bounds", "walk"},
-    "forest": {"watch", "types", "arrays", "random", "columns", "drawn", "walk"},
+    "drawn": {"watch", "types", "memory", "random", "columns", "bounds", "walk"},
+    "forest": {"watch", "types", "memory", "arrays", "random", "columns", "drawn", "walk"},
     "prune": {"watch", "types", "memory", "columns", "risk", "walk"},
     "encoding": {"watch", "types", "memory", "arrays", "columns", "scan", "walk"},
     "passes": {"watch", "types", "memory", "arrays", "columns", "risk", "walk", "prune"},

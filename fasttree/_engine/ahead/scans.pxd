@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+cimport fasttree._engine.types  # noqa: F401 has FASTTREE_WIDE
+
 cdef extern from *:
     """
     #include <math.h>
@@ -19,7 +21,7 @@ cdef extern from *:
 
     /* Largest q = sum of squared deviations that a test explains, times W: of any test, and of those with large leaves.
        y, w, size: sums up to each cut; with `whole` they are taken from those of all rows. */
-    static void fasttree_scan_signed(
+    FASTTREE_WIDE static void fasttree_scan_signed(
         const double *y, const double *w, const double *size, const double *all_y, const double *all_w, const double *all_size,
         const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *gains)
     {
@@ -51,7 +53,7 @@ cdef extern from *:
     }
 
     /* Largest |2 y - S|: the errors of two classes that a test avoids. */
-    static void fasttree_scan_absolute(
+    FASTTREE_WIDE static void fasttree_scan_absolute(
         const double *y, const double *w, const double *size, const double *all_y, const double *all_w, const double *all_size,
         const fasttree_ahead_side *one, const fasttree_ahead_side *two, int32_t n, double *gains)
     {

@@ -1,15 +1,16 @@
 """Nodes of grown trees as the 16-byte nodes of walks, and trees behind one another.  Header only."""
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport free, malloc
 
 from fasttree._engine.drawn.records cimport Room
 from fasttree._engine.drawn.walk cimport PACKED_LEAF, PACKED_SUBSET, PackedNode
+from fasttree._engine.memory cimport ARENA_LIMIT, map_memory, unmap_memory
 
 
 cdef inline int write_nodes(const Room* room, PackedNode* out) noexcept nogil:
     """Number the nodes breadth first; -1 if there is no memory."""
-    cdef uint32_t* order = <uint32_t*> malloc((room.n_grown + 2) * sizeof(uint32_t))
+    cdef size_t size = (room.n_grown + 2) * sizeof(uint32_t)
+    cdef uint32_t* order = <uint32_t*> map_memory(size, ARENA_LIMIT)
     cdef uint32_t child, has_children
     cdef int64_t n = 1
     cdef int64_t i
@@ -23,7 +24,7 @@ cdef inline int write_nodes(const Room* room, PackedNode* out) noexcept nogil:
         order[n], order[n + 1] = child, child + 1
         out[i].child = <uint32_t> i + (<uint32_t> (n - i) & -has_children)
         n += 2 * has_children
-    free(order)
+    unmap_memory(order, size, ARENA_LIMIT)
     return 0
 
 

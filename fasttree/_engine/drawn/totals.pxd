@@ -2,24 +2,21 @@
 
 from libc.math cimport floor
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from fasttree._engine.drawn.lanes cimport fill_compact, fill_pairs, weigh_bags
 from fasttree._engine.drawn.records cimport MANY_CLASSES, MOST_RANKED, NUMBERS, PAIR_OF_CLASSES, Here, Room, Waiting
 from fasttree._engine.drawn.walk cimport PackedNode
+from fasttree._engine.memory cimport enlarge
 
 
 cdef inline int more(void** items, int64_t* capacity, int64_t wanted, size_t size) noexcept nogil:
     """Make room for `wanted` items; -1 if there is no memory."""
-    cdef void* larger
     if wanted <= capacity[0]:
         return 0
     wanted = max(wanted, 2 * capacity[0])
-    larger = realloc(items[0], wanted * size)
-    if larger == NULL:
+    if enlarge(items, capacity[0] * size, wanted * size):
         return -1
-    items[0] = larger
     capacity[0] = wanted
     return 0
 

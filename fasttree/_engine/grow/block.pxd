@@ -21,6 +21,7 @@ from fasttree._engine.grow.work cimport (
     stays_wide, take_histogram,
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
+from fasttree._engine.phases cimport COPY, COUNT, SMALL_NODES, enter, note
 from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of
 from fasttree._engine.risk.medians cimport find_medians, median_of_part, rank_targets
 from fasttree._engine.risk.sums cimport exact_add, exact_value
@@ -145,6 +146,7 @@ cdef inline int search_root(
     """Find the cut of the first node of a block, which holds all its rows.  -1 if memory runs out."""
     cdef Totals totals
     cdef Search search
+    cdef int phase
     totals.counts = w.root_counts
     totals_of(p, block, &totals)
     totals.risk = w.nodes.impurity[node.id] * w.nodes.weight[node.id]
@@ -168,7 +170,10 @@ cdef inline int search_root(
         if node.histogram == NULL:
             return -1
         mark_wanted(p, w, search.actives, node.n_active)
+        phase = enter(COUNT)
+        note(COUNT, node.n * <int64_t> search.n_active)
         count_tiles(p, block, search.rows, node.n, w.drawn, node.histogram, w.scratch.watch)
+        enter(phase)
         node.cut = search_bounded(p, block, w, &search, node.histogram, width)
     else:
         node.cut = search_features(p, block, w, &search, node.key, width)
@@ -181,21 +186,26 @@ cdef inline int grow_private(
     const Problem* p, const Block* block, Work* w, Pending* node, const char* data, entry_t width,
 ) noexcept nogil:
     """Grow what is below a small node of a wide block: in a private block, or by other threads.  -1 if memory runs out."""
+    cdef int phase, status
     node.n_spread = 0
     node.searched = False
     node.sorts = 0
     if w.workers != NULL:
         return w.hand_over(w, node, data)
+    phase = enter(COPY)
     if shrink(p, block, node, data, w.small, width):
         return -1
-    return grow_block[uint32_t](p, &w.small.block, &w.small.work, node, 0)
+    enter(SMALL_NODES)
+    status = grow_block[uint32_t](p, &w.small.block, &w.small.work, node, 0)
+    enter(phase)
+    return status
 
 
 cdef inline int grow_node(const Problem* p, Block* block, Work* w, Pending* node, entry_t width) noexcept nogil:
     """Split a node, and push its children; or grow all that is below it.  -1 if memory runs out or growth is interrupted."""
     cdef char* data = w.arenas[node.depth % 2].data
     if entry_t is uint64_t:
-        if not stays_wide(p, block, w, node.n, node.depth):
+        if not stays_wide(p, block, w, node.n, node.depth, node.sorts):
             return grow_private(p, block, w, node, data, width)
         if node.sorts >= MOST_WIDE_SORTS:
             give_histogram(w, node.histogram)
@@ -316,6 +326,7 @@ cdef inline int grow_by_lists(
     carve_listed(&own, &run, p, block, n, buffer)
     own.tiles = NULL
     listed.histogram = NO_HISTOGRAM
+    listed.best_first = False
     copy_samples(p, block, &own, <const uint32_t*> (data + node.rows_at), node.n)
     memset(run.lists, 0, p.n_features * sizeof(size_t))
     run.lists_end = node_header(p.n_features, n)

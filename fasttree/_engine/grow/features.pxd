@@ -4,17 +4,19 @@ Each feature of the node is passed on to the children once.  A child's list is s
 still in the cache.
 """
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from fasttree._engine.bounds.refine cimport list_from_fine
 from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
 from fasttree._engine.grow.frontier cimport note_reach
 from fasttree._engine.grow.partition cimport divide_rows, list_from_codes, partition_one, partition_parts, partition_two
-from fasttree._engine.grow.search cimport choose_cut, search_bounded, search_features
+from fasttree._engine.grow.search cimport choose_cut, most_of_node, search_bounded, search_features
 from fasttree._engine.grow.work cimport (
     Child, NodeSplit, Work, free_lists, give_histogram, mark_wanted, resize_stack, share_weights, take_histogram,
 )
 from fasttree._engine.memory cimport can_shrink, free_list, new_list, shrink_list
+from fasttree._engine.phases cimport COUNT, enter, note
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.scan.counts cimport count_cells, other_cells
 from fasttree._engine.scan.cut cimport form_of, no_cut, note_known
@@ -274,6 +276,7 @@ cdef inline int count_histogram(const Problem* p, const Block* block, Work* w, C
     child.histogram = take_histogram(p, w)
     if child.histogram == NULL:
         return -1
+    note(COUNT, child.totals.n * child.search.n_active)
     count_tiles(p, block, child.search.rows, child.totals.n, w.drawn, child.histogram, w.scratch.watch)
     return 0
 
@@ -351,9 +354,26 @@ cdef inline void push_child(
     pushed.sorts = child.search.sorts
     pushed.searched = child.scans
     pushed.reach = split.reach
+    pushed.risk = child.totals.risk
     if child.scans:
         pushed.reach = min(split.reach, cut.first_gain)
         note_reach(&w.nodes.frontier, pushed.reach)
+
+
+cdef inline bint push_waiting(
+    const Problem* p, const Block* block, Work* w, const Pending* node, const NodeSplit* split, Child* child,
+) noexcept nogil:
+    """Let a child wait for its search with the most that it can gain; False if it cannot be split."""
+    cdef Cut none = no_cut(-1)
+    cdef double most = child.totals.risk
+    if child.scans:
+        most = min(most, most_of_node(p, block, w, &child.search, child.histogram))
+    child.scans = False
+    if most == -INFINITY:
+        return False
+    push_child(w, node, split, child, &none)
+    w.stack[w.stack_n - 1].reach = min(split.reach, most)
+    return True
 
 
 cdef inline int push_children(
@@ -368,6 +388,10 @@ cdef inline int push_children(
     for i in range(split.n_children):
         child = &w.children[1 - i if split.swapped else i]
         if not child.open:
+            continue
+        if entry_t is uint64_t and p.best_first:
+            if not push_waiting(p, block, w, node, split, child):
+                give_histogram(w, child.histogram)
             continue
         if child.scans:
             cut = search_child(p, block, w, child, split, width)

@@ -1,11 +1,12 @@
 """The best cut of a node: its features are searched, and their cuts compete.  Header only."""
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bounds, has_fast_bounds
 from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
 from fasttree._engine.grow.work cimport Work
+from fasttree._engine.phases cimport BOUND, REFINE, enter, note
 from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
 from fasttree._engine.risk.impurity cimport tie_limit
@@ -188,6 +189,35 @@ cdef inline double bound_features(
     return largest
 
 
+cdef inline double most_of_node(
+    const Problem* p, const Block* block, Work* w, Search* search, const char* histogram,
+) noexcept nogil:
+    """No cut of a node gains more, as far as fast bounds say so; minus infinity if there is none.  Drops constant features."""
+    cdef Scratch* s = w.scratch
+    cdef double most = -INFINITY
+    cdef int32_t kept = 0
+    cdef int32_t i, f
+    cdef int phase = enter(BOUND)
+    cdef FeatureBounds bounds
+    s.node_histogram = histogram
+    note(BOUND, <int64_t> search.n_active * 256)
+    for i in range(search.n_active):
+        f = search.actives[i].feature
+        if not p.binned[f] or not has_fast_bounds(p, s, f):
+            most = INFINITY
+        else:
+            bounds = fast_bounds(p, block, s, search.totals, f)
+            if bounds.n_used == 1 and bounds.inside == -INFINITY:
+                continue
+            most = max(most, max(bounds.inside, bounds.at_ends * (1 + 1e-12)))
+        search.actives[kept] = search.actives[i]
+        kept += 1
+    search.n_active = kept
+    s.node_histogram = NULL
+    enter(phase)
+    return most
+
+
 cdef inline Cut search_bounded(
     const Problem* p, const Block* block, Work* w, Search* search, const char* histogram, entry_t width,
 ) noexcept nogil:
@@ -203,7 +233,9 @@ cdef inline Cut search_bounded(
     cdef double largest
     cdef int32_t i, f, best
     cdef int32_t n_binned = 0
+    cdef int phase = enter(BOUND)
     if s.watch.over:                   # the histogram may lack features
+        enter(phase)
         return no_cut(-1)
     s.node_histogram = histogram
     s.n_sorted = 0
@@ -215,6 +247,8 @@ cdef inline Cut search_bounded(
         n_binned += p.binned[f]
         if p.binned[f] and not has_fast_bounds(p, s, f):
             s.feature_bound[i] = bound_codes(p, block, s, totals, f, limit).inside
+    note(BOUND, <int64_t> search.n_active * 256)
+    enter(REFINE)
     while search.n_active:
         best = 0
         for i in range(1, search.n_active):
@@ -223,6 +257,7 @@ cdef inline Cut search_bounded(
         if s.feature_bound[best] == -INFINITY or s.feature_bound[best] < limit or interrupted(s.watch, totals.n):
             break
         s.feature_bound[best] = -INFINITY
+        note(REFINE, totals.n)
         search.cuts[best] = refine_feature(p, block, s, search, search.actives[best].feature, limit, width)
         if search.cuts[best].gain > largest:
             largest = search.cuts[best].gain
@@ -231,4 +266,5 @@ cdef inline Cut search_bounded(
     s.node_histogram = NULL
     if n_binned:
         search.sorts += <double> s.n_sorted / (<double> totals.n * n_binned)
+    enter(phase)
     return cut

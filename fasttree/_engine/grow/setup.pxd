@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fasttree._engine.grow.nodes cimport NodeTable, is_leaf, reserve_nodes
+from fasttree._engine.grow.best_first cimport grow_best_first
 from fasttree._engine.grow.block cimport grow_block, write_root
 from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_scratch, fill_table
 from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_waiting, share_work
@@ -195,6 +196,7 @@ cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
     plan_search(p)
     if g.block.tiles != NULL:
         plan_histogram(p)
+        p.best_first = most_splits > 0
         p.few_leaves = 0 < most_splits < <int64_t> g.block.n // LEAST_WIDE
     g.nodes.frontier.most = most_splits
     g.nodes.width = p.width
@@ -296,6 +298,8 @@ cdef inline int grow_nodes(Growth* g, uint64_t seed) noexcept nogil:
     root.n = g.block.n
     if is_leaf(&g.p, &totals, g.nodes.impurity[0], 0):
         return 0
+    if g.p.best_first:
+        return grow_best_first(&g.p, &g.block, &g.work, &root)
     if g.wide:
         return grow_block[uint64_t](&g.p, &g.block, &g.work, &root, 0)
     return grow_block[uint32_t](&g.p, &g.block, &g.work, &root, 0)

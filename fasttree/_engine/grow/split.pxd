@@ -14,8 +14,11 @@ from fasttree._engine.grow.nodes cimport NodeTable, add_cut, add_range, add_to_t
 from fasttree._engine.grow.sides cimport assign_branches
 from fasttree._engine.grow.surrogates cimport Target, add_surrogates_of, heavier_branch
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
-from fasttree._engine.grow.work cimport LEAST_WIDE, Child, NodeSplit, Work, drop_node, is_bounded, reserve_children, stays_wide
+from fasttree._engine.grow.work cimport (
+    LEAST_WIDE, MOST_HISTOGRAMS, Child, NodeSplit, Work, drop_node, is_bounded, reserve_children, stays_wide,
+)
 from fasttree._engine.memory cimport free_list, pad, reserve
+from fasttree._engine.phases cimport COUNT, PARTITION, SMALL_NODES, enter, note
 from fasttree._engine.random cimport mix
 from fasttree._engine.risk.medians cimport rank_targets
 from fasttree._engine.scan.cut cimport Bounds, bounds_of, form_of
@@ -167,7 +170,9 @@ cdef inline void open_child(
         is_leaf(p, &child.totals, t.impurity[child.id], node.depth + 1)
         or is_beyond(&t.frontier, split.reach, t.impurity[child.id] * t.weight[child.id])
     )
-    child.scans = not loose or stays_wide(p, block, w, child.totals.n, node.depth + 1)
+    child.scans = not loose or stays_wide(p, block, w, child.totals.n, node.depth + 1, node.sorts)
+    if loose and p.best_first and w.histograms_made - w.n_histograms > <int64_t> MOST_HISTOGRAMS * 1000000 // p.histogram_size:
+        child.scans = False            # counted when it comes first
     child.bounded = is_bounded(p, block, child.totals.n, node.sorts)
     child.done = False
     child.histogram = NULL
@@ -358,6 +363,8 @@ cdef inline int expand(const Problem* p, Block* block, Work* w, const Pending* n
     cdef NodeTable* t = w.nodes
     cdef NodeSplit split
     cdef double gain
+    cdef int phase = enter(PARTITION if node.histogram != NULL else SMALL_NODES)
+    note(PARTITION if node.histogram != NULL else SMALL_NODES, node.n)
     begin_split(p, w, node, &split, width)
     if p.sweep == MEDIANS:
         rank_targets(p, block, split.rows, node.n)
@@ -377,8 +384,15 @@ cdef inline int expand(const Problem* p, Block* block, Work* w, const Pending* n
         mark_allowed(p.sets, p.n_features, t.parent, t.feature, node.id, w.allowed)
     if p.missing == SURROGATE and send_unknown(p, block, w, node, &split, width):
         return -1
-    if open_children(p, block, w, node, &split, width) or hand_down(p, block, w, node, &split, width):
+    if open_children(p, block, w, node, &split, width):
         return -1
-    if block.tiles != NULL and count_histograms(p, block, w, node, &split):
+    if entry_t is uint32_t:
+        enter(SMALL_NODES)
+    if hand_down(p, block, w, node, &split, width):
         return -1
+    if block.tiles != NULL:
+        enter(COUNT)
+        if count_histograms(p, block, w, node, &split):
+            return -1
+    enter(phase)
     return push_children(p, block, w, node, &split, width)

@@ -18,10 +18,11 @@ from fasttree._engine.types cimport (
 
 
 cdef enum:
-    LAST_LEVELS = 3            # above the largest depth that are searched without private blocks
-    LEAST_WIDE = 1024          # samples of a node that may be
+    LAST_LEVELS = 7            # above the largest depth that are searched without private blocks
+    LEAST_WIDE = 512           # samples of a node that may be
     MOST_SORTS = 1             # of all features on a path of a private block, which cost what lists do: lists from then on
     MOST_WIDE_SORTS = 16       # likewise of a wide block: only chains of nodes reach this, and lists take more memory
+    MOST_HISTOGRAMS = 64       # MB, of nodes in a queue; those of others are counted once more
 
 
 cdef struct Child:
@@ -58,6 +59,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     Pending* stack
     int64_t stack_n
     int64_t stack_capacity
+    int64_t held                   # samples of nodes in a queue
     int64_t growing                # samples of the node in hand, which has left the stack
     Child* children
     int64_t* child_counts
@@ -103,11 +105,15 @@ cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n, dou
     return block.tiles != NULL and (block.fine == NULL or (n >= p.bounded_from and sorts < MOST_SORTS))
 
 
-cdef inline bint stays_wide(const Problem* p, const Block* block, const Work* w, int64_t n, int64_t depth) noexcept nogil:
+cdef inline bint stays_wide(
+    const Problem* p, const Block* block, const Work* w, int64_t n, int64_t depth, double sorts,
+) noexcept nogil:
     """Is a node of a wide block too large for a private one, or, in a bounded search, too large to sort all its features?"""
-    return n > w.narrow or (
-        block.tiles != NULL and n >= min(p.bounded_from, LEAST_WIDE) and (p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS)
-    )
+    if n > w.narrow:
+        return True
+    if block.tiles == NULL or n < min(p.bounded_from, LEAST_WIDE):
+        return False
+    return p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS or (n > p.bounded_from and sorts < MOST_SORTS)
 
 
 cdef inline int reserve_children(const Problem* p, Work* w, int64_t n) noexcept nogil:
@@ -140,7 +146,7 @@ cdef inline int resize_stack(Work* w, int64_t extra) noexcept nogil:
 
 cdef inline int64_t n_waiting(const Work* w) noexcept nogil:
     """How many samples of the run have not reached a leaf?  Those of a divided node count as in hand until it is done."""
-    cdef int64_t n = w.growing
+    cdef int64_t n = w.growing + w.held
     cdef int64_t i
     for i in range(w.stack_n):
         n += w.stack[i].n

@@ -9,8 +9,9 @@ from fasttree._engine.levels.nodes cimport (
     count_cuts, gain_of, least_cost, mark_sides, sides_are_large, stump, take_rows, take_views,
 )
 from fasttree._engine.levels.records cimport (
-    GROUPS, MARGIN, MOST_TESTS, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
+    GROUPS, MARGIN, MOST_LEVELS, MOST_TESTS, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
 )
+from fasttree._engine.levels.similar cimport add_similar, bound_by_similar, mark_rows
 from fasttree._engine.levels.two cimport bound_side, describe_root, look, search_two
 
 
@@ -202,6 +203,13 @@ cdef inline void solve(
         return
     if depth > 1 and recall(s, node, depth, budget, out):
         return
+    if 1 < depth < MOST_LEVELS:
+        mark_rows(s, node, depth)
+        least = bound_by_similar(s, node, depth, least, min(leaf, budget) - s.tolerance)
+        out.low = min(least, leaf)
+        if least >= min(leaf, budget) - s.tolerance:
+            out.value = leaf if leaf < budget - s.tolerance else INFINITY
+            return
     if parent != NULL:
         take_views(s, parent, node)
     look(s)
@@ -227,6 +235,8 @@ cdef inline void solve(
         out.low = min(out.low, low)
     out.low = least if s.over else max(out.low, least)
     keep(s, node, depth, out)
+    if 1 < depth < MOST_LEVELS and not s.over and out.low > 0:
+        add_similar(s, node, depth, out.low)
 
 
 cdef inline void look_ahead_at(

@@ -14,10 +14,11 @@ cdef enum:
 cdef enum:
     MOST_LEVELS = 4
     MOST_TESTS = 15                # of a tree of as many levels
-    FIRST_CUTS = 12                # of a root that are scanned first
+    FIRST_CUTS = 2                # of a root that are scanned first
     CELLS_AT_ONCE = 1000000        # of work between two looks at the clock
     WAYS = 4                       # places of a result in the cache
     FIRST_RESULTS = 1024           # places of a lane's cache, which grows when half of them are taken
+    SIMILAR = 64                   # sets of rows of each depth that bound others
     LANES = 4                      # searches side by side, in as many threads at most
     AT_ONCE = 16                   # cuts of the root that are searched between two looks at the best tree
     MARGIN = 20                    # budgets rise by a share of the rows: exact results above them spare more cuts than they cost
@@ -46,6 +47,11 @@ cdef struct KeptResult:                # in the cache
     double low
     int32_t depth                  # 0: free
     LevelTest tests[7]
+
+
+cdef struct SimilarRows:            # a set of rows that was searched
+    double low                     # no tree costs less
+    double worth
 
 
 cdef struct LevelNode:
@@ -149,6 +155,11 @@ cdef struct TreeSearch:
     uint64_t n_results             # places
     uint64_t n_kept                # of them that are taken
     uint64_t most_results          # places at most
+    int64_t n_words                # of 64 bits, one a row
+    uint64_t* bits                 # (levels, words): rows of the nodes that are open
+    SimilarRows* similar           # (levels, SIMILAR): the sets of rows that were searched last, in turn
+    uint64_t* similar_bits         # (levels, SIMILAR, words)
+    int64_t n_similar[MOST_LEVELS]     # how many were
     # state
     int64_t cells
     bint over

@@ -9,17 +9,23 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.columns.cells cimport Cells, cell
 from fasttree._engine.memory cimport resize
 from fasttree._engine.prune.frames cimport (
     ADD, BELOW, COMPARED, EVALUATE, GROW_ANEW, OPEN, PRUNE, RAISED, UNKNOWN, ErrorPruning, Frame, Part, predicted_errors,
     whole_weight,
 )
 from fasttree._engine.prune.raised cimport NULL_CASES, add_branch, branch_weight, is_grown_anew, raised_branch
+from fasttree._engine.prune.routes cimport find_branches
 from fasttree._engine.risk.sums cimport spread_weight
-from fasttree._engine.walk.rows cimport NO_BRANCH
-from fasttree._engine.walk.tree cimport known_branch, surrogate_says
 from fasttree._engine.watch cimport interrupted
+
+cdef extern from *:
+    """
+    #define FASTTREE_MORE_ERRORS 0.1   /* a simpler tree may make so many more */
+    #define FASTTREE_SURELY 1.01
+    """
+    const double MORE_ERRORS "FASTTREE_MORE_ERRORS"
+    const double SURELY "FASTTREE_SURELY"
 
 
 cdef inline int push_frame(ErrorPruning* p, int32_t node, int32_t mode, const Frame* bounds) noexcept nogil:
@@ -70,6 +76,20 @@ cdef inline void add_part(ErrorPruning* p, uint32_t row, int64_t weight) noexcep
     p.parts_n += 1
 
 
+cdef inline void weigh_list(const ErrorPruning* p, Frame* f) noexcept nogil:
+    """What a list weighs, with what the node holds already if that is to be added to."""
+    cdef int64_t total = p.total[f.node] if f.mode == ADD else 0
+    cdef int64_t i
+    for i in range(f.parts, f.parts_stop):
+        total += p.parts[i].weight
+    if p.weight == NULL:
+        total += (f.rows_stop - f.rows) * p.whole
+    else:
+        for i in range(f.rows, f.rows_stop):
+            total += p.weight[p.rows[i]]
+    f.total = total
+
+
 cdef inline void count_list(ErrorPruning* p, Frame* f) noexcept nogil:
     """The node's errors as a leaf; when it is pruned, also what it holds."""
     cdef int64_t* counts = p.here
@@ -83,9 +103,13 @@ cdef inline void count_list(ErrorPruning* p, Frame* f) noexcept nogil:
         memset(counts, 0, p.n_classes * sizeof(int64_t))
     for i in range(f.parts, f.parts_stop):
         counts[p.label[p.parts[i].row]] += p.parts[i].weight
-    for i in range(f.rows, f.rows_stop):
-        row = p.rows[i]
-        counts[p.label[row]] += whole_weight(p, row)
+    if p.weight == NULL:
+        for i in range(f.rows, f.rows_stop):
+            counts[p.label[p.rows[i]]] += p.whole
+    else:
+        for i in range(f.rows, f.rows_stop):
+            row = p.rows[i]
+            counts[p.label[row]] += p.weight[row]
     for k in range(p.n_classes):
         total += counts[k]
     f.total = total
@@ -96,20 +120,6 @@ cdef inline void count_list(ErrorPruning* p, Frame* f) noexcept nogil:
         p.n_samples[f.node] = f.parts_stop - f.parts + f.rows_stop - f.rows
 
 
-cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, const Cells* column, uint32_t row) noexcept nogil:
-    """`branch_of` for a sample of the table; `column` holds the node's feature."""
-    cdef int32_t branch = known_branch(&p.tree, node, cell(column, row))
-    cdef int64_t s
-    if branch != NO_BRANCH:
-        return branch
-    if p.tree.surrogate_start != NULL:
-        for s in range(p.tree.surrogate_start[node], p.tree.surrogate_start[node + 1]):
-            branch = surrogate_says(&p.tree, s, cell(&p.columns[p.tree.surrogate_feature[s]], row))
-            if branch != NO_BRANCH:
-                return branch
-    return p.tree.missing[node]
-
-
 cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
     """Sort the list by branch, unknown values first.  -1 if memory runs out.
 
@@ -118,7 +128,6 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
     """
     cdef int32_t node = p.source[f.node]
     cdef int32_t n_branches = p.tree.n_branches[node]
-    cdef const Cells* column = &p.columns[p.tree.feature[node]]
     cdef int64_t n_parts = f.parts_stop - f.parts
     cdef int64_t n_rows = f.rows_stop - f.rows
     cdef int64_t size = 3 * n_branches + 4
@@ -146,15 +155,17 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         for b in range(n_branches):
             weights[b] = p.total[p.tree.first_child[node] + b]
     # sizes, one place late; they become starts, and after the scattering ends
+    if n_parts:
+        find_branches(p, node, &p.parts[f.parts].row, sizeof(Part), n_parts, p.part_branch)
+    if n_rows:
+        find_branches(p, node, &p.rows[f.rows], sizeof(uint32_t), n_rows, p.branch)
     for i in range(n_parts):
-        b = branch_of_cell(p, node, column, p.parts[f.parts + i].row)
-        p.part_branch[i] = b
+        b = p.part_branch[i]
         if b >= 0:
             weights[b] += p.parts[f.parts + i].weight
         of_parts[max(b, -1) + 1] += 1
     for i in range(n_rows):
-        b = branch_of_cell(p, node, column, p.rows[f.rows + i])
-        p.branch[i] = b
+        b = p.branch[i]
         if b >= 0:
             weights[b] += whole_weight(p, p.rows[f.rows + i])
         of_rows[max(b, -1) + 1] += 1
@@ -260,6 +271,29 @@ cdef inline int enter_branch(ErrorPruning* p, Frame* f, int32_t b, int32_t n_bra
     return push_frame(p, p.tree.first_child[p.source[f.node]] + b, f.mode, &bounds)
 
 
+cdef inline void start_trial(ErrorPruning* p, const Frame* f) noexcept nogil:
+    """Say how many errors of a branch in its node's place decide: with more, it makes no difference how many.
+
+    The sum of the leaves' errors is rounded at each node, so the limit is a hundredth larger.
+    """
+    cdef double in_leaf = f.leaf_errors
+    cdef double in_place = f.errors
+    p.tried = 0
+    p.trial = p.frames_n
+    p.enough = SURELY * (in_leaf - MORE_ERRORS if in_leaf <= in_place + MORE_ERRORS else in_place + MORE_ERRORS)
+
+
+cdef inline bint ends_trial(ErrorPruning* p, const Frame* f, double errors) noexcept nogil:
+    """Add errors below a branch that is tried in its node's place, and end the trial if they are enough."""
+    if f.mode == PRUNE:
+        return False
+    p.tried += errors
+    if p.tried <= p.enough:
+        return False
+    p.frames_n = p.trial
+    return True
+
+
 cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexcept nogil:
     """Process the heaviest branch with all samples of the node, to learn its errors.  -1 if memory runs out.
 
@@ -352,6 +386,7 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
             return True
         if weights[b] > 0 and f.mode == ADD:   # nothing comes on top of it; a null leaf has no errors
             f.errors = f.errors + p.errors[child] if p.c50 else <float> (f.errors + p.errors[child])
+            p.tried += p.errors[child]
         elif f.mode == PRUNE:
             p.leaf[child] = True           # it holds nothing to decide by
             p.clean[child] = True
@@ -392,12 +427,15 @@ cdef inline int prune_by_errors(ErrorPruning* p, int64_t n) noexcept nogil:
         if interrupted(&p.watch, f.parts_stop - f.parts + f.rows_stop - f.rows + 1):
             return -1
         if f.phase == OPEN:
-            count_list(p, f)
+            if p.leaf[f.node] or f.mode == PRUNE:
+                count_list(p, f)
+            else:
+                weigh_list(p, f)
             if p.leaf[f.node]:
                 if f.mode == PRUNE:
                     close_node(p, f, True, f.leaf_errors)
-                result = f.leaf_errors
                 p.frames_n -= 1
+                result = INFINITY if ends_trial(p, f, f.leaf_errors) else f.leaf_errors
                 continue
             if divide_list(p, f):
                 return -1
@@ -412,7 +450,8 @@ cdef inline int prune_by_errors(ErrorPruning* p, int64_t n) noexcept nogil:
             if f.mode == PRUNE:
                 f.phase = COMPARED
                 f.heaviest = raised_branch(p, f) if p.c50 else heaviest_branch(p, f)
-                if f.heaviest < 0:
+                start_trial(p, f)
+                if f.heaviest < 0 or p.enough < 0:
                     result = INFINITY
                     continue
                 if try_branch(p, f, n_branches):
@@ -423,10 +462,10 @@ cdef inline int prune_by_errors(ErrorPruning* p, int64_t n) noexcept nogil:
             in_branch = result
             in_leaf = f.leaf_errors
             in_place = f.errors
-            if in_leaf <= in_branch + 0.1 and in_leaf <= in_place + 0.1:
+            if in_leaf <= in_branch + MORE_ERRORS and in_leaf <= in_place + MORE_ERRORS:
                 close_node(p, f, True, f.leaf_errors)
                 result = f.leaf_errors
-            elif in_branch <= in_place + 0.1:
+            elif in_branch <= in_place + MORE_ERRORS:
                 if is_grown_anew(p, f):
                     return GROW_ANEW
                 f.phase = RAISED

@@ -91,6 +91,10 @@ cdef struct ErrorPruning:
     int64_t* segments
     int64_t segments_n
     int64_t segments_capacity
+    # a branch that is tried in its node's place
+    int64_t trial          # frames up to its node's
+    double tried           # errors of its leaves so far
+    double enough          # errors that decide
     Watch watch
 
 

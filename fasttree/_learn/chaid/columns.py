@@ -37,7 +37,8 @@ def columns_of(table: Table, weight: Floats | None, n_intervals: int) -> list[Ca
             columns.append(_binned(cells, weight, n_intervals))
             continue
         n = len(feature.categories)
-        codes = np.concatenate([[n], np.arange(n)]).astype(np.min_scalar_type(n))[cells]
+        codes = cells - cells.dtype.type(1)  # of a missing value the largest number that the type holds
+        np.minimum(codes, cells.dtype.type(n), out=codes)
         columns.append(CategoryColumn(codes, n, "ordinal" if feature.kind is Kind.ORDINAL else "nominal"))
     return columns
 

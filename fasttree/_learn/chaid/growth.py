@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._data.sums import sum_of_sizes
-from fasttree._engine.merging import add_cells, add_features, test_features
+from fasttree._engine.merging import add_cells, add_features, divide_rows, test_features
 from fasttree._learn.chaid.columns import CategoryColumn, by_rows, columns_of
 from fasttree._learn.chaid.merging import Choices, Merged, join_small, with_test
 from fasttree._learn.chaid.reports import (
@@ -45,6 +45,7 @@ from fasttree._model.tree import Tree
 Rows = npt.NDArray[np.intp]
 _Room = tuple[Floats, Floats, npt.NDArray[np.intp]]
 MOST_TERMS = 400  # degrees of freedom for which the compiled tail of chi-square is exact
+_ROWS_OF_CELL = 0.25  # of a node, per cell of its children's tables, from which these are kept until the children are tested
 _EXACT = 52  # bits of a sum that doubles hold exactly, less one
 
 
@@ -71,12 +72,18 @@ class _Split(NamedTuple):
 
 @dataclass
 class _Node:
-    """A node in growth; `reachable` says of some features which categories can arrive."""
+    """A node in growth; `reachable` says of some features which categories can arrive.
+
+    Of classes, `row` are the weights, as the parent's table has them, and `cells` the tables of all features, if they were
+    counted with those of its siblings.
+    """
 
     rows: Rows | None
     parent: int
     depth: int
     reachable: dict[int, npt.NDArray[np.bool_]]
+    row: Floats | None = None
+    cells: Floats | None = None
 
 
 @dataclass
@@ -235,8 +242,7 @@ class _Growth:
         first_child: list[int] = []
         progress, settled = share(), 0
         for place, node in enumerate(self.nodes):  # the list grows
-            target = self.target.of(node.rows)
-            split, report = self._split(node, target, self._describe(place, target))
+            split, report = self._split(node, self._describe(place, node))
             self.splits.append(split)
             self.reports.append(report)
             first_child.append(len(self.nodes) if split else -1)
@@ -245,34 +251,37 @@ class _Growth:
             elif progress is not None:
                 settled += self.counts[place]
                 progress(settled / self.counts[0])
-            node.rows = None
+            node.rows = node.cells = None
         return self._made(np.array(first_child, np.int32))
 
-    def _describe(self, place: int, target: _Target) -> Floats:
+    def _n_rows(self, node: _Node) -> int:
+        return len(self.target.values) if node.rows is None else len(node.rows)
+
+    def _describe(self, place: int, node: _Node) -> Floats:
         """Keep the figures of a node; return its row of a table."""
-        if not len(target.values):  # an empty branch predicts as its parent does
-            self.values.append(self.values[self.nodes[place].parent])
+        if not (n := self._n_rows(node)):  # an empty branch predicts as its parent does
+            self.values.append(self.values[node.parent])
             self.counts.append(0)
             self.weights.append(0.0)
             self.impurities.append(0.0)
             return np.empty(0)
-        row = target.total()
-        self.counts.append(len(target.values))
-        self.weights.append(float(row.sum() if target.n_classes else row[0]))
-        self.values.append(row if target.n_classes else row[1:2])
+        row = self.target.of(node.rows).total() if node.row is None else node.row
+        self.counts.append(n)
+        self.weights.append(float(row.sum() if self.target.n_classes else row[0]))
+        self.values.append(row if self.target.n_classes else row[1:2])
         self.impurities.append(self.impurity_of(row))
         return row
 
-    def _split(self, node: _Node, target: _Target, row: Floats) -> tuple[_Split | None, Report]:
+    def _split(self, node: _Node, row: Floats) -> tuple[_Split | None, Report]:
         """Return the split of a node, or None, and its tests."""
-        limits, n = self.limits, len(target.values)
-        if not n or _is_pure(row, target.n_classes):
+        limits, n = self.limits, self._n_rows(node)
+        if not n or _is_pure(row, self.target.n_classes):
             return None, Report("pure")
         if limits.max_depth is not None and node.depth >= limits.max_depth:
             return None, Report("max_depth")
         if n < limits.min_samples_split:
             return None, Report("min_samples_split")
-        predictors, tables, merged = self._predictors(target)
+        predictors, tables, merged = self._predictors(node)
         order = predictors.order()
         if not len(order):
             return None, Report("no_predictor")
@@ -282,14 +291,14 @@ class _Growth:
             return None, Report("not_significant", predictors, merged.get(first) or (first, tables[first].copy()))
         best = merged.get(first) or MergedFeature.of(first, self.columns[first], tables[first], self.choices, test)
         assert best is not None  # the test has two categories
-        final = self._large_enough(best, node, target)
+        final = self._large_enough(best, node)
         if final is None or len(final.groups) < 2:
             return None, Report(TOO_SMALL, predictors, best, final)
         return self._as_split(node, best, final), Report(SPLIT, predictors, best, final)
 
-    def _predictors(self, target: _Target) -> tuple[Predictors, list[Floats], dict[int, MergedFeature]]:
+    def _predictors(self, node: _Node) -> tuple[Predictors, list[Floats], dict[int, MergedFeature]]:
         """Merge the categories of every feature; return the tests, the tables, and the features that no compiled merge has."""
-        cells, tables = self._tables(target)
+        cells, tables = self._tables(node)
         figures, left = np.zeros((len(tables), N_FIGURES)), list(range(len(tables)))
         if cells is not None and self.room is not None:
             left = self._test(cells, figures, self.room)
@@ -300,14 +309,37 @@ class _Growth:
                 figures[j] = candidate.figures(candidate.merged)
         return Predictors(figures), tables, merged
 
-    def _tables(self, target: _Target) -> tuple[Floats | None, list[Floats]]:
+    def _tables(self, node: _Node) -> tuple[Floats | None, list[Floats]]:
         """Return the table of each feature; for classes also the array of which these are parts."""
-        if not target.n_classes:
+        if not self.target.n_classes:
+            target = self.target.of(node.rows)
             return None, [target.table(column.codes, column.n_known + 1) for column in self.columns]
+        if node.cells is None:
+            node.cells = self._counted(node.rows)
+        return node.cells, [node.cells[start:stop] for start, stop in self.parts]
+
+    def _counted(self, rows: Rows | None) -> Floats:
+        target = self.target.of(rows)
         cells = np.zeros((self.starts[-1], target.n_classes))
         add_features(self.codes, self.starts, target.rows, target.values, target.weight, cells)
         cells *= target.unit
-        return cells, [cells[start:stop] for start, stop in self.parts]
+        return cells
+
+    def _count_children(self, node: _Node, children: Sequence[_Node]) -> None:
+        """Count the tables of all children but the largest, which has what is left of the node's."""
+        limits, sizes = self.limits, [0 if child.rows is None else len(child.rows) for child in children]
+        deepest = limits.max_depth is not None and node.depth + 1 >= limits.max_depth
+        if node.cells is None or deepest or sum(sizes) < len(children) * node.cells.size * _ROWS_OF_CELL:
+            return
+        largest = max(range(len(children)), key=sizes.__getitem__)
+        if sizes[largest] < limits.min_samples_split:
+            return
+        left = node.cells.copy()
+        for i, child in enumerate(children):
+            if i != largest:
+                child.cells = self._counted(child.rows)
+                left -= child.cells
+        children[largest].cells = left
 
     def _test(self, cells: Floats, figures: Floats, room: _Room) -> list[int]:
         """Test each feature by compiled merges; return those whose missing category floats, which are not tested."""
@@ -332,13 +364,11 @@ class _Growth:
         figures[floats] = 0.0
         return np.flatnonzero(floats).tolist()
 
-    def _needs_counts(self, target: _Target) -> bool:
-        return target.weight is not None and self.limits.min_samples_leaf > 1
-
-    def _large_enough(self, best: MergedFeature, node: _Node, target: _Target) -> Merged | None:
+    def _large_enough(self, best: MergedFeature, node: _Node) -> Merged | None:
         """Join the branches with too few samples to others; return None if there are two, so that none is left."""
         of_categories = best.table.sum(axis=1) if self.target.n_classes else best.table[:, 0]
-        counts = _counts(best.column, node.rows)[best.present] if self._needs_counts(target) else of_categories
+        needs_counts = self.target.weight is not None and self.limits.min_samples_leaf > 1
+        counts = _counts(best.column, node.rows)[best.present] if needs_counts else of_categories
         weights, sizes = of_categories.tolist(), counts.tolist()
 
         def is_small(group: tuple[int, ...]) -> float | None:
@@ -371,16 +401,23 @@ class _Growth:
         return np.ones(self.columns[feature].n_known + 1, np.bool_) if known is None else known
 
     def _children(self, node: _Node, place: int, split: _Split) -> list[_Node]:
-        codes = self.columns[split.feature].codes
-        branches = split.branch_of.astype(np.min_scalar_type(split.n_branches))[codes if node.rows is None else codes[node.rows]]
-        order = np.argsort(branches, kind="stable")
-        ends = np.cumsum(np.bincount(branches, minlength=split.n_branches))[:-1]
-        parts = np.split(order if node.rows is None else node.rows[order], ends)
+        rows, ends = np.empty(self._n_rows(node), np.intp), np.zeros(split.n_branches, np.intp)
+        divide_rows(self.columns[split.feature].codes, node.rows, split.branch_of, ends, rows)
+        parts = np.split(rows, ends[:-1])
+        of_branches: list[Floats] | list[None] = [None] * split.n_branches
+        if node.cells is not None:
+            of_categories = node.cells[slice(*self.parts[split.feature])]
+            occurs = split.branch_of >= 0
+            sums = np.zeros((split.n_branches, self.target.n_classes))
+            np.add.at(sums, split.branch_of[occurs], of_categories[occurs])
+            of_branches = list(sums)
         before = self._reachable(node, split.feature)
-        return [
-            _Node(part, place, node.depth + 1, node.reachable | {split.feature: before & (split.branch_of == branch)})
-            for branch, part in enumerate(parts)
+        children = [
+            _Node(part, place, node.depth + 1, node.reachable | {split.feature: before & (split.branch_of == branch)}, row)
+            for branch, (part, row) in enumerate(zip(parts, of_branches, strict=True))
         ]
+        self._count_children(node, children)
+        return children
 
     def _made(self, first_child: npt.NDArray[np.int32]) -> TestedTree:
         """Return the nodes as a tree."""

@@ -79,8 +79,10 @@ class DrawnForest:
         self._whole = _whole_of(grower)
         self._columns = encode_drawn(samples.table, random=random, n_jobs=n_jobs)
         target = np.ascontiguousarray(samples.target)
-        self._target = target if grower.n_classes else target + 0.0  # no -0.0: which of equal targets comes first must not show
-        self._rooms = threading.local()
+        if not grower.n_classes and np.signbit(target[target == 0]).any():
+            target = target + 0.0  # no -0.0: which of equal targets comes first must not show
+        self._target = target
+        self._rooms, self._making = threading.local(), threading.Lock()
         self._last: tuple[tuple[int, int], DrawnGrower] | None = None
 
     def __call__(self, counts: npt.NDArray[np.integer], seed: int, below: Below | None = None) -> Packed | None:
@@ -101,6 +103,10 @@ class DrawnForest:
 
     def _grower(self, weight: int, depth: int) -> DrawnGrower:
         """Return targets and limits for a bag of this weight, which most bags share, below a node of this depth."""
+        with self._making:  # else two threads would make, and keep, the same targets twice
+            return self._made(weight, depth)
+
+    def _made(self, weight: int, depth: int) -> DrawnGrower:
         last = self._last
         if last is not None and last[0] == (weight, depth):
             return last[1]

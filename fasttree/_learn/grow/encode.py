@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -25,6 +25,9 @@ MOST_CODES = 255  # of a feature of large nodes, which are searched by histogram
 BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and few reads of a cache line
 FEATURES_AT_ONCE = 8  # per thread: their codes are neighbours, and two threads should not write to one cache line
 ROWS_IN_CACHE = 4_096  # of those columns: rows that are read for the first column are in the cache for the others
+
+ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
+ROWS_OF_TASK = 65_536  # that a thread encodes at once
 
 NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: check all near that
 
@@ -213,8 +216,10 @@ def encode_columns(
         bins_of = whole.with_bins()
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2))
     binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
-    if n_jobs > 1 and encoding.bounded and binning is None:
-        _encode_side_by_side(encoding, table, n_jobs)
+    if encoding.bounded and binning is None:
+        planned = _encode_by_rows(encoding, table, n_jobs)
+        if len(planned) < table.n_features:
+            _encode_side_by_side(encoding, table, n_jobs, planned)
         encoding.finish()
         return encoding, False, {}
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
@@ -243,20 +248,44 @@ def encode_columns(
     return encoding, has_missing, bins
 
 
-def _encode_side_by_side(encoding: Encoding, table: AnyTable, n_jobs: int) -> None:
-    """Encode the features for a bounded search in several threads, including this one."""
-    waiting = deque(range(0, table.n_features, FEATURES_AT_ONCE))
-    failures: list[BaseException] = []
+def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozenset[int]:
+    """Encode features of many values of a float32 matrix for a bounded search, in one pass; return which these are."""
+    matrix = table.matrix
+    if matrix is None or matrix.dtype != np.float32:
+        return frozenset()
+    n = len(matrix)
+    sample = np.ascontiguousarray(matrix[:: max(n // ROWS_OF_SAMPLE, 1)].T)
+    planned = [j for j in range(table.n_features) if encoding.plan_bins(j, sample[j])]
+    for feature in planned:
+        encoding.keep_values(feature, matrix[:, feature])
+    if planned:
+        starts = deque(range(0, n, ROWS_OF_TASK))
+        _side_by_side(lambda first: encoding.code_rows(matrix, first, min(first + ROWS_OF_TASK, n)), starts, n_jobs)
+    return frozenset(planned)
+
+
+def _encode_side_by_side(encoding: Encoding, table: AnyTable, n_jobs: int, done: frozenset[int]) -> None:
+    """Encode the features that are not `done` for a bounded search."""
 
     def encode(first: int) -> None:
-        for feature, column in columns(table, first, min(first + FEATURES_AT_ONCE, table.n_features)):
-            if failures:
-                return
+        last = min(first + FEATURES_AT_ONCE, table.n_features)
+        if done.issuperset(range(first, last)):
+            return
+        for feature, column in columns(table, first, last):
+            if feature in done:
+                continue
             described = table.schema.features[feature]
             if described.categories is not None:
                 encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
             elif encoding.add_continuous(feature, column, -1.0):
                 encoding.keep_values(feature, table.column(feature))
+
+    _side_by_side(encode, deque(range(0, table.n_features, FEATURES_AT_ONCE)), n_jobs)
+
+
+def _side_by_side(encode: Callable[[int], None], waiting: deque[int], n_jobs: int) -> None:
+    """Call `encode` with all that waits, in several threads, including this one."""
+    failures: list[BaseException] = []
 
     def encode_some(_thread: int = 0) -> None:
         try:

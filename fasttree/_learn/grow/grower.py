@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.grow import growth
+from fasttree._learn.grow.encode import InOrder, KeptColumns
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs, Samples, total_weight
@@ -65,6 +66,8 @@ class Grower:
         Number of threads.
     whole : Whole or None, default=None
         What is known of all samples if `samples` are some of them; `limits` are for them.  None: `samples` are all.
+    sorted_table : InOrder or None, default=None
+        The table of `samples` with columns that are sorted once for several trees.  None: each tree sorts them.
     """
 
     samples: Samples
@@ -76,11 +79,18 @@ class Grower:
     constraints: Constraints = FREE
     n_jobs: int = 1
     whole: Whole | None = None
+    sorted_table: InOrder | None = None
 
     @property
     def total_weight(self) -> float:
         """Weight of all samples."""
         return total_weight(self.samples) if self.whole is None else self.whole.weight
+
+    def with_sorted_table(self) -> Self:
+        """Return the growth whose trees share columns that are sorted once; other weights may take the place of the samples'."""
+        table = self.samples.table
+        kept = KeptColumns(table, self.recipe, self.limits)
+        return replace(self, sorted_table=InOrder(kept, np.arange(table.n_features)))
 
     def __call__(self, part: Samples | None = None, rows: NDArray[np.intp] | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
@@ -89,7 +99,7 @@ class Grower:
             chosen, scale = part, total_weight(part) / self.total_weight
             limits = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
         return growth.grow(
-            chosen.table,
+            chosen.table if part is not None or self.sorted_table is None else self.sorted_table,
             chosen.target,
             chosen.weight,
             self.recipe,

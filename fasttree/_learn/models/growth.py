@@ -14,6 +14,7 @@ from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.models.least_squares import Elimination, Fits, fit
+from fasttree._learn.models.m5p import grow_m5p
 from fasttree._learn.models.moments import Moments, moments_of
 from fasttree._learn.samples import weighted_rows
 from fasttree._model import walks
@@ -37,6 +38,7 @@ class ModelChoices(NamedTuple):
     extrapolation: float | None  # None: predictions have no bounds
     elimination: Elimination
     linear: bool  # whether models have terms
+    as_m5p: bool = False  # growth with the rounding of Weka's M5P
 
 
 def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]:
@@ -47,9 +49,7 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     weight = None if samples.weight is None else samples.weight[rows]
     if weight is not None and (weight == 1).all():
         weight = None  # a sample of weight 0 is as none at all, bit for bit
-    power = FIFTH if grower.recipe.impurity == "fifth_root" else 1.0
-    least = min(choices.least_deviation, 1e150) ** 2 * _variance(target, weight)
-    tree = replace(grower, limits=replace(grower.limits, min_impurity=least**power))()
+    tree = _grown_as_m5p(grower, choices, rows, target, weight) if choices.as_m5p else _grown(grower, choices, target, weight)
     features = _features_of_models(tree, samples.table)[: None if choices.linear else 0]
     columns, filling = _filled(samples.table, features, rows, weight)
     moments = moments_of(tree, walks.walk(tree, samples.table)[rows], [*columns, target], weight)
@@ -57,6 +57,27 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     models = _models(fits, features, moments, filling, choices.extrapolation)
     cut = np.zeros(tree.node_count, dtype=bool) if choices.pruning_factor is None else _cut(tree, fits, choices.pruning_factor)
     return _smoothed(ModelTree.of(tree, models, 0.0).prune_at(cut), choices.smoothing), tree
+
+
+def _grown(grower: Grower, choices: ModelChoices, target: Floats, weight: Floats | None) -> Tree:
+    power = FIFTH if grower.recipe.impurity == "fifth_root" else 1.0
+    least = min(choices.least_deviation, 1e150) ** 2 * _variance(target, weight)
+    return replace(grower, limits=replace(grower.limits, min_impurity=least**power))()
+
+
+def _grown_as_m5p(grower: Grower, choices: ModelChoices, rows: NDArray[np.intp], target: Floats, weight: Floats | None) -> Tree:
+    table = grower.samples.table
+    if weight is not None:
+        raise ValueError("sample_weight: variant='weka' has no weights other than 0 and 1, because M5P grows without them")
+    other = next((feature for feature in table.schema.features if feature.kind != Kind.CONTINUOUS), None)
+    if other is not None:
+        raise ValueError(
+            f"feature {other.name!r} has categories: variant='weka' needs numbers; make columns of 0 and 1, as M5P does, or use "
+            "variant='m5'"
+        )
+    features = np.arange(table.n_features)
+    columns, _ = _filled(table, features, rows, weight)
+    return grow_m5p(np.column_stack(columns), features, target, table.n_features, grower.limits, choices.least_deviation)
 
 
 def _smoothed(tree: Tree, smoothing: float) -> ModelTree:

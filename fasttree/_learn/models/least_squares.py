@@ -23,7 +23,7 @@ LEAST_VARIANCE = 1e-20  # of a feature in a node, as a share of that of all samp
 LEAST_ERROR = 1e-10  # squared error, as a share of that around the mean: below, it is rounding
 RIDGE = 1e-8  # of M5P, on the diagonal of columns with variance 1
 TOO_STEEP = 1.5  # standard deviations of the target for one of a feature: above, M5P takes the feature for collinear
-AT_ONCE = 512  # nodes, whose matrices stay in the processor's cache
+AT_ONCE = 1024  # nodes, whose matrices stay near the processor
 
 Matrices = Floats  # (d, d, n): the last axis are nodes, along which NumPy's loops run
 
@@ -64,7 +64,11 @@ def fit(product: Floats, n: npt.NDArray[np.int64], allowed: npt.NDArray[np.bool_
     usable = allowed & (diagonal[:, :d] > least)
     fit_some = _fit_some if elimination == "exact" else _fit_by_size
     by_size = np.argsort(n, kind="stable")  # small nodes have room for few terms, and their turns end early
-    for start in range(0, n_nodes, AT_ONCE):
+    if elimination == "exact":  # those of at most two samples have room for none
+        bare = by_size[: int(np.searchsorted(n[by_size], 2, side="right"))]
+        found.error[bare], found.n_parameters[bare] = np.maximum(product[bare, d, d], 0.0), 1
+        by_size = by_size[bare.size :]
+    for start in range(0, by_size.size, AT_ONCE):
         nodes = by_size[start : start + AT_ONCE]
         found.coefficient[nodes], found.error[nodes], found.n_parameters[nodes] = fit_some(
             product[nodes], n[nodes], usable[nodes]
@@ -81,28 +85,43 @@ def _fit_some(product: Floats, n: npt.NDArray[np.int64], usable: npt.NDArray[np.
     matrices = np.ascontiguousarray((product / (scale[:, :, None] * scale[:, None, :])).transpose(1, 2, 0))
     taken = _take_in(matrices, n - 2, usable.T.copy(), LEAST_PIVOT)
     size = taken.sum(axis=0) + 1
+    most = int(size.max()) - 1
+    places = np.broadcast_to(np.arange(d)[:, None], taken.shape)
+    if 2 * most <= d:  # small nodes have room for few features: go on with those that are in, ascending
+        places = np.argsort(~taken, axis=0, kind="stable")[:most]
+        matrices, taken = _parts(matrices, places), np.take_along_axis(taken, places, axis=0)
+    most = len(places)
     whole = product[:, d, d]
-    best, kept = np.full(len(n), np.inf), np.zeros((d, len(n)))
+    best, kept = np.full(len(n), np.inf), np.zeros((most, len(n)))
     nodes = np.arange(len(n))
     while True:
-        error = np.maximum(matrices[d, d], 0.0)
+        error = np.maximum(matrices[most, most], 0.0)
         error[error < LEAST_ERROR * whole] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             judged = np.where(n > size, np.sqrt(error) * (n + size) / (n - size), np.inf)
         better = judged <= best
         best[better] = judged[better]
-        kept[:, better] = np.where(taken, matrices[:d, d], 0.0)[:, better]
+        kept[:, better] = np.where(taken, matrices[:most, most], 0.0)[:, better]
         errors[better], sizes[better] = error[better], size[better]
         left = size > 1
         if not left.any():
             break
-        rise = np.full((d, len(n)), np.inf)
-        np.divide(matrices[:d, d] ** 2, -np.einsum("jjn->jn", matrices)[:d], out=rise, where=taken)
+        rise = np.full((most, len(n)), np.inf)
+        np.divide(matrices[:most, most] ** 2, -np.einsum("jjn->jn", matrices)[:most], out=rise, where=taken)
         leaving = rise.argmin(axis=0)
         _sweep(matrices, leaving, left, -1.0)
         taken[leaving[left], nodes[left]] = False
         size = size - left
-    return Fits(kept.T / scale[:, :d], errors, sizes)
+    found = np.zeros((d, len(n)))
+    np.put_along_axis(found, places, kept, axis=0)
+    return Fits(found.T / scale[:, :d], errors, sizes)
+
+
+def _parts(matrices: Matrices, places: npt.NDArray[np.intp]) -> Matrices:
+    """Return the matrices of some features, shape (m, n_nodes), and the target."""
+    d, nodes = len(matrices) - 1, np.arange(matrices.shape[2])
+    chosen = np.vstack([places, np.full((1, nodes.size), d)])
+    return np.ascontiguousarray(matrices[chosen[:, None], chosen[None], nodes])
 
 
 def _fit_by_size(product: Floats, n: npt.NDArray[np.int64], usable: npt.NDArray[np.bool_]) -> Fits:
@@ -169,12 +188,16 @@ def _take_in(
 
 def _sweep(matrices: Matrices, place: npt.NDArray[np.intp], where: npt.NDArray[np.bool_], sign: float) -> None:
     """Sweep the matrices of some nodes at a place each, in (sign 1) or out (sign -1)."""
-    nodes = np.arange(place.size)
-    pivot = np.where(where, matrices[place, place, nodes], 1.0)
-    row = np.where(where, matrices[place, :, nodes].T, 0.0)
+    d, n = len(matrices), place.size
+    nodes, every, flat = np.arange(n), np.arange(d)[:, None], matrices.reshape(-1)  # flat indices are several times as fast
+    in_row, in_column = (place * d + every) * n + nodes, (every * d + place) * n + nodes
+    own = flat.take(in_row)
+    pivot = np.where(where, own[place, nodes], 1.0)
+    row = np.where(where, own, 0.0)
     scaled = row / pivot
-    matrices -= row[:, None, :] * scaled[None, :, :]
-    at, these = place[where], nodes[where]
-    matrices[at, :, these] = sign * scaled[:, where].T
-    matrices[:, at, these] = sign * scaled[:, where]
-    matrices[at, at, these] = -1.0 / pivot[where]
+    for i, factor in enumerate(row):  # a slice at a time: no array of all products
+        matrices[i] -= factor * scaled
+    swept = np.where(where, sign * scaled, own)
+    swept[place[where], nodes[where]] = -1.0 / pivot[where]
+    flat[in_row] = swept
+    flat[in_column] = swept

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from fasttree._data.table import Table
 from fasttree._export.document import read, rules
+from fasttree._export.subject import RuleSubject
 from fasttree._learn.recipe import Recipe
 from fasttree.estimators.common.documents import entry_of, from_document, rules_entry
 from fasttree.estimators.common.exporting import Exports
 from fasttree.estimators.common.reading import Views
 from fasttree.estimators.common.rule_views import RuleViews
 
-__all__ = ["SavedRules", "SavedTree"]
+__all__ = ["SavedRules", "SavedTree", "SavedVotingRules", "saved_rules"]
 
 
 class SavedTree(Views, Exports):
@@ -143,3 +144,29 @@ class SavedRules(RuleViews):
         """Write the text of `to_json` of the estimator."""
         text: str = self.estimator.to_json()
         return text
+
+
+class SavedVotingRules(SavedRules):
+    """Rules of a file that vote, with the source code that predicts as they do."""
+
+    def _subject(self) -> RuleSubject:
+        algorithm = rules_entry(self._document).algorithm
+        refuses = self.unseen == "error"
+        return RuleSubject(self._trials, self.schema_, self.classes_.tolist(), self.class_count_, algorithm, refuses)
+
+    def export_c(self, *, name: str = "tree") -> str:
+        """Write what `export_c` of the estimator writes."""
+        from fasttree._export.votes.c_rules import export_rules_c
+
+        return export_rules_c(self._subject(), name)
+
+    def export_python(self, *, name: str = "tree") -> str:
+        """Write what `export_python` of the estimator writes."""
+        from fasttree._export.votes.python_rules import export_rules_python
+
+        return export_rules_python(self._subject(), name)
+
+
+def saved_rules(document: dict[str, Any]) -> SavedRules:
+    """Return the rules of a document: those that vote, or those of which the first decides."""
+    return SavedRules(document) if document["format"] == rules.FORMAT else SavedVotingRules(document)

@@ -1,0 +1,238 @@
+"""Best-first growth of a large block: the node of largest worth is always next, and what cannot be split waits unsearched.
+
+A node waits with a bound of its reach (see `frontier`).  At first this is the largest gain that the bounds of its bins
+leave possible, or its risk.  When it comes first, it is searched, and waits again with the reach of its cut.  When it comes first
+once more, it is split.  As soon as the first node is worth less than a split must reach, nothing that waits has to be looked at.
+Header only.
+
+The rows of siblings are in an arena that they share.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from fasttree._engine.grow.block cimport grow_node, open_root
+from fasttree._engine.grow.frontier cimport is_beyond, note_reach
+from fasttree._engine.grow.nodes cimport NodeTable
+from fasttree._engine.grow.search cimport search_bounded
+from fasttree._engine.grow.work cimport Work, drop_node, give_histogram, mark_wanted, stays_wide, take_histogram
+from fasttree._engine.memory cimport free_arena, resize
+from fasttree._engine.phases cimport COUNT, enter, note
+from fasttree._engine.risk.impurity cimport risk_of
+from fasttree._engine.scan.tiles cimport count_tiles, histogram_of, read_cell
+from fasttree._engine.types cimport NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
+from fasttree._engine.watch cimport interrupted
+
+
+cdef struct Family:                # of siblings that wait
+    Arena arena                    # their features and rows
+    int32_t n                      # of them
+
+
+cdef struct Waiting:
+    Pending node
+    Family* family
+
+
+cdef struct Queue:                 # a heap, the node of the largest reach first
+    Waiting* at
+    int64_t n
+    int64_t capacity
+
+
+cdef inline int put(Queue* queue, const Waiting* waiting) noexcept nogil:
+    """Let a node wait.  -1 if memory runs out."""
+    cdef int64_t i = queue.n
+    if i == queue.capacity:
+        if resize(<void**> &queue.at, (2 * i + 64) * sizeof(Waiting)):
+            return -1
+        queue.capacity = 2 * i + 64
+    queue.n += 1
+    while i and queue.at[(i - 1) // 2].node.reach < waiting.node.reach:
+        queue.at[i] = queue.at[(i - 1) // 2]
+        i = (i - 1) // 2
+    queue.at[i] = waiting[0]
+    return 0
+
+
+cdef inline Waiting take_first(Queue* queue) noexcept nogil:
+    cdef Waiting first = queue.at[0]
+    cdef Waiting last = queue.at[queue.n - 1]
+    cdef int64_t i = 0
+    cdef int64_t child
+    queue.n -= 1
+    while 2 * i + 1 < queue.n:
+        child = 2 * i + 1
+        if child + 1 < queue.n and queue.at[child + 1].node.reach > queue.at[child].node.reach:
+            child += 1
+        if queue.at[child].node.reach <= last.node.reach:
+            break
+        queue.at[i] = queue.at[child]
+        i = child
+    queue.at[i] = last
+    return first
+
+
+cdef inline void leave_family(Family* family) noexcept nogil:
+    family.n -= 1
+    if family.n == 0:
+        free_arena(&family.arena)
+        free(family)
+
+
+cdef inline void totals_of_histogram(const Problem* p, Work* w, int32_t feature, const char* histogram, Totals* totals) noexcept nogil:
+    """Totals of a node from the cells of one of its features, but for the risk of targets that are numbers."""
+    cdef const char* cells = histogram_of(p, histogram, feature)
+    cdef int64_t* part = w.scratch.left
+    cdef int64_t n, weight
+    cdef uint32_t code
+    cdef int32_t k
+    totals.n = 0
+    totals.weight = 0
+    totals.sum = 0
+    memset(totals.counts, 0, p.width * sizeof(int64_t))
+    for code in range(p.n_codes[feature]):
+        read_cell(p, cells + code * p.cell_size, &n, &weight, part)
+        totals.n += n
+        totals.weight += weight
+        for k in range(p.n_classes):
+            totals.counts[k] += part[k]
+        if p.n_classes == 0:
+            totals.sum += part[0]
+    if p.n_classes:
+        totals.risk = risk_of(p, totals.counts)
+
+
+cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pending* node) noexcept nogil:
+    """Find the cut of a node.  -1 if memory runs out."""
+    cdef char* data = w.arenas[node.depth % 2].data
+    cdef Totals totals
+    cdef Search search
+    cdef int phase
+    search.rows = <const uint32_t*> (data + node.rows_at)
+    search.actives = <Active*> (data + node.actives_at)
+    search.n_active = node.n_active
+    node.cut.form = NO_CUT
+    if node.n_active == 0:
+        return 0
+    if node.histogram == NULL:
+        node.histogram = take_histogram(p, w)
+        if node.histogram == NULL:
+            return -1
+        mark_wanted(p, w, search.actives, node.n_active)
+        phase = enter(COUNT)
+        note(COUNT, node.n * <int64_t> node.n_active)
+        count_tiles(p, block, search.rows, node.n, w.drawn, node.histogram, w.scratch.watch)
+        enter(phase)
+    totals.counts = w.root_counts
+    totals.risk = node.risk
+    totals_of_histogram(p, w, search.actives[0].feature, node.histogram, &totals)
+    totals.low = node.low
+    totals.high = node.high
+    search.totals = &totals
+    search.lists = NULL
+    search.cuts = w.scratch.cuts
+    search.at_least = -INFINITY
+    search.known = -INFINITY
+    search.sorts = node.sorts
+    node.cut = search_bounded(p, block, w, &search, node.histogram, <uint64_t> 0)
+    node.n_active = search.n_active
+    node.sorts = search.sorts
+    node.searched = True
+    return 0
+
+
+cdef inline int put_children(Work* w, Queue* queue, Arena* arena) noexcept nogil:
+    """Move the nodes of the stack, whose data are in an arena, to the queue.  -1 if memory runs out."""
+    cdef Waiting waiting
+    cdef Family* family
+    if w.stack_n == 0:
+        return 0
+    family = <Family*> malloc(sizeof(Family))
+    if family == NULL:
+        return -1
+    family.arena = arena[0]
+    family.n = <int32_t> w.stack_n
+    memset(arena, 0, sizeof(Arena))
+    waiting.family = family
+    while w.stack_n:
+        w.stack_n -= 1
+        waiting.node = w.stack[w.stack_n]
+        waiting.node.below = 0         # nothing else is in the arenas of its children
+        w.held += waiting.node.n
+        if put(queue, &waiting):
+            w.stack_n = 0
+            return -1
+    return 0
+
+
+cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Waiting* first) noexcept nogil:
+    """Search or split the node that has left the queue.  -1 if memory runs out or growth is interrupted."""
+    cdef Pending* node = &first.node
+    cdef int64_t own = node.depth % 2
+    cdef int status = 0
+    cdef bint waits = False
+    w.arenas[own] = first.family.arena
+    if not node.searched and stays_wide(p, block, w, node.n, node.depth, node.sorts):
+        status = search_waiting(p, block, w, node)
+        if status == 0 and node.cut.form != NO_CUT:
+            node.reach = min(node.reach, node.cut.first_gain)
+            note_reach(&w.nodes.frontier, node.reach)
+            waits = True
+        else:
+            give_histogram(w, node.histogram)
+    else:
+        status = grow_node(p, block, w, node, <uint64_t> 0)
+    first.family.arena = w.arenas[own]
+    memset(&w.arenas[own], 0, sizeof(Arena))
+    if status == 0 and not waits:
+        status = put_children(w, queue, &w.arenas[1 - own])
+    w.stack_n = 0
+    if waits and status == 0:
+        w.held += node.n
+        status = put(queue, first)
+        waits = status == 0
+    if not waits:
+        leave_family(first.family)
+    return status
+
+
+cdef inline int grow_best_first(const Problem* p, Block* block, Work* w, const Pending* root) noexcept nogil:
+    """Grow all below the root of a large block that can be among the best splits.
+
+    -1 if memory runs out or growth is interrupted.
+    """
+    cdef Queue queue
+    cdef Waiting first
+    cdef NodeTable* t = w.nodes
+    cdef int status = 0
+    memset(&queue, 0, sizeof(Queue))
+    first.node = root[0]
+    first.node.risk = t.impurity[0] * t.weight[0]
+    first.family = <Family*> malloc(sizeof(Family))
+    if first.family == NULL:
+        return -1
+    if open_root(p, block, w, &first.node, <uint64_t> 0):
+        free(first.family)
+        return -1
+    first.family.n = 1
+    first.family.arena = w.arenas[root.depth % 2]
+    memset(&w.arenas[root.depth % 2], 0, sizeof(Arena))
+    status = step(p, block, w, &queue, &first)
+    while status == 0 and queue.n and not is_beyond(&t.frontier, queue.at[0].node.reach, INFINITY):
+        first = take_first(&queue)
+        w.held -= first.node.n
+        w.growing = first.node.n
+        if interrupted(w.scratch.watch, <int64_t> first.node.n * (first.node.n_active + 1)):
+            leave_family(first.family)
+            status = -1
+        else:
+            status = step(p, block, w, &queue, &first)
+        w.growing = 0
+    while queue.n:
+        queue.n -= 1
+        leave_family(queue.at[queue.n].family)
+    free(queue.at)
+    return -1 if w.scratch.watch.over else status

@@ -1,0 +1,71 @@
+"""Branches of many samples at a node, column by column type.  Header only."""
+
+from libc.math cimport NAN, isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+from fasttree._engine.columns.cells cimport CODE8, FLOAT32, FLOAT64, Cells, cell
+from fasttree._engine.prune.frames cimport ErrorPruning
+from fasttree._engine.types cimport NODE_THRESHOLD
+from fasttree._engine.walk.rows cimport NO_BRANCH
+from fasttree._engine.walk.tree cimport known_branch, surrogate_says
+
+cdef enum:
+    CODES8 = 256           # of a column of bytes: longer lists look branches up by code
+
+ctypedef fused number_t:
+    float
+    double
+
+
+cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, double x, uint32_t row) noexcept nogil:
+    """`branch_of` for a sample of the table, whose value of the node's feature is x."""
+    cdef int32_t branch = known_branch(&p.tree, node, x)
+    cdef int64_t s
+    if branch != NO_BRANCH:
+        return branch
+    if p.tree.surrogate_start != NULL:
+        for s in range(p.tree.surrogate_start[node], p.tree.surrogate_start[node + 1]):
+            branch = surrogate_says(&p.tree, s, cell(&p.columns[p.tree.surrogate_feature[s]], row))
+            if branch != NO_BRANCH:
+                return branch
+    return p.tree.missing[node]
+
+
+cdef inline void sides_of_threshold(
+    const Cells* column, number_t none, double threshold, int32_t missing, const char* rows, int64_t step, int64_t n, int32_t* out,
+) noexcept nogil:
+    """Branches at a threshold of a column of numbers; `none` only says of which type they are."""
+    cdef const char* data = column.data
+    cdef Py_ssize_t stride = column.stride
+    cdef double x
+    cdef int64_t i
+    for i in range(n):
+        x = (<const number_t*> (data + <int64_t> (<const uint32_t*> (rows + i * step))[0] * stride))[0]
+        out[i] = missing if isnan(x) else x > threshold
+
+
+cdef inline void find_branches(
+    const ErrorPruning* p, int32_t node, const uint32_t* first, int64_t step, int64_t n, int32_t* out,
+) noexcept nogil:
+    """Branches of n samples, whose rows are `step` bytes apart; negative where a value says none."""
+    cdef const Cells* column = &p.columns[p.tree.feature[node]]
+    cdef const char* rows = <const char*> first
+    cdef bint alone = p.tree.surrogate_start == NULL
+    cdef int32_t of_code[CODES8]
+    cdef uint32_t row
+    cdef int64_t i
+    if alone and p.tree.kind[node] == NODE_THRESHOLD and column.type == FLOAT64:
+        sides_of_threshold(column, <double> 0, p.tree.threshold[node], p.tree.missing[node], rows, step, n, out)
+    elif alone and p.tree.kind[node] == NODE_THRESHOLD and column.type == FLOAT32:
+        sides_of_threshold(column, <float> 0, p.tree.threshold[node], p.tree.missing[node], rows, step, n, out)
+    elif alone and column.type == CODE8 and n > CODES8:
+        of_code[0] = branch_of_cell(p, node, NAN, 0)
+        for i in range(1, CODES8):
+            of_code[i] = branch_of_cell(p, node, <double> i, 0)
+        for i in range(n):
+            row = (<const uint32_t*> (rows + i * step))[0]
+            out[i] = of_code[(<const uint8_t*> (column.data + row * column.stride))[0]]
+    else:
+        for i in range(n):
+            row = (<const uint32_t*> (rows + i * step))[0]
+            out[i] = branch_of_cell(p, node, cell(column, row), row)
