@@ -2,7 +2,8 @@
 Cubist: rules with linear models
 ================================
 
-A rule of Cubist predicts by a formula where its conditions hold. Few rules follow a bent line, which takes a regression tree many leaves.
+A rule of Cubist predicts by a formula where its conditions hold. Few rules follow a bent line, which takes a regression tree many
+leaves.
 """
 
 import numpy as np
@@ -32,7 +33,8 @@ pyplot.show()
 print(rules.export_text(), end="")
 
 # %%
-# A committee has several rule sets, each of which corrects the one before. Here are their errors on cars that the fit did not see.
+# A committee has several rule sets, each of which corrects the one before. These are their errors on cars that the fit did not
+# see.
 
 cars = pd.read_csv("../../examples/auto-mpg.csv").sample(frac=1, random_state=0)
 X, mpg = cars.drop(columns="mpg"), cars["mpg"]
