@@ -10,9 +10,9 @@ from typing import Any, overload
 import numpy as np
 
 from fasttree._data.schema import Schema, is_missing
+from fasttree._explain.explanation import WrittenExplanation
 from fasttree._explain.follow import cells_of, encoded_row
 from fasttree._explain.rule_table import Backend, frame, html_table, markdown_table
-from fasttree._explain.written import WrittenExplanation
 from fasttree._model.committees.committee import (
     Committee,
     ModelRule,

@@ -13,7 +13,7 @@ from fasttree._explain.rule_table import html_of
 from fasttree._model.conditions import Condition
 from fasttree._model.words import counted, percent
 
-__all__ = ["Branch", "Change", "End", "Explanation", "Step", "plain"]
+__all__ = ["Branch", "Change", "End", "Explanation", "Step", "WrittenExplanation", "plain"]
 
 MOST_OTHERS = 4  # branches not taken that the text lists, the heaviest
 MOST_MERGES = 4  # merges that the text lists, the first
@@ -364,3 +364,23 @@ def _end_text(end: End, is_inner: bool) -> str:
 def _reach(end: End) -> str:
     part = f"{percent(end.part)} of the sample, " if end.part < 1 else ""
     return f"{part}{percent(end.support)} of the training weight"
+
+
+class WrittenExplanation:
+    """Base of explanations, dataclasses with their lines in `_lines`, the first of which is the prediction."""
+
+    _lines: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as dicts, lists, strings and finite numbers, which JSON can represent."""
+        found: dict[str, Any] = plain(_fields(self) | {"text": list(self._lines)})
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>\n{self}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self._lines[0])}</b></p>" + "".join(f"<p>{escape(line)}</p>" for line in self._lines[1:])

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from fasttree._data.encode import encode_table
 from fasttree._data.schema import Schema, is_missing
+from fasttree._explain.explanation import WrittenExplanation
 from fasttree._explain.follow import cells_of, encoded_row, shares_text
 from fasttree._explain.rule_table import Backend, frame, html_table, markdown_table
-from fasttree._explain.written import WrittenExplanation
 from fasttree._export.sql import Results, case, check_names, query
 from fasttree._export.sql_dialect import DialectName
 from fasttree._export.sql_text import columns_of
