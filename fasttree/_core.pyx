@@ -374,7 +374,7 @@ cdef class Workspace:
             free_arena(&self.arenas[i])
         free(self.buffer)
 
-    cdef int enter(self) except -1:
+    cdef int start(self) except -1:
         """Start another growth, which has nothing of the last one but memory."""
         if not self.lock.acquire(False):
             raise RuntimeError("this Workspace serves another growth at the moment: give each thread a workspace of its own")
@@ -553,7 +553,7 @@ def grow(
     check_sizes(encoding, targets, weight, case_weight)
     if workspace is None:
         workspace = Workspace()
-    workspace.enter()
+    workspace.start()
     try:
         workspace.plan(encoding, targets, spec, weight, case_weight)
         if root is not None:
@@ -575,6 +575,7 @@ def grow(
     finally:
         enter(OTHER)
         workspace.leave()
+
 
 PHASES = ("other", "copy", "count", "bound", "refine", "partition", "small nodes", "write-out")
 

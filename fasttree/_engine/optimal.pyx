@@ -29,7 +29,7 @@ bounds leave 7 to 18 cuts to a pair of views, and at so few a scan is slower for
 
 **More levels.**  The same bounds hold for the best trees before and behind a cut of the root.  `solve` takes an interval of cuts
 between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
-both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets that were searched last
+both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets searched last
 bound those that lack few of their rows (`levels/similar.pxd`).
 
 **Four levels.**  Each root with its best cut in trees of two levels gets two branches of which every root is that of the best
@@ -58,8 +58,8 @@ from fasttree._engine.levels.nodes cimport (
     add_row, count_cuts, gain_of, group_ranks, least_cost, may_group, sort_codes, sort_ranks, sum_ranks, sum_side,
 )
 from fasttree._engine.levels.records cimport (
-    AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, SIMILAR, CutRange, FoundTree, KeptResult, LevelNode, LevelTest, OpenCuts,
-    RootCut, SearchedRoot, SideSums, SimilarRows, TreeSearch,
+    AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, SIMILAR, CutRange, FoundTree, KeptResult, LevelNode, LevelTest,
+    OpenCuts, RootCut, SearchedRoot, SideSums, SimilarRows, TreeSearch,
 )
 from fasttree._engine.levels.records cimport GROUPS as GROUPS_
 from fasttree._engine.levels.records cimport SCORES as SCORES_

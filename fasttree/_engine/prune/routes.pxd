@@ -32,7 +32,8 @@ cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, double x
 
 
 cdef inline void sides_of_threshold(
-    const Cells* column, number_t none, double threshold, int32_t missing, const char* rows, int64_t step, int64_t n, int32_t* out,
+    const Cells* column, number_t none, double threshold, int32_t missing, const char* rows, int64_t step, int64_t n,
+    int32_t* out,
 ) noexcept nogil:
     """Branches at a threshold of a column of numbers; `none` only says of which type they are."""
     cdef const char* data = column.data
