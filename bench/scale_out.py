@@ -193,7 +193,7 @@ class Run(NamedTuple):
         For the table, and for what a Dataset writes.
     steps : tuple of str
     memory, whole_memory : str
-        Of a Dataset; of one whose tree has no limits.
+        For a Dataset; for one whose tree has no limits.
     keep : bool
         Whether the table and what was prepared remain.
     """

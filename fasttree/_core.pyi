@@ -17,7 +17,6 @@ FORM: dict[str, int]
 RANK: dict[str, int]
 MISSING: dict[str, int]
 DIVIDED: int
-PHASES: tuple[str, ...]
 
 @disjoint_base
 class Spec:
@@ -56,7 +55,7 @@ def grow(
     workspace: Workspace | None = ...,
     root: Root | None = ...,
 ) -> dict[str, npt.NDArray[Any]]: ...
-def spent() -> list[tuple[float, int]] | None: ...
+def spent() -> dict[str, tuple[float, int]] | None: ...
 def started_threads(work: Callable[[int], None], n: int) -> list[Thread]: ...
 
 @disjoint_base

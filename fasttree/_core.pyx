@@ -36,7 +36,7 @@ from fasttree._engine.walk.rows cimport ANY_STATE, INFINITE, MISSING_VALUES, SEV
 from fasttree._engine.walk.steps cimport WalkStep, Steps, lay_out_steps, walk_rows
 from fasttree._engine.walk.tree cimport Flat, add_shares, stops, visit
 from fasttree._engine.watch cimport (
-    N_PHASES, OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_as, report_to,
+    OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_as, report_to,
     start_watch, take_amount, take_seconds,
 )
 
@@ -577,14 +577,12 @@ def grow(
         workspace.leave()
 
 
-PHASES = ("other", "copy", "count", "bound", "refine", "partition", "small nodes", "write-out")
-
-
 def spent():
-    """Seconds and amounts by phase of `PHASES` since the last call, in builds with FASTTREE_PROFILE; else None."""
-    enter(WRITE_OUT)
+    """Seconds and amounts by phase since the last call, in builds with FASTTREE_PROFILE; else None."""
+    enter(WRITE_OUT)  # leaves the phase, and so adds its seconds
     enter(OTHER)
-    return [(take_seconds(phase), take_amount(phase)) for phase in range(N_PHASES)] if PROFILES else None
+    names = ("other", "copy", "count", "bound", "refine", "partition", "small nodes", "write-out")
+    return {name: (take_seconds(i), take_amount(i)) for i, name in enumerate(names)} if PROFILES else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

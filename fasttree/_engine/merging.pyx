@@ -67,7 +67,7 @@ def divide_rows(const code_t[:] codes, const Py_ssize_t[::1] rows, const Py_ssiz
                 Py_ssize_t[::1] out):
     """Write the rows to `out`, those of each branch together and in order; without `rows`, they are all.
 
-    `branch_of` has the branch of each code.  `ends` comes with zeros, and tells where each branch ends.
+    `branch_of` has the branch of each code.  `ends` comes with zeros, and holds the end of each branch afterwards.
     """
     cdef Py_ssize_t i, row, branch
     cdef Py_ssize_t start = 0

@@ -118,7 +118,6 @@ cdef enum Phase:               # of growth: one at a time, on one thread; withou
     PARTITION                  # rows of nodes that are searched by histograms; rows
     SMALL_NODES                # lists: search and partition
     WRITE_OUT
-    N_PHASES
 
 
 cdef extern from *:
@@ -158,8 +157,8 @@ cdef extern from *:
     }
     #else
     #define FASTTREE_PROFILES 0
-    #define fasttree_enter(phase) (0)
-    #define fasttree_note(phase, n) ((void) 0)
+    static inline int fasttree_enter(int phase) { (void) phase; return 0; }
+    static inline void fasttree_note(int phase, int64_t n) { (void) phase; (void) n; }
     #define fasttree_take_seconds(phase) (0.0)
     #define fasttree_take_amount(phase) (0)
     #endif

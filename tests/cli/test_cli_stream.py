@@ -318,6 +318,18 @@ def test_a_quote_that_is_never_closed_does_not_ask_for_the_rest_of_the_file(tmp_
     assert "close its quote" in message
 
 
+@pytest.mark.parametrize("end", ['"', '"\r', '1,"2', '1,2\n"3,4\n5,6\n'])
+def test_a_quote_that_is_not_closed_in_a_short_file_is_an_error(end, tmp_path):
+    """polars reads on to the end of such a file, or panics."""
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n" + end)
+    assert "close its quote" in mistake("train", tmp_path / "t.csv", "--target", "b", "-o", tmp_path / "m.json")
+
+
+def test_a_quote_within_a_cell_opens_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text('a,b\n5" pipe,1\n7 pipe,2\n')
+    run("train", tmp_path / "t.csv", "--target", "b", "-o", tmp_path / "m.json")
+
+
 # Pipes
 
 

@@ -45,7 +45,7 @@ def gini_risk(y: NDArray) -> float:
 
 
 def least_risk(column: NDArray, y: NDArray) -> float:
-    """Of all tests x <= t, with missing values on either side, and of the test whether x is missing."""
+    """The best of all tests x <= t, with missing values on either side, and of the test whether x is missing."""
     lost = np.isnan(column)
     best = gini_risk(y)
     for value in np.unique(column[~lost]):
@@ -155,7 +155,7 @@ def test_columns_around_the_largest_private_block_are_sorted(n_samples):
 
 
 def largest_gain(X: NDArray, y: NDArray, n_classes: int) -> float:
-    """Of all thresholds of all features, weight x gain."""
+    """Weight x gain of all thresholds of all features."""
     weight = np.eye(n_classes)[y] if n_classes else (y - y.mean())[:, None]
     n_left = np.arange(1, len(y))[:, None]
     best = -math.inf

@@ -66,7 +66,7 @@ def test_a_tree_of_many_categories_is_saved_and_answers_as_before(target, nomina
 
 
 def seconds(n_categories: int, target: str, **parameters: Any) -> float:
-    """Of growing and predicting, the least of some runs."""
+    """The least time of some runs to grow and to predict."""
     X, y = make_table(n_categories, target)
     model = make_tree(target, **parameters)
     taken = []

@@ -53,7 +53,7 @@ def by_row(probabilities, n: int) -> list:
 
 @pytest.fixture(scope="module")
 def cases():
-    """Of each model its predictor, rows, and what the model says of them."""
+    """The predictor of each model, rows, and what the model predicts for them."""
     found = {}
     for name, model in exports.models().items():
         X = exports.inputs(model, N_ROWS)

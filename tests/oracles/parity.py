@@ -153,7 +153,7 @@ def differing(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
 
 
 class Reasons:
-    """Of the differences on one split, each growth told once."""
+    """The differences on one split, with each growth only once."""
 
     def __init__(self, dataset: DataSet, split: str, twin_rows: int) -> None:
         self.dataset = dataset

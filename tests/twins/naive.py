@@ -125,7 +125,7 @@ class Split:
     kind: str
     branches: list[list[Part]]
     order: tuple[Any, ...]
-    """Of two candidates of one feature that tie, the one with the smaller order wins."""
+    """The one with the smaller order wins, if two candidates of one feature tie."""
     threshold: float = math.nan
     table: dict[int, int] = field(default_factory=dict)
     cuts: list[float] = field(default_factory=list)

@@ -95,7 +95,7 @@ WORDS = {
     r"\bstands?\b": 8,
     r"\bwants? to\b": 0,
     r"\bwho (wants|takes|asks)\b": 0,
-    r"^\W*Of ": 17,
+    r"^\W*Of ": 15,
     r"becomes of": 0,
     r"goes by": 0,
 }

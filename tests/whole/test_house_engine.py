@@ -45,6 +45,7 @@ STEPS = [  # of `grow`: a header may cimport those of its own step and of the st
     {"split"},
     {"twigs", "private"},
     {"block"},
+    {"best_first"},
     {"workers", "setup"},
 ]
 SHARED_CLASSES = {"Encoding"}  # whose fields another module reads

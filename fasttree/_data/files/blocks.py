@@ -283,6 +283,8 @@ class TableFile:
                 yield waiting[:end]
                 waiting, is_header = waiting[end:], False
             if not more:
+                if _ends_in_quotes(waiting, self.separator):
+                    raise self._open_quote(waiting[_last_record_end(waiting) :])
                 if waiting:
                     yield waiting
                 return
@@ -290,14 +292,17 @@ class TableFile:
                 yield waiting[:end]
                 waiting = waiting[end:]
             if len(waiting) > RECORD_BYTES:
-                begin = waiting[:40].decode(errors="replace")
-                raise ValueError(f"{self.path}: a row begins with {begin!r} and does not end; close its quote")
+                raise self._open_quote(waiting)
+
+    def _open_quote(self, record: bytes) -> ValueError:
+        begin = record[:40].decode(errors="replace")
+        return ValueError(f"{self.path}: a row begins with {begin!r} and does not end; close its quote")
 
     @contextlib.contextmanager
     def _as_own_error(self, form: str) -> Iterator[None]:
         try:
             yield
-        except (pl.exceptions.PolarsError, OSError, EOFError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError) as error:
             if isinstance(error, pl.exceptions.NoDataError):
                 raise ValueError(f"{self.path} is empty") from None
             reason = str(error).partition("\n")[0]
@@ -487,6 +492,12 @@ def _last_record_end(text: bytes) -> int:
             return end
         stop = end - 1
     return 0
+
+
+def _ends_in_quotes(text: bytes, separator: str) -> bool:
+    """Return whether a quote that begins a cell is never closed; `text` starts with a record."""
+    last = text.rfind(b'"')
+    return last >= 0 and text.count(b'"') % 2 == 1 and (last == 0 or text[last - 1 : last] in (separator.encode(), b"\n"))
 
 
 def _listing(names: list[str], shown: int = 8) -> str:

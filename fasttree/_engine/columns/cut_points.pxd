@@ -68,7 +68,7 @@ cdef extern from *:
         return grid->inside <= 3;
     }
 
-    static void fasttree_code_some(
+    static inline void fasttree_code_some(
         const fasttree_grid *grid, const char *data, int64_t stride, int n, uint8_t *lane, int64_t step)
     {
         float x[FASTTREE_ROWS];

@@ -30,22 +30,22 @@ cdef struct Family:                # of siblings that wait
     int32_t n                      # of them
 
 
-cdef struct Waiting:
+cdef struct Queued:
     Pending node
     Family* family
 
 
 cdef struct Queue:                 # a heap, the node of the largest reach first
-    Waiting* at
+    Queued* at
     int64_t n
     int64_t capacity
 
 
-cdef inline int put(Queue* queue, const Waiting* waiting) noexcept nogil:
+cdef inline int put(Queue* queue, const Queued* waiting) noexcept nogil:
     """Let a node wait.  -1 if memory runs out."""
     cdef int64_t i = queue.n
     if i == queue.capacity:
-        if resize(<void**> &queue.at, (2 * i + 64) * sizeof(Waiting)):
+        if resize(<void**> &queue.at, (2 * i + 64) * sizeof(Queued)):
             return -1
         queue.capacity = 2 * i + 64
     queue.n += 1
@@ -56,9 +56,9 @@ cdef inline int put(Queue* queue, const Waiting* waiting) noexcept nogil:
     return 0
 
 
-cdef inline Waiting take_first(Queue* queue) noexcept nogil:
-    cdef Waiting first = queue.at[0]
-    cdef Waiting last = queue.at[queue.n - 1]
+cdef inline Queued take_first(Queue* queue) noexcept nogil:
+    cdef Queued first = queue.at[0]
+    cdef Queued last = queue.at[queue.n - 1]
     cdef int64_t i = 0
     cdef int64_t child
     queue.n -= 1
@@ -147,7 +147,7 @@ cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pe
 
 cdef inline int put_children(Work* w, Queue* queue, Arena* arena) noexcept nogil:
     """Move the nodes of the stack, whose data are in an arena, to the queue.  -1 if memory runs out."""
-    cdef Waiting waiting
+    cdef Queued waiting
     cdef Family* family
     if w.stack_n == 0:
         return 0
@@ -169,7 +169,7 @@ cdef inline int put_children(Work* w, Queue* queue, Arena* arena) noexcept nogil
     return 0
 
 
-cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Waiting* first) noexcept nogil:
+cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Queued* first) noexcept nogil:
     """Search or split the node that has left the queue.  -1 if memory runs out or growth is interrupted."""
     cdef Pending* node = &first.node
     cdef int64_t own = node.depth % 2
@@ -206,7 +206,7 @@ cdef inline int grow_best_first(const Problem* p, Block* block, Work* w, const P
     -1 if memory runs out or growth is interrupted.
     """
     cdef Queue queue
-    cdef Waiting first
+    cdef Queued first
     cdef NodeTable* t = w.nodes
     cdef int status = 0
     memset(&queue, 0, sizeof(Queue))

@@ -76,7 +76,7 @@ cdef inline void partition_many(
 cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries, char* lists) noexcept nogil:
     """Write the part of a sorted list that belongs to each open child at the child's cursor.
 
-    Of two children in a wide block the larger one takes over the list in its place, which spares fresh pages.  Returns
+    In a wide block, the larger one of two children takes over the list in its place, which spares fresh pages.  Returns
     whether the list is used up so, -1 if memory runs out.
     """
     cdef Scratch* s = w.scratch

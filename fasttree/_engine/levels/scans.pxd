@@ -246,7 +246,7 @@ cdef inline void scan_groups(
 ) noexcept nogil:
     """Raise the gains of the best pairs before and behind a cut to those of any two groups of the categories of one view.
 
-    Of classes, each category goes to the leaf that costs less, for any two predictions.  The parameters are those of `scan`.
+    For classes, each category goes to the leaf that costs less, for any two predictions.  The parameters are those of `scan`.
     """
     cdef int32_t one, other, r
     cdef double left = 0

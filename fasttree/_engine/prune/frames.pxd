@@ -13,7 +13,7 @@ cdef enum Mode:
     EVALUATE               # only add up the errors
     ADD                    # the same, where the list is what comes on top of what the nodes hold
 
-cdef enum Phase:
+cdef enum FrameState:
     OPEN
     BELOW                  # its branches are being processed, one after the other
     COMPARED               # its heaviest branch was tried in its place

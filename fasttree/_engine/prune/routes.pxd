@@ -32,12 +32,13 @@ cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, double x
 
 
 cdef inline void sides_of_threshold(
-    const Cells* column, number_t none, double threshold, int32_t missing, const char* rows, int64_t step, int64_t n,
-    int32_t* out,
+    const ErrorPruning* p, int32_t node, number_t none, const char* rows, int64_t step, int64_t n, int32_t* out,
 ) noexcept nogil:
     """Branches at a threshold of a column of numbers; `none` only says of which type they are."""
-    cdef const char* data = column.data
-    cdef Py_ssize_t stride = column.stride
+    cdef const char* data = p.columns[p.tree.feature[node]].data
+    cdef Py_ssize_t stride = p.columns[p.tree.feature[node]].stride
+    cdef double threshold = p.tree.threshold[node]
+    cdef int32_t missing = p.tree.missing[node]
     cdef double x
     cdef int64_t i
     for i in range(n):
@@ -56,9 +57,9 @@ cdef inline void find_branches(
     cdef uint32_t row
     cdef int64_t i
     if alone and p.tree.kind[node] == NODE_THRESHOLD and column.type == FLOAT64:
-        sides_of_threshold(column, <double> 0, p.tree.threshold[node], p.tree.missing[node], rows, step, n, out)
+        sides_of_threshold(p, node, <double> 0, rows, step, n, out)
     elif alone and p.tree.kind[node] == NODE_THRESHOLD and column.type == FLOAT32:
-        sides_of_threshold(column, <float> 0, p.tree.threshold[node], p.tree.missing[node], rows, step, n, out)
+        sides_of_threshold(p, node, <float> 0, rows, step, n, out)
     elif alone and column.type == CODE8 and n > CODES8:
         of_code[0] = branch_of_cell(p, node, NAN, 0)
         for i in range(1, CODES8):

@@ -74,7 +74,7 @@ class _Split(NamedTuple):
 class _Node:
     """A node in growth; `reachable` says of some features which categories can arrive.
 
-    Of classes, `row` are the weights, as the parent's table has them, and `cells` the tables of all features, if they were
+    For classes, `row` holds the weights, as the parent's table has them, and `cells` the tables of all features, if they were
     counted with those of its siblings.
     """
 
