@@ -325,11 +325,6 @@ def test_a_quote_that_is_not_closed_in_a_short_file_is_an_error(end, tmp_path):
     assert "close its quote" in mistake("train", tmp_path / "t.csv", "--target", "b", "-o", tmp_path / "m.json")
 
 
-def test_a_quote_within_a_cell_opens_nothing(tmp_path):
-    (tmp_path / "t.csv").write_text('a,b\n5" pipe,1\n7 pipe,2\n')
-    run("train", tmp_path / "t.csv", "--target", "b", "-o", tmp_path / "m.json")
-
-
 # Pipes
 
 

@@ -283,7 +283,7 @@ class TableFile:
                 yield waiting[:end]
                 waiting, is_header = waiting[end:], False
             if not more:
-                if _ends_in_quotes(waiting, self.separator):
+                if waiting.count(b'"') % 2:
                     raise self._open_quote(waiting[_last_record_end(waiting) :])
                 if waiting:
                     yield waiting
@@ -492,12 +492,6 @@ def _last_record_end(text: bytes) -> int:
             return end
         stop = end - 1
     return 0
-
-
-def _ends_in_quotes(text: bytes, separator: str) -> bool:
-    """Return whether a quote that begins a cell is never closed; `text` starts with a record."""
-    last = text.rfind(b'"')
-    return last >= 0 and text.count(b'"') % 2 == 1 and (last == 0 or text[last - 1 : last] in (separator.encode(), b"\n"))
 
 
 def _listing(names: list[str], shown: int = 8) -> str:
