@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -575,12 +576,16 @@ def test_a_kept_table_is_not_read_again(files, tmp_path, monkeypatch):
     os.utime(source / "0.parquet", (1, 1))
     assert (fit("label"), n_read) == (first, 3)
     for path in kept:
-        damaged = path / "000000"
+        names = [name for name, _, _ in json.loads((path / "manifest.json").read_text())["files"]]
+        assert sorted(file.name for file in path.iterdir()) == sorted([*names, "manifest.json"])
+        damaged = path / names[0]
         damaged.write_bytes(damaged.read_bytes()[:-1])
     assert (fit("label"), fit("label"), n_read) == (first, first, 4)
     assert sorted(scratch.iterdir()) == kept
     with pytest.raises(ValueError, match="keep=True keeps the table in the folder scratch: name one"):
         Dataset.from_parquet(source, "label", keep=True)
+    with pytest.raises(ValueError, match="keep='fits': must be False, True or 'table'"):
+        Dataset.from_parquet(source, "label", scratch=scratch, keep="fits")
 
 
 @pytest.mark.parametrize("stage", ["large nodes", "subtrees"])
