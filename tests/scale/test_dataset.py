@@ -659,7 +659,8 @@ dataset.LEAST_SHARD_ROWS = dataset.MOST_SHARD_ROWS = 500
 fitting.rows_in_memory = lambda *given: 100
 owner, name = {
     "reading": (dataset._Preparation, "_write"), "encoding": (dataset._Preparation, "_encoded"),
-    "a round": (out_of_core.OutOfCore, "ask"), "an exchange": (out_of_core.OutOfCore, "collect"), "a subtree": (cluster, "grow_below"),
+    "a round": (out_of_core.OutOfCore, "ask"), "an exchange": (out_of_core.OutOfCore, "collect"),
+    "a subtree": (cluster, "grow_below"),
 }[sys.argv[3]]
 setattr(owner, name, killing(getattr(owner, name)))
 with Dataset.from_parquet(sys.argv[1], "y", scratch=sys.argv[2], keep=sys.argv[4] == "kept") as data:
