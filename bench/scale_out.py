@@ -208,14 +208,7 @@ class Run(NamedTuple):
         """Return parameters of a Dataset."""
         place = self.folder / PREPARED if self.keep else self.folder
         place.mkdir(exist_ok=True)
-        return {"memory": memory, "scratch": place, "keep": self.keep}
-
-
-def unrecorded(data: Dataset) -> Dataset:
-    """Prepare a Dataset, whose fits then leave no record, as those of one that is not kept."""
-    data.prepare()
-    data._kept = None
-    return data
+        return {"memory": memory, "scratch": place, "keep": "table" if self.keep else False}
 
 
 def depth_8(run: Run, paths: list[Path], targets: dict[str, str]) -> list[Row]:
@@ -239,7 +232,7 @@ def trees_of_depth_8(run: Run, paths: list[Path], data: Dataset, targets: dict[s
     lines = []
     for step, what in (("depth-8", "depth 8"), ("depth-8-again", "depth 8, again")):
         if step in run.steps:
-            unrecorded(data)
+            data.prepare()
             if step == "depth-8":
                 forget(paths, data)
             lines.append(report(what, fitted(data, max_depth=8)[1], targets.get(what, "")))
@@ -249,7 +242,7 @@ def trees_of_depth_8(run: Run, paths: list[Path], data: Dataset, targets: dict[s
 def no_limits(run: Run, paths: list[Path], targets: dict[str, str]) -> Row:
     """Grow a tree without limits, which starts with nothing in the page cache."""
     with Dataset.from_parquet(paths, "y", **run.given(run.whole_memory)) as data:
-        forget(paths, unrecorded(data))
+        forget(paths, data)
         found = fitted(data)[1]
         target = targets.get("no limits", "") if data.n_samples == FULL_ROWS else ""
         return report(f"no limits, {data.n_samples:,} rows", found, target)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class Dataset:
         ordinal_features: Mapping[Any, Sequence[Category]] | None = None,
         memory: int | str = "auto",
         scratch: str | os.PathLike[str] | None = None,
-        keep: bool = False,
+        keep: bool | Literal["table"] = False,
     ) -> None:
         self._source = source
         for parameter, name in (("target", target), ("weight", weight)):
@@ -120,9 +120,12 @@ class Dataset:
         self.memory = memory_of(memory)
         self._scratch_folder = scratch
         self._kept: KeptTable | None = None
+        self.records_fits = keep is True
+        if keep not in (False, True, "table"):
+            raise ValueError(f"keep={keep!r}: must be False, True or 'table'")
         if keep:
             if scratch is None or not isinstance(source, ParquetFiles):
-                raise ValueError("keep=True keeps the table in the folder scratch: name one")
+                raise ValueError(f"keep={keep!r} keeps the table in the folder scratch: name one")
             asked = {"paths": [os.path.abspath(path) for path in source.paths], "target": target, "weight": weight,
                      "features": names, "categorical": categorical_features, "ordinal": ordinal_features}  # fmt: skip
             self._kept = KeptTable(scratch, asked, source.seen)
@@ -140,7 +143,7 @@ class Dataset:
         ordinal_features: Mapping[Any, Sequence[Category]] | None = None,
         memory: int | str = "auto",
         scratch: str | os.PathLike[str] | None = None,
-        keep: bool = False,
+        keep: bool | Literal["table"] = False,
     ) -> Self:
         """Make a Dataset of Parquet files.
 
@@ -162,10 +165,11 @@ class Dataset:
             Memory to use, in bytes or as ``"6GiB"``.  "auto": half of what is free.
         scratch : path, default=None
             Folder for temporary files, on a fast local disk.  None: the system's folder for temporary files.
-        keep : bool, default=False
+        keep : bool or "table", default=False
             Keep the prepared table in a subfolder ``fasttree-kept-...`` of `scratch`, which `close` does not remove.  A Dataset
             with the same columns of the same unchanged files then starts from it, and does not read the files.  A fit of a single
-            tree that was interrupted or killed continues where it stopped when it is repeated with the same parameters.
+            tree that was interrupted or killed continues where it stopped when it is repeated with the same parameters.  "table":
+            Keep the prepared table alone.  A fit then writes no record of its rounds, and starts from its first one.
 
         Returns
         -------
@@ -419,8 +423,8 @@ class _Preparation:
 
     def __init__(self, data: Dataset, scratch: ScratchFolder) -> None:
         self._data, self._scratch = data, scratch
-        self._kept = None if data._kept is None else ScratchFolder(data._scratch_folder)
-        self._n_kept = 0
+        self._kept = None if data._kept is None else ScratchFolder(data._scratch_folder, named=True)
+        self._folder = self._kept or scratch  # of the shards
         self._columns, self._target, self._weight = data._columns, data.target, data._weight
         assert not isinstance(data._source, DaskTable)
         self._source = data._source
@@ -442,7 +446,7 @@ class _Preparation:
 
     def _run(self) -> TableOnDisk:
         if self._source.n_rows is not None:
-            self._scratch.require(self._source.n_rows * self._row_bytes())
+            self._folder.require(self._source.n_rows * self._row_bytes())
         self._read()
         if self._n_samples == 0:
             raise ValueError("the table has no rows: give at least one")
@@ -509,7 +513,7 @@ class _Preparation:
         elif self._growing.types != types:
             self._growing = self._retyped(self._growing, types)
         n_rows = min(len(arrays[0]), self._growing.room)
-        self._scratch.add(self._growing, [array[:n_rows] for array in arrays])
+        self._folder.add(self._growing, [array[:n_rows] for array in arrays])
         self._n_written += n_rows
         if not self._growing.room:
             self._finish()
@@ -519,19 +523,19 @@ class _Preparation:
         left = None if self._source.n_rows is None else self._source.n_rows - self._n_written
         is_known = left is not None and left > 0
         n_rows = min(self._shard_rows, left) if is_known and left is not None else self._shard_rows
-        return self._scratch.growing(types, n_rows, reserve=is_known)
+        return self._folder.growing(types, n_rows, reserve=is_known)
 
     def _retyped(self, shard: GrowingFile, types: Sequence[np.dtype[Any]]) -> GrowingFile:
         """Return the rows of a shard with other types, since a column has wider values from here on."""
-        written = self._scratch.finish(shard)
-        wider = self._scratch.growing(types, shard.n_rows + shard.room, reserve=shard.is_reserved)
-        self._scratch.add(wider, [as_type(array, dtype) for array, dtype in zip(written.read(), types, strict=True)])
-        self._scratch.drop([written])
+        written = self._folder.finish(shard)
+        wider = self._folder.growing(types, shard.n_rows + shard.room, reserve=shard.is_reserved)
+        self._folder.add(wider, [as_type(array, dtype) for array, dtype in zip(written.read(), types, strict=True)])
+        self._folder.drop([written])
         return wider
 
     def _finish(self) -> None:
         if self._growing is not None:
-            self._values.append(self._scratch.finish(self._growing))
+            self._values.append(self._folder.finish(self._growing))
             self._growing = None
 
     def _encoded(
@@ -548,28 +552,19 @@ class _Preparation:
             as_type(array, NUMBERED if dtype is None else dtype) if codes is None else codes[as_type(array, NUMBERED)]
             for array, codes, dtype in zip(arrays[:n], code_of, types, strict=True)
         ]
-        if self._kept is not None or any(column is not array for column, array in zip(columns, arrays, strict=False)):
-            folder, name = self._last()
-            renumbered = folder.write([*columns, *arrays[n:]], name)
+        if any(column is not array for column, array in zip(columns, arrays, strict=False)):
+            renumbered = self._folder.write([*columns, *arrays[n:]])
             del arrays
-            self._scratch.drop([values])
+            self._folder.drop([values])
             values = renumbered
         return values, self._tiles(columns, edges)
 
     def _tiles(self, columns: Sequence[Array], edges: Sequence[Keys | None]) -> ArrayFile:
         """Write the codes of a shard, some rows at a time, whose values and codes stay in the cache."""
         n_rows = len(columns[0])
-        folder, name = self._last()
         types = [TILE_ROW] * (tile_bytes(len(columns)) // TILE_ROW.itemsize)
-        growing = folder.growing(types, n_rows, reserve=True, aligned=1, name=name)
+        growing = self._folder.growing(types, n_rows, reserve=True, aligned=1)
         for start in range(0, n_rows, ROWS_OF_CODES):
             tiles = tiles_of([column[start : start + ROWS_OF_CODES] for column in columns], edges)
-            folder.add(growing, list(tiles.view(TILE_ROW).reshape(len(types), -1)))
-        return folder.finish(growing, tiles.dtype)
-
-    def _last(self) -> tuple[ScratchFolder, str | None]:
-        """Return the folder and the name of the next file of the prepared table."""
-        if self._kept is None:
-            return self._scratch, None
-        self._n_kept += 1
-        return self._kept, f"{self._n_kept - 1:06}"
+            self._folder.add(growing, list(tiles.view(TILE_ROW).reshape(len(types), -1)))
+        return self._folder.finish(growing, tiles.dtype)

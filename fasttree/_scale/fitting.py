@@ -233,7 +233,7 @@ def _grow(
     budget = Budget(rows, reply_bytes=reply_bytes)
     if not data.is_remote:  # the nodes are in memory twice when the tree is put together
         budget = budget._replace(most_nodes=data.memory // 4 // (BYTES_OF_NODE + 8 * max(n_classes, 1)))
-    if data.kept_in is not None and not isinstance(prepared, DaskShards):
+    if data.kept_in is not None and data.records_fits and not isinstance(prepared, DaskShards):
         factors = b"" if weigh is None else weigh.state()
         known = repr((__version__, recipe, limits, terms[:3], terms[5:])).encode() + factors
         cluster = Recorded(cluster, data.kept_in, known, prepared.scratch)

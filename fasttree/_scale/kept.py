@@ -76,12 +76,9 @@ class KeptTable:
         return list(zip(files[::2], files[1::2], strict=True))
 
     def save(self, folder: ScratchFolder, shards: Shards, described: dict[str, Any]) -> None:
-        """Keep the files of a folder, which are the shards in their order."""
+        """Keep a folder of named files, which are those of the shards."""
         files = [file for shard in shards for file in shard]
-        listed = [
-            (f"{i:06}", file.size, [(spot.start, spot.length, spot.dtype.str) for spot in file.places])
-            for i, file in enumerate(files)
-        ]
+        listed = [(file.name, file.size, [(spot.start, spot.length, spot.dtype.str) for spot in file.places]) for file in files]
         manifest = {"format": FORMAT, "asked": self._asked, "seen": self._seen, "files": listed} | described
         (folder.path / MANIFEST).write_text(json.dumps(manifest, default=_plain), encoding="utf-8")
         shutil.rmtree(self.path, ignore_errors=True)

@@ -93,11 +93,15 @@ class OutOfCore(Local):
         for order in self._orders:
             order.room = min(order.room, n_bytes // (order.rows.itemsize * len(self._orders)))
 
-    def _open(self, i: int) -> tuple[Arrays, Shard, Order]:
-        """Map a shard, with the order of its rows."""
+    def _open(self, i: int) -> Shard:
+        """Map a shard and the order of its rows."""
+        return self._opened(i)[1]
+
+    def _opened(self, i: int) -> tuple[Arrays, Shard]:
+        """Map the arrays of a shard, the shard, and the order of its rows."""
         order = self._orders[i]
         if i in self._mapped:
-            return *self._mapped[i], order
+            return self._mapped[i]
         portion = self._columns[i]
         added = self._of_fit[i].read()
         order.rows = self._rows[i].read(writable=True)[0]
@@ -109,12 +113,12 @@ class OutOfCore(Local):
         engine = arrays.engine(self._setting)
         if self._stay_mapped:
             self._mapped[i] = arrays, engine
-        return arrays, engine, order
+        return arrays, engine
 
-    def _leave(self, order: Order) -> None:
+    def _leave(self, i: int) -> None:
         """Unmap the order of a shard that does not stay mapped."""
         if not self._stay_mapped:
-            order.rows = NO_ROWS
+            self._orders[i].rows = NO_ROWS
 
     def ask(self, log: Sequence[Route], requests: Requests) -> Reply:
         """Let all shards answer the requests of one round, and combine their replies."""
@@ -123,9 +127,8 @@ class OutOfCore(Local):
         def ask_some(first: int) -> Reply | None:
             reply: Reply | None = None
             for i in range(first, len(self._columns), n_threads):
-                _, engine, order = self._open(i)
-                reply = serve(engine, self._setting, order, log, requests, reply)
-                self._leave(order)
+                reply = serve(self._open(i), self._setting, self._orders[i], log, requests, reply)
+                self._leave(i)
             return reply
 
         total, *others = [reply for reply in in_threads(ask_some, n_threads, n_threads) if reply is not None]
@@ -135,11 +138,11 @@ class OutOfCore(Local):
         """Bring the rows of each node from all shards together, in memory."""
         parts: list[list[Arrays]] = [[] for _ in nodes]
         for i in range(len(self._columns)):
-            arrays, engine, order = self._open(i)
-            order.follow(engine, log)
+            (arrays, shard), order = self._opened(i), self._orders[i]
+            order.follow(shard, log)
             for part, node in zip(parts, nodes, strict=True):
                 part.append(some_rows(arrays, order.rows_of(node)))
-            self._leave(order)
+            self._leave(i)
         return [joined(part) for part in parts]
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ class Spot(NamedTuple):
 
 
 class ArrayFile:
-    """Arrays in one file without a name.  They are read by mapping the file, and unmapped when nothing refers to them.
+    """Arrays in one file.  They are read by mapping the file, and unmapped when nothing refers to them.
 
     Parameters
     ----------
@@ -73,6 +73,11 @@ class ArrayFile:
         found._file, found.places, found.size = file, list(places), os.fstat(file.fileno()).st_size
         return found
 
+    @property
+    def name(self) -> str:
+        """Name in its folder, if the folder keeps names."""
+        return os.path.basename(self._file.name)
+
     def read(self, *, writable: bool = False) -> list[Array]:
         """Return the arrays as views of the file; what is written to them stays in the file."""
         if self.size == 0:
@@ -87,7 +92,7 @@ class ArrayFile:
 
 
 class GrowingFile:
-    """Arrays of one length in one file without a name, to which rows are added.
+    """Arrays of one length in one file, to which rows are added.
 
     Rows go to the disk as they come, so that no array needs memory of its own.
 
@@ -158,12 +163,15 @@ class ScratchFolder:
     ----------
     folder : path or None
         Where the folder is made; None: where the system keeps temporary files.
+    named : bool, default=False
+        Whether files keep their names, so that `keep_as` can keep them.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None, *, named: bool = False) -> None:
         parent = Path(tempfile.gettempdir() if folder is None else folder)
         remove_left_over(parent)
         self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
+        self._named = named
         self._files: list[ArrayFile | GrowingFile] = []
         self._remove = weakref.finalize(self, _remove, self.path, self._files, _locked(self.path))
 
@@ -172,8 +180,8 @@ class ScratchFolder:
         """Whether files can be written."""
         return self._remove.alive
 
-    def write(self, arrays: Sequence[Array], name: str | None = None) -> ArrayFile:
-        """Write arrays to a file of their own, which has a name if one is given.
+    def write(self, arrays: Sequence[Array]) -> ArrayFile:
+        """Write arrays to a file of their own.
 
         Raises
         ------
@@ -181,17 +189,15 @@ class ScratchFolder:
             If there is no room for them.
         """
         self.require(sum(array.nbytes for array in arrays))
-        with self._file(name) as file:
+        with self._file() as file:
             written = ArrayFile(file, arrays)
         self._files.append(written)
         return written
 
-    def growing(
-        self, types: Sequence[np.dtype[Any]], n_rows: int, *, reserve: bool, aligned: int = ALIGNED, name: str | None = None
-    ) -> GrowingFile:
-        """Return a file for rows, as `GrowingFile` describes it; it has a name if one is given."""
+    def growing(self, types: Sequence[np.dtype[Any]], n_rows: int, *, reserve: bool, aligned: int = ALIGNED) -> GrowingFile:
+        """Return a file for rows, as `GrowingFile` describes it."""
         self.require(sum(dtype.itemsize for dtype in types) * n_rows if reserve else 0)
-        with self._file(name) as file:
+        with self._file() as file:
             growing = GrowingFile(file, types, n_rows, reserve=reserve, aligned=aligned)
         self._files.append(growing)
         return growing
@@ -219,13 +225,11 @@ class ScratchFolder:
         return finished
 
     @contextlib.contextmanager
-    def _file(self, name: str | None = None) -> Iterator[BinaryIO]:
+    def _file(self) -> Iterator[BinaryIO]:
         """Open a file, and close it if it cannot be written."""
-        if name is not None:
-            file = os.fdopen(os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b")
-        else:
-            descriptor, path = tempfile.mkstemp(dir=self.path)
-            file = os.fdopen(descriptor, "w+b")
+        descriptor, path = tempfile.mkstemp(dir=self.path)
+        file = open(path, "w+b", opener=lambda *_: descriptor)  # noqa: SIM115 - it is closed by `drop` and `close`
+        if not self._named:
             with contextlib.suppress(OSError):  # a system that keeps the names of open files removes them with the folder
                 os.unlink(path)
         with self._ended(file):
@@ -248,6 +252,8 @@ class ScratchFolder:
         for file in files:
             file.close()
             self._files.remove(file)
+            if self._named:
+                (self.path / file.name).unlink()
 
     def require(self, n_bytes: int) -> None:
         """Raise an OSError unless the disk has room for this many bytes."""

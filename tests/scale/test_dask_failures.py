@@ -208,6 +208,16 @@ def test_a_closed_client_ends_the_fit(cluster, client, table, monkeypatch):
         fitted(table, other)
     assert done
     assert eventually_nothing_is_kept(client)
+    with pytest.raises(RuntimeError, match="the Dask client or its scheduler is gone, and the fit with it"):
+        fitted(table, other)  # closed before the fit
+
+
+def test_an_asynchronous_client_is_refused(table):
+    class Asynchronous:
+        asynchronous, status = True, "running"
+
+    with pytest.raises(ValueError, match=r"the Dask client is asynchronous.*make one without asynchronous=True"):
+        fitted(table, Asynchronous())
 
 
 def test_a_task_that_loses_its_worker_too_often():

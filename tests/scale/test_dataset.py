@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -575,12 +576,16 @@ def test_a_kept_table_is_not_read_again(files, tmp_path, monkeypatch):
     os.utime(source / "0.parquet", (1, 1))
     assert (fit("label"), n_read) == (first, 3)
     for path in kept:
-        damaged = path / "000000"
+        names = [name for name, _, _ in json.loads((path / "manifest.json").read_text())["files"]]
+        assert sorted(file.name for file in path.iterdir()) == sorted([*names, "manifest.json"])
+        damaged = path / names[0]
         damaged.write_bytes(damaged.read_bytes()[:-1])
     assert (fit("label"), fit("label"), n_read) == (first, first, 4)
     assert sorted(scratch.iterdir()) == kept
     with pytest.raises(ValueError, match="keep=True keeps the table in the folder scratch: name one"):
         Dataset.from_parquet(source, "label", keep=True)
+    with pytest.raises(ValueError, match="keep='fits': must be False, True or 'table'"):
+        Dataset.from_parquet(source, "label", scratch=scratch, keep="fits")
 
 
 @pytest.mark.parametrize("stage", ["large nodes", "subtrees"])
@@ -640,41 +645,59 @@ def test_a_fit_with_other_parameters_does_not_continue_an_interrupted_one(files,
 
 KILLED = """
 import os, signal, sys
-import pyarrow as pa
 from fasttree import CARTClassifier, Dataset
 from fasttree._scale import cluster, dataset, fitting, out_of_core
 def killing(function):
     calls = []
     def called(*given, **named):
         calls.append(function)
-        if len(calls) == (1 if sys.argv[2] == "a subtree" else 2):
+        if len(calls) == 1 + (sys.argv[3] in ("reading", "a round")):
             os.kill(os.getpid(), signal.SIGKILL)
         return function(*given, **named)
     return called
 dataset.LEAST_SHARD_ROWS = dataset.MOST_SHARD_ROWS = 500
 fitting.rows_in_memory = lambda *given: 100
 owner, name = {
-    "writing": (dataset._Preparation, "_write"), "a round": (out_of_core.OutOfCore, "ask"), "a subtree": (cluster, "grow_below"),
-}[sys.argv[2]]
+    "reading": (dataset._Preparation, "_write"), "encoding": (dataset._Preparation, "_encoded"),
+    "a round": (out_of_core.OutOfCore, "ask"), "an exchange": (out_of_core.OutOfCore, "collect"),
+    "a subtree": (cluster, "grow_below"),
+}[sys.argv[3]]
 setattr(owner, name, killing(getattr(owner, name)))
-def make():
-    for start in range(0, 2000, 500):
-        rows = range(start, start + 500)
-        yield pa.table({"x": [i * 7 % 1009 / 3 for i in rows], "y": [i * 7 % 1009 // 20 % 2 for i in rows]})
-CARTClassifier().fit(Dataset.from_batches(make, "y", scratch=sys.argv[1]))
+with Dataset.from_parquet(sys.argv[1], "y", scratch=sys.argv[2], keep=sys.argv[4] == "kept") as data:
+    CARTClassifier().fit(data)
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no such signal")
-@pytest.mark.parametrize("stage", ["writing", "a round", "a subtree"])
-def test_a_killed_process_leaves_no_file(tmp_path, stage):
-    """A folder without files is left, which the next process removes."""
-    ended = subprocess.run([sys.executable, "-c", KILLED, tmp_path, stage], capture_output=True, check=False)
+@pytest.mark.parametrize(
+    ("stage", "keep"),
+    [
+        ("reading", ""),
+        ("encoding", ""),
+        ("a round", ""),
+        ("an exchange", ""),
+        ("a subtree", ""),
+        ("reading", "kept"),
+        ("a subtree", "kept"),
+    ],
+)
+def test_a_killed_process_leaves_no_file(tmp_path, stage, keep):
+    """A folder is left, which the next process removes; what is kept is whole, and the next fit has its rounds."""
+    path, scratch = tmp_path / "table.parquet", tmp_path / "scratch"
+    scratch.mkdir()
+    x = np.arange(2000) * 7 % 1009
+    table = pa.table({"x": x / 3, "y": x // 20 % 2})
+    pq.write_table(table, path, row_group_size=500)
+    ended = subprocess.run([sys.executable, "-c", KILLED, path, scratch, stage, keep], capture_output=True, check=False)
     assert ended.returncode == -9, ended.stderr.decode()
-    assert len(list(tmp_path.iterdir())) == 1
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    Dataset.from_batches(pieces(table_of(3, 20)), "label", features=FEATURES, scratch=tmp_path).prepare().close()
-    assert not list(tmp_path.iterdir())
+    rounds = list(scratch.glob("fasttree-kept-*/fit-*/*.npz"))
+    assert bool(rounds) == (keep == "kept" and stage == "a subtree")
+    if not keep:
+        assert len(list(scratch.iterdir())) == 1
+        assert not [path for path in scratch.rglob("*") if path.is_file()]
+    with Dataset.from_parquet(path, "y", scratch=scratch, keep=bool(keep)) as data:
+        assert CARTClassifier().fit(data).tree_ == CARTClassifier().fit(table.select(["x"]), table["y"]).tree_
+    assert [path.name[:14] for path in scratch.iterdir()] == ["fasttree-kept-"] * bool(keep)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no such locks")

@@ -20,7 +20,7 @@ from fasttree._scale.remote import partitions
 from fasttree._scale.remote.bags import BagsOnWorkers
 from fasttree._scale.remote.bins import binned, check_memory
 from fasttree._scale.remote.on_dask import DaskPortions, OnDask
-from fasttree._scale.remote.tasks import gathered
+from fasttree._scale.remote.tasks import CLOSED, gathered
 from fasttree._scale.source import FeatureColumn, TargetColumn
 
 NO_DASK = "needs Dask, which is not installed: pip install 'fasttree[dask]'"
@@ -212,12 +212,16 @@ def _client(client: Any) -> Any:
     except ModuleNotFoundError:
         raise ImportError(f"a fit to a Dask collection {NO_DASK}") from None
     assert dask
-    if client is not None:
-        return client
-    try:
-        return distributed.default_client()  # type: ignore[no-untyped-call]
-    except ValueError:
-        raise ValueError(NO_CLIENT) from None
+    if client is None:
+        try:
+            client = distributed.default_client()  # type: ignore[no-untyped-call]
+        except ValueError:
+            raise ValueError(NO_CLIENT) from None
+    if client.asynchronous:
+        raise ValueError("the Dask client is asynchronous, and a fit waits for its results: make one without asynchronous=True")
+    if client.status == "closed":
+        raise RuntimeError(CLOSED)
+    return client
 
 
 # Rows of X, y and weights that belong together
