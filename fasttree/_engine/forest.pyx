@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport copied, mapped, memory_of
+from fasttree._engine.arrays cimport copied, mapped, memory_of, shelved
 from fasttree._engine.columns.keys cimport encode_few, list_column, sort_records, sortable_float, value_of
 from fasttree._engine.drawn.block cimport block_rows, cells_of_row
 from fasttree._engine.drawn.chance cimport float_code
@@ -368,6 +368,10 @@ cdef class DrawnRoom:
     cdef char* buffer
     cdef size_t size
     cdef size_t value_size     # bytes of a row of values
+    cdef list shelf
+
+    def __cinit__(self):
+        self.shelf = []
 
     def __dealloc__(self):
         self.free_buffer()
@@ -569,7 +573,7 @@ def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, D
     importances = copied(r.importance, p.n_features, sizeof(double), np.float64)
     if room.capacity > LARGE:
         room.free_buffer()
-    nodes = mapped(r.n_grown, sizeof(PackedNode), NODE)
+    nodes = shelved(room.shelf, r.n_grown, sizeof(PackedNode), NODE)
     packed = <PackedNode*> memory_of(nodes)
     with nogil:
         status = write_nodes(r, packed)
@@ -580,7 +584,7 @@ def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, D
     width = max(p.n_classes, 2) if p.n_classes else 2
     if p.n_classes == 1:
         width = 1
-    values = mapped(r.n_values * width, sizeof(double), np.float64).reshape(r.n_values, width)
+    values = shelved(room.shelf, r.n_values * width, sizeof(double), np.float64).reshape(r.n_values, width)
     if r.n_values:
         memcpy(memory_of(values), r.values, values.nbytes)
     if r.values_room > LARGE:
