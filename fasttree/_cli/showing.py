@@ -164,7 +164,7 @@ FORMATS = {
         (*SIZE, "weights", "shares", "missing", "surrogates", "tests", "align", "ascii"),
         (".txt",),
     ),
-    "rules": Format(_rules, RULES_OPTIONS, ()),
+    "rules": Format(_rules, (*RULES_OPTIONS, "tests"), ()),
     "markdown": Format(_markdown, RULES_OPTIONS, (".md",)),
     "dot": Format(_export("dot"), (*SIZE, "missing", "orientation"), (".dot", ".gv")),
     "svg": Format(_export("svg"), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
@@ -218,7 +218,7 @@ FORMATS = {
 @click.option("--shares", is_flag=True, default=None, help="text: say the share of each class at every branch.")
 @click.option("--missing/--no-missing", default=None, help="Say where missing values go; default: where it is a surprise.")
 @click.option("--surrogates", is_flag=True, default=None, help="text: say what stands in where a tested value is missing.")
-@click.option("--tests", is_flag=True, default=None, help="text: say which features competed (chaid), and what merged.")
+@click.option("--tests", is_flag=True, default=None, help="text, rules: significance tests, and what merged (chaid).")
 @click.option("--align", is_flag=True, default=None, help="text: answers below one another.")
 @click.option("--ascii", is_flag=True, default=None, help="text: with ASCII characters alone.")
 @click.option("--orientation", type=click.Choice(["down", "right"]), help="dot, svg: where branches go; default: what fits.")

@@ -17,7 +17,7 @@ from fasttree._learn.progress import each_of_many
 from fasttree._model.conditions import Condition
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.paths import Paths
-from fasttree._model.tested import TestedTree, merge_texts, p_text
+from fasttree._model.tested import TestedTree, merge_texts, p_text, split_text
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words, check_count, fixed, mean_text, percent, threshold_texts, word
 
@@ -185,21 +185,28 @@ class PathRule:
     @property
     def merges(self) -> tuple[tuple[str, ...], ...]:
         """How categories merged at each test of the path, from the root on, as trees of CHAID have it; else empty."""
+        return tuple(tuple(merge_texts(self._source.words(), node)) for node in self._tested())
+
+    def _tested(self) -> list[int]:
+        """Return the nodes on the path whose branches have a test, from the root on."""
         tree, node = self._source.tree, self.node
-        found: list[tuple[str, ...]] = []
+        found: list[int] = []
         while isinstance(tree, TestedTree) and node > 0:
             node = int(tree.parent[node])
-            found += [] if tree.tests[node].split is None else [tuple(merge_texts(self._source.words(), node))]
-        return tuple(found[::-1])
+            found += [] if tree.tests[node].split is None else [node]
+        return found[::-1]
+
+    def _test_lines(self) -> Iterator[str]:
+        """Write each test of the path, and below it how categories merged."""
+        words, names = self._source.words(), self._source.words().names
+        for node in self._tested():
+            yield f"    {names[self._source.tree.feature[node]]}: {split_text(words, node)}"
+            yield from (f"        merged: {text}" for text in merge_texts(words, node))
 
     def _log_p_values(self) -> list[float]:
-        tree, node = self._source.tree, self.node
-        found: list[float] = []
-        while isinstance(tree, TestedTree) and node > 0:
-            node = int(tree.parent[node])
-            test = tree.tests[node].split
-            found += [] if test is None else [test.log_adjusted_p_value]
-        return found[::-1]
+        tree, nodes = self._source.tree, self._tested()
+        tests = [tree.tests[node].split for node in nodes] if isinstance(tree, TestedTree) else []
+        return [test.log_adjusted_p_value for test in tests if test is not None]
 
     def __eq__(self, other: object) -> bool:
         """Return whether two rules have the same node, figures and conditions."""
@@ -220,7 +227,14 @@ class PathRule:
     def __str__(self) -> str:
         return self.words()
 
-    def words(self, *, max_categories: int | None = None, decimals: int = 2, show_missing: bool | None = None) -> str:
+    def words(
+        self,
+        *,
+        max_categories: int | None = None,
+        decimals: int = 2,
+        show_missing: bool | None = None,
+        show_tests: bool = False,
+    ) -> str:
         """Write the rule: ``if 2 < width <= 5 and colour = red then yes  (support 36 %, 5 samples, precision 80 %, lift 1.4)``.
 
         Parameters
@@ -232,6 +246,8 @@ class PathRule:
         show_missing : bool, optional
             Whether to mark conditions that a missing value passes, as in ``width > 3 or missing``.  By default only if it follows
             a branch that is not the heaviest of its node, or nothing else passes.
+        show_tests : bool, default False
+            With CHAID: whether to write below the rule a line for each significance test of its path, and for each merge.
 
         Raises
         ------
@@ -243,7 +259,8 @@ class PathRule:
         check_count("decimals", decimals, 0)
         figures = ", ".join(f"{name} {text}" if name != "samples" else text for name, text in self._figure_texts(decimals))
         condition = self._condition_text(max_categories, show_missing)
-        return f"{f'if {condition} then' if condition else 'always'} {self._prediction_text(decimals)}  ({figures})"
+        line = f"{f'if {condition} then' if condition else 'always'} {self._prediction_text(decimals)}  ({figures})"
+        return "\n".join([line, *self._test_lines()]) if show_tests else line
 
     def _condition_text(self, max_categories: int | None, show_missing: bool | None) -> str:
         thresholds = self._source.thresholds

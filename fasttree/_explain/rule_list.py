@@ -275,7 +275,14 @@ class RuleList(Sequence[PathRule]):
         of_task = ["precision", "lift"] if self._source.labels else ["spread"]
         return ["support", "samples", *of_task, *["largest p"] * isinstance(self._source.tree, TestedTree)]
 
-    def to_text(self, *, max_categories: int | None = None, decimals: int = 2, show_missing: bool | None = None) -> str:
+    def to_text(
+        self,
+        *,
+        max_categories: int | None = None,
+        decimals: int = 2,
+        show_missing: bool | None = None,
+        show_tests: bool = False,
+    ) -> str:
         """Write the rules as text, one per line.
 
         Parameters
@@ -288,6 +295,8 @@ class RuleList(Sequence[PathRule]):
             Whether to mark conditions that a missing value passes, as in ``width > 3 or missing``.  By default only if it follows
             a branch that is not the heaviest of its node, or nothing else passes.  Elsewhere a missing value follows the
             heaviest branch, all branches in parts, or surrogates.
+        show_tests : bool, default False
+            With CHAID: whether to write below each rule a line for each significance test of its path, and for each merge.
 
         Returns
         -------
@@ -303,6 +312,7 @@ class RuleList(Sequence[PathRule]):
             check_count("max_categories", max_categories, 1)
         check_count("decimals", decimals, 0)
         style: dict[str, Any] = {"max_categories": max_categories, "decimals": decimals, "show_missing": show_missing}
+        style["show_tests"] = show_tests
         return "".join(f"{rule.words(**style)}\n" for rule in each_of_many("writing rules", self._rules))
 
     def to_markdown(self, *, max_categories: int | None = None, decimals: int = 2, show_missing: bool | None = None) -> str:
@@ -333,7 +343,7 @@ class RuleList(Sequence[PathRule]):
             Columns ``rule`` (the conditions in words), ``prediction``, ``support``, ``weight``, ``n_samples``, ``precision`` and
             ``lift`` or ``spread`` (``formula`` if leaves have models), ``n_conditions`` and ``node``.  With several targets,
             columns of a target are numbered, as in ``prediction_0``.  Rules of CHAID also have ``largest_p_value``, the largest
-            adjusted p-value of their tests, or None.
+            adjusted p-value of their tests, or None, and ``merges``, those of each test in words.
 
         Raises
         ------
@@ -365,6 +375,7 @@ class RuleList(Sequence[PathRule]):
             "n_samples": [rule.n_samples for rule in rules],
             **of_task,
             **({"largest_p_value": [max(r.p_values, default=None) for r in rules]} if tested else {}),
+            **({"merges": [" | ".join("; ".join(texts) for texts in r.merges) for r in rules]} if tested else {}),
             "n_conditions": [len(rule.conditions) for rule in rules],
             "node": [rule.node for rule in rules],
         }

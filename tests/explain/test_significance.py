@@ -160,6 +160,11 @@ def test_explanations_and_rules_have_the_p_values_and_merges_of_their_tests(kass
     assert [line.strip() for line in str(explanation).splitlines() if "merged" in line] == [f"merged: {text}" for text in MERGES]
     assert f"merged: {MERGES[1]}" in explanation._repr_html_()
     assert model.to_rules()[0].merges == (tuple(MERGES),)
+    below = [f"    {X.columns[0]}: {SPLIT}", *(f"        merged: {text}" for text in MERGES)]
+    assert model.to_rules().to_text(show_tests=True).splitlines() == [
+        line for rule in model.to_rules() for line in [str(rule), *(below if rule.node else [])]
+    ]
+    assert model.to_rules().to_frame()["merges"][0] == "; ".join(MERGES)
     for tested in (model, steps):
         for rule, end in zip(tested.to_rules(), tested.to_rules().to_frame().to_dict("records"), strict=True):
             above, node = [], rule.node
