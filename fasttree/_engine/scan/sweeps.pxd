@@ -4,14 +4,14 @@ A sweep moves the samples of a list to the left, one after the other, and notes 
 gains of a chunk of candidates are computed together, in a loop that the compiler can make vectors of.
 """
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, pow, sqrt
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
 from fasttree._engine.risk.impurity cimport (
-    ENTROPY, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit, xlogx,
+    ENTROPY, FIFTH_ROOT, GINI, SQUARED_ERROR, class_risk, deviance_gain, fifth_root, outputs_gain, tie_limit, xlogx,
 )
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
-from fasttree._engine.risk.vectors cimport deviance_bounds, linear_gains
+from fasttree._engine.risk.vectors cimport deviance_bounds, fifth_root_bounds, linear_gains
 from fasttree._engine.scan.counts cimport add_outputs
 from fasttree._engine.scan.cut cimport Bounds, bounds_of
 from fasttree._engine.scan.divisions cimport group_gain
@@ -384,6 +384,36 @@ cdef inline int64_t sweep_events(
     return m
 
 
+cdef inline bint has_moments(const Problem* p) noexcept nogil:
+    return p.sweep == OUTPUTS and p.impurity == FIFTH_ROOT and not p.weighted
+
+
+cdef inline int64_t sweep_moments(
+    const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """Fifth root of the variance, samples that count 1: a, b = the sums of targets and of squares, as integers."""
+    cdef const int64_t* ysum = block.ysum
+    cdef int64_t sum = s.left[0]
+    cdef int64_t square = s.left[1]
+    cdef int64_t* a = <int64_t*> s.a
+    cdef int64_t* b = <int64_t*> s.b
+    cdef int64_t m = 0
+    cdef int64_t j
+    cdef size_t place
+    for j in range(at.next, stop):
+        place = <size_t> row_of(entries[j]) * 2
+        sum += ysum[place]
+        square += ysum[place + 1]
+        s.positions[m] = <int32_t> j
+        a[m] = sum
+        b[m] = square
+        m += code_of(entries[j]) != code_of(entries[j + 1])
+    s.left[0] = sum
+    s.left[1] = square
+    at.next = stop
+    return m
+
+
 cdef inline bint has_output_squares(const Problem* p, const Block* block) noexcept nogil:
     """Do the class counts of several targets have a running sum of squares that fits into 64 bits?"""
     return (
@@ -424,6 +454,8 @@ cdef inline int64_t sweep(
         return sweep_output_squares(p, block, s, at, entries, stop)
     if has_output_sums(p):
         return sweep_output_sums(p, block, s, at, entries, stop)
+    if has_moments(p):
+        return sweep_moments(block, s, at, entries, stop)
     if p.sweep == DEVIANCE:            # the kind is a constant, so that the compiler makes a loop of each
         return sweep_samples(p, block, s, at, DEVIANCE, entries, stop)
     if p.sweep == MEDIANS and p.parts.has_gains:
@@ -452,6 +484,37 @@ cdef inline double deviance_gains(
             s.gains[j] = -INFINITY
             continue
         s.gains[j] = deviance_gain(total.n, total.sum, s.positions[j] + offset, exact[j]) * scale
+        if s.gains[j] > largest:
+            largest = s.gains[j]
+            at_least = max(at_least, tie_limit(largest, total.risk))
+    return largest
+
+
+cdef inline double fifth_root_gains(
+    const Problem* p, Scratch* s, const Totals* total, int64_t m, int64_t offset, double at_least,
+) noexcept nogil:
+    """Gains of the candidates that may reach `at_least`, or the largest found here; minus infinity for the others."""
+    cdef const int64_t* a = <const int64_t*> s.a
+    cdef const int64_t* b = <const int64_t*> s.b
+    cdef double risk = fifth_root(p, total.n, <double> total.counts[0], <double> total.counts[1])
+    cdef double variance = pow(risk / (<double> total.n * p.unit), 5)
+    cdef double largest = -INFINITY
+    cdef double scales[5]
+    cdef int64_t left[2]
+    cdef int64_t j
+    cdef bint bounded = variance > 0
+    if bounded:
+        scales[0], scales[1] = p.y_unit[0] / p.unit / sqrt(variance), p.y_unit[1] / p.unit / variance
+        scales[2] = 1e6 * p.y_unit[1] / p.total_weight / variance
+        scales[3], scales[4] = risk * (1 + 1e-9), risk / <double> total.n
+        fifth_root_bounds(a, b, s.positions, s.gains, m, <double> offset, <double> total.n, <double> total.counts[0],
+                          <double> total.counts[1], scales)
+    for j in range(m):
+        if bounded and s.gains[j] < at_least:
+            s.gains[j] = -INFINITY
+            continue
+        left[0], left[1] = a[j], b[j]
+        s.gains[j] = outputs_gain(p, total.n, total.counts, s.positions[j] + offset, left)
         if s.gains[j] > largest:
             largest = s.gains[j]
             at_least = max(at_least, tie_limit(largest, total.risk))
@@ -498,6 +561,8 @@ cdef inline double gains_of_chunk(
             largest = max(largest, s.gains[j])
     elif p.sweep == DEVIANCE and not p.weighted:
         return deviance_gains(p, s, total, m, offset, at_least)
+    elif has_moments(p):
+        return fifth_root_gains(p, s, total, m, offset, at_least)
     elif p.sweep == DEVIANCE or p.sweep == MEDIANS or p.sweep == OUTPUTS:
         for j in range(m):
             s.gains[j] = s.a[j]
