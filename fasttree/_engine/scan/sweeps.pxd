@@ -4,17 +4,18 @@ A sweep moves the samples of a list to the left, one after the other, and notes 
 gains of a chunk of candidates are computed together, in a loop that the compiler can make vectors of.
 """
 
-from libc.math cimport INFINITY, pow, sqrt
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
 from fasttree._engine.risk.impurity cimport (
-    ENTROPY, FIFTH_ROOT, GINI, SQUARED_ERROR, class_risk, deviance_gain, fifth_root, outputs_gain, tie_limit, xlogx,
+    ENTROPY, FIFTH_ROOT, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit, xlogx,
 )
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
-from fasttree._engine.risk.vectors cimport deviance_bounds, fifth_root_bounds, linear_gains
+from fasttree._engine.risk.vectors cimport deviance_bounds, linear_gains
 from fasttree._engine.scan.counts cimport add_outputs
 from fasttree._engine.scan.cut cimport Bounds, bounds_of
 from fasttree._engine.scan.divisions cimport group_gain
+from fasttree._engine.scan.roots cimport fifth_root_gains
 from fasttree._engine.types cimport (
     DEVIANCE, GENERIC, LINEAR, MEDIANS, OUTPUTS, SQUARES, TABLE, Block, Problem, Scratch, Totals, code_of, entry_t, row_of,
 )
@@ -484,37 +485,6 @@ cdef inline double deviance_gains(
             s.gains[j] = -INFINITY
             continue
         s.gains[j] = deviance_gain(total.n, total.sum, s.positions[j] + offset, exact[j]) * scale
-        if s.gains[j] > largest:
-            largest = s.gains[j]
-            at_least = max(at_least, tie_limit(largest, total.risk))
-    return largest
-
-
-cdef inline double fifth_root_gains(
-    const Problem* p, Scratch* s, const Totals* total, int64_t m, int64_t offset, double at_least,
-) noexcept nogil:
-    """Gains of the candidates that may reach `at_least`, or the largest found here; minus infinity for the others."""
-    cdef const int64_t* a = <const int64_t*> s.a
-    cdef const int64_t* b = <const int64_t*> s.b
-    cdef double risk = fifth_root(p, total.n, <double> total.counts[0], <double> total.counts[1])
-    cdef double variance = pow(risk / (<double> total.n * p.unit), 5)
-    cdef double largest = -INFINITY
-    cdef double scales[5]
-    cdef int64_t left[2]
-    cdef int64_t j
-    cdef bint bounded = variance > 0
-    if bounded:
-        scales[0], scales[1] = p.y_unit[0] / p.unit / sqrt(variance), p.y_unit[1] / p.unit / variance
-        scales[2] = 1e6 * p.y_unit[1] / p.total_weight / variance
-        scales[3], scales[4] = risk * (1 + 1e-9), risk / <double> total.n
-        fifth_root_bounds(a, b, s.positions, s.gains, m, <double> offset, <double> total.n, <double> total.counts[0],
-                          <double> total.counts[1], scales)
-    for j in range(m):
-        if bounded and s.gains[j] < at_least:
-            s.gains[j] = -INFINITY
-            continue
-        left[0], left[1] = a[j], b[j]
-        s.gains[j] = outputs_gain(p, total.n, total.counts, s.positions[j] + offset, left)
         if s.gains[j] > largest:
             largest = s.gains[j]
             at_least = max(at_least, tie_limit(largest, total.risk))
