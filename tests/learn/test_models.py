@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fasttree import CARTRegressor, M5Regressor, from_json
-from fasttree._learn.models.moments import moments_of
 from fasttree._model.linear.model_tree import ModelTree
 
 VARIANTS = {
@@ -56,20 +55,6 @@ def test_predictions_are_those_of_the_plain_program(name, weighted, table, weigh
         for row in rows
     ]
     assert model.predict(rows) == pytest.approx(expected, rel=1e-8, abs=1e-9)
-
-
-def test_the_sums_of_parents_are_those_of_their_samples(table, weight):
-    X, y = table
-    model = CARTRegressor(min_samples_leaf=5).fit(X, y)
-    tree, passes = model.tree_, model.decision_path(X).toarray().astype(bool)
-    found = moments_of(tree, model.apply(X), [*X.T.copy(), y], weight)
-    for node in range(tree.node_count):
-        here, w = np.column_stack([X, y])[passes[:, node]], weight[passes[:, node]]
-        assert found.weight[node] == pytest.approx(w.sum())
-        assert found.mean[node] == pytest.approx(np.average(here, axis=0, weights=w))
-        centred = here - np.average(here, axis=0, weights=w)
-        assert found.product[node] == pytest.approx((centred * w[:, None]).T @ centred)
-        assert (found.least[node], found.largest[node]) == (here[:, -1].min(), here[:, -1].max())
 
 
 def test_two_lines_are_found_exactly():

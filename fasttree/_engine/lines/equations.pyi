@@ -53,3 +53,11 @@ def prune(
     n: float,
     most_leaves: int,
 ) -> None: ...
+def fit_tree(
+    samples: tuple[Any, ...],
+    tree: tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], int],
+    by_size: bool,
+    numbers: _Floats,
+    least_variance: _Floats,
+    found: _Floats,
+) -> None: ...

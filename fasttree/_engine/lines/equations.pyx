@@ -18,6 +18,9 @@ from libc.string cimport memcpy
 from fasttree._engine.arrays cimport doubles_of, int32s_of, memory_of
 from fasttree._engine.lines.cuts cimport LEAST_SIDE, LineTables, Residuals, best_cut, best_division
 from fasttree._engine.lines.least_squares cimport LineSamples, LineScratch, clamped, dot, fit, predict_gathered
+from fasttree._engine.lines.node_models cimport (
+    BY_SIZE, EXACT, FitChoices, FitScratch, NodeModel, NodeSums, add_sums, fit_node, sums_of_leaf,
+)
 
 cdef enum:
     FAILED_BITS = 16
@@ -552,3 +555,88 @@ def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::
 cdef double estimated(double error, double n, double parameters) noexcept nogil:
     cdef double counted = min(parameters, n - 1)
     return error * (n + counted) / (n - counted)
+
+
+cdef void stack_sums(NodeSums* sums, double* room, Py_ssize_t depth, Py_ssize_t d) noexcept nogil:
+    """Give each of the sums on the stack its room."""
+    cdef Py_ssize_t i, width = d + 1
+    for i in range(depth):
+        sums[i].mean = room + i * width * (width + 1)
+        sums[i].product = sums[i].mean + width
+
+
+cdef void write_model(const NodeSums* sums, const NodeModel* model, Py_ssize_t d, double rounding, double* to) noexcept nogil:
+    """Write what is known of a node; an intercept that cancels is 0."""
+    cdef double value = sums.mean[d], size = fabs(value), at_mean
+    cdef Py_ssize_t j
+    for j in range(d):
+        at_mean = model.coefficient[j] * sums.mean[j]
+        value -= at_mean
+        size += fabs(at_mean)
+    to[0] = 0 if fabs(value) < rounding * size else value
+    to[1], to[2], to[3], to[4] = model.error, <double> model.n_parameters, sums.least, sums.largest
+
+
+def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers, const double[::1] least_variance,
+             double[:, ::1] found):
+    """Fit a linear model in each node of a tree, from sums that children add up to, in postorder.
+
+    Parameters
+    ----------
+    samples : tuple of arrays
+        Features and then the target, float64, shape (n_samples, d + 1); weights, float64, or None, if every sample counts 1;
+        samples by leaf, int64; and the first place of each node among them, int64, shape (n_nodes + 1,), not read at inner nodes.
+    tree : tuple
+        First child of trees with two branches, int32, -1 at a leaf; features that may have a term, uint8, shape (n_nodes, d); and
+        the depth.
+    by_size : bool
+        Whether terms leave as in M5P.
+    numbers : float64 array of shape (5,)
+        Least pivot, least error, ridge, largest coefficient, and rounding of an intercept.
+    least_variance : float64 array of shape (d,)
+        Of a feature in a node, for each of its samples: below, it is constant.
+    found : float64 array of shape (n_nodes, d + 5)
+        Gets coefficients, intercept, squared error, number of parameters, least and largest target.
+    """
+    import numpy as np
+    cdef const double[:, ::1] x = samples[0]
+    cdef const double* weights = doubles_of(samples[1])
+    cdef const int64_t[::1] rows = samples[2]
+    cdef const int64_t[::1] place = samples[3]
+    cdef const int32_t[::1] first_child = tree[0]
+    cdef const uint8_t[:, ::1] allowed = tree[1]
+    cdef Py_ssize_t d = x.shape[1] - 1, width = d + 1, depth = tree[2] + 2, node, top = 0, waiting = 1
+    cdef list kept = [np.zeros(size, dtype) for dtype, size in (
+        ("f8", depth * width * (width + 1)), ("u1", depth * sizeof(NodeSums)), ("f8", width * (width + 4)), ("i8", 2 * width),
+        ("u1", width), ("i8", 2 * depth))]
+    cdef NodeSums* sums = <NodeSums*> memory_of(kept[1])
+    cdef int64_t* path = <int64_t*> memory_of(kept[5])   # nodes to do; ~node: its children are done
+    cdef FitChoices choices
+    cdef FitScratch t
+    cdef NodeModel model
+    stack_sums(sums, <double*> memory_of(kept[0]), depth, d)
+    t.matrix = <double*> memory_of(kept[2])
+    t.scale, t.own, t.best = t.matrix + width * width, t.matrix + width * (width + 1), t.matrix + width * (width + 2)
+    t.feature = <Py_ssize_t*> memory_of(kept[3])
+    t.of_best, t.is_in = t.feature + width, <uint8_t*> memory_of(kept[4])
+    choices.policy = BY_SIZE if by_size else EXACT
+    choices.least_pivot, choices.least_error, choices.ridge, choices.too_steep = numbers[0], numbers[1], numbers[2], numbers[3]
+    choices.least_variance = &least_variance[0] if d else NULL
+    with nogil:
+        while waiting:
+            waiting -= 1
+            node = path[waiting]
+            if node >= 0 and first_child[node] >= 0:
+                path[waiting], path[waiting + 1], path[waiting + 2] = ~node, first_child[node] + 1, first_child[node]
+                waiting += 3
+                continue
+            if node >= 0:
+                sums_of_leaf(&x[0, 0], &rows[place[node]], weights, place[node + 1] - place[node], d, t.own, &sums[top])
+                top += 1
+            else:
+                node = ~node
+                top -= 1
+                add_sums(&sums[top - 1], &sums[top], d, t.own)
+            model.coefficient = &found[node, 0]
+            fit_node(&sums[top - 1], &allowed[node, 0] if d else NULL, d, &choices, &t, &model)
+            write_model(&sums[top - 1], &model, d, numbers[4], &found[node, d])

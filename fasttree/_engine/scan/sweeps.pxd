@@ -8,13 +8,14 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
 from fasttree._engine.risk.impurity cimport (
-    ENTROPY, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit, xlogx,
+    ENTROPY, FIFTH_ROOT, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit, xlogx,
 )
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
 from fasttree._engine.risk.vectors cimport deviance_bounds, linear_gains
 from fasttree._engine.scan.counts cimport add_outputs
 from fasttree._engine.scan.cut cimport Bounds, bounds_of
 from fasttree._engine.scan.divisions cimport group_gain
+from fasttree._engine.scan.roots cimport fifth_root_gains
 from fasttree._engine.types cimport (
     DEVIANCE, GENERIC, LINEAR, MEDIANS, OUTPUTS, SQUARES, TABLE, Block, Problem, Scratch, Totals, code_of, entry_t, row_of,
 )
@@ -384,6 +385,36 @@ cdef inline int64_t sweep_events(
     return m
 
 
+cdef inline bint has_moments(const Problem* p) noexcept nogil:
+    return p.sweep == OUTPUTS and p.impurity == FIFTH_ROOT and not p.weighted
+
+
+cdef inline int64_t sweep_moments(
+    const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """Fifth root of the variance, samples that count 1: a, b = the sums of targets and of squares, as integers."""
+    cdef const int64_t* ysum = block.ysum
+    cdef int64_t sum = s.left[0]
+    cdef int64_t square = s.left[1]
+    cdef int64_t* a = <int64_t*> s.a
+    cdef int64_t* b = <int64_t*> s.b
+    cdef int64_t m = 0
+    cdef int64_t j
+    cdef size_t place
+    for j in range(at.next, stop):
+        place = <size_t> row_of(entries[j]) * 2
+        sum += ysum[place]
+        square += ysum[place + 1]
+        s.positions[m] = <int32_t> j
+        a[m] = sum
+        b[m] = square
+        m += code_of(entries[j]) != code_of(entries[j + 1])
+    s.left[0] = sum
+    s.left[1] = square
+    at.next = stop
+    return m
+
+
 cdef inline bint has_output_squares(const Problem* p, const Block* block) noexcept nogil:
     """Do the class counts of several targets have a running sum of squares that fits into 64 bits?"""
     return (
@@ -424,6 +455,8 @@ cdef inline int64_t sweep(
         return sweep_output_squares(p, block, s, at, entries, stop)
     if has_output_sums(p):
         return sweep_output_sums(p, block, s, at, entries, stop)
+    if has_moments(p):
+        return sweep_moments(block, s, at, entries, stop)
     if p.sweep == DEVIANCE:            # the kind is a constant, so that the compiler makes a loop of each
         return sweep_samples(p, block, s, at, DEVIANCE, entries, stop)
     if p.sweep == MEDIANS and p.parts.has_gains:
@@ -498,6 +531,8 @@ cdef inline double gains_of_chunk(
             largest = max(largest, s.gains[j])
     elif p.sweep == DEVIANCE and not p.weighted:
         return deviance_gains(p, s, total, m, offset, at_least)
+    elif has_moments(p):
+        return fifth_root_gains(p, s, total, m, offset, at_least)
     elif p.sweep == DEVIANCE or p.sweep == MEDIANS or p.sweep == OUTPUTS:
         for j in range(m):
             s.gains[j] = s.a[j]

@@ -13,7 +13,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
-from fasttree._learn.models.moments import in_order
+from fasttree._learn.models.order import in_order
 
 __all__ = ["CommitteeChoices", "CommitteeProblem", "bounds_of", "problem_of"]
 

@@ -15,16 +15,15 @@ from fasttree._data.table import Table
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.models.least_squares import Elimination, Fits, fit
 from fasttree._learn.models.m5p import grow_m5p
-from fasttree._learn.models.moments import Moments, moments_of
 from fasttree._learn.samples import weighted_rows
 from fasttree._model import walks
+from fasttree._model.arrays import counts_below
 from fasttree._model.linear.model_tree import LinearModels, ModelTree, levels_of, smoothed
 from fasttree._model.tree import Tree
 
 __all__ = ["ModelChoices", "grow_models"]
 
 TOO_MANY = 10.0  # factor of the error of a node that has as many parameters as samples
-ROUNDING = 1e-13  # what is left of an intercept that cancels, as a share of its parts
 FIFTH = 0.2  # the impurity "fifth_root" is this power of the variance
 
 
@@ -52,11 +51,13 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     tree = _grown_as_m5p(grower, choices, rows, target, weight) if choices.as_m5p else _grown(grower, choices, target, weight)
     features = _features_of_models(tree, samples.table)[: None if choices.linear else 0]
     columns, filling = _filled(samples.table, features, rows, weight)
-    moments = moments_of(tree, walks.walk(tree, samples.table)[rows], [*columns, target], weight)
-    fits = fit(moments.product, tree.n_samples, _candidates(tree, features, choices.path_features), choices.elimination)
-    models = _models(fits, features, moments, filling, choices.extrapolation)
+    columns[:, -1] = target
+    leaf = walks.walk(tree, samples.table)[rows]
+    fits = fit(tree, leaf, columns, weight, _candidates(tree, features, choices.path_features), choices.elimination)
     cut = np.zeros(tree.node_count, dtype=bool) if choices.pruning_factor is None else _cut(tree, fits, choices.pruning_factor)
-    return _smoothed(ModelTree.of(tree, models, 0.0).prune_at(cut), choices.smoothing), tree
+    kept = np.flatnonzero(~counts_below(cut, tree.parent))
+    models = _models(Fits(*(part[kept] for part in fits)), features, filling, choices.extrapolation)
+    return _smoothed(ModelTree.of(tree.prune_at(cut), models, 0.0), choices.smoothing), tree
 
 
 def _grown(grower: Grower, choices: ModelChoices, target: Floats, weight: Floats | None) -> Tree:
@@ -77,7 +78,7 @@ def _grown_as_m5p(grower: Grower, choices: ModelChoices, rows: NDArray[np.intp],
         )
     features = np.arange(table.n_features)
     columns, _ = _filled(table, features, rows, weight)
-    return grow_m5p(np.column_stack(columns), features, target, table.n_features, grower.limits, choices.least_deviation)
+    return grow_m5p(np.ascontiguousarray(columns[:, :-1]), features, target, table.n_features, grower.limits, choices.least_deviation)
 
 
 def _smoothed(tree: Tree, smoothing: float) -> ModelTree:
@@ -102,17 +103,18 @@ def _features_of_models(tree: Tree, table: Table) -> NDArray[np.intp]:
     return np.array([j for j in tested.tolist() if table.schema.features[j].kind == Kind.CONTINUOUS], dtype=np.intp)
 
 
-def _filled(
-    table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None
-) -> tuple[list[Floats], Floats]:
-    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column."""
-    filling, columns = np.full(table.n_features, np.nan), []
-    for feature in features.tolist():
+def _filled(table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None) -> tuple[Floats, Floats]:
+    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column.
+
+    The columns have shape (n_samples, d + 1); the last one is free.
+    """
+    filling, columns = np.full(table.n_features, np.nan), np.empty((rows.size, features.size + 1))
+    for place, feature in enumerate(features.tolist()):
         column = table.column(feature)[rows].astype(np.float64)
         known = ~np.isnan(column)
         filling[feature] = _mean(column[known], None if weight is None else weight[known])
         column[~known] = filling[feature]
-        columns.append(column)
+        columns[:, place] = column
     return columns, filling
 
 
@@ -131,22 +133,13 @@ def _candidates(tree: Tree, features: NDArray[np.intp], with_path: bool) -> NDAr
     return below | above
 
 
-def _models(
-    fits: Fits, features: NDArray[np.intp], moments: Moments, filling: Floats, extrapolation: float | None
-) -> LinearModels:
-    intercept = moments.mean[:, -1].copy()
-    size = np.abs(intercept)
-    for j in range(features.size):
-        at_mean = fits.coefficient[:, j] * moments.mean[:, j]
-        intercept -= at_mean
-        size += np.abs(at_mean)
-    intercept[np.abs(intercept) < ROUNDING * size] = 0.0
+def _models(fits: Fits, features: NDArray[np.intp], filling: Floats, extrapolation: float | None) -> LinearModels:
     if extrapolation is None:
-        lower, upper = np.full_like(intercept, -np.inf), np.full_like(intercept, np.inf)
+        lower, upper = np.full_like(fits.intercept, -np.inf), np.full_like(fits.intercept, np.inf)
     else:
-        margin = extrapolation * (moments.largest - moments.least)
-        lower, upper = moments.least - margin, moments.largest + margin
-    return LinearModels.of_rows(fits.coefficient, features, intercept, lower, upper, filling)
+        margin = extrapolation * (fits.largest - fits.least)
+        lower, upper = fits.least - margin, fits.largest + margin
+    return LinearModels.of_rows(fits.coefficient, features, fits.intercept, lower, upper, filling)
 
 
 def _cut(tree: Tree, fits: Fits, factor: float) -> NDArray[np.bool_]:
@@ -155,7 +148,7 @@ def _cut(tree: Tree, fits: Fits, factor: float) -> NDArray[np.bool_]:
     The root mean squared error counts (n + factor v) / (n - v) times; v are the parameters, and one for each test.
     """
     n, cut = tree.n_samples.astype(np.float64), np.zeros(tree.node_count, dtype=bool)
-    error, size = fits.error.copy(), fits.n_parameters.astype(np.float64)
+    error, size = fits.error.copy(), fits.n_parameters.copy()
     for first, stop in levels_of(tree)[-2::-1]:
         inner = first + np.flatnonzero(tree.n_branches[first:stop])
         one = tree.first_child[inner]
