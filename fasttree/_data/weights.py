@@ -14,8 +14,8 @@ from fasttree._data.sums import sums_of_sizes
 _HEAVIEST = 1e30  # largest total weight: C4.5 sums in single precision
 
 
-def check_sample_weight(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64]:
-    """Return weights as a float64 array of shape (n_samples,), finite and not negative."""
+def check_sample_weight(sample_weight: ArrayLike, n_samples: int, first_row: int = 0) -> NDArray[np.float64]:
+    """Return weights as a float64 array of shape (n_samples,), finite and not negative; errors count from `first_row`."""
     given = np.asarray(sample_weight)
     try:
         weight = given.astype(np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe")
@@ -25,7 +25,7 @@ def check_sample_weight(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.
         raise ValueError(f"sample_weight has shape {weight.shape}: must be ({n_samples},), one weight per sample")
     if not (weight >= 0).all() or np.isinf(weight).any():
         first = int(np.argmin((weight >= 0) & np.isfinite(weight)))
-        raise ValueError(f"sample_weight[{first}] is {weight[first]}: weights must be finite and not negative")
+        raise ValueError(f"sample_weight[{first_row + first}] is {weight[first]}: weights must be finite and not negative")
     return weight
 
 

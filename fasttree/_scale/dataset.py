@@ -502,7 +502,7 @@ class _Preparation:
         arrays = [column.read(batch, first_row) for column in self._columns]
         arrays.append(self._target.read(batch, first_row))
         if self._weight is not None:
-            arrays.append(check_sample_weight(np.asarray(batch.columns[self._weight]), batch.n_rows))
+            arrays.append(check_sample_weight(np.asarray(batch.columns[self._weight]), batch.n_rows, first_row))
         return arrays
 
     def _write(self, arrays: Sequence[Array]) -> int:

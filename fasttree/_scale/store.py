@@ -170,7 +170,10 @@ class ScratchFolder:
     def __init__(self, folder: str | os.PathLike[str] | None, *, named: bool = False) -> None:
         parent = Path(tempfile.gettempdir() if folder is None else folder)
         remove_left_over(parent)
-        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
+        except OSError as error:
+            raise OSError(error.errno, f"scratch={str(parent)!r}: no folder can be made there ({error.strerror})") from None
         self._named = named
         self._files: list[ArrayFile | GrowingFile] = []
         self._remove = weakref.finalize(self, _remove, self.path, self._files, _locked(self.path))

@@ -303,6 +303,11 @@ def test_bad_arguments_name_what_is_there(files, tmp_path):
         Dataset.from_parquet(files[1], "label", memory="much")
     with pytest.raises(ValueError, match="at least 64 MiB"):
         Dataset.from_parquet(files[1], "label", memory=5)
+    with pytest.raises(FileNotFoundError, match=r"scratch='.*none': no folder can be made there"):
+        Dataset.from_parquet(files[1], "label", scratch=tmp_path / "none").prepare()
+    weighed = pa.table({"x": [1.0, 2.0], "y": [0, 1], "w": [1.0, -2.0]})
+    with pytest.raises(ValueError, match=r"sample_weight\[3\] is -2.0"):
+        Dataset.from_batches(pieces(weighed.set_column(2, "w", pa.array([1.0, 1.0])), weighed), "y", weight="w").prepare()
     pq.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"y": [0]}), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"b.parquet has no column 'x'"):
