@@ -224,8 +224,8 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
             return max(int(self.max_samples * n_rows), 1)
         if self.max_samples > n_rows and not self.bootstrap:
             raise ValueError(
-                f"max_samples={self.max_samples}: must not exceed the {n_rows} samples of positive weight, as bootstrap=False draws "
-                "each of them once at most"
+                f"max_samples={self.max_samples}: must not exceed the {n_rows} samples of positive weight, as bootstrap=False "
+                "draws each of them once at most"
             )
         return int(self.max_samples)
 
