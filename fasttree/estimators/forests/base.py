@@ -222,8 +222,11 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
             return None
         if not is_integer(self.max_samples):
             return max(int(self.max_samples * n_rows), 1)
-        if self.max_samples > n_rows:
-            raise ValueError(f"max_samples={self.max_samples}: must not exceed the {n_rows} samples of positive weight")
+        if self.max_samples > n_rows and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={self.max_samples}: must not exceed the {n_rows} samples of positive weight, as bootstrap=False "
+                "draws each of them once at most"
+            )
         return int(self.max_samples)
 
     def _after_growth(self) -> Callable[[Tree], Tree] | None:
