@@ -96,6 +96,8 @@ cdef double log_tail(double statistic, int df) noexcept nogil:
     cdef int n = df // 2                               # of them
     if z < LARGE:
         total = erfc(sqrt(z)) if df % 2 else 0.0
+        if n == 0:
+            return log(total) if total < 1 else 0.0
         term = exp(-z) if df % 2 == 0 else 2 * sqrt(z / PI) * exp(-z)
         for i in range(n):
             total += term
@@ -221,14 +223,17 @@ cdef void find_nearest(const Pairs* p, Py_ssize_t i) noexcept nogil:
         if statistic[j] < least:
             least = statistic[j]
         j = next_of(p, j)
-    key[first] = log_tail(statistic[first], 1)
-    j = next_of(p, first)
+    least = near(least)
+    p.best[i] = GONE
+    j = first
     while j < p.n:
-        if statistic[j] <= near(least):
+        if statistic[j] <= least:
             key[j] = log_tail(statistic[j], 1)
-            if key[j] > key[p.best[i]]:
+            if p.best[i] == GONE or key[j] > key[p.best[i]]:
                 p.best[i] = j
         j = next_of(p, j)
+    if p.best[i] == GONE:  # weights so large that no statistic is a number
+        p.best[i], key[first] = first, log_tail(statistic[first], 1)
 
 
 cdef void test_after(const Pairs* p, Py_ssize_t i) noexcept nogil:
