@@ -51,9 +51,8 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     tree = _grown_as_m5p(grower, choices, rows, target, weight) if choices.as_m5p else _grown(grower, choices, target, weight)
     features = _features_of_models(tree, samples.table)[: None if choices.linear else 0]
     columns, filling = _filled(samples.table, features, rows, weight)
-    columns[:, -1] = target
     leaf = walks.walk(tree, samples.table)[rows]
-    fits = fit(tree, leaf, columns, weight, _candidates(tree, features, choices.path_features), choices.elimination)
+    fits = fit(tree, leaf, [*columns, target], weight, _candidates(tree, features, choices.path_features), choices.elimination)
     cut = np.zeros(tree.node_count, dtype=bool) if choices.pruning_factor is None else _cut(tree, fits, choices.pruning_factor)
     kept = np.flatnonzero(~counts_below(cut, tree.parent))
     models = _models(Fits(*(part[kept] for part in fits)), features, filling, choices.extrapolation)
@@ -78,7 +77,7 @@ def _grown_as_m5p(grower: Grower, choices: ModelChoices, rows: NDArray[np.intp],
         )
     features = np.arange(table.n_features)
     columns, _ = _filled(table, features, rows, weight)
-    return grow_m5p(np.ascontiguousarray(columns[:, :-1]), features, target, table.n_features, grower.limits, choices.least_deviation)
+    return grow_m5p(np.column_stack(columns), features, target, table.n_features, grower.limits, choices.least_deviation)
 
 
 def _smoothed(tree: Tree, smoothing: float) -> ModelTree:
@@ -103,18 +102,20 @@ def _features_of_models(tree: Tree, table: Table) -> NDArray[np.intp]:
     return np.array([j for j in tested.tolist() if table.schema.features[j].kind == Kind.CONTINUOUS], dtype=np.intp)
 
 
-def _filled(table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None) -> tuple[Floats, Floats]:
-    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column.
-
-    The columns have shape (n_samples, d + 1); the last one is free.
-    """
-    filling, columns = np.full(table.n_features, np.nan), np.empty((rows.size, features.size + 1))
-    for place, feature in enumerate(features.tolist()):
+def _filled(
+    table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None
+) -> tuple[list[Floats], Floats]:
+    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column."""
+    filling, columns = np.full(table.n_features, np.nan), []
+    for feature in features.tolist():
         column = table.column(feature)[rows].astype(np.float64)
         known = ~np.isnan(column)
-        filling[feature] = _mean(column[known], None if weight is None else weight[known])
-        column[~known] = filling[feature]
-        columns[:, place] = column
+        if known.all():
+            filling[feature] = _mean(column, weight)
+        else:
+            filling[feature] = _mean(column[known], None if weight is None else weight[known])
+            column[~known] = filling[feature]
+        columns.append(column)
     return columns, filling
 
 

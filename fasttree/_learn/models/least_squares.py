@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ LEAST_ERROR = 1e-10  # squared error, as a share of that around the mean: below,
 RIDGE = 1e-8  # of M5P, on the diagonal of columns with variance 1
 TOO_STEEP = 1.5  # standard deviations of the target for one of a feature: above, M5P takes the feature for collinear
 ROUNDING = 1e-13  # what is left of an intercept that cancels, as a share of its parts
+BLOCK = 4096  # samples
 
 
 class Fits(NamedTuple):
@@ -38,7 +40,7 @@ class Fits(NamedTuple):
 def fit(
     tree: Tree,
     leaf: npt.NDArray[np.int32],
-    columns: Floats,
+    columns: Sequence[Floats],
     weight: Floats | None,
     allowed: npt.NDArray[np.bool_],
     elimination: Elimination = "exact",
@@ -55,7 +57,7 @@ def fit(
         With two branches at each inner node.
     leaf : int32 array, shape (n_samples,)
         Leaf of each sample; every leaf has one.
-    columns : float64 array, shape (n_samples, d + 1)
+    columns : sequence of float64 array, shape (n_samples,)
         Features without missing values, then the target.
     weight : float64 array, shape (n_samples,), or None
         Positive; None: every sample counts 1.
@@ -68,14 +70,14 @@ def fit(
     -------
     Fits
     """
-    d, keys = allowed.shape[1], [np.ascontiguousarray(column) for column in columns.T]
-    order = in_order(leaf, keys if weight is None else [*keys, weight])
+    d = allowed.shape[1]
+    order = in_order(leaf, columns if weight is None else [*columns, weight])
     place = np.searchsorted(leaf[order], np.arange(tree.node_count + 1, dtype=leaf.dtype))
-    variance = np.array([np.var(column[order]) for column in keys[:d]])
+    variance = np.array([np.var(column[order]) for column in columns[:d]])
     numbers = np.array([LEAST_PIVOT, LEAST_ERROR, RIDGE, TOO_STEEP, ROUNDING])
     found = np.empty((tree.node_count, d + 5))
     equations.fit_tree(
-        (columns, weight, order.astype(np.int64, copy=False), place.astype(np.int64, copy=False)),
+        (_in_rows(columns), weight, order.astype(np.int64, copy=False), place.astype(np.int64, copy=False)),
         (tree.first_child, allowed.view(np.uint8), tree.max_depth),
         elimination == "m5",
         numbers,
@@ -83,3 +85,11 @@ def fit(
         found,
     )
     return Fits(found[:, :d], *found[:, d:].T)
+
+
+def _in_rows(columns: Sequence[Floats]) -> Floats:
+    """Return a matrix with the values of a sample beside each other, written in blocks that stay near the processor."""
+    found = np.empty((columns[0].size, len(columns)))
+    for start in range(0, len(found), BLOCK):
+        np.stack([column[start : start + BLOCK] for column in columns], axis=1, out=found[start : start + BLOCK])
+    return found
