@@ -470,7 +470,10 @@ cdef class Optimal:
         root.depth = self.depth
         root.view = task.of.view
         with nogil:
-            try_cut(s, &s.nodes[MOST_LEVELS - 1], &root, task.cut, task.low, &task.found, &self.budgets[i % LANES])
+            try_cut(
+                s, &s.nodes[MOST_LEVELS - 1], &root, task.cut, NULL if s.nominal[root.view] else &task.of.cuts, task.low,
+                &task.found, &self.budgets[i % LANES],
+            )
         if task.found.value <= self.floor:
             self.last = min(self.last, i)
 

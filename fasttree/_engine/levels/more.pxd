@@ -9,7 +9,7 @@ from fasttree._engine.levels.nodes cimport (
     count_cuts, gain_of, least_cost, mark_sides, sides_are_large, stump, take_rows, take_views,
 )
 from fasttree._engine.levels.records cimport (
-    GROUPS, MARGIN, MOST_LEVELS, MOST_TESTS, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
+    GROUPS, MARGIN, MOST_LEVELS, MOST_TESTS, WIDE, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
 )
 from fasttree._engine.levels.similar cimport add_similar, bound_by_similar, lows_of, mark_rows
 from fasttree._engine.levels.two cimport bound_side, describe_root, look, search_two
@@ -37,9 +37,14 @@ cdef inline double bound_cut(
 
 
 cdef inline void try_cut(
-    TreeSearch* s, LevelNode* node, const SearchedRoot* root, int32_t cut, double* low, FoundTree* out, double* budget,
+    TreeSearch* s, LevelNode* node, const SearchedRoot* root, int32_t cut, const CutRange* c, double* low, FoundTree* out,
+    double* budget,
 ) noexcept nogil:
-    """Search both sides of a cut, the smaller one first; `low` has a bound of each side, and becomes what is known then."""
+    """Search both sides of a cut, the smaller one first; `low` has a bound of each side, and becomes what is known then.
+
+    If the first side alone costs too much, so do the cuts of the interval `c` (or NULL) where it has more rows; if the other one
+    costs too much, too, so do all others.
+    """
     cdef LevelNode* child = &s.nodes[root.depth - 2]
     cdef FoundTree found[2]
     cdef double least
@@ -54,6 +59,10 @@ cdef inline void try_cut(
     for turn in range(2):
         side = first ^ turn
         least = low[1 - side]
+        if turn and c != NULL and low[side] + least >= budget[0] - s.tolerance:
+            least = c.near_right if side == 0 else c.near_left
+            if (c.high - cut if side == 0 else cut - c.low) < WIDE:
+                return
         if s.over or low[side] + least >= budget[0] - s.tolerance:
             return
         if turn:
@@ -104,7 +113,7 @@ cdef inline double try_cuts(
         cut = min(max(start, c.low), c.high) if start >= 0 else (c.low + c.high) // 2
         start = -1
         bound_cut(s, root, &c, cut, low)
-        try_cut(s, node, root, cut, low, out, budget)
+        try_cut(s, node, root, cut, &c, low, out, budget)
         least = min(least, low[0] + low[1])
         root.stack[n_open] = c
         root.stack[n_open].high = cut - 1
@@ -128,7 +137,7 @@ cdef inline double try_codes(
     for cut in range(root.n_cuts):
         low[0] = bound_side(s, 0, whole, node.worth - root.worth_before[cut])
         low[1] = bound_side(s, 0, whole, root.worth_before[cut])
-        try_cut(s, node, root, cut, low, out, budget)
+        try_cut(s, node, root, cut, NULL, low, out, budget)
         least = min(least, low[0] + low[1])
     return least
 

@@ -21,6 +21,7 @@ cdef enum:
     SIMILAR = 64                   # sets of rows of each depth, at most, that bound others
     LANES = 4                      # searches side by side, in as many threads at most
     AT_ONCE = 16                   # cuts of the root that are searched between two looks at the best tree
+    WIDE = 4                       # cuts that are worth a second side
     MARGIN = 20                    # budgets rise by a share of the rows: exact results above them spare more cuts than they cost
     GROUPS = -1                    # code of a test of two groups of categories
 
