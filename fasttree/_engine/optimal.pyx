@@ -29,8 +29,9 @@ bounds leave 7 to 18 cuts to a pair of views, and at so few a scan is slower for
 
 **More levels.**  The same bounds hold for the best trees before and behind a cut of the root.  `solve` takes an interval of cuts
 between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
-both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets searched last
-bound those that lack few of their rows (`levels/similar.pxd`).
+both halves.  One side that costs too much excludes a half; the other side is searched, too, as it often excludes the other half.
+Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets searched last bound the roots of
+those that lack few of their rows (`levels/similar.pxd`).
 
 **Four levels.**  Each root with its best cut in trees of two levels gets two branches of which every root is that of the best
 tree of two levels (lookahead).  They cost little, and the best of them is often near the optimum; the roots are searched in the
@@ -133,7 +134,7 @@ cdef class Optimal:
     tolerance : float
         A tree must cost less than another one by more; 0 if all costs are whole.
     memory : int
-        Bytes of the results that are kept.
+        Bytes of the results, and of the sets of rows with their bounds, that are kept.
     """
 
     cdef TreeSearch lanes[LANES]
@@ -469,11 +470,9 @@ cdef class Optimal:
             return
         root.depth = self.depth
         root.view = task.of.view
+        root.cuts = NULL if s.nominal[root.view] else &task.of.cuts
         with nogil:
-            try_cut(
-                s, &s.nodes[MOST_LEVELS - 1], &root, task.cut, NULL if s.nominal[root.view] else &task.of.cuts, task.low,
-                &task.found, &self.budgets[i % LANES],
-            )
+            try_cut(s, &s.nodes[MOST_LEVELS - 1], &root, task.cut, task.low, &task.found, &self.budgets[i % LANES])
         if task.found.value <= self.floor:
             self.last = min(self.last, i)
 

@@ -9,7 +9,7 @@ from fasttree._engine.levels.nodes cimport (
     count_cuts, gain_of, least_cost, mark_sides, sides_are_large, stump, take_rows, take_views,
 )
 from fasttree._engine.levels.records cimport (
-    GROUPS, MARGIN, MOST_LEVELS, MOST_TESTS, WIDE, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
+    GROUPS, MARGIN, MOST_TESTS, WIDE, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
 )
 from fasttree._engine.levels.similar cimport add_similar, bound_by_similar, lows_of, mark_rows
 from fasttree._engine.levels.two cimport bound_side, describe_root, look, search_two
@@ -37,14 +37,14 @@ cdef inline double bound_cut(
 
 
 cdef inline void try_cut(
-    TreeSearch* s, LevelNode* node, const SearchedRoot* root, int32_t cut, const CutRange* c, double* low, FoundTree* out,
-    double* budget,
+    TreeSearch* s, LevelNode* node, const SearchedRoot* root, int32_t cut, double* low, FoundTree* out, double* budget,
 ) noexcept nogil:
     """Search both sides of a cut, the smaller one first; `low` has a bound of each side, and becomes what is known then.
 
-    If the first side alone costs too much, so do the cuts of the interval `c` (or NULL) where it has more rows; if the other one
+    If the first side alone costs too much, so do the cuts of the interval `root.cuts` where it has more rows; if the other one
     costs too much, too, so do all others.
     """
+    cdef const CutRange* c = root.cuts
     cdef LevelNode* child = &s.nodes[root.depth - 2]
     cdef FoundTree found[2]
     cdef double least
@@ -78,7 +78,7 @@ cdef inline void try_cut(
 
 
 cdef inline double try_cuts(
-    TreeSearch* s, LevelNode* node, const SearchedRoot* root, double whole, int32_t start, FoundTree* out, double* budget,
+    TreeSearch* s, LevelNode* node, SearchedRoot* root, double whole, int32_t start, FoundTree* out, double* budget,
 ) noexcept nogil:
     """Search the cuts of an ordered root, first `start`, and return a bound of all.
 
@@ -113,7 +113,8 @@ cdef inline double try_cuts(
         cut = min(max(start, c.low), c.high) if start >= 0 else (c.low + c.high) // 2
         start = -1
         bound_cut(s, root, &c, cut, low)
-        try_cut(s, node, root, cut, &c, low, out, budget)
+        root.cuts = &c
+        try_cut(s, node, root, cut, low, out, budget)
         least = min(least, low[0] + low[1])
         root.stack[n_open] = c
         root.stack[n_open].high = cut - 1
@@ -137,7 +138,7 @@ cdef inline double try_codes(
     for cut in range(root.n_cuts):
         low[0] = bound_side(s, 0, whole, node.worth - root.worth_before[cut])
         low[1] = bound_side(s, 0, whole, root.worth_before[cut])
-        try_cut(s, node, root, cut, NULL, low, out, budget)
+        try_cut(s, node, root, cut, low, out, budget)
         least = min(least, low[0] + low[1])
     return least
 
@@ -165,6 +166,7 @@ cdef inline void search_more(TreeSearch* s, LevelNode* node, int depth, double b
     memcpy(start, s.profile_cut, s.n_views * sizeof(int32_t))
     out.low = INFINITY
     root.depth = depth
+    root.cuts = NULL
     root.worth_before = s.saved_worth + <int64_t> depth * (s.n_rows + 1)
     root.stack = s.stack + <int64_t> depth * (s.n_rows + 2)
     for _turn in range(s.n_views):

@@ -87,6 +87,7 @@ cdef struct SearchedRoot:                  # of a tree of three or more levels
     int depth
     double* worth_before           # (cuts)
     CutRange* stack                    # (cuts + 2)
+    const CutRange* cuts           # the interval of the cut that is searched, or NULL
 
 
 cdef struct OpenCuts:                  # of a root of the whole tree, of three or more levels
