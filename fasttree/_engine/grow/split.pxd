@@ -169,7 +169,7 @@ cdef inline void open_child(
         or is_beyond(&t.frontier, split.reach, t.impurity[child.id] * t.weight[child.id])
     )
     child.scans = not loose or stays_wide(p, block, w, child.totals.n, node.depth + 1, node.sorts)
-    if loose and p.best_first and w.histograms_made - w.n_histograms > MOST_HISTOGRAMS * <int64_t> 1000000 // <int64_t> p.histogram_size:
+    if loose and p.best_first and (w.histograms_made - w.n_histograms) * <int64_t> p.histogram_size > MOST_HISTOGRAMS * 1000000:
         child.scans = False            # counted when it comes first
     child.bounded = is_bounded(p, block, child.totals.n, node.sorts)
     child.done = False
