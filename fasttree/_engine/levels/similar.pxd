@@ -6,7 +6,7 @@ these rows may cost (the similarity bound of MurTree, for each root; Demirovic e
 Hu, Rudin and Seltzer 2019).  Few roots of A must be searched then: in a sequence of cuts, most have bounds far above the best tree.
 
 A root of A may leave one of its sides without rows of B.  Such a tree costs as much as one without this root, and the penalties of
-the leaves that are not there, at least.  This tree may stand on both sides of another cut of f, at the price of its leaves once
+the leaves that are not there, at least.  This tree may be put on both sides of another cut of f, at the price of its leaves once
 more; so penalties of one leaf less are taken off the bounds of roots.
 """
 
