@@ -29,8 +29,9 @@ bounds leave 7 to 18 cuts to a pair of views, and at so few a scan is slower for
 
 **More levels.**  The same bounds hold for the best trees before and behind a cut of the root.  `solve` takes an interval of cuts
 between known neighbours, trims its ends by the bounds, searches both sides of its middle, the smaller one first, and goes on with
-both halves.  Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets searched last
-bound those that lack few of their rows (`levels/similar.pxd`).
+both halves.  One side that costs too much excludes a half; the other side is searched, too, as it often excludes the other half.
+Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets searched last bound the roots of
+those that lack few of their rows (`levels/similar.pxd`).
 
 **Four levels.**  Each root with its best cut in trees of two levels gets two branches of which every root is that of the best
 tree of two levels (lookahead).  They cost little, and the best of them is often near the optimum; the roots are searched in the
@@ -133,7 +134,7 @@ cdef class Optimal:
     tolerance : float
         A tree must cost less than another one by more; 0 if all costs are whole.
     memory : int
-        Bytes of the results that are kept.
+        Bytes of the results, and of the sets of rows with their bounds, that are kept.
     """
 
     cdef TreeSearch lanes[LANES]
@@ -142,7 +143,7 @@ cdef class Optimal:
     cdef readonly object failure
     cdef readonly bint is_near     # whether the search ended because its gap is allowed
     cdef int depth
-    cdef int64_t most_results      # of a lane
+    cdef int64_t memory            # bytes of a lane for results
     cdef int64_t n_codes           # of all views
     cdef FoundTree best
     cdef double low                # of all trees with a root that is not in the heap
@@ -172,6 +173,7 @@ cdef class Optimal:
         s.min_leaf, s.min_weight = min_leaf, min_weight
         s.has_least = min_leaf > 1 or min_weight > 0
         s.unit = rows.worth.sum() / most
+        s.same_worth = rows.worth.max(initial=0) if np.ptp(rows.worth) == 0 else 0
         s.slack = 0 if s.kind == SQUARES_ else 2 if s.kind == SIGNS_ else 1
         sizes = np.concatenate([[0], np.cumsum(codes.max(axis=1, initial=0) + 1)])
         self.n_codes = int(sizes[n_views])
@@ -186,7 +188,7 @@ cdef class Optimal:
             s.score = <const double*> self.hold(rows.score)
         numbers = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, (most, 2), np.uint64)
         s.number = <const uint64_t*> self.hold(numbers)
-        self.most_results = max(memory, 0) // (LANES * <int64_t> sizeof(KeptResult))
+        self.memory = max(memory, 0) // LANES
         s.watcher = <void*> self
         s.ask = watch_over
         self.make_node(s, MOST_LEVELS - 1)
@@ -224,6 +226,7 @@ cdef class Optimal:
     cdef void make_lane(self, TreeSearch* s):
         """Make the scratch of a lane; nodes of one level, whose rows are those of a side, need none."""
         cdef int64_t most = max(s.n_rows, 1)
+        cdef int64_t size
         cdef int level
         for level in range(1, self.depth - 1):
             self.make_node(s, level)
@@ -258,10 +261,15 @@ cdef class Optimal:
         s.stack = <CutRange*> self.room(MOST_LEVELS * (most + 2) * sizeof(CutRange))
         s.n_words = (most + 63) // 64
         s.bits = <uint64_t*> self.room(MOST_LEVELS * s.n_words * 8)
-        s.similar = <SimilarRows*> self.room(MOST_LEVELS * SIMILAR * sizeof(SimilarRows))
-        s.similar_bits = <uint64_t*> self.room(MOST_LEVELS * SIMILAR * s.n_words * 8)
+        s.root_low = <double*> self.room(MOST_LEVELS * (s.n_views + 1) * 8)
+        size = 2 * (<int64_t> sizeof(SimilarRows) + s.n_words * 8 + (s.n_views + 1) * 8)        # of the levels 2 and 3
+        s.most_similar = min(<int64_t> SIMILAR, self.memory // (4 * size))
+        s.similar = <SimilarRows*> self.room(2 * s.most_similar * sizeof(SimilarRows))
+        s.similar_bits = <uint64_t*> self.room(2 * s.most_similar * s.n_words * 8)
+        s.similar_low = <double*> self.room(2 * s.most_similar * (s.n_views + 1) * 8)
         memset(s.n_similar, 0, sizeof(s.n_similar))
-        s.most_results = self.most_results
+        # a cache that grows has the old places, a quarter of the new ones, until it is filled
+        s.most_results = (self.memory - s.most_similar * size) * 4 // (5 * <int64_t> sizeof(KeptResult))
         s.n_results = min(s.most_results, <uint64_t> FIRST_RESULTS)
         s.n_kept = 0
         s.results = <KeptResult*> calloc(s.n_results + 1, sizeof(KeptResult))
@@ -371,7 +379,7 @@ cdef class Optimal:
         low = try_groups(s, node, &self.best, &budget)
         two.value = INFINITY
         two.tests[0].view = -1
-        search_two(s, node, self.best.value, &two)
+        search_two(s, node, self.best.value, NULL, &two)
         if s.over:
             return
         whole = min(two.low, low) if self.depth == 3 else 0
@@ -462,6 +470,7 @@ cdef class Optimal:
             return
         root.depth = self.depth
         root.view = task.of.view
+        root.cuts = NULL if s.nominal[root.view] else &task.of.cuts
         with nogil:
             try_cut(s, &s.nodes[MOST_LEVELS - 1], &root, task.cut, task.low, &task.found, &self.budgets[i % LANES])
         if task.found.value <= self.floor:

@@ -9,9 +9,9 @@ from fasttree._engine.levels.nodes cimport (
     count_cuts, gain_of, least_cost, mark_sides, sides_are_large, stump, take_rows, take_views,
 )
 from fasttree._engine.levels.records cimport (
-    GROUPS, MARGIN, MOST_LEVELS, MOST_TESTS, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
+    GROUPS, MARGIN, MOST_TESTS, WIDE, CutRange, FoundTree, LevelNode, LevelTest, SearchedRoot, TreeSearch,
 )
-from fasttree._engine.levels.similar cimport add_similar, bound_by_similar, mark_rows
+from fasttree._engine.levels.similar cimport add_similar, bound_by_similar, lows_of, mark_rows
 from fasttree._engine.levels.two cimport bound_side, describe_root, look, search_two
 
 
@@ -39,7 +39,12 @@ cdef inline double bound_cut(
 cdef inline void try_cut(
     TreeSearch* s, LevelNode* node, const SearchedRoot* root, int32_t cut, double* low, FoundTree* out, double* budget,
 ) noexcept nogil:
-    """Search both sides of a cut, the smaller one first; `low` has a bound of each side, and becomes what is known then."""
+    """Search both sides of a cut, the smaller one first; `low` has a bound of each side, and becomes what is known then.
+
+    If the first side alone costs too much, so do the cuts of the interval `root.cuts` where it has more rows; if the other one
+    costs too much, too, so do all others.
+    """
+    cdef const CutRange* c = root.cuts
     cdef LevelNode* child = &s.nodes[root.depth - 2]
     cdef FoundTree found[2]
     cdef double least
@@ -54,6 +59,10 @@ cdef inline void try_cut(
     for turn in range(2):
         side = first ^ turn
         least = low[1 - side]
+        if turn and c != NULL and low[side] + least >= budget[0] - s.tolerance:
+            least = c.near_right if side == 0 else c.near_left
+            if (c.high - cut if side == 0 else cut - c.low) < WIDE:
+                return
         if s.over or low[side] + least >= budget[0] - s.tolerance:
             return
         if turn:
@@ -68,12 +77,17 @@ cdef inline void try_cut(
         join(out, test, &found[0], &found[1], root.depth)
 
 
-cdef inline void try_cuts(
-    TreeSearch* s, LevelNode* node, const SearchedRoot* root, double whole, int32_t start, FoundTree* out, double* budget,
+cdef inline double try_cuts(
+    TreeSearch* s, LevelNode* node, SearchedRoot* root, double whole, int32_t start, FoundTree* out, double* budget,
 ) noexcept nogil:
-    """Search the cuts of an ordered root, first `start`; `whole` bounds the cost of all rows with a level less than `depth`."""
+    """Search the cuts of an ordered root, first `start`, and return a bound of all.
+
+    `whole` bounds the cost of all rows with a level less than `depth`.
+    """
     cdef int32_t n_open = 1
-    cdef int32_t cut
+    cdef int32_t cut, end
+    cdef double bound
+    cdef double least = INFINITY
     cdef CutRange c
     cdef double low[2]
     c.low, c.high = 0, root.n_cuts - 1
@@ -84,17 +98,24 @@ cdef inline void try_cuts(
     while n_open:
         n_open -= 1
         c = root.stack[n_open]
-        while c.low <= c.high and bound_cut(s, root, &c, c.low, low) >= budget[0] - s.tolerance:
-            c.low += 1
-        while c.low <= c.high and bound_cut(s, root, &c, c.high, low) >= budget[0] - s.tolerance:
-            c.high -= 1
+        for end in range(2):
+            while c.low <= c.high:
+                bound = bound_cut(s, root, &c, c.high if end else c.low, low)
+                if bound < budget[0] - s.tolerance:
+                    break
+                least = min(least, bound)
+                if end:
+                    c.high -= 1
+                else:
+                    c.low += 1
         if c.low > c.high or s.over:
             continue
         cut = min(max(start, c.low), c.high) if start >= 0 else (c.low + c.high) // 2
         start = -1
         bound_cut(s, root, &c, cut, low)
+        root.cuts = &c
         try_cut(s, node, root, cut, low, out, budget)
-        out.low = min(out.low, low[0] + low[1])
+        least = min(least, low[0] + low[1])
         root.stack[n_open] = c
         root.stack[n_open].high = cut - 1
         root.stack[n_open].far_left, root.stack[n_open].near_right = low[0], low[1]
@@ -104,33 +125,39 @@ cdef inline void try_cuts(
         root.stack[n_open + 1].near_left, root.stack[n_open + 1].far_right = low[0], low[1]
         root.stack[n_open + 1].worth_low = root.worth_before[cut]
         n_open += 2
+    return least
 
 
-cdef inline void try_codes(
+cdef inline double try_codes(
     TreeSearch* s, LevelNode* node, const SearchedRoot* root, double whole, FoundTree* out, double* budget,
 ) noexcept nogil:
-    """Search the tests of one code against the rest."""
+    """Search the tests of one code against the rest, and return a bound of all."""
     cdef double low[2]
+    cdef double least = INFINITY
     cdef int32_t cut
     for cut in range(root.n_cuts):
         low[0] = bound_side(s, 0, whole, node.worth - root.worth_before[cut])
         low[1] = bound_side(s, 0, whole, root.worth_before[cut])
         try_cut(s, node, root, cut, low, out, budget)
-        out.low = min(out.low, low[0] + low[1])
+        least = min(least, low[0] + low[1])
+    return least
 
 
-cdef inline void search_more(TreeSearch* s, LevelNode* node, int depth, double budget, double low, FoundTree* out) noexcept nogil:
-    """Search a node for the best tree of three or more levels; `low` bounds those of one level."""
+cdef inline void search_more(TreeSearch* s, LevelNode* node, int depth, double budget, double* low, FoundTree* out) noexcept nogil:
+    """Search a node for the best tree of three or more levels.
+
+    `low` has bounds of the roots, which become those that are known then; the last one is of trees of one level.
+    """
     cdef FoundTree two
     cdef double* profile = s.saved_profile + <int64_t> depth * s.n_views
     cdef int32_t* start = s.saved_cut + <int64_t> depth * s.n_views
     cdef int32_t view, i, _turn
-    cdef double whole
+    cdef double whole, bound
     cdef SearchedRoot root
     two.value = INFINITY
     two.tests[0].view = -1
-    search_two(s, node, budget, &two)
-    whole = min(two.low, low) if depth == 3 else 0
+    search_two(s, node, budget, NULL, &two)
+    whole = min(two.low, low[s.n_views]) if depth == 3 else 0
     if two.value < budget:
         clear(&out.tests[0], MOST_TESTS)
         memcpy(out.tests, two.tests, 3 * sizeof(LevelTest))
@@ -139,6 +166,7 @@ cdef inline void search_more(TreeSearch* s, LevelNode* node, int depth, double b
     memcpy(start, s.profile_cut, s.n_views * sizeof(int32_t))
     out.low = INFINITY
     root.depth = depth
+    root.cuts = NULL
     root.worth_before = s.saved_worth + <int64_t> depth * (s.n_rows + 1)
     root.stack = s.stack + <int64_t> depth * (s.n_rows + 2)
     for _turn in range(s.n_views):
@@ -149,15 +177,19 @@ cdef inline void search_more(TreeSearch* s, LevelNode* node, int depth, double b
         if view < 0 or s.over:
             break
         profile[view] = -1
+        if low[view] >= budget:
+            out.low = min(out.low, low[view])
+            continue
         describe_root(s, node, view)
         root.view = view
         root.n_cuts = count_cuts(s, node, view)
         memcpy(root.worth_before, s.worth_before, node.n_ranks[view] * sizeof(double))
         if s.nominal[view]:
-            try_codes(s, node, &root, whole, out, &budget)
+            bound = try_codes(s, node, &root, whole, out, &budget)
         else:
-            try_cuts(s, node, &root, whole, start[view], out, &budget)
-    out.low = min(out.low, budget)
+            bound = try_cuts(s, node, &root, whole, start[view], out, &budget)
+        low[view] = max(low[view], bound)
+        out.low = min(out.low, low[view])
 
 
 cdef inline void clear(LevelTest* tests, int n) noexcept nogil:
@@ -193,7 +225,7 @@ cdef inline void solve(
     """
     cdef double least = least_cost(s, node, depth)
     cdef double leaf = node.worth - gain_of(s, node.sums) + s.penalty
-    cdef double low
+    cdef double* low = NULL
     cdef FoundTree two
     clear(out.tests, MOST_TESTS)
     out.value = leaf if leaf < budget - s.tolerance else INFINITY
@@ -203,9 +235,10 @@ cdef inline void solve(
         return
     if depth > 1 and recall(s, node, depth, budget, out):
         return
-    if 1 < depth < MOST_LEVELS:
+    if depth > 1:
+        low = lows_of(s, depth)
         mark_rows(s, node, depth)
-        least = bound_by_similar(s, node, depth, least, min(leaf, budget) - s.tolerance)
+        least = bound_by_similar(s, node, depth, least)
         out.low = min(least, leaf)
         if least >= min(leaf, budget) - s.tolerance:
             out.value = leaf if leaf < budget - s.tolerance else INFINITY
@@ -222,20 +255,20 @@ cdef inline void solve(
     if depth == 1:
         out.value = stump(s, node, -1, &out.tests[0], &out.low)
     else:
-        low = try_groups(s, node, out, &budget)
+        low[s.n_views] = try_groups(s, node, out, &budget)
         if depth == 2:
             two.value = INFINITY
             clear(two.tests, MOST_TESTS)
-            search_two(s, node, budget, &two)
+            search_two(s, node, budget, low, &two)
             if two.value < INFINITY:
                 out[0] = two
             out.low = two.low
         else:
             search_more(s, node, depth, budget, low, out)
-        out.low = min(out.low, low)
+        out.low = min(out.low, min(low[s.n_views], leaf))
     out.low = least if s.over else max(out.low, least)
     keep(s, node, depth, out)
-    if 1 < depth < MOST_LEVELS and not s.over and out.low > 0:
+    if depth > 1 and not s.over:
         add_similar(s, node, depth, out.low)
 
 

@@ -18,9 +18,10 @@ cdef enum:
     CELLS_AT_ONCE = 1000000        # of work between two looks at the clock
     WAYS = 4                       # places of a result in the cache
     FIRST_RESULTS = 1024           # places of a lane's cache, which grows when half of them are taken
-    SIMILAR = 64                   # sets of rows of each depth that bound others
+    SIMILAR = 64                   # sets of rows of each depth, at most, that bound others
     LANES = 4                      # searches side by side, in as many threads at most
     AT_ONCE = 16                   # cuts of the root that are searched between two looks at the best tree
+    WIDE = 4                       # cuts that are worth a second side
     MARGIN = 20                    # budgets rise by a share of the rows: exact results above them spare more cuts than they cost
     GROUPS = -1                    # code of a test of two groups of categories
 
@@ -50,7 +51,7 @@ cdef struct KeptResult:                # in the cache
 
 
 cdef struct SimilarRows:            # a set of rows that was searched
-    double low                     # no tree costs less
+    double high                    # the largest of the bounds of its roots
     double worth
 
 
@@ -86,6 +87,7 @@ cdef struct SearchedRoot:                  # of a tree of three or more levels
     int depth
     double* worth_before           # (cuts)
     CutRange* stack                    # (cuts + 2)
+    const CutRange* cuts           # the interval of the cut that is searched, or NULL
 
 
 cdef struct OpenCuts:                  # of a root of the whole tree, of three or more levels
@@ -115,6 +117,7 @@ cdef struct TreeSearch:
     const double* worth            # (rows)
     const uint64_t* number         # (rows, 2): random
     double penalty, slack, tolerance, unit
+    double same_worth              # of each row, or 0
     int32_t min_leaf               # rows
     double min_weight              # of a leaf
     bint has_least                 # whether a leaf may be too small
@@ -144,6 +147,7 @@ cdef struct TreeSearch:
     double* share                  # (rows + 1): what categories are sorted by
     int32_t* sorted                # (rows + 1)
     double* pairs                  # (rows + 1, 2): sums of sorted categories
+    double* root_low               # (levels, views + 1): no tree with a root costs less; the last one: of one level
     double* profile                # (views): cost of the best tree of two levels with each root
     int32_t* profile_cut
     double* saved_profile          # (levels, views): `profile` of the nodes that are open
@@ -157,8 +161,10 @@ cdef struct TreeSearch:
     uint64_t most_results          # places at most
     int64_t n_words                # of 64 bits, one a row
     uint64_t* bits                 # (levels, words): rows of the nodes that are open
-    SimilarRows* similar           # (levels, SIMILAR): the sets of rows that were searched last, in turn
-    uint64_t* similar_bits         # (levels, SIMILAR, words)
+    SimilarRows* similar           # (2, sets): the sets of rows that were searched last for two and three levels, in turn
+    uint64_t* similar_bits         # (2, sets, words)
+    double* similar_low            # (2, sets, views + 1): bounds of their roots
+    int64_t most_similar           # sets of a level at most
     int64_t n_similar[MOST_LEVELS]     # how many were
     # state
     int64_t cells

@@ -168,14 +168,20 @@ cdef inline double bound_side(
     return max(near, far - s.slack * rows_between) if s.slack > 0 else max(near, 0.0)
 
 
-cdef inline int32_t choose_cuts(TreeSearch* s, const LevelNode* node, int32_t root, int32_t step, double best) noexcept nogil:
-    """Choose the unknown cuts, each `step`-th, that known neighbours do not exclude; return their number."""
+cdef inline int32_t choose_cuts(
+    TreeSearch* s, const LevelNode* node, int32_t root, int32_t step, double best, double* excluded,
+) noexcept nogil:
+    """Choose the unknown cuts, each `step`-th, that known neighbours do not exclude; return their number.
+
+    `excluded` becomes the least bound of the other unknown ones.
+    """
     cdef int32_t n = count_cuts(s, node, root)
     cdef int32_t chosen = 0
     cdef int32_t low = -1
     cdef int32_t high = -1
     cdef int32_t cut
     cdef double left, right, far_left, far_right, near_left, near_right
+    excluded[0] = INFINITY
     if s.nominal[root]:
         for cut in range(n):
             s.cuts[cut] = cut
@@ -199,6 +205,8 @@ cdef inline int32_t choose_cuts(TreeSearch* s, const LevelNode* node, int32_t ro
         if left + right < best:
             s.cuts[chosen] = cut
             chosen += 1
+        else:
+            excluded[0] = min(excluded[0], left + right)
     return chosen
 
 
@@ -225,22 +233,24 @@ cdef inline void look(TreeSearch* s) noexcept nogil:
         s.over = s.over or s.ask(s.watcher)
 
 
-cdef inline void search_root(
+cdef inline double search_root(
     TreeSearch* s, const LevelNode* node, int32_t root, FoundTree* out, double* budget, cell_t* hint,
 ) noexcept nogil:
-    """Find the best tree of two levels with this root if it costs less than `budget`, which then is its cost."""
+    """Find the best tree of two levels with this root if it costs less than `budget`, which then is its cost; return a bound."""
     cdef int32_t lanes = s.lanes
     cdef int32_t step = 1
     cdef int32_t n_cuts, view, i
     cdef cell_t* before = <cell_t*> s.before
     cdef double value, worth
+    cdef double excluded = 0
+    cdef double low = INFINITY
     cdef LevelTest tests[3]
     describe_root(s, node, root)
     gather_along(s, node, root, <cell_t*> s.amount_along)
     while not s.nominal[root] and count_cuts(s, node, root) > FIRST_CUTS * step * 2:
         step *= 4
     while step and not s.over:
-        n_cuts = choose_cuts(s, node, root, step, budget[0])
+        n_cuts = choose_cuts(s, node, root, step, budget[0], &excluded)
         if n_cuts:
             find_before(s, node, root, n_cuts, before)
             for view in range(s.n_views):
@@ -251,7 +261,7 @@ cdef inline void search_root(
             s.left[s.cuts[i]] = pair_cost(s, worth, s.gain_left[i], before + 2 * <int64_t> i * lanes)
             s.right[s.cuts[i]] = pair_cost(s, node.worth - worth, s.gain_right[i], before + (2 * <int64_t> i + 1) * lanes)
             value = s.left[s.cuts[i]] + s.right[s.cuts[i]]
-            out.low = min(out.low, value)
+            low = min(low, value)
             if value < s.profile[root]:
                 s.profile[root] = value
                 s.profile_cut[root] = s.cuts[i]
@@ -265,30 +275,44 @@ cdef inline void search_root(
                 out.tests[0].code = s.cuts[i]
         step //= 4
         look(s)
+    return min(low, excluded)          # the last step looks at all cuts
 
 
-cdef inline void two_levels(TreeSearch* s, const LevelNode* node, double budget, FoundTree* out, cell_t* hint) noexcept nogil:
-    """Search a node for the best tree of two levels; `out.low` becomes a bound, `out.value` changes if it is below the budget."""
+cdef inline void two_levels(
+    TreeSearch* s, const LevelNode* node, double budget, double* low, FoundTree* out, cell_t* hint,
+) noexcept nogil:
+    """Search a node for the best tree of two levels; `out.low` becomes a bound, `out.value` changes if it is below the budget.
+
+    `low` has bounds of the roots, which become those that are known then; if it is NULL, all roots are searched.
+    """
     cdef int32_t root
     cdef int32_t cut
-    out.low = budget
+    cdef double bound
+    out.low = INFINITY
     find_totals(s, node, <cell_t*> s.totals)
     for root in range(s.n_views):
         s.profile[root] = INFINITY
         s.profile_cut[root] = 0
-        if node.active[root] and not s.over:
-            search_root(s, node, root, out, &budget, hint)
-    out.low = max(min(out.low, budget), 0.0)
+        if not node.active[root] or s.over:
+            continue
+        if low == NULL or low[root] < budget:
+            bound = search_root(s, node, root, out, &budget, hint)
+            if low != NULL:
+                low[root] = max(low[root], bound)
+        else:
+            bound = low[root]
+        out.low = min(out.low, bound)
+    out.low = max(out.low, 0.0)
     if out.tests[0].view >= 0:         # a rank until here
         root, cut = out.tests[0].view, out.tests[0].code
         both_stumps(s, node, root, cut, out.tests)
 
 
-cdef inline void search_two(TreeSearch* s, const LevelNode* node, double budget, FoundTree* out) noexcept nogil:
+cdef inline void search_two(TreeSearch* s, const LevelNode* node, double budget, double* low, FoundTree* out) noexcept nogil:
     """Call `two_levels` with the narrowest cells in which no sum overflows."""
     if s.kind == SQUARES or s.score != NULL or node.worth >= 2.0 ** 29:
-        two_levels[double](s, node, budget, out, NULL)
+        two_levels[double](s, node, budget, low, out, NULL)
     elif node.worth >= 16383:
-        two_levels[int32_t](s, node, budget, out, NULL)
+        two_levels[int32_t](s, node, budget, low, out, NULL)
     else:
-        two_levels[int16_t](s, node, budget, out, NULL)
+        two_levels[int16_t](s, node, budget, low, out, NULL)
