@@ -594,7 +594,7 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
     numbers : float64 array of shape (5,)
         Least pivot, least error, ridge, largest coefficient, and rounding of an intercept.
     least_variance : float64 array of shape (d,)
-        Of a feature in a node, for each of its samples: below, it is constant.
+        Variance for each sample of a node: a feature below it is constant there.
     found : float64 array of shape (n_nodes, d + 5)
         Gets coefficients, intercept, squared error, number of parameters, least and largest target.
     """

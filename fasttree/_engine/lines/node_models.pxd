@@ -7,7 +7,7 @@ its leaf.  The last column is the target.
 A model comes from the sums of its node alone.  They are scaled to a unit diagonal and swept feature by feature, the largest
 remaining diagonal first: Cholesky's method with pivoting, in the form of Beaton's sweep operator.  A swept matrix shows the
 coefficients, the squared error, and how much each feature would raise it by leaving.  A feature that leaves is removed from the
-matrix.  Of symmetric matrices, the lower triangle is kept.
+matrix.  The lower triangle of a symmetric matrix is kept.
 """
 
 from libc.math cimport INFINITY, fabs, sqrt

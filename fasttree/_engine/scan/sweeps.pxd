@@ -11,11 +11,11 @@ from fasttree._engine.risk.impurity cimport (
     ENTROPY, FIFTH_ROOT, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit, xlogx,
 )
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
+from fasttree._engine.risk.roots cimport fifth_root_gains
 from fasttree._engine.risk.vectors cimport deviance_bounds, linear_gains
 from fasttree._engine.scan.counts cimport add_outputs
 from fasttree._engine.scan.cut cimport Bounds, bounds_of
 from fasttree._engine.scan.divisions cimport group_gain
-from fasttree._engine.scan.roots cimport fifth_root_gains
 from fasttree._engine.types cimport (
     DEVIANCE, GENERIC, LINEAR, MEDIANS, OUTPUTS, SQUARES, TABLE, Block, Problem, Scratch, Totals, code_of, entry_t, row_of,
 )
