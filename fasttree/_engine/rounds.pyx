@@ -33,7 +33,7 @@ from fasttree._engine.scan.divisions cimport gain_of_part, group_gain
 from fasttree._engine.scan.missing cimport cut_known_allowed, gain_of_known, with_known_cut
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport best_groups, cut_side
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, count_tiles, lane_of, prefetch
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, Count, count_tiles, lane_of, prefetch
 from fasttree._engine.shards cimport (
     HEAD, Ends, TwoCounts, add_cells, add_number, add_pairs, add_weighted, cell_of_key, clear_pairs, keys_of_rows, lay_lanes,
     part_rows, rows_with_cells,
@@ -203,6 +203,7 @@ cdef class Shard:
         cdef const Problem* p = &self.setting.p
         cdef bint one_by_one = p.weighted and p.n_classes == 0     # what histograms do not count
         cdef Watch watch
+        cdef Count count
         cdef int32_t f
         if rows.shape[0] == 0:
             return
@@ -215,7 +216,11 @@ cdef class Shard:
         start_watch(&watch, False, NULL)
         with nogil:
             if not one_by_one:
-                count_tiles(p, &self.block, &rows[0], rows.shape[0], wanted, hist, &watch)
+                count.rows = &rows[0]
+                count.n = rows.shape[0]
+                count.wanted = wanted
+                count.histogram = hist
+                count_tiles(p, &self.block, &count, &watch)
             for f in range(p.n_features):
                 if one_by_one or self.codes[f] != NULL:
                     self.count_one(f, rows, &out[p.first_cell[f], 0])

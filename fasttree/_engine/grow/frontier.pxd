@@ -9,6 +9,8 @@ has to be grown.  This holds for splits into two, each of which adds one leaf.
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
+from fasttree._engine.grow.locks cimport Lock, hold, release
+
 cdef extern from *:
     """
     /* A gain is at most the node's risk, and the gain that a search finds is that of the split, both but for rounding. */
@@ -21,11 +23,19 @@ cdef struct Frontier:
     double* reach                  # of the splits with the largest so far: a heap, the least first
     int64_t n
     int64_t most                   # splits that are made; 0: all, and nothing is kept
+    Lock lock                      # of threads that share it; NULL: there is one
 
 
 cdef inline double least_reach(const Frontier* frontier) noexcept nogil:
     """What a split must reach to be made: minus infinity while there are too few."""
-    return frontier.reach[0] if frontier.most and frontier.n == frontier.most else -INFINITY
+    cdef double least = -INFINITY
+    if frontier.most == 0:
+        return least
+    hold(frontier.lock)
+    if frontier.n == frontier.most:
+        least = frontier.reach[0]
+    release(frontier.lock)
+    return least
 
 
 cdef inline bint is_beyond(const Frontier* frontier, double reach_above, double risk) noexcept nogil:
@@ -37,6 +47,9 @@ cdef inline void note_reach(Frontier* frontier, double reach) noexcept nogil:
     """Count a split as soon as its gain is known, whether it is made or not."""
     cdef double* heap = frontier.reach
     cdef int64_t i, child
+    if frontier.most == 0:
+        return
+    hold(frontier.lock)
     if frontier.n < frontier.most:
         i = frontier.n
         frontier.n += 1
@@ -44,7 +57,7 @@ cdef inline void note_reach(Frontier* frontier, double reach) noexcept nogil:
             heap[i] = heap[(i - 1) // 2]
             i = (i - 1) // 2
         heap[i] = reach
-    elif frontier.most and reach > heap[0]:
+    elif reach > heap[0]:
         i = 0
         while 2 * i + 1 < frontier.n:
             child = 2 * i + 1
@@ -55,3 +68,4 @@ cdef inline void note_reach(Frontier* frontier, double reach) noexcept nogil:
             heap[i] = heap[child]
             i = child
         heap[i] = reach
+    release(frontier.lock)

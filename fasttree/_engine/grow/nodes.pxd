@@ -72,7 +72,7 @@ cdef struct NodeTable:                 # the tree under construction, in order o
     uint32_t* cut_low              # samples whose values are on both sides of a cut between two intervals
     uint32_t* cut_high
     SurrogateTable surrogates
-    Frontier frontier
+    Frontier* frontier             # of the whole tree
 
 
 cdef enum:
