@@ -19,9 +19,8 @@ import numpy as np
 
 from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
 from fasttree._engine.encoding cimport Encoding
-from fasttree._engine.grow.locks cimport free_lock, hold, new_lock, release
 from fasttree._engine.grow.queue cimport grow_queue
-from fasttree._engine.grow.team cimport Team, close_team, open_team, wake
+from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
 from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
 from fasttree._engine.grow.nodes cimport free_nodes, take_nodes
 from fasttree._engine.grow.scratch cimport coarse_shift_of

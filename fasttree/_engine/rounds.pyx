@@ -203,7 +203,6 @@ cdef class Shard:
         cdef const Problem* p = &self.setting.p
         cdef bint one_by_one = p.weighted and p.n_classes == 0     # what histograms do not count
         cdef Watch watch
-        cdef Count count
         cdef int32_t f
         if rows.shape[0] == 0:
             return
@@ -213,13 +212,10 @@ cdef class Shard:
         cdef char* hist = memory_of(histogram)
         cdef const uint8_t* wanted = <const uint8_t*> memory_of(all_features)
         cdef int64_t* found = <int64_t*> memory_of(statistics)
+        cdef Count count = Count(&rows[0], rows.shape[0], wanted, hist)
         start_watch(&watch, False, NULL)
         with nogil:
             if not one_by_one:
-                count.rows = &rows[0]
-                count.n = rows.shape[0]
-                count.wanted = wanted
-                count.histogram = hist
                 count_tiles(p, &self.block, &count, &watch)
             for f in range(p.n_features):
                 if one_by_one or self.codes[f] != NULL:

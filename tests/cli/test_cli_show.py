@@ -264,7 +264,7 @@ def test_a_file_of_an_unknown_kind_is_refused(model, tmp_path):
 @pytest.mark.parametrize("trials", [1, 3])
 def test_rules_that_vote_are_source_code_of_a_file_too(trials, tmp_path):
     path = tmp_path / "rules.json"
-    run("train", IRIS, "--algorithm", "c50", "--rules", "--trials", trials, "-o", path)
+    run("train", IRIS, "--target", "class", "--algorithm", "c50", "--rules", "--trials", trials, "-o", path)
     model = fasttree.load(path)
     assert run("show", path, "--format", "c", "--name", "vote") == model.export_c(name="vote")
     assert run("show", path, "--format", "python") == model.export_python()

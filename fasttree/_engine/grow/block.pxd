@@ -8,12 +8,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.grow.frontier cimport is_beyond, note_reach
 from fasttree._engine.grow.nodes cimport NodeTable, blank_node, write_class_node
 from fasttree._engine.grow.partition cimport list_from_codes
 from fasttree._engine.grow.private cimport copy_samples, shrink, sort_values
 from fasttree._engine.grow.search cimport search_bounded, search_features
 from fasttree._engine.grow.split cimport expand
+from fasttree._engine.grow.team cimport is_beyond, note_reach
 from fasttree._engine.grow.twigs cimport grow_twig, is_twig
 from fasttree._engine.grow.work cimport (
     MOST_WIDE_SORTS, Work, count_node, drop_node, free_work, give_histogram, mark_allowed, mark_wanted, move_node, resize_stack,

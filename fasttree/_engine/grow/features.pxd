@@ -9,9 +9,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from fasttree._engine.bounds.refine cimport list_from_fine
 from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
-from fasttree._engine.grow.frontier cimport note_reach
 from fasttree._engine.grow.partition cimport divide_rows, list_from_codes, partition_one, partition_parts, partition_two
 from fasttree._engine.grow.search cimport choose_cut, most_of_node, search_bounded, search_features
+from fasttree._engine.grow.team cimport note_reach
 from fasttree._engine.grow.work cimport (
     Child, NodeSplit, Work, count_node, free_lists, give_histogram, mark_wanted, resize_stack, share_weights, take_histogram,
 )

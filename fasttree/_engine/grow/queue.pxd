@@ -1,7 +1,7 @@
 """Nodes of a large block that wait in a queue, from which one thread or several take them.  Header only.
 
-In best-first growth the node of largest worth is always next, and what cannot be split waits unsearched: a node waits with a bound
-of its reach (see `frontier`).  At first this is the largest gain that the bounds of its bins leave possible, or its risk.  When
+In best-first growth the node of largest worth is always next, and what cannot be split waits unsearched.  A node waits with a
+bound of its reach (see `team`).  At first this is the largest gain that the bounds of its bins leave possible, or its risk.  When
 it comes first, it is searched, and waits again with the reach of its cut.  When it comes first once more, it is split.  As soon
 as the first node is worth less than a split must reach, nothing that waits has to be looked at.
 Else the largest node is next, and is searched and split at once.
@@ -15,11 +15,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from fasttree._engine.grow.block cimport grow_node, open_root
-from fasttree._engine.grow.frontier cimport is_beyond, note_reach
-from fasttree._engine.grow.locks cimport hold, release
 from fasttree._engine.grow.nodes cimport NodeTable, reserve_nodes
 from fasttree._engine.grow.search cimport search_bounded
-from fasttree._engine.grow.team cimport Team, count_some_tiles, give_up, rest, wake
+from fasttree._engine.grow.team cimport Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, wake
 from fasttree._engine.grow.work cimport Work, count_node, give_histogram, mark_wanted, stays_wide, take_histogram
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of

@@ -11,11 +11,9 @@ from libc.string cimport memcpy, memset
 
 from fasttree._engine.grow.nodes cimport NodeTable, is_leaf, reserve_nodes
 from fasttree._engine.grow.block cimport grow_block, write_root
-from fasttree._engine.grow.frontier cimport Frontier
-from fasttree._engine.grow.locks cimport hold, release
 from fasttree._engine.grow.queue cimport Queue, free_queue, grow_queue, put_root
 from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_scratch, fill_table
-from fasttree._engine.grow.team cimport give_up, wake
+from fasttree._engine.grow.team cimport Frontier, give_up, hold, release, wake
 from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_waiting, share_work
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
 from fasttree._engine.random cimport mix

@@ -8,11 +8,10 @@ from fasttree._engine.bounds.screen cimport start_screen
 from fasttree._engine.grow.features cimport (
     count_histograms, count_two_ways, partition_list, partition_rows, push_children, receive_feature,
 )
-from fasttree._engine.grow.frontier cimport is_beyond
-from fasttree._engine.grow.locks cimport hold, release
 from fasttree._engine.grow.nodes cimport NodeTable, add_cut, add_range, add_to_table, blank_node, is_leaf, reserve_nodes
 from fasttree._engine.grow.sides cimport assign_branches
 from fasttree._engine.grow.surrogates cimport Target, add_surrogates_of, heavier_branch
+from fasttree._engine.grow.team cimport hold, is_beyond, release
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
     LEAST_WIDE, Child, NodeSplit, Work, drop_node, is_bounded, keeps_histograms, mark_allowed, reserve_children, stays_wide,

@@ -1,13 +1,38 @@
-"""Threads that grow one tree: what they share, how they rest, and a histogram that all count together.  Header only."""
+"""Threads that grow one tree: what they share, how they rest, and a histogram that all count together.  Header only.
 
+Locks are those of Python, which threads may hold without the interpreter.  A growth of one thread has none: NULL.
+
+The frontier says which nodes best-first growth can still reach, in whatever order they are grown.
+Best-first growth always splits the leaf of the largest worth, weight x gain.  A node's reach is the smallest worth on its path,
+its own included.  A split is made before those of smaller reach: when only they are left, none of the leaves that could lead to
+it is worth less than them.  So k splits are the k of the largest reach, and once k are known, nothing below the least of these
+has to be grown.  This holds for splits into two, each of which adds one leaf.
+"""
+
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from fasttree._engine.grow.locks cimport Lock, free_lock, hold, let_go, new_lock, release, wait_for, wait_some
 from fasttree._engine.scan.tiles cimport Count, count_tile, count_tiles, n_tiles_of
 from fasttree._engine.types cimport Block, Problem
 from fasttree._engine.watch cimport Watch, ask
+
+cdef extern from "Python.h":
+    ctypedef void* Lock "PyThread_type_lock"
+    Lock new_lock "PyThread_allocate_lock"() noexcept
+    void free_lock "PyThread_free_lock"(Lock lock) noexcept
+    int wait_for "PyThread_acquire_lock"(Lock lock, int waits) noexcept nogil
+    int wait_some "PyThread_acquire_lock_timed"(Lock lock, long long microseconds, int interruptible) noexcept nogil
+    void let_go "PyThread_release_lock"(Lock lock) noexcept nogil
+
+cdef extern from *:
+    """
+    /* A gain is at most the node's risk, and the gain that a search finds is that of the split, both but for rounding. */
+    #define FASTTREE_ROUNDING 1e-9
+    """
+    const double ROUNDING "FASTTREE_ROUNDING"
+
 
 cdef enum:
     LEAST_SHARED = 16384           # samples of a node whose histogram is counted by several threads
@@ -29,6 +54,68 @@ cdef struct Team:
     int32_t next_tile
     int32_t n_tiles
     int32_t n_counted
+
+
+cdef inline void hold(Lock lock) noexcept nogil:
+    if lock != NULL:
+        wait_for(lock, 1)
+
+
+cdef inline void release(Lock lock) noexcept nogil:
+    if lock != NULL:
+        let_go(lock)
+
+
+cdef struct Frontier:
+    double* reach                  # of the splits with the largest so far: a heap, the least first
+    int64_t n
+    int64_t most                   # splits that are made; 0: all, and nothing is kept
+    Lock lock                      # of threads that share it; NULL: there is one
+
+
+cdef inline double least_reach(const Frontier* frontier) noexcept nogil:
+    """What a split must reach to be made: minus infinity while there are too few."""
+    cdef double least = -INFINITY
+    if frontier.most == 0:
+        return least
+    hold(frontier.lock)
+    if frontier.n == frontier.most:
+        least = frontier.reach[0]
+    release(frontier.lock)
+    return least
+
+
+cdef inline bint is_beyond(const Frontier* frontier, double reach_above, double risk) noexcept nogil:
+    """Is a node never split, because of those above it or because it cannot gain enough?"""
+    return min(reach_above, risk) * (1 + ROUNDING) < least_reach(frontier)
+
+
+cdef inline void note_reach(Frontier* frontier, double reach) noexcept nogil:
+    """Count a split as soon as its gain is known, whether it is made or not."""
+    cdef double* heap = frontier.reach
+    cdef int64_t i, child
+    if frontier.most == 0:
+        return
+    hold(frontier.lock)
+    if frontier.n < frontier.most:
+        i = frontier.n
+        frontier.n += 1
+        while i and heap[(i - 1) // 2] > reach:
+            heap[i] = heap[(i - 1) // 2]
+            i = (i - 1) // 2
+        heap[i] = reach
+    elif reach > heap[0]:
+        i = 0
+        while 2 * i + 1 < frontier.n:
+            child = 2 * i + 1
+            if child + 1 < frontier.n and heap[child + 1] < heap[child]:
+                child += 1
+            if heap[child] >= reach:
+                break
+            heap[i] = heap[child]
+            i = child
+        heap[i] = reach
+    release(frontier.lock)
 
 
 cdef inline int open_team(Team* team, int32_t n) except -1:

@@ -9,9 +9,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from fasttree._engine.bounds.screen cimport Screen
-from fasttree._engine.grow.locks cimport Lock, hold, release
 from fasttree._engine.grow.nodes cimport NodeTable, blank_node, reserve_nodes
-from fasttree._engine.grow.team cimport Team, count_together
+from fasttree._engine.grow.team cimport Lock, Team, count_together, hold, release
 from fasttree._engine.memory cimport free_arena, free_list, pad, resize
 from fasttree._engine.risk.sums cimport set_part, spread_weight
 from fasttree._engine.scan.tiles cimport Count
