@@ -19,13 +19,14 @@ import numpy as np
 
 from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
 from fasttree._engine.encoding cimport Encoding
-from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, grow_subtree, join
+from fasttree._engine.grow.queue cimport grow_queue
+from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
+from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
 from fasttree._engine.grow.nodes cimport free_nodes, take_nodes
 from fasttree._engine.grow.scratch cimport coarse_shift_of
 from fasttree._engine.grow.setup cimport (
     Growth, carve_growth, fill_growth, free_runs, grow_nodes, plan_growth, set_limits, set_policy, share_done,
 )
-from fasttree._engine.grow.work cimport Work
 from fasttree._engine.memory cimport allow, free_arena, pad
 from fasttree._engine.risk.impurity cimport impurity_words
 from fasttree._engine.types cimport (
@@ -48,42 +49,26 @@ cdef enum:
 # Threads that share the growth of a tree
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef class Subtree:
-    """A node of a wide block that waits for a private one, with copies of its rows and features."""
-
-    cdef Pending node
-    cdef char* data                # its features, then its rows
-    cdef double weight
-    cdef double impurity
-
-    def __dealloc__(self):
-        free(self.data)
-
-
 cdef class Workers:
-    """Threads that grow the subtrees which the search of large nodes leaves to private blocks.
+    """Threads that take the large nodes of one tree, and what is below them, from a queue.
 
-    Each thread writes nodes of its own; `join` puts them into the tree, whose numbering does not depend on their order.
+    What each thread grows in private blocks are nodes of its own; `join` puts them into the tree, whose numbering does not depend
+    on their order.
     """
 
-    cdef const Problem* p
-    cdef const Block* block
+    cdef Growth* growth
     cdef Worker* worker
     cdef int32_t n_workers
-    cdef bint over
-    cdef int failed                # every thread looks now and then
-    cdef object error              # what Python raised on the way, or None
-    cdef list waiting
-    cdef int64_t* n_left           # samples of the subtrees that are not grown
-    cdef object condition
+    cdef object lock               # of the following two
+    cdef int32_t n_inside          # threads that use what the growth owns
+    cdef bint closed
 
     def __cinit__(self, int32_t n_workers):
-        self.waiting = []
-        self.condition = threading.Condition()
         self.worker = <Worker*> calloc(n_workers, sizeof(Worker))
         if self.worker == NULL:
             raise MemoryError
         self.n_workers = n_workers
+        self.lock = threading.Lock()
 
     def __dealloc__(self):
         cdef int32_t i
@@ -91,95 +76,62 @@ cdef class Workers:
             free_worker(&self.worker[i])
         free(self.worker)
 
-    cdef int open_workers(self, Growth* g) except -1:
+    cdef int open_workers(self) except -1:
         """Give every thread its space, as soon as the problem is complete."""
+        cdef Growth* g = self.growth
         cdef Worker* worker
         cdef int32_t i
-        self.p = &g.p
-        self.n_left = &g.n_left
-        self.block = &g.block
+        open_team(&g.queue.team, self.n_workers)
+        g.work.team = &g.queue.team
+        g.frontier.lock = new_lock()
+        if g.frontier.lock == NULL:
+            raise MemoryError
         for i in range(self.n_workers):
             worker = &self.worker[i]
-            worker.nodes.width = g.p.width
-            worker.buffer_size = carve_worker(worker, &g.p, &g.block, g.block_rows, g.n_counted, g.axis, NULL) + 16
-            worker.buffer = <char*> malloc(worker.buffer_size)
-            if worker.buffer == NULL:
-                raise MemoryError
-            carve_worker(worker, &g.p, &g.block, g.block_rows, g.n_counted, g.axis, worker.buffer)
-            worker.small.work.scratch = &worker.scratch
-            worker.small.work.nodes = &worker.nodes
-            worker.small.work.narrow = g.block_rows
-            worker.scratch.watch = &worker.watch
-            start_watch(&worker.watch, i == 0 and g.watch.handles_signals, &self.failed)
-        report_as(&self.worker[0].watch, &g.watch)
+            if i:
+                worker.buffer_size = carve_worker(worker, g, NULL) + 16
+                worker.buffer = <char*> malloc(worker.buffer_size)
+                if worker.buffer == NULL:
+                    raise MemoryError
+                carve_worker(worker, g, worker.buffer)
+            join_team(g, worker, i)
+        g.watch.failed = &g.queue.team.failed
         return 0
 
-    cdef Subtree take(self, Worker* worker):
-        """The next subtree, which makes a thread busy; None if there will be no more."""
-        cdef Subtree subtree
-        with self.condition:
-            while not self.waiting and not self.over:
-                self.condition.wait()
-            if self.failed or not self.waiting:
-                return None
-            subtree = self.waiting.pop()
-            worker.busy = True
-            return subtree
-
     def work(self, int32_t which):
-        """Grow subtrees as long as there are any."""
-        cdef Worker* worker = &self.worker[which]
-        cdef Subtree subtree
-        cdef int status = 0
-        try:
-            subtree = self.take(worker)
-            while subtree is not None:
-                with nogil:
-                    status = grow_subtree(self.p, self.block, worker, &subtree.node, subtree.data, subtree.weight,
-                                          subtree.impurity)
-                worker.busy = False
-                self.n_left[0] -= subtree.node.n
-                if status:
-                    self.failed = True
-                raise_pending()
-                subtree = self.take(worker)
-        except BaseException as error:     # of a signal handler; of `take`, which may have said already that the thread is busy
-            worker.busy = False
-            self.fail(error)
+        """Take nodes as long as there are any: what each thread but the first does."""
+        cdef Growth* g = self.growth
+        with self.lock:
+            if self.closed:
+                return
+            self.n_inside += 1
+        with nogil:
+            grow_queue(&g.p, &g.block, &self.worker[which].work, &g.queue)
+        with self.lock:
+            self.n_inside -= 1
 
-    cdef bint any_busy(self) noexcept:
-        cdef int32_t i
-        for i in range(self.n_workers):
-            if self.worker[i].busy:
-                return True
-        return False
-
-    cdef void fail(self, object error) noexcept:
-        self.error = error
-        self.failed = True
-
-    cdef void give_up(self) noexcept:
-        """Return when no thread uses what `grow` owns any more, whatever interrupts the wait: an exception is on its way.
-
-        Once this thread has held the lock, a thread that is not busy sees the failure in `take` and stays idle.
-        """
-        cdef bint notified = False
-        self.failed = True
-        self.over = True
-        while not notified or self.any_busy():
+    cdef void close(self) noexcept:
+        """End the work, and return when no thread uses what the growth owns any more, whatever interrupts the wait."""
+        cdef Team* team = &self.growth.queue.team
+        cdef bint waits = True
+        if team.lock != NULL:
+            hold(team.lock)
+            team.over = True
+            wake(team)
+            release(team.lock)
+        while waits:
             try:
-                with self.condition:
-                    self.condition.notify_all()
-                notified = True
-                time.sleep(0.001)
+                with self.lock:
+                    self.closed = True
+                    waits = self.n_inside > 0
+                if waits:
+                    time.sleep(0.0001)
             except BaseException:
                 continue
-
-    def finish(self):
-        """Let the threads know that no more subtrees will come."""
-        with self.condition:
-            self.over = True
-            self.condition.notify_all()
+        if self.growth.frontier.lock != NULL:
+            free_lock(self.growth.frontier.lock)
+            self.growth.frontier.lock = NULL
+        close_team(team)
 
 
 def started_threads(work, int32_t n):
@@ -193,32 +145,6 @@ def started_threads(work, int32_t n):
             break
         threads.append(thread)
     return threads
-
-
-cdef int hand_over(const Work* w, const Pending* node, const char* data) noexcept with gil:
-    """Let the workers grow what is below a node.  -1 if memory runs out or Python raises something, which they keep."""
-    cdef Workers workers = <Workers> w.workers
-    cdef Subtree subtree
-    try:
-        subtree = Subtree()
-        subtree.node = node[0]
-        subtree.weight = w.nodes.weight[node.id]
-        subtree.impurity = w.nodes.impurity[node.id]
-        subtree.node.actives_at = 0
-        subtree.node.rows_at = pad(node.n_active * sizeof(Active))
-        subtree.data = <char*> malloc(subtree.node.rows_at + node.n * sizeof(uint32_t))
-        if subtree.data == NULL:
-            return -1
-        memcpy(subtree.data, data + node.actives_at, node.n_active * sizeof(Active))
-        memcpy(subtree.data + subtree.node.rows_at, data + node.rows_at, node.n * sizeof(uint32_t))
-        with workers.condition:
-            workers.waiting.append(subtree)
-            workers.n_left[0] += node.n
-            workers.condition.notify()
-        return 0
-    except BaseException as error:     # an interrupt too: growth cannot raise here, and cannot go on without the subtree
-        workers.fail(error)
-        return -1
 
 
 IMPURITY = impurity_words()
@@ -463,38 +389,22 @@ cdef class Workspace:
         """As `grow_nodes`, with other threads; -1 becomes the exception that says why."""
         cdef Workers workers = Workers(n_jobs)
         cdef Growth* g = &self.growth
-        cdef list threads
-        cdef int status
+        cdef int status = -1
         cdef int32_t i
+        workers.growth = g
         try:
-            workers.open_workers(g)
-            g.work.workers = <void*> workers
-            g.work.hand_over = hand_over
-            g.watch.failed = &workers.failed
-            threads = started_threads(workers.work, n_jobs - 1)
-            if not threads:
-                g.work.workers = NULL     # one thread needs no copies of what waits
+            workers.open_workers()
+            started_threads(workers.work, n_jobs - 1)
             with nogil:
                 status = grow_nodes(g, seed)
             raise_pending()
-            if status:
-                workers.failed = True
-            workers.finish()
-            workers.work(0)
-            for thread in threads:
-                thread.join()
-            if workers.error is not None:
-                raise workers.error
-            status = status or workers.failed
-            for i in range(0 if status else n_jobs):
-                status = status or join(&g.nodes, &workers.worker[i])
-            workers = None                # its threads have ended
-            if status:
-                raise MemoryError
-            return 0
         finally:
-            if workers is not None:
-                workers.give_up()
+            workers.close()
+        for i in range(0 if status else n_jobs):
+            status = status or join(&g.nodes, &workers.worker[i])
+        if status:
+            raise MemoryError
+        return 0
 
 
 cdef int check_sizes(
@@ -561,7 +471,7 @@ def grow(
         workspace.lay_out()
         targets.used_up = workspace.overwrites_sums()
         workspace.borrow(encoding)
-        if n_jobs > 1 and encoding.bounded and spec.most_splits == 0:
+        if n_jobs > 1 and encoding.bounded:
             workspace.grow_with_workers(seed, n_jobs)
         else:
             with nogil:

@@ -33,7 +33,7 @@ from fasttree._engine.scan.divisions cimport gain_of_part, group_gain
 from fasttree._engine.scan.missing cimport cut_known_allowed, gain_of_known, with_known_cut
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport best_groups, cut_side
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, count_tiles, lane_of, prefetch
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, Count, count_tiles, lane_of, prefetch
 from fasttree._engine.shards cimport (
     HEAD, Ends, TwoCounts, add_cells, add_number, add_pairs, add_weighted, cell_of_key, clear_pairs, keys_of_rows, lay_lanes,
     part_rows, rows_with_cells,
@@ -212,10 +212,11 @@ cdef class Shard:
         cdef char* hist = memory_of(histogram)
         cdef const uint8_t* wanted = <const uint8_t*> memory_of(all_features)
         cdef int64_t* found = <int64_t*> memory_of(statistics)
+        cdef Count count = Count(&rows[0], rows.shape[0], wanted, hist)
         start_watch(&watch, False, NULL)
         with nogil:
             if not one_by_one:
-                count_tiles(p, &self.block, &rows[0], rows.shape[0], wanted, hist, &watch)
+                count_tiles(p, &self.block, &count, &watch)
             for f in range(p.n_features):
                 if one_by_one or self.codes[f] != NULL:
                     self.count_one(f, rows, &out[p.first_cell[f], 0])

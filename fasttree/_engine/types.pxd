@@ -309,7 +309,7 @@ cdef struct Problem:
     const uint8_t* binned          # by feature: codes are bins, and a cut may lie inside one
     const Column* column           # values of binned features
     int64_t bounded_from           # smaller nodes of a private block get lists
-    bint best_first                # nodes of a large block wait in a queue, see grow/best_first
+    bint best_first                # nodes of a large block wait in a queue, see grow/queue
     bint few_leaves                # best-first growth ends where nodes are still larger on average
     int32_t coarse_shift           # MOMENTS: of the fixed-point sums
     int64_t side_share             # each side of a cut has more than n // this samples (M5); 0: no such limit

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fasttree import CARTClassifier, CARTRegressor, Recipe
 from fasttree._data.learn import learn_table
-from fasttree._learn.grow import growth
+from fasttree._learn.grow import afterwards, growth
 from fasttree._learn.limits import Limits
 from fasttree._model import walks
 from fasttree._model.threads import in_threads
@@ -51,6 +51,25 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(n_samples, n_features
     assert several == one
 
 
+@given(
+    n_classes=st.sampled_from([0, 2, 3]),
+    seed=st.integers(0, 2**32 - 1),
+    n_jobs=st.integers(1, 4),
+    max_leaf_nodes=st.integers(2, 40),
+    max_depth=st.sampled_from([None, 4]),
+)
+def test_the_best_leaves_are_the_same_for_any_number_of_threads(n_classes, seed, n_jobs, max_leaf_nodes, max_depth):
+    X, y = signal(400, 5, n_classes, seed)
+    recipe = Recipe(impurity="gini" if n_classes else "squared_error")
+    table = learn_table(X)
+    by_lists = growth.grow(table, y, None, recipe, Limits(max_depth=max_depth), n_classes=n_classes)
+    by_queue = growth.grow(
+        table, y, None, recipe, Limits(max_depth=max_depth, max_leaf_nodes=max_leaf_nodes), n_classes=n_classes, n_jobs=n_jobs,
+        block_rows=20, most_codes=9, bounded_from=12,
+    )  # fmt: skip
+    assert by_queue == afterwards.best_first(by_lists, max_leaf_nodes)
+
+
 @given(seed=st.integers(0, 2**32 - 1), n_jobs=st.integers(2, 4))
 def test_groups_of_categories_at_the_root_of_a_subtree_stay_with_their_node(seed, n_jobs):
     rng = np.random.default_rng(seed)
@@ -85,28 +104,6 @@ def test_a_wrong_number_of_threads_is_refused(n_jobs):
         CARTClassifier(n_jobs=n_jobs).fit([[0.0], [1.0]], [0, 1])
 
 
-class Interrupted(threading.Condition):
-    """The third time that something is handed to the other threads it is interrupted, as by Ctrl-C."""
-
-    told = 0
-
-    def notify(self, *n: int) -> None:
-        if not n and threading.current_thread() is threading.main_thread():
-            Interrupted.told += 1
-            if Interrupted.told == 3:
-                raise KeyboardInterrupt
-        super().notify(*n)
-
-
-class OutOfMemory(threading.Condition):
-    """No thread but the first can wait."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if threading.current_thread() is not threading.main_thread():
-            raise MemoryError
-        return super().wait(timeout)
-
-
 class HaltedAtStart(threading.Thread):
     """Starts to grow subtrees, but whoever started it is interrupted before that is known."""
 
@@ -120,22 +117,13 @@ class HaltedAtStart(threading.Thread):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("name", "broken", "error"),
-    [
-        ("Condition", Interrupted, KeyboardInterrupt),
-        ("Condition", OutOfMemory, MemoryError),
-        ("Thread", HaltedAtStart, KeyboardInterrupt),
-    ],
-)
-def test_what_interrupts_a_thread_ends_the_growth_and_all_threads(monkeypatch, name, broken, error):
+def test_an_interrupt_while_threads_start_ends_the_growth_and_all_threads(monkeypatch):
     X, y = signal(3000, 4, 2, seed=1)
     table = learn_table(X)
     before = threading.active_count()
-    Interrupted.told = 0
     with monkeypatch.context() as patch:
-        patch.setattr(threading, name, broken)
-        with pytest.raises(error):
+        patch.setattr(threading, "Thread", HaltedAtStart)
+        with pytest.raises(KeyboardInterrupt):
             growth.grow(table, y, None, Recipe(), Limits(), n_classes=2, n_jobs=3, block_rows=50, bounded_from=12)
     for thread in threading.enumerate():
         if thread is not threading.main_thread():

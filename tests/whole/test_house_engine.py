@@ -38,14 +38,14 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "_core": {*FOLDERS, "walk", "encoding"},
 }
 STEPS = [  # of `grow`: a header may cimport those of its own step and of the steps before
-    {"nodes", "partition", "frontier", "constraints"},
+    {"nodes", "partition", "team"},
     {"work"},
     {"search", "sides", "predictions", "surrogates", "scratch"},
     {"features", "totals"},
     {"split"},
     {"twigs", "private"},
     {"block"},
-    {"best_first"},
+    {"queue"},
     {"workers", "setup"},
 ]
 SHARED_CLASSES = {"Encoding"}  # whose fields another module reads

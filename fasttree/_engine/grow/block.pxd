@@ -8,23 +8,23 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.grow.frontier cimport is_beyond, note_reach
 from fasttree._engine.grow.nodes cimport NodeTable, blank_node, write_class_node
 from fasttree._engine.grow.partition cimport list_from_codes
 from fasttree._engine.grow.private cimport copy_samples, shrink, sort_values
 from fasttree._engine.grow.search cimport search_bounded, search_features
 from fasttree._engine.grow.split cimport expand
+from fasttree._engine.grow.team cimport is_beyond, note_reach
 from fasttree._engine.grow.twigs cimport grow_twig, is_twig
 from fasttree._engine.grow.work cimport (
-    MOST_WIDE_SORTS, Work, drop_node, free_work, give_histogram, mark_allowed, mark_wanted, resize_stack, share_weights,
-    share_work, stays_wide, take_histogram,
+    MOST_WIDE_SORTS, Work, count_node, drop_node, free_work, give_histogram, mark_allowed, mark_wanted, move_node, resize_stack,
+    share_weights, share_work, stays_wide, take_histogram,
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
 from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of
 from fasttree._engine.risk.medians cimport find_medians, median_of_part, rank_targets
 from fasttree._engine.risk.sums cimport exact_add, exact_value
 from fasttree._engine.scan.counts cimport add_sample
-from fasttree._engine.scan.tiles cimport LANES, count_tiles, lane_of
+from fasttree._engine.scan.tiles cimport LANES, lane_of
 from fasttree._engine.types cimport (
     MEDIANS, NO_CUT, NO_HISTOGRAM, TWIG, Active, Arena, Block, Exact, Pending, Problem, Search, Totals, entry_t,
 )
@@ -170,7 +170,7 @@ cdef inline int search_root(
         mark_wanted(p, w, search.actives, node.n_active)
         phase = enter(COUNT)
         note(COUNT, node.n * <int64_t> search.n_active)
-        count_tiles(p, block, search.rows, node.n, w.drawn, node.histogram, w.scratch.watch)
+        count_node(p, block, w, search.rows, node.n, node.histogram)
         enter(phase)
         node.cut = search_bounded(p, block, w, &search, node.histogram, width)
     else:
@@ -183,13 +183,16 @@ cdef inline int search_root(
 cdef inline int grow_private(
     const Problem* p, const Block* block, Work* w, Pending* node, const char* data, entry_t width,
 ) noexcept nogil:
-    """Grow what is below a small node of a wide block: in a private block, or by other threads.  -1 if memory runs out."""
+    """Grow what is below a small node of a wide block in a private block.  -1 if memory runs out."""
     cdef int phase, status
+    w.small.work.noted = node.searched
     node.n_spread = 0
     node.searched = False
     node.sorts = 0
-    if w.workers != NULL:
-        return w.hand_over(w, node, data)
+    give_histogram(w, node.histogram)
+    node.histogram = NULL
+    if move_node(w, node):
+        return -1
     phase = enter(COPY)
     if shrink(p, block, node, data, w.small, width):
         return -1
@@ -215,7 +218,9 @@ cdef inline int grow_node(const Problem* p, Block* block, Work* w, Pending* node
             drop_node(w, node, width)
             return 0
         node.reach = min(node.reach, node.cut.first_gain)
-        note_reach(&w.nodes.frontier, node.reach)
+        if not w.noted:
+            note_reach(w.nodes.frontier, node.reach)
+        w.noted = False
     if entry_t is uint32_t:
         if p.twigs and node.n <= TWIG and node.histogram == NULL and is_twig(p, node, data):
             return grow_twig(p, block, w, node, data)
@@ -240,7 +245,7 @@ cdef inline int grow_block(const Problem* p, Block* block, Work* w, Pending* roo
         w.stack_n -= 1
         w.growing = node.n
         share_weights(p, block, w.arenas[node.depth % 2].data, node.spread_at, node.n_spread, node.share)
-        if is_beyond(&w.nodes.frontier, node.reach, w.nodes.impurity[node.id] * w.nodes.weight[node.id]):
+        if is_beyond(w.nodes.frontier, node.reach, w.nodes.impurity[node.id] * w.nodes.weight[node.id]):
             drop_node(w, &node, width)
         elif grow_node(p, block, w, &node, width):
             return -1
@@ -329,13 +334,15 @@ cdef inline int grow_by_lists(
     memset(run.lists, 0, p.n_features * sizeof(size_t))
     run.lists_end = node_header(p.n_features, n)
     share_work(&run, w)
+    run.nodes = w.small.work.nodes
     run.narrow = w.narrow
     run.small = w.small
+    run.noted = node.searched
     node.n_spread = 0
     node.searched = False
     node.sorts = 0
     node.histogram = NULL
-    status = list_features(p, block, &own, &run, &node, data)
+    status = move_node(w, &node) or list_features(p, block, &own, &run, &node, data)
     if status == 0:
         status = grow_block[uint64_t](&listed, &own, &run, &node, 0)
     for f in range(p.n_features):

@@ -9,18 +9,18 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from fasttree._engine.bounds.refine cimport list_from_fine
 from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
-from fasttree._engine.grow.frontier cimport note_reach
 from fasttree._engine.grow.partition cimport divide_rows, list_from_codes, partition_one, partition_parts, partition_two
 from fasttree._engine.grow.search cimport choose_cut, most_of_node, search_bounded, search_features
+from fasttree._engine.grow.team cimport note_reach
 from fasttree._engine.grow.work cimport (
-    Child, NodeSplit, Work, free_lists, give_histogram, mark_wanted, resize_stack, share_weights, take_histogram,
+    Child, NodeSplit, Work, count_node, free_lists, give_histogram, mark_wanted, resize_stack, share_weights, take_histogram,
 )
 from fasttree._engine.memory cimport can_shrink, free_list, new_list, shrink_list
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.scan.counts cimport count_cells, other_cells
 from fasttree._engine.scan.cut cimport form_of, no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
-from fasttree._engine.scan.tiles cimport count_tiles, subtract_histogram
+from fasttree._engine.scan.tiles cimport subtract_histogram
 from fasttree._engine.types cimport (
     NO_CUT, ORDERED, SPREAD, STAY, TO_HEAVIEST, Active, Block, Cut, Pending, Problem, Scratch, code_of, entry_t, row_of,
 )
@@ -276,7 +276,7 @@ cdef inline int count_histogram(const Problem* p, const Block* block, Work* w, C
     if child.histogram == NULL:
         return -1
     note(COUNT, child.totals.n * child.search.n_active)
-    count_tiles(p, block, child.search.rows, child.totals.n, w.drawn, child.histogram, w.scratch.watch)
+    count_node(p, block, w, child.search.rows, child.totals.n, child.histogram)
     return 0
 
 
@@ -356,16 +356,16 @@ cdef inline void push_child(
     pushed.risk = child.totals.risk
     if child.scans:
         pushed.reach = min(split.reach, cut.first_gain)
-        note_reach(&w.nodes.frontier, pushed.reach)
+        note_reach(w.nodes.frontier, pushed.reach)
 
 
 cdef inline bint push_waiting(
     const Problem* p, const Block* block, Work* w, const Pending* node, const NodeSplit* split, Child* child,
 ) noexcept nogil:
-    """Let a child wait for its search with the most that it can gain; False if it cannot be split."""
+    """Let a child wait for its search, in best-first growth with the most that it can gain; False if it cannot be split."""
     cdef Cut none = no_cut(-1)
     cdef double most = child.totals.risk
-    if child.scans:
+    if child.scans and p.best_first:
         most = min(most, most_of_node(p, block, w, &child.search, child.histogram))
     child.scans = False
     if most == -INFINITY:
@@ -388,7 +388,7 @@ cdef inline int push_children(
         child = &w.children[1 - i if split.swapped else i]
         if not child.open:
             continue
-        if entry_t is uint64_t and p.best_first:
+        if entry_t is uint64_t and w.team != NULL:
             if not push_waiting(p, block, w, node, split, child):
                 give_histogram(w, child.histogram)
             continue

@@ -8,7 +8,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from fasttree._engine.arrays cimport copied, memory_of, pick
-from fasttree._engine.grow.frontier cimport Frontier
+from fasttree._engine.grow.team cimport Frontier
 from fasttree._engine.memory cimport free_arena, reserve, resize
 from fasttree._engine.risk.impurity cimport plain_risk, risk_of
 from fasttree._engine.risk.release8 cimport most_leaves
@@ -72,7 +72,7 @@ cdef struct NodeTable:                 # the tree under construction, in order o
     uint32_t* cut_low              # samples whose values are on both sides of a cut between two intervals
     uint32_t* cut_high
     SurrogateTable surrogates
-    Frontier frontier
+    Frontier* frontier             # of the whole tree
 
 
 cdef enum:

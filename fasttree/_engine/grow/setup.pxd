@@ -10,9 +10,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fasttree._engine.grow.nodes cimport NodeTable, is_leaf, reserve_nodes
-from fasttree._engine.grow.best_first cimport grow_best_first
 from fasttree._engine.grow.block cimport grow_block, write_root
+from fasttree._engine.grow.queue cimport Queue, free_queue, grow_queue, put_root
 from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_scratch, fill_table
+from fasttree._engine.grow.team cimport Frontier, give_up, hold, release, wake
 from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_waiting, share_work
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
 from fasttree._engine.random cimport mix
@@ -90,11 +91,12 @@ cdef struct Growth:
     int64_t* weight                # copies
     int64_t* sums
     NodeTable nodes
+    Frontier frontier
+    Queue queue                    # of best-first growth, or of several threads
     Watch watch
     Scratch scratch
     Work work
     Private small                  # of a wide run
-    int64_t n_left                 # samples of the subtrees that were handed to workers and are not grown
 
 
 cdef inline int32_t sweep_of(const Problem* p) noexcept nogil:
@@ -197,8 +199,11 @@ cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
     if g.block.tiles != NULL:
         plan_histogram(p)
         p.best_first = most_splits > 0
+        if p.best_first:
+            g.work.team = &g.queue.team
         p.few_leaves = 0 < most_splits < <int64_t> g.block.n // LEAST_WIDE
-    g.nodes.frontier.most = most_splits
+    g.nodes.frontier = &g.frontier
+    g.frontier.most = most_splits
     g.nodes.width = p.width
     g.n_groups = most_groups(p, g.block.n)
     g.axis = needs_axis(p)
@@ -224,7 +229,7 @@ cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
     g.work.allowed = <uint8_t*> carve(&carver, d if p.sets != NULL else 0)
     g.sets.path = <int32_t*> carve(&carver, d * 4 if p.sets != NULL else 0)
     g.sets.hits = <int32_t*> carve(&carver, g.n_sets * 4)
-    g.nodes.frontier.reach = <double*> carve(&carver, g.nodes.frontier.most * 8)
+    g.frontier.reach = <double*> carve(&carver, g.frontier.most * 8)
     g.table = <int64_t*> carve(&carver, (n + 1) * 8 if p.sweep == TABLE else 0)
     g.small.place = <uint32_t*> carve(&carver, n * 4 if g.wide else 0)
     carve_private(&g.small, &carver, p, &g.block, rows, g.n_counted)
@@ -274,21 +279,24 @@ cdef inline void fill_growth(Growth* g, bint asks) noexcept nogil:
 cdef inline double share_done(const void* growth) noexcept nogil:
     """The share of the samples that have reached a leaf; divided samples may count more than once."""
     cdef const Growth* g = <const Growth*> growth
-    cdef int64_t n = n_waiting(&g.work) + g.n_left
+    cdef int64_t n = n_waiting(&g.work)
     cdef int64_t n_small = n_waiting(&g.small.work)
+    hold(g.queue.team.lock)
+    n += g.queue.team.held
+    release(g.queue.team.lock)
     if n_small:                        # the node in hand is in a private block
         n += n_small - g.work.growing
     return max(0.0, 1.0 - <double> n / g.block.n)
 
 
-cdef inline int grow_nodes(Growth* g, uint64_t seed) noexcept nogil:
-    """Grow all nodes, but for those that workers take.  -1 if memory runs out or growth is interrupted."""
-    cdef Pending root
+cdef inline bint open_first(Growth* g, uint64_t seed, Pending* root, int* status) noexcept nogil:
+    """Write node 0; False if it is a leaf.  The status is -1 if memory runs out."""
     cdef Totals totals
-    memset(&root, 0, sizeof(Pending))
+    memset(root, 0, sizeof(Pending))
     memset(&totals, 0, sizeof(Totals))
-    if reserve_nodes(&g.nodes, 1):
-        return -1
+    status[0] = reserve_nodes(&g.nodes, 1)
+    if status[0]:
+        return False
     totals.counts = g.work.root_counts
     write_root(&g.p, &g.block, &g.nodes, &totals)
     root.low = -INFINITY
@@ -296,13 +304,29 @@ cdef inline int grow_nodes(Growth* g, uint64_t seed) noexcept nogil:
     root.key = mix(seed)
     root.reach = g.reach
     root.n = g.block.n
-    if is_leaf(&g.p, &totals, g.nodes.impurity[0], 0):
-        return 0
-    if g.p.best_first:
-        return grow_best_first(&g.p, &g.block, &g.work, &root)
-    if g.wide:
-        return grow_block[uint64_t](&g.p, &g.block, &g.work, &root, 0)
-    return grow_block[uint32_t](&g.p, &g.block, &g.work, &root, 0)
+    return not is_leaf(&g.p, &totals, g.nodes.impurity[0], 0)
+
+
+cdef inline int grow_nodes(Growth* g, uint64_t seed) noexcept nogil:
+    """Grow all nodes, with the threads that share a queue.  -1 if memory runs out or growth is interrupted."""
+    cdef Pending root
+    cdef int status = 0
+    cdef bint opened = open_first(g, seed, &root, &status)
+    if g.work.team == NULL:
+        if not opened:
+            return status
+        if g.wide:
+            return grow_block[uint64_t](&g.p, &g.block, &g.work, &root, 0)
+        return grow_block[uint32_t](&g.p, &g.block, &g.work, &root, 0)
+    if opened:
+        status = put_root(&g.p, &g.block, &g.work, &g.queue, &root)
+    hold(g.queue.team.lock)
+    g.queue.team.n_busy = 0            # this thread was, as long as the others had nothing to take
+    if status:
+        give_up(&g.queue.team)
+    wake(&g.queue.team)
+    release(g.queue.team.lock)
+    return grow_queue(&g.p, &g.block, &g.work, &g.queue)
 
 
 cdef inline void free_runs(Growth* g, Arena* arenas) noexcept nogil:
@@ -317,5 +341,6 @@ cdef inline void free_runs(Growth* g, Arena* arenas) noexcept nogil:
         arenas[2], arenas[3] = g.small.work.arenas[0], g.small.work.arenas[1]
         memset(g.work.arenas, 0, 2 * sizeof(Arena))
         memset(g.small.work.arenas, 0, 2 * sizeof(Arena))
+    free_queue(&g.queue)
     free_work(&g.work, g.wide)
     free_work(&g.small.work, False)

@@ -8,13 +8,13 @@ from fasttree._engine.bounds.screen cimport start_screen
 from fasttree._engine.grow.features cimport (
     count_histograms, count_two_ways, partition_list, partition_rows, push_children, receive_feature,
 )
-from fasttree._engine.grow.frontier cimport is_beyond
 from fasttree._engine.grow.nodes cimport NodeTable, add_cut, add_range, add_to_table, blank_node, is_leaf, reserve_nodes
 from fasttree._engine.grow.sides cimport assign_branches
 from fasttree._engine.grow.surrogates cimport Target, add_surrogates_of, heavier_branch
+from fasttree._engine.grow.team cimport hold, is_beyond, release
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
-    LEAST_WIDE, MOST_HISTOGRAMS, Child, NodeSplit, Work, drop_node, is_bounded, mark_allowed, reserve_children, stays_wide,
+    LEAST_WIDE, Child, NodeSplit, Work, drop_node, is_bounded, keeps_histograms, mark_allowed, reserve_children, stays_wide,
 )
 from fasttree._engine.memory cimport free_list, pad, reserve
 from fasttree._engine.random cimport mix
@@ -69,13 +69,13 @@ cdef inline int write_test(
     return 0
 
 
-cdef inline int write_split(
+cdef inline int add_split(
     const Problem* p, const Block* block, Work* w, int64_t parent, const Cut* cut, NodeSplit* split,
 ) noexcept nogil:
-    """Turn a leaf into an inner node with children that are leaves, still without samples.  -1 if memory runs out."""
+    """As `write_split`, with room for the children here."""
     cdef NodeTable* t = w.nodes
     cdef int64_t i
-    if reserve_nodes(t, split.n_branches) or reserve_children(p, w, split.n_children):
+    if reserve_nodes(t, split.n_branches):
         return -1
     split.first = t.n
     t.n += split.n_branches
@@ -95,6 +95,21 @@ cdef inline int write_split(
     if split.own:
         w.children[split.n_children - 1].id = t.n - 1
     return write_test(p, block, w, parent, cut, split)
+
+
+cdef inline int write_split(
+    const Problem* p, const Block* block, Work* w, int64_t parent, const Cut* cut, NodeSplit* split,
+) noexcept nogil:
+    """Turn a leaf into an inner node with children that are leaves, still without samples.  -1 if memory runs out."""
+    cdef int status
+    if reserve_children(p, w, split.n_children):
+        return -1
+    if w.team == NULL:
+        return add_split(p, block, w, parent, cut, split)
+    hold(w.team.lock)
+    status = add_split(p, block, w, parent, cut, split)
+    release(w.team.lock)
+    return status
 
 
 cdef inline int32_t branch_of_missing(const Problem* p, const Work* w, const Cut* cut, const NodeSplit* split) noexcept nogil:
@@ -166,10 +181,10 @@ cdef inline void open_child(
     cdef NodeTable* t = w.nodes
     child.open = not (
         is_leaf(p, &child.totals, t.impurity[child.id], node.depth + 1)
-        or is_beyond(&t.frontier, split.reach, t.impurity[child.id] * t.weight[child.id])
+        or is_beyond(t.frontier, split.reach, t.impurity[child.id] * t.weight[child.id])
     )
     child.scans = not loose or stays_wide(p, block, w, child.totals.n, node.depth + 1, node.sorts)
-    if loose and p.best_first and (w.histograms_made - w.n_histograms) * <int64_t> p.histogram_size > MOST_HISTOGRAMS * 1000000:
+    if loose and not keeps_histograms(p, w):
         child.scans = False            # counted when it comes first
     child.bounded = is_bounded(p, block, child.totals.n, node.sorts)
     child.done = False

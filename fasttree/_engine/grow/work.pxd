@@ -9,9 +9,11 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from fasttree._engine.bounds.screen cimport Screen
-from fasttree._engine.grow.nodes cimport NodeTable
+from fasttree._engine.grow.nodes cimport NodeTable, blank_node, reserve_nodes
+from fasttree._engine.grow.team cimport Lock, Team, count_together, hold, release
 from fasttree._engine.memory cimport free_arena, free_list, pad, resize
 from fasttree._engine.risk.sums cimport set_part, spread_weight
+from fasttree._engine.scan.tiles cimport Count
 from fasttree._engine.types cimport (
     MEDIANS, Active, Arena, Block, Cut, Exact, FeatureSets, Pending, Problem, Scratch, Search, Totals, entry_t,
 )
@@ -48,6 +50,12 @@ cdef struct Child:
 cdef struct Private
 
 
+cdef struct Moved:                 # nodes below which a thread grows among nodes of its own
+    int64_t* ids                   # pairs: node of the tree, node here that takes its place
+    int64_t n
+    int64_t capacity
+
+
 cdef struct Work:                  # what one run of the node loop owns, besides the scratch and the nodes that runs share
     Scratch* scratch
     NodeTable* nodes
@@ -59,7 +67,6 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     Pending* stack
     int64_t stack_n
     int64_t stack_capacity
-    int64_t held                   # samples of nodes in a queue
     int64_t growing                # samples of the node in hand, which has left the stack
     Child* children
     int64_t* child_counts
@@ -71,9 +78,11 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     int32_t* draws                 # features, and room for as many numbers
     uint8_t* drawn
     uint8_t* allowed               # features that constraints leave to the nodes in hand
-    void* workers                  # Workers that take nodes for private blocks, or NULL
-    # Lets the workers grow what is below a node; takes the GIL.  -1 if memory runs out or Python raised something.
-    int (*hand_over)(const Work* w, const Pending* node, const char* data) noexcept nogil
+    Team* team                     # of the threads that share the nodes of a queue; NULL: nodes are in the stack alone
+    int32_t which                  # of these threads has this run
+    bint noted                     # the frontier knows the first node, which was searched in the block that it comes from
+    Work* lender                   # whose histograms it takes; NULL: its own
+    Moved* moved                   # nodes whose subtrees are in a table of this thread's own; NULL: the tree has all
     char** histograms              # unused ones
     char** made                    # all
     int64_t n_histograms
@@ -146,7 +155,7 @@ cdef inline int resize_stack(Work* w, int64_t extra) noexcept nogil:
 
 cdef inline int64_t n_waiting(const Work* w) noexcept nogil:
     """How many samples of the run have not reached a leaf?  Those of a divided node count as in hand until it is done."""
-    cdef int64_t n = w.growing + w.held
+    cdef int64_t n = w.growing
     cdef int64_t i
     for i in range(w.stack_n):
         n += w.stack[i].n
@@ -183,12 +192,9 @@ cdef struct NodeSplit:             # of one node into its children
     double reach                   # of the split, see Frontier
 
 
-cdef inline char* take_histogram(const Problem* p, Work* w) noexcept nogil:
-    """Room for a histogram; NULL if memory runs out."""
+cdef inline char* new_histogram(const Problem* p, Work* w) noexcept nogil:
+    """Room for one histogram more, which the run frees; NULL if memory runs out."""
     cdef char* taken
-    if w.n_histograms:
-        w.n_histograms -= 1
-        return w.histograms[w.n_histograms]
     if resize(<void**> &w.histograms, (w.histograms_made + 1) * sizeof(char*)):
         return NULL
     if resize(<void**> &w.made, (w.histograms_made + 1) * sizeof(char*)):
@@ -200,11 +206,78 @@ cdef inline char* take_histogram(const Problem* p, Work* w) noexcept nogil:
     return taken
 
 
+cdef inline char* take_histogram(const Problem* p, Work* w) noexcept nogil:
+    """Room for a histogram; NULL if memory runs out."""
+    cdef Work* lender = w if w.lender == NULL else w.lender
+    cdef Lock lock = NULL if w.team == NULL else w.team.histograms
+    cdef char* taken
+    hold(lock)
+    if lender.n_histograms:
+        lender.n_histograms -= 1
+        taken = lender.histograms[lender.n_histograms]
+    else:
+        taken = new_histogram(p, lender)
+    release(lock)
+    return taken
+
+
 cdef inline void give_histogram(Work* w, char* histogram) noexcept nogil:
     """Take back a histogram that is no longer needed, or NULL."""
-    if histogram != NULL:
-        w.histograms[w.n_histograms] = histogram
-        w.n_histograms += 1
+    cdef Work* lender = w if w.lender == NULL else w.lender
+    cdef Lock lock = NULL if w.team == NULL else w.team.histograms
+    if histogram == NULL:
+        return
+    hold(lock)
+    lender.histograms[lender.n_histograms] = histogram
+    lender.n_histograms += 1
+    release(lock)
+
+
+cdef inline bint keeps_histograms(const Problem* p, const Work* w) noexcept nogil:
+    """Is there room for histograms of nodes that wait in a queue?"""
+    cdef const Work* lender = w if w.lender == NULL else w.lender
+    cdef int64_t used
+    if w.team == NULL:
+        return True
+    hold(w.team.histograms)
+    used = lender.histograms_made - lender.n_histograms
+    release(w.team.histograms)
+    return used <= MOST_HISTOGRAMS * <int64_t> 1000000 // <int64_t> p.histogram_size
+
+
+cdef inline void count_node(
+    const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, char* histogram,
+) noexcept nogil:
+    """Count the features that are marked in w.drawn in a histogram."""
+    cdef Count count
+    count.rows = rows
+    count.n = n
+    count.wanted = w.drawn
+    count.histogram = histogram
+    count_together(p, block, w.team, w.which, &count, w.scratch.watch)
+
+
+cdef inline int move_node(Work* w, Pending* node) noexcept nogil:
+    """Let what is below a node grow in this thread's own table, if it has one.  -1 if memory runs out."""
+    cdef NodeTable* t = w.small.work.nodes
+    cdef Moved* moved = w.moved
+    if moved == NULL:
+        return 0
+    if reserve_nodes(t, 1):
+        return -1
+    if moved.n + 2 > moved.capacity:
+        if resize(<void**> &moved.ids, (2 * moved.capacity + 64) * sizeof(int64_t)):
+            return -1
+        moved.capacity = 2 * moved.capacity + 64
+    moved.ids[moved.n] = node.id
+    moved.ids[moved.n + 1] = t.n
+    moved.n += 2
+    blank_node(t, t.n, -1)
+    t.weight[t.n] = w.nodes.weight[node.id]
+    t.impurity[t.n] = w.nodes.impurity[node.id]
+    node.id = t.n
+    t.n += 1
+    return 0
 
 
 cdef inline void drop_node(Work* w, const Pending* node, entry_t width) noexcept nogil:

@@ -1,81 +1,76 @@
-"""Subtrees that threads grow: what one thread owns, and how its nodes join the tree.  Header only.
+"""What each of the threads owns that grow one tree, and how its nodes join the tree.  Header only.
 
-The queue of the subtrees that wait is in `_core.pyx`.
+They take nodes from a queue, see `queue`.  Nodes of the large block are in the tree; a subtree that a private block or lists take
+is among the thread's own nodes, so that it grows without a look at the others.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from fasttree._engine.grow.block cimport grow_block
-from fasttree._engine.grow.nodes cimport NodeTable, add_to_table, blank_node, free_nodes, reserve_nodes
-from fasttree._engine.grow.private cimport shrink
+from fasttree._engine.grow.nodes cimport NodeTable, add_to_table, free_nodes, reserve_nodes
 from fasttree._engine.grow.scratch cimport carve_private, carve_scratch
-from fasttree._engine.grow.work cimport Private, free_work
-from fasttree._engine.memory cimport Carver, allow, carve, resize
-from fasttree._engine.types cimport Block, Pending, Problem, Scratch
-from fasttree._engine.watch cimport Watch
+from fasttree._engine.grow.setup cimport Growth
+from fasttree._engine.grow.work cimport Moved, Private, Work, free_work, share_work
+from fasttree._engine.memory cimport Carver, allow, carve
+from fasttree._engine.types cimport Scratch
+from fasttree._engine.watch cimport Watch, start_watch
 
 
-cdef struct Worker:                # what one thread owns that grows subtrees
+cdef struct Worker:                # what one thread owns; the first one has the runs of the growth
     Scratch scratch
-    NodeTable nodes
+    NodeTable nodes                # of its subtrees
+    Moved moved                    # where they belong
+    Work work
     Private small
-    int64_t* ids                   # pairs: node of the tree, node here that takes its place
-    int64_t n_ids
-    int64_t ids_capacity
     char* buffer
     size_t buffer_size
-    bint busy                      # the thread grows a subtree now
     Watch watch
 
 
-cdef inline size_t carve_worker(
-    Worker* worker, const Problem* p, const Block* block, uint32_t narrow, int64_t n_counted, bint axis, char* start,
-) noexcept nogil:
+cdef inline size_t carve_worker(Worker* worker, const Growth* g, char* start) noexcept nogil:
     """Hand out the parts of a worker's buffer; if `start` is NULL only measure them."""
     cdef Carver carver
     carver.next = start
     carver.measuring = start == NULL
-    carve_scratch(&worker.scratch, &carver, p, narrow, 0, False, axis)
-    carve_private(&worker.small, &carver, p, block, narrow, n_counted)
-    worker.small.work.root_counts = <int64_t*> carve(&carver, p.width * 8)
-    worker.small.work.drawn = <uint8_t*> carve(&carver, max(p.n_features, 1))
+    carve_scratch(&worker.scratch, &carver, &g.p, g.block.n, 0, False, g.axis)
+    worker.small.place = <uint32_t*> carve(&carver, g.block.n * 4)
+    carve_private(&worker.small, &carver, &g.p, &g.block, g.block_rows, g.n_counted)
+    worker.work.root_counts = <int64_t*> carve(&carver, g.p.width * 8)
+    worker.work.drawn = <uint8_t*> carve(&carver, max(g.p.n_features, 1))
     return carver.next - start
+
+
+cdef inline void join_team(Growth* g, Worker* worker, int32_t which) noexcept nogil:
+    """Set up a thread's runs: of the first one those of the growth, with subtrees elsewhere."""
+    worker.nodes.width = g.p.width
+    worker.nodes.frontier = &g.frontier
+    if which == 0:
+        g.work.moved = &worker.moved
+        g.small.work.nodes = &worker.nodes
+        return
+    start_watch(&worker.watch, False, &g.queue.team.failed)
+    worker.scratch.watch = &worker.watch
+    worker.work.scratch = &worker.scratch
+    worker.work.nodes = &g.nodes
+    worker.work.narrow = g.block_rows
+    worker.work.small = &worker.small
+    worker.work.team = &g.queue.team
+    worker.work.which = which
+    worker.work.lender = &g.work
+    worker.work.moved = &worker.moved
+    share_work(&worker.small.work, &worker.work)
+    worker.small.work.nodes = &worker.nodes
 
 
 cdef inline void free_worker(Worker* worker) noexcept nogil:
     if worker.buffer != NULL:
         allow(worker.buffer, worker.buffer_size)
-    free(worker.buffer)
-    free(worker.ids)
+    free_work(&worker.work, True)
     free_work(&worker.small.work, False)
+    free(worker.buffer)
+    free(worker.moved.ids)
     free_nodes(&worker.nodes)
-
-
-cdef inline int grow_subtree(
-    const Problem* p, const Block* block, Worker* worker, const Pending* given, const char* data, double weight, double impurity,
-) noexcept nogil:
-    """Grow what is below a node of a wide block among a thread's own nodes.  -1 if memory runs out."""
-    cdef NodeTable* t = &worker.nodes
-    cdef Pending node = given[0]
-    if reserve_nodes(t, 1):
-        return -1
-    if worker.n_ids + 2 > worker.ids_capacity:
-        if resize(<void**> &worker.ids, (2 * worker.ids_capacity + 64) * sizeof(int64_t)):
-            return -1
-        worker.ids_capacity = 2 * worker.ids_capacity + 64
-    worker.ids[worker.n_ids] = node.id
-    worker.ids[worker.n_ids + 1] = t.n
-    worker.n_ids += 2
-    node.id = t.n
-    t.n += 1
-    blank_node(t, node.id, -1)
-    t.weight[node.id] = weight
-    t.impurity[node.id] = impurity
-    if shrink(p, block, &node, data, &worker.small, <uint64_t> 0):
-        return -1
-    return grow_block[uint32_t](p, &worker.small.block, &worker.small.work, &node, 0)
 
 
 cdef inline int join(NodeTable* t, const Worker* worker) noexcept nogil:
@@ -104,8 +99,8 @@ cdef inline int join(NodeTable* t, const Worker* worker) noexcept nogil:
         t.first_child[first + i] = part.first_child[i] + first if part.first_child[i] >= 0 else -1
         t.parent[first + i] = part.parent[i] + first if part.parent[i] >= 0 else -1
     t.n += part.n
-    for i in range(0, worker.n_ids, 2):
-        here, there = worker.ids[i], first + worker.ids[i + 1]
+    for i in range(0, worker.moved.n, 2):
+        here, there = worker.moved.ids[i], first + worker.moved.ids[i + 1]
         t.first_child[here] = t.first_child[there]
         t.n_branches[here] = t.n_branches[there]
         t.feature[here] = t.feature[there]

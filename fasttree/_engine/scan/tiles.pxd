@@ -136,40 +136,53 @@ cdef inline void count_moments(
             cell[3] += coarse
 
 
-cdef inline void count_tiles(
-    const Problem* p, const Block* block, const uint32_t* rows, int64_t n, const uint8_t* wanted, char* hist, Watch* watch,
-) noexcept nogil:
-    """The histograms of the `wanted` features, and perhaps of others beside them, over the samples `rows`."""
+cdef struct Count:                 # that is to be made
+    const uint32_t* rows
+    int64_t n
+    const uint8_t* wanted          # by feature
+    char* histogram
+
+
+cdef inline int32_t n_tiles_of(const Problem* p) noexcept nogil:
+    return (p.n_features + LANES - 1) // LANES
+
+
+cdef inline void count_tile(const Problem* p, const Block* block, const Count* count, int32_t number, Watch* watch) noexcept nogil:
+    """The part of a cleared histogram that belongs to the features of one tile, if any of them is wanted."""
+    cdef const uint32_t* rows = count.rows
+    cdef int64_t n = count.n
     cdef char* lanes[LANES]
-    cdef const uint8_t* tile
-    cdef int32_t tile_number, start, j, n_lanes
-    cdef bint any_wanted
-    memset(hist, 0, p.histogram_size)
-    for tile_number in range((p.n_features + LANES - 1) // LANES):
-        start = tile_number * LANES
-        n_lanes = min(LANES, p.n_features - start)
-        any_wanted = False
-        for j in range(LANES):
-            lanes[j] = <char*> histogram_of(p, hist, start + min(j, n_lanes - 1))
-            any_wanted = any_wanted or (j < n_lanes and wanted[start + j])
-        if not any_wanted:
-            continue
-        if interrupted(watch, n * LANES):
-            return
-        tile = block.tiles + <size_t> start * block.n
-        if p.histogram == PAIRS:
-            count_pairs(block, tile, <uint64_t**> lanes, n_lanes, rows, n)
-        elif p.histogram == CLASSES:
-            if n_lanes == LANES:
-                count_classes(p, block, tile, <uint32_t**> lanes, LANES, rows, n)
-            else:
-                count_classes(p, block, tile, <uint32_t**> lanes, n_lanes, rows, n)
-        elif p.histogram == WEIGHTS:
-            count_weights(p, block, tile, <int64_t**> lanes, n_lanes, rows, n)
-        elif n_lanes == LANES:
-            count_moments(p, block, tile, <int64_t**> lanes, LANES, rows, n)
+    cdef int32_t start = number * LANES
+    cdef int32_t n_lanes = min(LANES, p.n_features - start)
+    cdef const uint8_t* tile = block.tiles + <size_t> start * block.n
+    cdef bint any_wanted = False
+    cdef int32_t j
+    for j in range(LANES):
+        lanes[j] = <char*> histogram_of(p, count.histogram, start + min(j, n_lanes - 1))
+        any_wanted = any_wanted or (j < n_lanes and count.wanted[start + j])
+    if not any_wanted or interrupted(watch, n * LANES):
+        return
+    if p.histogram == PAIRS:
+        count_pairs(block, tile, <uint64_t**> lanes, n_lanes, rows, n)
+    elif p.histogram == CLASSES:
+        if n_lanes == LANES:
+            count_classes(p, block, tile, <uint32_t**> lanes, LANES, rows, n)
         else:
-            count_moments(p, block, tile, <int64_t**> lanes, n_lanes, rows, n)
+            count_classes(p, block, tile, <uint32_t**> lanes, n_lanes, rows, n)
+    elif p.histogram == WEIGHTS:
+        count_weights(p, block, tile, <int64_t**> lanes, n_lanes, rows, n)
+    elif n_lanes == LANES:
+        count_moments(p, block, tile, <int64_t**> lanes, LANES, rows, n)
+    else:
+        count_moments(p, block, tile, <int64_t**> lanes, n_lanes, rows, n)
+
+
+cdef inline void count_tiles(const Problem* p, const Block* block, const Count* count, Watch* watch) noexcept nogil:
+    """The histogram of the wanted features, and perhaps of others beside them."""
+    cdef int32_t number
+    memset(count.histogram, 0, p.histogram_size)
+    for number in range(n_tiles_of(p)):
+        count_tile(p, block, count, number, watch)
 
 
 cdef inline void subtract_histogram(const Problem* p, char* whole, const char* part) noexcept nogil:

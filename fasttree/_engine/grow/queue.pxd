@@ -1,11 +1,12 @@
-"""Best-first growth of a large block: the node of largest worth is always next, and what cannot be split waits unsearched.
+"""Nodes of a large block that wait in a queue, from which one thread or several take them.  Header only.
 
-A node waits with a bound of its reach (see `frontier`).  At first this is the largest gain that the bounds of its bins
-leave possible, or its risk.  When it comes first, it is searched, and waits again with the reach of its cut.  When it comes first
-once more, it is split.  As soon as the first node is worth less than a split must reach, nothing that waits has to be looked at.
-Header only.
+In best-first growth the node of largest worth is always next, and what cannot be split waits unsearched.  A node waits with a
+bound of its reach (see `team`).  At first this is the largest gain that the bounds of its bins leave possible, or its risk.  When
+it comes first, it is searched, and waits again with the reach of its cut.  When it comes first once more, it is split.  As soon
+as the first node is worth less than a split must reach, nothing that waits has to be looked at.
+Else the largest node is next, and is searched and split at once.
 
-The rows of siblings are in an arena that they share.
+Which nodes are grown may depend on the threads, but not the best of them.  The rows of siblings are in an arena that they share.
 """
 
 from libc.math cimport INFINITY
@@ -14,15 +15,19 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from fasttree._engine.grow.block cimport grow_node, open_root
-from fasttree._engine.grow.frontier cimport is_beyond, note_reach
-from fasttree._engine.grow.nodes cimport NodeTable
+from fasttree._engine.grow.nodes cimport NodeTable, reserve_nodes
 from fasttree._engine.grow.search cimport search_bounded
-from fasttree._engine.grow.work cimport Work, drop_node, give_histogram, mark_wanted, stays_wide, take_histogram
+from fasttree._engine.grow.team cimport Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, wake
+from fasttree._engine.grow.work cimport Work, count_node, give_histogram, mark_wanted, stays_wide, take_histogram
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of
-from fasttree._engine.scan.tiles cimport count_tiles, histogram_of, read_cell
+from fasttree._engine.scan.tiles cimport histogram_of, read_cell
 from fasttree._engine.types cimport NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
 from fasttree._engine.watch cimport COUNT, enter, interrupted, note
+
+
+cdef enum:
+    FIRST_ROOM = 4096              # nodes: room that threads make while no other has a node in hand
 
 
 cdef struct Family:                # of siblings that wait
@@ -31,25 +36,27 @@ cdef struct Family:                # of siblings that wait
 
 
 cdef struct Queued:
+    double order                   # the largest comes first
     Pending node
     Family* family
 
 
-cdef struct Queue:                 # a heap, the node of the largest reach first
+cdef struct Queue:                 # a heap
     Queued* at
     int64_t n
     int64_t capacity
+    Team team                      # of the threads that take from it
 
 
 cdef inline int put(Queue* queue, const Queued* waiting) noexcept nogil:
-    """Let a node wait.  -1 if memory runs out."""
+    """Let a node wait.  -1 if memory runs out.  The caller holds the lock."""
     cdef int64_t i = queue.n
     if i == queue.capacity:
         if resize(<void**> &queue.at, (2 * i + 64) * sizeof(Queued)):
             return -1
         queue.capacity = 2 * i + 64
     queue.n += 1
-    while i and queue.at[(i - 1) // 2].node.reach < waiting.node.reach:
+    while i and queue.at[(i - 1) // 2].order < waiting.order:
         queue.at[i] = queue.at[(i - 1) // 2]
         i = (i - 1) // 2
     queue.at[i] = waiting[0]
@@ -64,9 +71,9 @@ cdef inline Queued take_first(Queue* queue) noexcept nogil:
     queue.n -= 1
     while 2 * i + 1 < queue.n:
         child = 2 * i + 1
-        if child + 1 < queue.n and queue.at[child + 1].node.reach > queue.at[child].node.reach:
+        if child + 1 < queue.n and queue.at[child + 1].order > queue.at[child].order:
             child += 1
-        if queue.at[child].node.reach <= last.node.reach:
+        if queue.at[child].order <= last.order:
             break
         queue.at[i] = queue.at[child]
         i = child
@@ -125,7 +132,7 @@ cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pe
         mark_wanted(p, w, search.actives, node.n_active)
         phase = enter(COUNT)
         note(COUNT, node.n * <int64_t> node.n_active)
-        count_tiles(p, block, search.rows, node.n, w.drawn, node.histogram, w.scratch.watch)
+        count_node(p, block, w, search.rows, node.n, node.histogram)
         enter(phase)
     totals.counts = w.root_counts
     totals.risk = node.risk
@@ -145,10 +152,11 @@ cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pe
     return 0
 
 
-cdef inline int put_children(Work* w, Queue* queue, Arena* arena) noexcept nogil:
+cdef inline int put_children(const Problem* p, Work* w, Queue* queue, Arena* arena) noexcept nogil:
     """Move the nodes of the stack, whose data are in an arena, to the queue.  -1 if memory runs out."""
     cdef Queued waiting
     cdef Family* family
+    cdef int status = 0
     if w.stack_n == 0:
         return 0
     family = <Family*> malloc(sizeof(Family))
@@ -158,15 +166,19 @@ cdef inline int put_children(Work* w, Queue* queue, Arena* arena) noexcept nogil
     family.n = <int32_t> w.stack_n
     memset(arena, 0, sizeof(Arena))
     waiting.family = family
-    while w.stack_n:
+    hold(queue.team.lock)
+    while w.stack_n and status == 0:
         w.stack_n -= 1
         waiting.node = w.stack[w.stack_n]
         waiting.node.below = 0         # nothing else is in the arenas of its children
-        w.held += waiting.node.n
-        if put(queue, &waiting):
-            w.stack_n = 0
-            return -1
-    return 0
+        waiting.order = waiting.node.reach if p.best_first else waiting.node.n
+        queue.team.held += waiting.node.n
+        status = put(queue, &waiting)
+    for _ in range(w.stack_n + 1 if status else 0):
+        leave_family(family)
+    wake(&queue.team)
+    release(queue.team.lock)
+    return status
 
 
 cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Queued* first) noexcept nogil:
@@ -175,41 +187,40 @@ cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Queu
     cdef int64_t own = node.depth % 2
     cdef int status = 0
     cdef bint waits = False
+    cdef bint ends = False
     w.arenas[own] = first.family.arena
     if not node.searched and stays_wide(p, block, w, node.n, node.depth, node.sorts):
         status = search_waiting(p, block, w, node)
-        if status == 0 and node.cut.form != NO_CUT:
-            node.reach = min(node.reach, node.cut.first_gain)
-            note_reach(&w.nodes.frontier, node.reach)
-            waits = True
-        else:
+        ends = status != 0 or node.cut.form == NO_CUT
+        waits = p.best_first and not ends
+        if ends:
             give_histogram(w, node.histogram)
-    else:
+        elif waits:
+            node.reach = min(node.reach, node.cut.first_gain)
+            first.order = node.reach
+            note_reach(w.nodes.frontier, node.reach)
+    if not ends and not waits:
         status = grow_node(p, block, w, node, <uint64_t> 0)
-    first.family.arena = w.arenas[own]
-    memset(&w.arenas[own], 0, sizeof(Arena))
+    memset(&w.arenas[own], 0, sizeof(Arena))       # the family has it
     if status == 0 and not waits:
-        status = put_children(w, queue, &w.arenas[1 - own])
+        status = put_children(p, w, queue, &w.arenas[1 - own])
     w.stack_n = 0
+    hold(queue.team.lock)
     if waits and status == 0:
-        w.held += node.n
+        queue.team.held += node.n
         status = put(queue, first)
         waits = status == 0
     if not waits:
         leave_family(first.family)
+    release(queue.team.lock)
     return status
 
 
-cdef inline int grow_best_first(const Problem* p, Block* block, Work* w, const Pending* root) noexcept nogil:
-    """Grow all below the root of a large block that can be among the best splits.
-
-    -1 if memory runs out or growth is interrupted.
-    """
-    cdef Queue queue
+cdef inline int put_root(const Problem* p, Block* block, Work* w, Queue* queue, const Pending* root) noexcept nogil:
+    """Open the root of a large block, which is the first node of the queue.  -1 if memory runs out."""
     cdef Queued first
     cdef NodeTable* t = w.nodes
-    cdef int status = 0
-    memset(&queue, 0, sizeof(Queue))
+    first.order = INFINITY
     first.node = root[0]
     first.node.risk = t.impurity[0] * t.weight[0]
     first.family = <Family*> malloc(sizeof(Family))
@@ -221,19 +232,81 @@ cdef inline int grow_best_first(const Problem* p, Block* block, Work* w, const P
     first.family.n = 1
     first.family.arena = w.arenas[root.depth % 2]
     memset(&w.arenas[root.depth % 2], 0, sizeof(Arena))
-    status = step(p, block, w, &queue, &first)
-    while status == 0 and queue.n and not is_beyond(&t.frontier, queue.at[0].node.reach, INFINITY):
-        first = take_first(&queue)
-        w.held -= first.node.n
+    hold(queue.team.lock)
+    queue.team.held += first.node.n
+    if put(queue, &first):
+        leave_family(first.family)
+        release(queue.team.lock)
+        return -1
+    release(queue.team.lock)
+    return 0
+
+
+cdef inline bint any_next(const Queue* queue, const NodeTable* t) noexcept nogil:
+    return queue.n > 0 and not is_beyond(t.frontier, queue.at[0].node.reach, INFINITY)
+
+
+cdef inline bint has_room(NodeTable* t, Team* team) noexcept nogil:
+    """Make sure that the nodes of all steps that go on find room, as none may move them.  Notes if memory has run out."""
+    if 4 * (t.n + 2 * (team.n_busy + 1)) <= <int64_t> t.fields[0].size:
+        return True
+    if team.n_busy:
+        return False
+    if reserve_nodes(t, max(t.n, FIRST_ROOM)):
+        give_up(team)
+    return not team.failed
+
+
+cdef inline int take_and_grow(const Problem* p, Block* block, Work* w, Queue* queue) noexcept nogil:
+    """Take the first node and search or split it.  -1 if that failed.  The caller holds the lock, and has it again."""
+    cdef Queued first = take_first(queue)
+    cdef Team* team = &queue.team
+    cdef int status = -1
+    team.n_busy += 1
+    if w.which == 0:
+        team.held -= first.node.n
         w.growing = first.node.n
-        if interrupted(w.scratch.watch, <int64_t> first.node.n * (first.node.n_active + 1)):
-            leave_family(first.family)
-            status = -1
+    release(team.lock)
+    if interrupted(w.scratch.watch, <int64_t> first.node.n * (first.node.n_active + 1)):
+        hold(team.lock)
+        leave_family(first.family)
+    else:
+        status = step(p, block, w, queue, &first)
+        hold(team.lock)
+    if w.which:
+        team.held -= first.node.n
+    w.growing = 0
+    team.n_busy -= 1
+    return status
+
+
+cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue) noexcept nogil:
+    """Grow nodes of the queue until none can be split that is needed: what each thread does, the only one too.
+
+    -1 if memory runs out or growth is interrupted.
+    """
+    cdef Team* team = &queue.team
+    hold(team.lock)
+    while not team.failed and not team.over:
+        count_some_tiles(p, block, team, w.scratch.watch)
+        if any_next(queue, w.nodes) and has_room(w.nodes, team):
+            if take_and_grow(p, block, w, queue):
+                give_up(team)
+            else:
+                wake(team)
+        elif team.n_busy == 0:
+            team.over = True
+            wake(team)
         else:
-            status = step(p, block, w, &queue, &first)
-        w.growing = 0
+            rest(team, w.which, w.scratch.watch)
+    release(team.lock)
+    return -1 if team.failed or w.scratch.watch.over else 0
+
+
+cdef inline void free_queue(Queue* queue) noexcept nogil:
     while queue.n:
         queue.n -= 1
         leave_family(queue.at[queue.n].family)
     free(queue.at)
-    return -1 if w.scratch.watch.over else status
+    queue.at = NULL
+    queue.capacity = 0
