@@ -10,7 +10,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-LARGEST = 2_000_000  # bytes
+LARGEST = 2 * 2**20  # bytes
 INSTALLED = (".py", ".typed", ".json", ".html", ".css", ".js")
 ROOT = Path(__file__).parents[1]
 REGISTRY = (ROOT / "fasttree" / "estimators" / "common" / "registry.py").read_text(encoding="utf-8")

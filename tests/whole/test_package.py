@@ -210,7 +210,7 @@ def test_a_whole_wheel_passes(checker, wheel):
         ({"without": "fasttree/_explain/page/page.css"}, "lacks fasttree/_explain/page/page.css"),
         ({"more": "tests/model/test_tree.py"}, "holds tests/model/test_tree.py"),
         ({"more": "fasttree/_core.c"}, "holds fasttree/_core.c"),
-        ({"size": 2_000_000}, "must be below 2,000,000"),
+        ({"size": 2 * 2**20}, "must be below 2,097,152"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
