@@ -1,4 +1,4 @@
-"""Models that are fitted and predict on two threads, for `.ci/thread_sanitizer`: Polars, which many tests import, ends under it.
+"""Models that are fitted and predict on two threads, for `.ci/thread_sanitizer`, without the imports of tests.
 
 python .ci/in_threads.py
 """
