@@ -1,8 +1,8 @@
 """Linear models of the nodes of a tree, from centred sums of products.  Header only.
 
-The sums of a leaf are its weight, the means of its columns, and the sums of products of deviations from these means.  Those of two
-children add up to those of their parent (Chan, Golub and LeVeque 1979), so that a sample is touched once, whatever the depth of
-its leaf.  The last column is the target.
+The sums of a leaf are its weight, the means of its columns, and the sums of products of deviations from these means.  Those of
+two children add up to those of their parent (Chan, Golub and LeVeque 1979), so that a sample is touched once, whatever the depth
+of its leaf.  The last column is the target.
 
 A model comes from the sums of its node alone.  They are scaled to a unit diagonal and swept feature by feature, the largest
 remaining diagonal first: Cholesky's method with pivoting, in the form of Beaton's sweep operator.  A swept matrix shows the
@@ -157,11 +157,11 @@ cdef inline void leave_out(FitScratch* t, Py_ssize_t place, bint is_in) noexcept
 
 cdef inline void take_in(FitScratch* t, int64_t room, double least_pivot) noexcept nogil:
     """Sweep in features, at most `room`; the others are removed."""
-    cdef Py_ssize_t turn, i, place
+    cdef Py_ssize_t _, i, place
     cdef double largest
     for i in range(t.k):
         t.is_in[i] = False
-    for turn in range(min(<int64_t> t.k, room)):
+    for _ in range(min(<int64_t> t.k, room)):
         largest, place = least_pivot, -1
         for i in range(t.k):
             if not t.is_in[i] and t.matrix[i * t.width + i] > largest:
