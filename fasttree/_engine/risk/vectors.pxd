@@ -77,8 +77,8 @@ cdef extern from *:
         return y * (2 * power + 3 * x) / (3 * power + 2 * x);
     }
     /* No gain by the fifth root of the variance is larger.  scales: what turns sums into units of the node's deviation, and
-       squares into those of its variance; a variance that may be rounding; risk, and risk of a sample.  A variance that may be rounding,
-       or that has few digits beside it, counts as none. */
+       squares into those of its variance; a variance that may be rounding; risk, and risk of a sample.  A variance that may be
+       rounding, or that has few digits beside it, counts as none. */
     static void fasttree_fifth_root_bounds(
         const int64_t *sums, const int64_t *squares, const int32_t *positions, double *bounds, int64_t m,
         double offset, double n, double sum, double square, const double *scales)
