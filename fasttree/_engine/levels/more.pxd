@@ -143,7 +143,9 @@ cdef inline double try_codes(
     return least
 
 
-cdef inline void search_more(TreeSearch* s, LevelNode* node, int depth, double budget, double* low, FoundTree* out) noexcept nogil:
+cdef inline void search_more(
+    TreeSearch* s, LevelNode* node, int depth, double budget, double* low, FoundTree* out,
+) noexcept nogil:
     """Search a node for the best tree of three or more levels.
 
     `low` has bounds of the roots, which become those that are known then; the last one is of trees of one level.

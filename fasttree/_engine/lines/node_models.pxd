@@ -1,8 +1,8 @@
 """Linear models of the nodes of a tree, from centred sums of products.  Header only.
 
 The sums of a leaf are its weight, the means of its columns, and the sums of products of deviations from these means.  Those of
-two children add up to those of their parent (Chan, Golub and LeVeque 1979), so that a sample is touched once, whatever the depth
-of its leaf.  The last column is the target.
+two children add up to those of their parent (Chan, Golub and LeVeque 1979), so that a sample is touched once, at any depth of
+its leaf.  The last column is the target.
 
 A model comes from the sums of its node alone.  They are scaled to a unit diagonal and swept feature by feature, the largest
 remaining diagonal first: Cholesky's method with pivoting, in the form of Beaton's sweep operator.  A swept matrix shows the

@@ -147,7 +147,9 @@ cdef inline int32_t n_tiles_of(const Problem* p) noexcept nogil:
     return (p.n_features + LANES - 1) // LANES
 
 
-cdef inline void count_tile(const Problem* p, const Block* block, const Count* count, int32_t number, Watch* watch) noexcept nogil:
+cdef inline void count_tile(
+    const Problem* p, const Block* block, const Count* count, int32_t number, Watch* watch,
+) noexcept nogil:
     """The part of a cleared histogram that belongs to the features of one tile, if any of them is wanted."""
     cdef const uint32_t* rows = count.rows
     cdef int64_t n = count.n
