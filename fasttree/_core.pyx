@@ -37,8 +37,7 @@ from fasttree._engine.walk.rows cimport ANY_STATE, INFINITE, MISSING_VALUES, SEV
 from fasttree._engine.walk.steps cimport WalkStep, Steps, lay_out_steps, walk_rows
 from fasttree._engine.walk.tree cimport Flat, add_shares, stops, visit
 from fasttree._engine.watch cimport (
-    OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_as, report_to,
-    start_watch, take_amount, take_seconds,
+    OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_as, report_to, take_amount, take_seconds,
 )
 
 cdef enum:

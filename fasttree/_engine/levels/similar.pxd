@@ -3,11 +3,12 @@
 Let no tree with the root f cost less than b on a set B, and let other rows A lack few rows of B.  A tree that costs a on A costs
 at most a, and what the rows of B that are not in A may cost, on B.  So no tree with this root costs less on A than b less what
 these rows may cost (the similarity bound of MurTree, for each root; Demirovic et al. 2022; compare the similar support bound of
-Hu, Rudin and Seltzer 2019).  Few roots of A must be searched then: in a sequence of cuts, most have bounds far above the best tree.
+Hu, Rudin and Seltzer 2019).  Few roots of A must be searched then: in a sequence of cuts, most have bounds far above the best
+tree.
 
 A root of A may leave one of its sides without rows of B.  Such a tree costs as much as one without this root, and the penalties
-for the leaves that are not there, at least.  This tree may be put on both sides of another cut of f, at the price of its leaves once
-more; so penalties of one leaf less are taken off the bounds of roots.
+for the leaves that are not there, at least.  This tree may be put on both sides of another cut of f, at the price of its leaves
+once more; so penalties of one leaf less are taken off the bounds of roots.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
