@@ -27,17 +27,17 @@ from fasttree._engine.grow.scratch cimport coarse_shift_of
 from fasttree._engine.grow.setup cimport (
     Growth, carve_growth, fill_growth, free_runs, grow_nodes, plan_growth, set_limits, set_policy, share_done,
 )
-from fasttree._engine.memory cimport allow, free_arena, pad
+from fasttree._engine.memory cimport allow, free_arena
 from fasttree._engine.risk.impurity cimport impurity_words
 from fasttree._engine.types cimport (
     DECLARED, DIRECTION, FRACTIONAL, GAIN, GAIN_RATIO, INTERVALS, MAJORITY, MDL_RATIO, MERGED, ONE_VS_REST, ORDERED, OWN_BRANCH,
-    PLAIN_RATIO, PRESENT, REFUSE, SUBSET, SURROGATE, Active, Arena, Block, FeatureSets, Pending, Problem,
+    PLAIN_RATIO, PRESENT, REFUSE, SUBSET, SURROGATE, Arena, FeatureSets, Problem,
 )
 from fasttree._engine.walk.rows cimport ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Rows, fill_rows, rows_of
 from fasttree._engine.walk.steps cimport WalkStep, Steps, lay_out_steps, walk_rows
 from fasttree._engine.walk.tree cimport Flat, add_shares, stops, visit
 from fasttree._engine.watch cimport (
-    OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_as, report_to, take_amount, take_seconds,
+    OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_to, take_amount, take_seconds,
 )
 
 cdef enum:
