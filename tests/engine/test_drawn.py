@@ -120,12 +120,14 @@ def test_categories_fall_into_the_two_best_groups(n_classes, turn):
         compare(X, y, n_classes, counts, seed, nominal=(0, 2), max_features=2, min_samples_leaf=1 + (seed == 2))
 
 
-def test_a_room_serves_one_tree_after_the_other():
+@pytest.mark.parametrize("n", [300, 12_000])
+def test_a_room_serves_one_tree_after_the_other(n):
+    """The trees of many samples lie behind one another in larger pieces of memory."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 5)), rng.integers(0, 3, 300)
+    X, y = rng.normal(size=(n, 5)), rng.integers(0, 3, n)
     grower, room = grower_of(X, y, 3, Limits(2)), DrawnRoom()
     for seed in range(5):
-        counts = np.bincount(rng.integers(0, 300, 300 - 50 * seed), minlength=300).astype(np.uint16)
+        counts = np.bincount(rng.integers(0, n, n - n // 6 * seed), minlength=n).astype(np.uint16)
         for own, shared in zip(grow_packed(grower, counts, seed), grow_packed(grower, counts, seed, room), strict=True):
             np.testing.assert_array_equal(own, shared)
 
