@@ -222,16 +222,8 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
             return None
         if not is_integer(self.max_samples):
             return max(int(self.max_samples * n_rows), 1)
-<<<<<<< HEAD
-        if self.max_samples > n_rows and not self.bootstrap:
-            raise ValueError(
-                f"max_samples={self.max_samples}: must not exceed the {n_rows} samples of positive weight, as bootstrap=False "
-                "draws each of them once at most"
-            )
-=======
         if self.max_samples > n_rows:
             raise ValueError(f"max_samples={self.max_samples}: must not exceed the {n_rows} samples of positive weight")
->>>>>>> parent of 84dd8ec (A bag drawn with replacement may be larger than the table, as in scikit-learn 1.9)
         return int(self.max_samples)
 
     def _after_growth(self) -> Callable[[Tree], Tree] | None:
