@@ -157,8 +157,8 @@ cdef extern from *:
     }
     #else
     #define FASTTREE_PROFILES 0
-    static inline int fasttree_enter(int phase) { (void) phase; return 0; }
-    static inline void fasttree_note(int phase, int64_t n) { (void) phase; (void) n; }
+    CYTHON_UNUSED static inline int fasttree_enter(int phase) { (void) phase; return 0; }
+    CYTHON_UNUSED static inline void fasttree_note(int phase, int64_t n) { (void) phase; (void) n; }
     #define fasttree_take_seconds(phase) (0.0)
     #define fasttree_take_amount(phase) (0)
     #endif

@@ -68,10 +68,10 @@ cdef extern from *:
         return grid->inside <= 3;
     }
 
-    static inline void fasttree_code_some(
+    CYTHON_UNUSED static inline void fasttree_code_some(
         const fasttree_grid *grid, const char *data, int64_t stride, int n, uint8_t *lane, int64_t step)
     {
-        float x[FASTTREE_ROWS];
+        float x[FASTTREE_ROWS] = {0};
         uint32_t keys[FASTTREE_ROWS];
         int32_t buckets[FASTTREE_ROWS];
         int i, k;
