@@ -16,8 +16,8 @@ from fasttree._engine.grow.split cimport expand
 from fasttree._engine.grow.team cimport is_beyond, note_reach
 from fasttree._engine.grow.twigs cimport grow_twig, is_twig
 from fasttree._engine.grow.work cimport (
-    MOST_WIDE_SORTS, Work, count_node, drop_node, free_work, give_histogram, mark_allowed, mark_wanted, move_node, resize_stack,
-    share_weights, share_work, stays_wide, take_histogram,
+    MOST_WIDE_SORTS, Work, count_searched, drop_node, free_work, give_histogram, mark_allowed, move_node, resize_stack,
+    share_weights, share_work, stays_wide,
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
 from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of
@@ -28,7 +28,7 @@ from fasttree._engine.scan.tiles cimport LANES, lane_of
 from fasttree._engine.types cimport (
     MEDIANS, NO_CUT, NO_HISTOGRAM, TWIG, Active, Arena, Block, Exact, Pending, Problem, Search, Totals, entry_t,
 )
-from fasttree._engine.watch cimport COPY, COUNT, SMALL_NODES, enter, interrupted, note
+from fasttree._engine.watch cimport COPY, SMALL_NODES, enter, interrupted
 
 
 cdef enum:
@@ -144,7 +144,6 @@ cdef inline int search_root(
     """Find the cut of the first node of a block, which holds all its rows.  -1 if memory runs out."""
     cdef Totals totals
     cdef Search search
-    cdef int phase
     totals.counts = w.root_counts
     totals_of(p, block, &totals)
     totals.risk = w.nodes.impurity[node.id] * w.nodes.weight[node.id]
@@ -164,14 +163,8 @@ cdef inline int search_root(
     if p.sets != NULL:
         mark_allowed(p.sets, p.n_features, w.nodes.parent, w.nodes.feature, w.nodes.parent[node.id], w.allowed)
     if block.tiles != NULL:
-        node.histogram = take_histogram(p, w)
-        if node.histogram == NULL:
+        if count_searched(p, block, w, node, &search):
             return -1
-        mark_wanted(p, w, search.actives, node.n_active)
-        phase = enter(COUNT)
-        note(COUNT, node.n * <int64_t> search.n_active)
-        count_node(p, block, w, search.rows, node.n, node.histogram)
-        enter(phase)
         node.cut = search_bounded(p, block, w, &search, node.histogram, width)
     else:
         node.cut = search_features(p, block, w, &search, node.key, width)

@@ -18,12 +18,12 @@ from fasttree._engine.grow.block cimport grow_node, open_root
 from fasttree._engine.grow.nodes cimport NodeTable, reserve_nodes
 from fasttree._engine.grow.search cimport search_bounded
 from fasttree._engine.grow.team cimport Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, wake
-from fasttree._engine.grow.work cimport Work, count_node, give_histogram, mark_wanted, stays_wide, take_histogram
+from fasttree._engine.grow.work cimport Work, count_searched, give_histogram, stays_wide
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of
 from fasttree._engine.scan.tiles cimport histogram_of, read_cell
 from fasttree._engine.types cimport NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
-from fasttree._engine.watch cimport COUNT, enter, interrupted, note
+from fasttree._engine.watch cimport interrupted
 
 
 cdef enum:
@@ -118,22 +118,14 @@ cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pe
     cdef char* data = w.arenas[node.depth % 2].data
     cdef Totals totals
     cdef Search search
-    cdef int phase
     search.rows = <const uint32_t*> (data + node.rows_at)
     search.actives = <Active*> (data + node.actives_at)
     search.n_active = node.n_active
     node.cut.form = NO_CUT
     if node.n_active == 0:
         return 0
-    if node.histogram == NULL:
-        node.histogram = take_histogram(p, w)
-        if node.histogram == NULL:
-            return -1
-        mark_wanted(p, w, search.actives, node.n_active)
-        phase = enter(COUNT)
-        note(COUNT, node.n * <int64_t> node.n_active)
-        count_node(p, block, w, search.rows, node.n, node.histogram)
-        enter(phase)
+    if node.histogram == NULL and count_searched(p, block, w, node, &search):
+        return -1
     totals.counts = w.root_counts
     totals.risk = node.risk
     totals_of_histogram(p, w, search.actives[0].feature, node.histogram, &totals)

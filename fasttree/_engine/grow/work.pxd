@@ -17,6 +17,7 @@ from fasttree._engine.scan.tiles cimport Count
 from fasttree._engine.types cimport (
     MEDIANS, Active, Arena, Block, Cut, Exact, FeatureSets, Pending, Problem, Scratch, Search, Totals, entry_t,
 )
+from fasttree._engine.watch cimport COUNT, enter, note
 
 
 cdef enum:
@@ -292,6 +293,22 @@ cdef inline void mark_wanted(const Problem* p, Work* w, const Active* actives, i
     memset(w.drawn, 0, p.n_features)
     for i in range(n_active):
         w.drawn[actives[i].feature] = 1
+
+
+cdef inline int count_searched(
+    const Problem* p, const Block* block, Work* w, Pending* node, const Search* search,
+) noexcept nogil:
+    """Count the features of a node that is searched in a histogram of its own.  -1 if memory runs out."""
+    cdef int phase
+    node.histogram = take_histogram(p, w)
+    if node.histogram == NULL:
+        return -1
+    mark_wanted(p, w, search.actives, search.n_active)
+    phase = enter(COUNT)
+    note(COUNT, node.n * <int64_t> search.n_active)
+    count_node(p, block, w, search.rows, node.n, node.histogram)
+    enter(phase)
+    return 0
 
 
 cdef inline void share_weights(
