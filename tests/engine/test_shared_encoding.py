@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import heapq
 import os
 import signal
 import sys
@@ -21,9 +20,13 @@ from fasttree._data.learn import learn_table
 from fasttree._data.table import Table
 from fasttree._engine.encoding import Encoding
 from fasttree._learn.grow import growth
+from fasttree._learn.grow.afterwards import best_first
+from fasttree._learn.grow.decode import as_tree
 from fasttree._learn.grow.encode import InOrder, KeptColumns
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import C45
+from fasttree._model.arrays import THRESHOLD
+from fasttree._model.tree import Tree
 
 Grown = dict[str, np.ndarray]
 
@@ -108,27 +111,19 @@ def in_order(grown: Grown) -> Grown:
     return {name: array[order] if name.startswith("categories_") else array for name, array in grown.items()}
 
 
-def best_splits(grown: Grown, n_leaves: int) -> Grown:
-    """The nodes that best-first growth splits, in this order.  Threads may have grown further ones, which are cut off."""
-    rows: list[int] = []
-    waiting = [(-np.inf, 0)]
-    while waiting and len(rows) < n_leaves - 1:
-        _, node = heapq.heappop(waiting)
-        rows.append(node)
-        for branch in range(grown["n_branches"][node]):
-            child = grown["first_child"][node] + branch
-            if grown["n_branches"][child]:
-                heapq.heappush(waiting, (-grown["weight"][child] * grown["gain"][child], child))
-    fields = [name for name, array in grown.items() if len(array) == len(grown["parent"])]
-    linked = ("parent", "first_child")
-    return {name: grown[name][rows] for name in fields if name not in linked}
+def cut_back(grown: Grown, case: Case, n_leaves: int) -> Tree:
+    """The tree of best-first growth: threads may have grown further nodes.  Rows beside a cut stand for its threshold."""
+    grown = in_order(grown)
+    low, high = (grown.pop(name).astype(float) for name in ("row_low", "row_high"))
+    threshold = np.where(grown["kind"] == THRESHOLD, low * grown["n_samples"][0] + high, np.nan)
+    for name in ("cut_node", "cut_low", "cut_high"):
+        assert len(grown.pop(name)) == 0
+    task = "classification" if case.n_classes else "regression"
+    return best_first(as_tree(grown | {"threshold": threshold}, task, 7, surrogates=None, cuts={}, outputs=None), n_leaves)
 
 
 def same(ours: Grown, theirs: Grown) -> bool:
-    return same_fields(in_order(ours), in_order(theirs))
-
-
-def same_fields(ours: Grown, theirs: Grown) -> bool:
+    ours, theirs = in_order(ours), in_order(theirs)
     return list(ours) == list(theirs) and all(
         ours[name].dtype == theirs[name].dtype and ours[name].tobytes() == theirs[name].tobytes() for name in ours
     )
@@ -138,10 +133,10 @@ def same_fields(ours: Grown, theirs: Grown) -> bool:
 def test_trees_grown_side_by_side_from_one_encoding_are_those_grown_alone(name):
     case = CASES[name]
     alone, jobs = [], []
-    cut_back = {}
+    n_leaves = {}
     for weight, limits in variants(case):
         if limits.max_leaf_nodes is not None and case.choices.get("n_jobs", 1) > 1:
-            cut_back[len(jobs)] = limits.max_leaf_nodes
+            n_leaves[len(jobs)] = limits.max_leaf_nodes
         encoding, args, kwargs = prepared(case, weight, limits)
         alone.append(_core.grow(encoding, *args, **kwargs, workspace=_core.Workspace(consume=True)))
         jobs.append(prepared(case, weight, limits)[1:])
@@ -158,10 +153,10 @@ def test_trees_grown_side_by_side_from_one_encoding_are_those_grown_alone(name):
     turns = list(range(len(jobs))) * 4
     with ThreadPoolExecutor(4) as pool:
         for i, grown in zip(turns, pool.map(grow_again, turns), strict=True):
-            if i in cut_back:
-                best = best_splits(alone[i], cut_back[i])
-                assert len(best["weight"]) == cut_back[i] - 1
-                assert same_fields(best_splits(grown, cut_back[i]), best), (name, i)
+            if i in n_leaves:
+                best = cut_back(alone[i], case, n_leaves[i])
+                assert best.n_leaves == n_leaves[i]
+                assert cut_back(grown, case, n_leaves[i]) == best, (name, i)
             else:
                 assert same(grown, alone[i]), (name, i)
 
