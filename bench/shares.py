@@ -48,6 +48,6 @@ def profiled(call: Callable[[], Any]) -> tuple[dict[str, float], dict[str, int]]
     finally:
         growth.encode_columns = encode
     assert found is not None
-    seconds = {"encode": encoding} | {phase: spent for phase, (spent, _) in zip(_core.PHASES, found, strict=True)}
+    seconds = {"encode": encoding} | {phase: spent for phase, (spent, _) in found.items()}
     seconds["other"] -= encoding
-    return seconds, {phase: amount for phase, (_, amount) in zip(_core.PHASES, found, strict=True)}
+    return seconds, {phase: amount for phase, (_, amount) in found.items()}

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from . import report
+from fasttree import _core
+
+from . import report, shares
 from .__main__ import BEGIN, END, README, RESULTS, section
-from .cases import OURS
+from .cases import OURS, Answers, Case, Contest, Figures
 from .checks import SKLEARN
 from .machine import about
 
@@ -118,3 +120,24 @@ def test_the_readme_says_what_its_file_says() -> None:
     shown = README.read_text().partition(BEGIN)[2].partition(END)[0]
     sources = [path for path in RESULTS.glob("*.jsonl") if f"(results/{path.name})" in shown]
     assert [section(path) for path in sources] == [shown]
+
+
+def test_the_shares_of_a_call_are_those_of_the_clocks(monkeypatch):
+    """The clocks of a profiling build are replaced, so that any build can try this."""
+    turns = [{"other": (0.5, 0), "count": (1.5, 3_000_000)}, {"other": (0.25, 0), "count": (0.75, 3_000_000)}]
+    found = iter([turn for one in (*turns, turns[0]) for turn in (turns[0], one)])  # each turn resets the clocks first
+    monkeypatch.setattr(_core, "spent", lambda: next(found))
+
+    def check(answers: Answers) -> Figures:
+        return {}
+
+    case = Case("one", "one", lambda most_rows: Contest(calls={OURS: lambda: None}, check=check, table=(1, 1)))
+    assert shares.shares_of(case, 10).splitlines() == [
+        "one: 1000.0 ms",
+        "",
+        "| phase | ms | share | read, millions |",
+        "|---|--:|--:|--:|",
+        "| encode | 0.0 | 0.0% |  |",
+        "| other | 250.0 | 25.0% |  |",
+        "| count | 750.0 | 75.0% | 3.00 |",
+    ]

@@ -12,9 +12,13 @@ import threading
 import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
-from fasttree._engine.columns.bins cimport BinTable, bin_column, bin_keys, lay_table, list_bins
+from fasttree._engine.columns.bins cimport (
+    BinTable, bin_column, bin_keys, code_buckets, lay_table, list_bins, number_buckets,
+)
 from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, lay_grid
-from fasttree._engine.columns.edges cimport GRID_BITS, Piece, find_edges, keys_of, room_for_pieces, room_for_search, single_keys
+from fasttree._engine.columns.edges cimport (
+    GRID_BITS, Extent, Grid, Piece, double_keys, find_edges, keys_of, room_for_pieces, room_for_search, single_keys,
+)
 from fasttree._engine.columns.keys cimport encode_few, float_of, list_column, sort_records, sortable, value_of
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
 from fasttree._engine.scan.tiles cimport LANES
@@ -28,6 +32,7 @@ I8 = np.dtype("i8")
 
 cdef enum:
     ROWS_OF_SAMPLE = 16384     # that say where the bins of the bounded search end
+    ROWS_OF_COPY = 64          # of a table whose columns are copied: these rows stay in the first-level cache
 
 cdef uint32_t GONE = 0xFFFFFFFF        # place of a row that is left out
 
@@ -546,6 +551,7 @@ cdef class Binning:
     cdef uint64_t[::1] edges
     cdef uint16_t[::1] first
     cdef uint64_t[::1] search
+    cdef Grid grid                     # see `find_edges` of columns/edges
     cdef int32_t n_bins
     cdef bint single
 
@@ -559,6 +565,10 @@ cdef class Binning:
         self.first = np.empty(1 << GRID_BITS, dtype=np.uint16)
         self.search = np.empty(room_for_search(max_bins), dtype=np.uint64)
 
+    cdef uint16_t* buckets(self) noexcept:
+        """Room for buckets behind that for codes; keys of 64 bits that are sorted need both."""
+        return <uint16_t*> &self.spare[0] + self.spare.shape[0]
+
     def find_edges(self, const real_t[:] column, bint open_ends=False):
         """As `bin_edges`."""
         cdef int64_t n = column.shape[0]
@@ -567,15 +577,20 @@ cdef class Binning:
         cdef uint32_t* places = &self.counts[1, 0]
         cdef uint64_t* keys = &self.keys[0]
         cdef uint64_t* spare = &self.spare[0]
+        cdef uint16_t* buckets = self.buckets()
         cdef Piece* pieces = <Piece*> &self.pieces[0]
         cdef uint64_t* edges = &self.edges[0]
+        cdef Extent extent
         with nogil:
-            self.single = single_keys(column, narrow)
+            self.single = single_keys(column, narrow, &extent)
             if self.single:
-                self.n_bins = find_edges(narrow, n, self.max_bins, open_ends, <uint32_t*> spare, counts, places, pieces, edges)
+                self.n_bins = find_edges(
+                    narrow, n, &extent, self.max_bins, open_ends, <uint32_t*> spare, counts, places, pieces, buckets, &self.grid,
+                    edges)
             else:
-                keys_of(column, 0, n, 1, keys)
-                self.n_bins = find_edges(keys, n, self.max_bins, open_ends, spare, counts, places, pieces, edges)
+                double_keys(column, keys, &extent)
+                self.n_bins = find_edges(
+                    keys, n, &extent, self.max_bins, open_ends, spare, counts, places, pieces, buckets, &self.grid, edges)
         return np.array(self.edges[:self.n_bins + 1], dtype=np.uint32 if self.single else np.uint64)
 
     def bin(self, const real_t[:] column):
@@ -595,6 +610,8 @@ cdef class Binning:
         cdef uint64_t[:, ::1] bounds = np.zeros((2, <Py_ssize_t> n_bins + 1), dtype=np.uint64)
         cdef double[:, ::1] values = np.empty((2, n_bins))
         cdef uint8_t* codes = <uint8_t*> &self.spare[0]
+        cdef uint16_t* buckets = self.buckets()
+        cdef uint32_t* numbered = &self.counts[1, 0]
         cdef uint64_t* least = &bounds[0, 0]
         cdef uint64_t* most = &bounds[1, 0]
         cdef BinTable table
@@ -603,15 +620,26 @@ cdef class Binning:
         table.edges = &self.search[0]
         bounds[0] = <uint64_t> -1
         with nogil:
-            lay_table(&self.edges[0], n_bins, self.single, n, &table)
-            if self.single and n_bins <= FEW:
-                bin_keys(<uint32_t*> &self.keys[0], n, &table, codes, least, most)
-            elif self.single:
-                bin_keys(<uint32_t*> &self.keys[0], n, &table, <uint16_t*> codes, least, most)
-            elif n_bins <= FEW:
-                bin_keys(&self.keys[0], n, &table, codes, least, most)
+            if self.grid.last:
+                number_buckets(&self.grid, &self.counts[0, 0], &self.edges[0], n_bins, self.single, numbered)
+                if self.single and n_bins <= FEW:
+                    code_buckets(<uint32_t*> &self.keys[0], buckets, n, numbered, codes, least, most)
+                elif self.single:
+                    code_buckets(<uint32_t*> &self.keys[0], buckets, n, numbered, <uint16_t*> codes, least, most)
+                elif n_bins <= FEW:
+                    code_buckets(&self.keys[0], buckets, n, numbered, codes, least, most)
+                else:
+                    code_buckets(&self.keys[0], buckets, n, numbered, <uint16_t*> codes, least, most)
             else:
-                bin_keys(&self.keys[0], n, &table, <uint16_t*> codes, least, most)
+                lay_table(&self.edges[0], n_bins, self.single, n, &table)
+                if self.single and n_bins <= FEW:
+                    bin_keys(<uint32_t*> &self.keys[0], n, &table, codes, least, most)
+                elif self.single:
+                    bin_keys(<uint32_t*> &self.keys[0], n, &table, <uint16_t*> codes, least, most)
+                elif n_bins <= FEW:
+                    bin_keys(&self.keys[0], n, &table, codes, least, most)
+                else:
+                    bin_keys(&self.keys[0], n, &table, <uint16_t*> codes, least, most)
             for side in range(2):
                 for b in range(n_bins):
                     values[side, b] = float_of(<uint32_t> bounds[side, b + 1]) if self.single else value_of(bounds[side, b + 1])
@@ -657,6 +685,20 @@ def bin_codes(const real_t[:] column, edges):
         with nogil:
             bin_column(column, 0, n, single, &table, &wide[0])
     return codes[:n]
+
+
+def copy_columns(const real_t[:, :] matrix, int64_t first, real_t[:, ::1] columns):
+    """Copy columns first, ..., first + len(columns) - 1 of a table, rows first, a few rows at a time, which the cache holds."""
+    cdef int64_t start = 0
+    cdef int64_t n = matrix.shape[0]
+    cdef int64_t j, i, stop
+    with nogil:
+        while start < n:
+            stop = min(start + ROWS_OF_COPY, n)
+            for j in range(columns.shape[0]):
+                for i in range(start, stop):
+                    columns[j, i] = matrix[i, first + j]
+            start = stop
 
 
 def holds_infinity(object X):

@@ -107,7 +107,7 @@ cdef uint64_t* list_floats(const real_t[:] column, uint64_t* records, uint64_t* 
         if real_t is double:
             if not (column[i] == <double> <float> column[i] or isnan(column[i])):
                 return NULL
-        records[i] = sortable_float(<float> column[i]) << 32 | <uint64_t> i
+        records[i] = <uint64_t> sortable_float(<float> column[i]) << 32 | <uint64_t> i
     records = sort_records(records, spare, n)
     for i in range(n):
         key = records[i] >> 32

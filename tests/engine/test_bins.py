@@ -252,6 +252,37 @@ def test_codes_are_right_where_all_edges_stand_close_together(n_bins, spacing):
     assert (codes == codes_of(values, edges)).all()
 
 
+def check_bins(column: NDArray, max_bins: int) -> None:
+    """Codes, and the first and last value of each bin, against the edges alone."""
+    found, edges, least, most = encoding.Binning(len(column), max_bins).bin(column)
+    codes = codes_of(column, edges)
+    assert found.tolist() == codes.tolist()
+    with np.errstate(over="ignore"):
+        values = column.astype(np.float32 if edges.dtype == np.uint32 else np.float64) + 0
+    for b in range(1, len(edges)):
+        assert (least[b - 1], most[b - 1]) == (values[codes == b].min(), values[codes == b].max())
+
+
+@given(column=COLUMNS, max_bins=st.integers(2, 40))
+def test_bins_have_the_codes_of_their_edges_and_the_bounds_of_their_samples(column, max_bins):
+    check_bins(column, max_bins)
+
+
+@pytest.mark.parametrize("max_bins", [2, 255, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", ["spread", "crowded", "integers"])
+def test_bins_of_many_samples_have_the_codes_of_their_edges(shape, dtype, max_bins):
+    """Crowded: most samples share a bucket of the grid that is spread over all values, and are divided further."""
+    rng = np.random.default_rng(5)
+    column = rng.normal(size=20_000)
+    if shape == "crowded":
+        column[2_000:] = 1 + column[2_000:] * 1e-5
+    if shape == "integers":
+        column = np.round(column * 1_000)
+    column[rng.random(len(column)) < 0.05] = np.nan
+    check_bins(column.astype(dtype), max_bins)
+
+
 def test_codes_rise_with_values_over_the_whole_range_of_doubles():
     values = np.concatenate([-np.logspace(308, -320, 5_000), [0.0], np.logspace(-320, 308, 5_000)])
     edges = encoding.bin_edges(values, 255)

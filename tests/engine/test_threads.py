@@ -51,6 +51,18 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(n_samples, n_features
     assert several == one
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_bins", [7, 255, 300])
+def test_threads_bin_the_columns_as_one_does(dtype, max_bins):
+    X, y = signal(6_000, 19, 3, 1)
+    limits = Limits(max_depth=6, max_bins=max_bins)
+    one, several = (
+        growth.grow(learn_table(X.astype(dtype)), y, None, Recipe(), limits, n_classes=3, n_jobs=n_jobs, block_rows=900)
+        for n_jobs in (1, 3)
+    )
+    assert several == one
+
+
 @given(
     n_classes=st.sampled_from([0, 2, 3]),
     seed=st.integers(0, 2**32 - 1),

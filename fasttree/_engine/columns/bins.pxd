@@ -13,6 +13,10 @@ from fasttree._engine.columns.edges cimport (
 from fasttree._engine.types cimport CHUNK, code_t, entry_t, real_t
 
 
+cdef enum:
+    AT_END = 1 << 16           # a bit above codes: the bucket has the smallest or the largest key of its bin
+
+
 cdef struct BinTable:          # from keys to codes
     Grid grid
     int32_t half               # of the first step of the search within a bucket, 0: none has an edge inside
@@ -146,6 +150,52 @@ cdef inline void bin_keys(
         code_keys(keys + done, some, table, codes + done)
         widen_bounds(keys + done, codes + done, some, least, most)
         done += some
+
+
+cdef inline void number_buckets(
+    const Grid* grid, const uint32_t* counts, const uint64_t* edges, int32_t n_bins, bint single,
+    uint32_t* codes,           # OUT  as many as buckets, and one
+) noexcept nogil:
+    """The code of each bucket of the grid that the edges were found in, all of them ends of buckets, and of missing values."""
+    cdef uint64_t bucket
+    cdef uint64_t latest = 0   # the bucket before that has samples
+    cdef uint64_t end = 0      # of the bin `code`
+    cdef uint32_t code = 0
+    cdef uint32_t before = 0   # code of `latest`, 0: there is none
+    for bucket in range(grid.last + 1):
+        while code == 0 or (upper_end(grid, bucket) > end and <int32_t> code < n_bins):
+            code += 1
+            if single:
+                end = squeezed(<uint32_t> edges[code], <uint32_t> grid.hole)
+            else:
+                end = squeezed(edges[code], grid.hole)
+        codes[bucket] = code
+        if counts[bucket] == 0:
+            continue
+        if code != before:
+            codes[bucket] |= AT_END
+            if before:
+                codes[latest] |= AT_END
+        before = code
+        latest = bucket
+    codes[latest] |= AT_END
+    codes[grid.last + 1] = 0
+
+
+cdef inline void code_buckets(
+    const entry_t* keys, const uint16_t* buckets, int64_t n, const uint32_t* code_of_bucket, code_t* codes,
+    uint64_t* least, uint64_t* most,
+) noexcept nogil:
+    """As `bin_keys`, of keys whose buckets are known: few are compared with the bounds."""
+    cdef uint32_t code
+    cdef int64_t i
+    for i in range(n):
+        code = code_of_bucket[buckets[i]]
+        codes[i] = <code_t> code
+        if code & AT_END:
+            code ^= AT_END
+            least[code] = min(least[code], <uint64_t> keys[i])
+            most[code] = max(most[code], <uint64_t> keys[i])
 
 
 cdef inline void list_bins(

@@ -13,8 +13,7 @@ meet a histogram or a table, those on both sides of zero move towards it by the 
 need not be separated.
 """
 
-from libc.math cimport isnan
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from fasttree._engine.columns.keys cimport sort_small, sortable, sortable_float
@@ -35,6 +34,12 @@ cdef struct Grid:              # buckets of keys that agree in all but the last 
     int32_t shift
 
 
+cdef struct Extent:            # of some keys, those of missing values left out
+    uint64_t low               # the smallest, the largest if there is none
+    uint64_t high              # the largest, 0 if there is none
+    uint64_t nearest           # how far the key nearest to that of zero is from it, zero itself left out
+
+
 cdef struct Piece:             # keys in a range, above those of the piece before
     uint64_t upper             # its last key
     uint32_t count             # samples
@@ -47,6 +52,7 @@ cdef struct Pieces:
     int64_t most               # pieces that may be single values; of more, small neighbours are joined
     int64_t quantum            # largest count of what is joined
     bint apart                 # every piece is a single value so far
+    bint whole                 # no bucket was divided: edges are ends of buckets
 
 
 cdef struct Allotment:         # of bins to what is between heavy values
@@ -58,17 +64,73 @@ cdef struct Allotment:         # of bins to what is between heavy values
 
 # --- keys
 
-cdef inline bint single_keys(const real_t[:] column, uint32_t* keys) noexcept nogil:
-    """Keys of values in single precision; returns whether they all are, else `keys` is void."""
+cdef inline uint64_t zero_key(size_t width) noexcept nogil:
+    return <uint64_t> 1 << (8 * width - 1)
+
+
+cdef inline Extent no_keys() noexcept nogil:
+    cdef Extent extent
+    extent.high = 0
+    extent.low = extent.high - 1       # the largest number
+    extent.nearest = extent.low
+    return extent
+
+
+cdef inline void extend_over(const entry_t* keys, int64_t n, Extent* extent) noexcept nogil:
+    """Note n keys more."""
+    cdef entry_t zero = <entry_t> zero_key(sizeof(entry_t))
+    cdef entry_t least = 0
+    cdef entry_t most = 0
+    cdef entry_t nearest, below
     cdef int64_t i
-    cdef float x
-    for i in range(column.shape[0]):
-        x = <float> column[i]
-        if real_t is double:
-            if not (x == column[i] or isnan(column[i])):
-                return False
-        keys[i] = <uint32_t> sortable_float(x)
+    least -= 1                 # 0 - 1 is the largest of all
+    nearest = least
+    for i in range(n):
+        below = keys[i] - 1
+        least = below if below < least else least
+        most = keys[i] if keys[i] > most else most
+    for i in range(n):
+        below = (keys[i] - zero if keys[i] > zero else zero - keys[i]) - 1
+        nearest = below if below < nearest else nearest
+    if most:
+        extent.low = min(extent.low, <uint64_t> least + 1)
+        extent.high = max(extent.high, <uint64_t> most)
+        extent.nearest = min(extent.nearest, <uint64_t> nearest + 1)
+
+
+cdef inline bint single_keys(const real_t[:] column, uint32_t* keys, Extent* extent) noexcept nogil:
+    """Keys of values in single precision, and their extent; returns whether all values are, else both are void."""
+    cdef real_t values[CHUNK]
+    cdef int64_t done = 0
+    cdef int64_t i, n
+    cdef uint32_t rounded
+    extent[0] = no_keys()
+    while done < column.shape[0]:
+        n = min(column.shape[0] - done, <int64_t> CHUNK)
+        for i in range(n):
+            values[i] = column[done + i]
+        rounded = 0
+        for i in range(n):
+            keys[done + i] = sortable_float(<float> values[i])
+            if real_t is double:
+                rounded |= (<float> values[i] != values[i]) & (values[i] == values[i])
+        if rounded:
+            return False
+        extend_over(keys + done, n, extent)
+        done += n
     return True
+
+
+cdef inline void double_keys(const real_t[:] column, uint64_t* keys, Extent* extent) noexcept nogil:
+    """Keys of values in double precision, and their extent."""
+    cdef int64_t done = 0
+    cdef int64_t n
+    extent[0] = no_keys()
+    while done < column.shape[0]:
+        n = min(column.shape[0] - done, <int64_t> CHUNK)
+        keys_of(column, done, n, 1, keys + done)
+        extend_over(keys + done, n, extent)
+        done += n
 
 
 cdef inline void keys_of(const real_t[:] column, int64_t start, int64_t n, int64_t step, entry_t* keys) noexcept nogil:
@@ -76,7 +138,7 @@ cdef inline void keys_of(const real_t[:] column, int64_t start, int64_t n, int64
     cdef int64_t i
     for i in range(n):
         if entry_t is uint32_t:
-            keys[i] = <uint32_t> sortable_float(<float> column[start + i * step])
+            keys[i] = sortable_float(<float> column[start + i * step])
         else:
             keys[i] = sortable(column[start + i * step])
 
@@ -118,23 +180,6 @@ cdef inline void key_range(const entry_t* keys, int64_t n, uint64_t* low, uint64
         most = keys[i] if keys[i] > most else most
     low[0] = <uint64_t> least + 1
     high[0] = most
-
-
-cdef inline uint64_t zero_key(size_t width) noexcept nogil:
-    return <uint64_t> 1 << (8 * width - 1)
-
-
-cdef inline uint64_t least_magnitude(const entry_t* keys, int64_t n) noexcept nogil:
-    """How far the key nearest to that of zero is from it, zero itself left out."""
-    cdef entry_t zero = <entry_t> zero_key(sizeof(entry_t))
-    cdef entry_t least = 0
-    cdef entry_t below
-    cdef int64_t i
-    least -= 1
-    for i in range(n):
-        below = (keys[i] - zero if keys[i] > zero else zero - keys[i]) - 1
-        least = below if below < least else least
-    return <uint64_t> least + 1
 
 
 cdef inline entry_t squeezed(entry_t key, entry_t hole) noexcept nogil:
@@ -287,10 +332,18 @@ cdef inline void divide_keys(Pieces* pieces, entry_t* keys, int64_t n, uint64_t 
         start = stops[bucket]
 
 
-cdef inline uint64_t bucket_of(uint64_t key, const Grid* grid) noexcept nogil:
-    """Number of a key's bucket; a missing value's is the one past the last."""
-    cdef uint64_t bucket = (key >> grid.shift) - grid.first
-    return bucket if bucket <= grid.last else grid.last + 1
+cdef inline void buckets_of(
+    const entry_t* keys, int64_t n, const Grid* given, uint32_t* buckets,
+) noexcept nogil:
+    """Numbers of the buckets of keys that were moved by the grid's hole; a missing value's is the one past the last."""
+    cdef Grid grid = given[0]
+    cdef entry_t first = <entry_t> grid.first
+    cdef uint32_t past = <uint32_t> grid.last + 1
+    cdef uint32_t known
+    cdef int64_t i
+    for i in range(n):
+        known = -<uint32_t> (keys[i] != 0)
+        buckets[i] = (<uint32_t> ((keys[i] >> grid.shift) - first) & known) | (past & ~known)
 
 
 cdef inline int64_t collect_pieces(
@@ -298,10 +351,12 @@ cdef inline int64_t collect_pieces(
     entry_t* spare,            # SCRATCH  n
     uint32_t* counts,          # SCRATCH  2**16 + 1 each
     uint32_t* places,
+    uint16_t* buckets,         # OUT  n: of each key; of missing values only if all buckets have 16 bits
     Pieces* pieces,            # OUT
 ) noexcept nogil:
     """Pieces of all keys of a grid, in ascending order; returns how many samples they have."""
     cdef entry_t room[CHUNK]
+    cdef uint32_t numbers[CHUNK]
     cdef const entry_t* chunk
     cdef uint64_t bucket
     cdef int64_t i, n_known, limit
@@ -312,8 +367,11 @@ cdef inline int64_t collect_pieces(
     memset(counts, 0, (grid.last + 2) * sizeof(uint32_t))
     while done < n:
         chunk = next_chunk(keys + done, n - done, grid.hole, room)
+        buckets_of(chunk, min(n - done, <int64_t> CHUNK), grid, numbers)
         for i in range(min(n - done, CHUNK)):
-            counts[bucket_of(chunk[i], grid)] += 1
+            buckets[done + i] = <uint16_t> numbers[i]
+        for i in range(min(n - done, CHUNK)):
+            counts[numbers[i]] += 1
         done += CHUNK
     n_known = n - counts[grid.last + 1]
     for bucket in range(grid.last + 1):
@@ -327,6 +385,7 @@ cdef inline int64_t collect_pieces(
         if counts[bucket] > limit:
             places[bucket] = n_divided
             n_divided += counts[bucket]
+    pieces.whole = n_divided == 0
     if n_divided:
         for bucket in range(grid.last + 2):
             if counts[bucket] <= limit or bucket > grid.last:
@@ -334,11 +393,11 @@ cdef inline int64_t collect_pieces(
         done = 0
         while done < n:
             chunk = next_chunk(keys + done, n - done, grid.hole, room)
+            buckets_of(chunk, min(n - done, <int64_t> CHUNK), grid, numbers)
             for i in range(min(n - done, CHUNK)):
-                bucket = bucket_of(chunk[i], grid)
-                place = places[bucket]
+                place = places[numbers[i]]
                 spare[place] = chunk[i]
-                places[bucket] = place + (place < n_divided)
+                places[numbers[i]] = place + (place < n_divided)
             done += CHUNK
     for bucket in range(grid.last + 1):
         if counts[bucket] > limit:
@@ -457,11 +516,13 @@ cdef inline int32_t place_edges(
 
 
 cdef inline int32_t find_edges(
-    const entry_t* keys, int64_t n, int32_t max_bins, bint open_ends,
+    const entry_t* keys, int64_t n, const Extent* extent, int32_t max_bins, bint open_ends,
     entry_t* spare,            # SCRATCH  n
     uint32_t* counts,          # SCRATCH  2**16 + 1 each
     uint32_t* places,
     Piece* room,               # SCRATCH  room_for_pieces
+    uint16_t* buckets,         # OUT  n: of the grid that is returned
+    Grid* found,               # OUT  if all edges are ends of its buckets, and those of all keys are known; else `last` is 0
     uint64_t* edges,           # OUT  max_bins + 1
 ) noexcept nogil:
     """Edges of at most `max_bins` bins of nearly equal counts; returns their number, 0 if every value is missing.
@@ -478,19 +539,21 @@ cdef inline int32_t find_edges(
     cdef int32_t n_bins, b
     cdef Grid grid
     cdef Pieces pieces
-    key_range(keys, n, &low, &high)
-    if high == 0:
+    found.last = 0
+    if extent.high == 0:
         return 0
-    if low < zero and zero < high:
-        hole = least_magnitude(keys, n) - 1
-    low = squeezed(<entry_t> low, <entry_t> hole)
-    high = squeezed(<entry_t> high, <entry_t> hole)
+    if extent.low < zero and zero < extent.high:
+        hole = extent.nearest - 1
+    low = squeezed(<entry_t> extent.low, <entry_t> hole)
+    high = squeezed(<entry_t> extent.high, <entry_t> hole)
     grid = grid_over(low, high, grid_bits(n))
     grid.hole = hole
     pieces.at = room
     pieces.most = max_bins
-    n_known = collect_pieces(keys, n, &grid, spare, counts, places, &pieces)
+    n_known = collect_pieces(keys, n, &grid, spare, counts, places, buckets, &pieces)
     n_bins = place_edges(&pieces, n_known, max_bins, low, high, open_ends, edges)
+    if pieces.whole and not open_ends and grid.last < 0xFFFF:
+        found[0] = grid
     for b in range(n_bins + 1):
         edges[b] = widened(edges[b], hole, zero)
     if open_ends:

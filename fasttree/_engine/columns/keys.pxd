@@ -17,13 +17,13 @@ cdef inline uint64_t sortable(double x) noexcept nogil:
     return ~bits if bits >> 63 else bits | (<uint64_t> 1 << 63)
 
 
-cdef inline uint64_t sortable_float(float x) noexcept nogil:
+cdef inline uint32_t sortable_float(float x) noexcept nogil:
+    # without a jump, so that a loop over values without gaps becomes one of vectors
+    cdef uint32_t top = <uint32_t> 1 << 31
     cdef uint32_t bits
-    if isnan(x):
-        return 0
     x += <float> 0.0
     memcpy(&bits, &x, 4)
-    return ~bits if bits >> 31 else bits | (<uint32_t> 1 << 31)
+    return (bits ^ (-(bits >> 31) | top)) & -<uint32_t> (<int32_t> (bits & ~top) <= 0x7F800000)
 
 
 cdef inline double value_of(uint64_t key) noexcept nogil:
@@ -199,7 +199,7 @@ cdef inline bint list_column(
                 break
     if single:
         for i in range(n):
-            records[i] = sortable_float(<float> column[i]) << 32 | <uint64_t> i
+            records[i] = <uint64_t> sortable_float(<float> column[i]) << 32 | <uint64_t> i
     else:
         for i in range(n):
             records[i] = (sortable(column[i]) & <uint64_t> 0xFFFFFFFF00000000) | <uint64_t> i

@@ -60,10 +60,11 @@ cdef inline void side_by_list(Scratch* s, NodeSplit* split, const entry_t* entri
         side[row_of(entries[i])] = 1
 
 
-cdef inline void side_by_code(Scratch* s, NodeSplit* split, const uint8_t* codes) noexcept nogil:
-    """Write the side of every row by its code."""
+cdef inline void side_by_code(Scratch* s, NodeSplit* split, const uint8_t* codes, size_t step) noexcept nogil:
+    """Write the side of every row by its code; the codes are `step` bytes apart."""
     cdef const uint32_t* rows = split.rows
     cdef uint8_t* side = s.side
+    cdef int64_t n = split.n
     cdef int64_t last = split.cut.position
     cdef uint8_t side_of[256]
     cdef uint8_t low_code = 0
@@ -73,18 +74,19 @@ cdef inline void side_by_code(Scratch* s, NodeSplit* split, const uint8_t* codes
     memset(side_of, 0, last + 1)
     memset(side_of + last + 1, 1, 255 - last)
     side_of[0] = <uint8_t> split.missing_branch
-    for i in range(split.n):
-        code = codes[rows[i]]
+    for i in range(n):
+        prefetch(codes + rows[min(i + AHEAD, n - 1)] * step)
+        code = codes[rows[i] * step]
         side[rows[i]] = side_of[code]
         below = 255 if code <= last else 0
         low_code = max(low_code, code & below)
         high_code = min(high_code, code | below)
     i = 0
-    while codes[rows[i]] != low_code:
+    while codes[rows[i] * step] != low_code:
         i += 1
     split.low = rows[i]
     i = 0
-    while codes[rows[i]] != high_code:
+    while codes[rows[i] * step] != high_code:
         i += 1
     split.high = rows[i]
 
@@ -259,20 +261,26 @@ cdef inline void assign_branches(
     cdef bint listed = split.active.listed
     cdef const entry_t* entries = <const entry_t*> (split.lists + split.active.at)
     cdef const uint8_t* codes = block.codes + <size_t> p.slot[cut.feature] * block.n
+    cdef const uint8_t* lane
     cdef int64_t i
     split.n_groups = 0
     if p.histogram and p.binned[cut.feature] and not listed:
         side_by_bin(p, block, s, split)
         return
     if block.tiles != NULL and block.fine == NULL:
+        lane = lane_of(block, cut.feature)
+        if cut.form == THRESHOLD_CUT and split.two and not listed:
+            side_by_code(s, split, lane, LANES)
+            return
         codes = s.codes_by_row
         for i in range(split.n):
-            s.codes_by_row[split.rows[i]] = lane_of(block, cut.feature)[<size_t> split.rows[i] * LANES]
+            prefetch(lane + <size_t> split.rows[min(i + AHEAD, split.n - 1)] * LANES)
+            s.codes_by_row[split.rows[i]] = lane[<size_t> split.rows[i] * LANES]
     if cut.form == THRESHOLD_CUT and split.two:
         if listed:
             side_by_list(s, split, entries)
         else:
-            side_by_code(s, split, codes)
+            side_by_code(s, split, codes, 1)
     elif cut.form == THRESHOLD_CUT or cut.form == KNOWN_CUT:
         if listed:
             branch_by_list(s, split, entries)

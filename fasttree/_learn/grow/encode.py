@@ -15,16 +15,15 @@ from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
-from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values
+from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values, copy_columns
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 
 MOST_CODES = 255  # of a feature of large nodes, which are searched by histograms
 
-BYTES_AT_ONCE = 16  # of a row of a C-ordered table: little memory, and few reads of a cache line
+BYTES_AT_ONCE = 32  # of a row of a C-ordered table: little memory, and few reads of a cache line
 FEATURES_AT_ONCE = 8  # per thread: their codes are neighbours, and two threads should not write to one cache line
-ROWS_IN_CACHE = 4_096  # of those columns: rows that are read for the first column are in the cache for the others
 
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
 ROWS_OF_TASK = 65_536  # that a thread encodes at once
@@ -162,9 +161,7 @@ def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterato
     block = np.empty((width, matrix.shape[0]), dtype=matrix.dtype)
     for start in range(first, last, width):
         n_several = min(width, last - start)
-        for row in range(0, len(matrix), ROWS_IN_CACHE):
-            rows = slice(row, row + ROWS_IN_CACHE)
-            block[:n_several, rows] = matrix[rows, start : start + n_several].T
+        copy_columns(matrix, start, block[:n_several])
         for offset in range(n_several):
             yield start + offset, block[offset]
 
@@ -215,18 +212,17 @@ def encode_columns(
             return whole.encoded(rows, block_rows)
         bins_of = whole.with_bins()
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2))
-    binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
-    if encoding.bounded and binning is None:
-        planned = _encode_by_rows(encoding, table, n_jobs)
-        if len(planned) < table.n_features:
-            _encode_side_by_side(encoding, table, n_jobs, planned)
+    if encoding.bounded:
+        planned = _encode_by_rows(encoding, table, n_jobs) if limits.max_bins is None else frozenset[int]()
+        bins = _encode_side_by_side(encoding, table, bins_of, limits.max_bins, n_jobs, planned)
         encoding.finish()
-        return encoding, False, {}
+        return encoding, False, bins
+    binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
     gap = NEARLY_THE_GAP if recipe.release8 else -1.0
     if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
         gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
     has_missing = False
-    bins: dict[int, Bins] = {}
+    bins = {}
     for feature, column in columns(table):
         described = table.schema.features[feature]
         if described.kind != Kind.CONTINUOUS:
@@ -235,11 +231,7 @@ def encode_columns(
             if limits.random_cuts and described.kind == Kind.ORDINAL and len(described.categories) > MOST_CODES:
                 encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
         elif binning is not None:
-            codes, edges, *bounds = binning.bin(column if bins_of is table else bins_of.column(feature))
-            bins[feature] = Bins(*bounds)
-            if bins_of is not table:
-                codes = bin_codes(column, edges)
-            _add_bins(encoding, feature, codes, bins[feature], gap)
+            bins[feature] = _bin(encoding, feature, binning, column, None if bins_of is table else bins_of, gap)
         elif encoding.add_continuous(feature, column, gap):
             encoding.keep_values(feature, table.column(feature))
         if recipe.missing == "fractional" and not has_missing:
@@ -264,23 +256,30 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
     return frozenset(planned)
 
 
-def _encode_side_by_side(encoding: Encoding, table: AnyTable, n_jobs: int, done: frozenset[int]) -> None:
-    """Encode the features that are not `done` for a bounded search."""
+def _encode_side_by_side(
+    encoding: Encoding, table: AnyTable, bins_of: AnyTable, max_bins: int | None, n_jobs: int, done: frozenset[int]
+) -> dict[int, Bins]:
+    """Encode the features that are not `done` for a bounded search; return the bins, if there are to be at most `max_bins`."""
+    bins: dict[int, Bins] = {}
 
     def encode(first: int) -> None:
         last = min(first + FEATURES_AT_ONCE, table.n_features)
         if done.issuperset(range(first, last)):
             return
+        binning = None if max_bins is None else Binning(bins_of.n_samples, max_bins)
         for feature, column in columns(table, first, last):
             if feature in done:
                 continue
             described = table.schema.features[feature]
             if described.categories is not None:
                 encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+            elif binning is not None:
+                bins[feature] = _bin(encoding, feature, binning, column, None if bins_of is table else bins_of, -1.0)
             elif encoding.add_continuous(feature, column, -1.0):
                 encoding.keep_values(feature, table.column(feature))
 
     _side_by_side(encode, deque(range(0, table.n_features, FEATURES_AT_ONCE)), n_jobs)
+    return bins
 
 
 def _side_by_side(encode: Callable[[int], None], waiting: deque[int], n_jobs: int) -> None:
@@ -311,6 +310,18 @@ def _side_by_side(encode: Callable[[int], None], waiting: deque[int], n_jobs: in
             raise failures[0]
         finally:
             failures.clear()  # the traceback refers to the list: this cycle would keep the encoding
+
+
+def _bin(
+    encoding: Encoding, feature: int, binning: Binning, column: npt.NDArray[Any], bins_of: AnyTable | None, gap: float
+) -> Bins:
+    """Encode a continuous feature by bins of its column, or of that of another table; return the bins."""
+    codes, edges, *bounds = binning.bin(column if bins_of is None else bins_of.column(feature))
+    bins = Bins(*bounds)
+    if bins_of is not None:
+        codes = bin_codes(column, edges)
+    _add_bins(encoding, feature, codes, bins, gap)
+    return bins
 
 
 def _add_bins(encoding: Encoding, feature: int, codes: npt.NDArray[Any], bins: Bins, gap: float) -> None:
