@@ -17,7 +17,7 @@ from fasttree._engine.columns.bins cimport (
 )
 from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, lay_grid
 from fasttree._engine.columns.edges cimport (
-    GRID_BITS, Extent, Grid, Piece, double_keys, find_edges, keys_of, room_for_pieces, room_for_search, single_keys,
+    GRID_BITS, Extent, Grid, Piece, double_keys, find_edges, room_for_pieces, room_for_search, single_keys,
 )
 from fasttree._engine.columns.keys cimport encode_few, float_of, list_column, sort_records, sortable, value_of
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
