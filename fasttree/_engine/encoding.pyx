@@ -12,14 +12,14 @@ import threading
 import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
-from fasttree._engine.columns.bins cimport (
-    BinTable, bin_column, bin_keys, code_buckets, lay_table, list_bins, number_buckets,
-)
+from fasttree._engine.columns.bins cimport BinTable, bin_all, bin_column, lay_table, list_bins
 from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, lay_grid
 from fasttree._engine.columns.edges cimport (
-    GRID_BITS, Extent, Grid, Piece, double_keys, find_edges, room_for_pieces, room_for_search, single_keys,
+    GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
-from fasttree._engine.columns.keys cimport encode_few, float_of, list_column, sort_records, sortable, value_of
+from fasttree._engine.columns.keys cimport (
+    Extent, double_keys, encode_few, float_of, list_column, single_keys, sort_records, sortable, value_of,
+)
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
@@ -550,8 +550,8 @@ cdef class Binning:
     cdef uint8_t[::1] pieces
     cdef uint64_t[::1] edges
     cdef uint16_t[::1] first
-    cdef uint64_t[::1] search
-    cdef Grid grid                     # see `find_edges` of columns/edges
+    cdef uint64_t[::1] table_edges
+    cdef Grid grid                     # see EdgeSearch
     cdef int32_t n_bins
     cdef bint single
 
@@ -563,34 +563,35 @@ cdef class Binning:
         self.pieces = np.empty(room_for_pieces(n_samples, max_bins) * sizeof(Piece), dtype=np.uint8)
         self.edges = np.zeros(<size_t> max_bins + 1, dtype=np.uint64)
         self.first = np.empty(1 << GRID_BITS, dtype=np.uint16)
-        self.search = np.empty(room_for_search(max_bins), dtype=np.uint64)
+        self.table_edges = np.empty(room_for_search(max_bins), dtype=np.uint64)
 
-    cdef uint16_t* buckets(self) noexcept:
-        """Room for buckets behind that for codes; keys of 64 bits that are sorted need both."""
-        return <uint16_t*> &self.spare[0] + self.spare.shape[0]
+    cdef EdgeSearch search(self) noexcept:
+        """Scratch; buckets lie behind room for codes, and where keys of 64 bits are sorted, which makes buckets void."""
+        cdef EdgeSearch search
+        search.spare = &self.spare[0]
+        search.counts = &self.counts[0, 0]
+        search.places = &self.counts[1, 0]
+        search.pieces = <Piece*> &self.pieces[0]
+        search.buckets = <uint16_t*> &self.spare[0] + self.spare.shape[0]
+        search.edges = &self.edges[0]
+        search.grid = self.grid
+        return search
 
     def find_edges(self, const real_t[:] column, bint open_ends=False):
         """As `bin_edges`."""
         cdef int64_t n = column.shape[0]
         cdef uint32_t* narrow = <uint32_t*> &self.keys[0]
-        cdef uint32_t* counts = &self.counts[0, 0]
-        cdef uint32_t* places = &self.counts[1, 0]
         cdef uint64_t* keys = &self.keys[0]
-        cdef uint64_t* spare = &self.spare[0]
-        cdef uint16_t* buckets = self.buckets()
-        cdef Piece* pieces = <Piece*> &self.pieces[0]
-        cdef uint64_t* edges = &self.edges[0]
+        cdef EdgeSearch search = self.search()
         cdef Extent extent
         with nogil:
             self.single = single_keys(column, narrow, &extent)
             if self.single:
-                self.n_bins = find_edges(
-                    narrow, n, &extent, self.max_bins, open_ends, <uint32_t*> spare, counts, places, pieces, buckets, &self.grid,
-                    edges)
+                self.n_bins = find_edges(narrow, n, &extent, self.max_bins, open_ends, &search)
             else:
                 double_keys(column, keys, &extent)
-                self.n_bins = find_edges(
-                    keys, n, &extent, self.max_bins, open_ends, spare, counts, places, pieces, buckets, &self.grid, edges)
+                self.n_bins = find_edges(keys, n, &extent, self.max_bins, open_ends, &search)
+        self.grid = search.grid
         return np.array(self.edges[:self.n_bins + 1], dtype=np.uint32 if self.single else np.uint64)
 
     def bin(self, const real_t[:] column):
@@ -610,36 +611,24 @@ cdef class Binning:
         cdef uint64_t[:, ::1] bounds = np.zeros((2, <Py_ssize_t> n_bins + 1), dtype=np.uint64)
         cdef double[:, ::1] values = np.empty((2, n_bins))
         cdef uint8_t* codes = <uint8_t*> &self.spare[0]
-        cdef uint16_t* buckets = self.buckets()
-        cdef uint32_t* numbered = &self.counts[1, 0]
-        cdef uint64_t* least = &bounds[0, 0]
-        cdef uint64_t* most = &bounds[1, 0]
+        cdef uint16_t* wide = <uint16_t*> codes
+        cdef uint64_t* keys = &self.keys[0]
+        cdef uint32_t* narrow = <uint32_t*> keys
+        cdef EdgeSearch search = self.search()
         cdef BinTable table
         cdef int32_t b, side
         table.first = &self.first[0]
-        table.edges = &self.search[0]
+        table.edges = &self.table_edges[0]
         bounds[0] = <uint64_t> -1
         with nogil:
-            if self.grid.last:
-                number_buckets(&self.grid, &self.counts[0, 0], &self.edges[0], n_bins, self.single, numbered)
-                if self.single and n_bins <= FEW:
-                    code_buckets(<uint32_t*> &self.keys[0], buckets, n, numbered, codes, least, most)
-                elif self.single:
-                    code_buckets(<uint32_t*> &self.keys[0], buckets, n, numbered, <uint16_t*> codes, least, most)
-                elif n_bins <= FEW:
-                    code_buckets(&self.keys[0], buckets, n, numbered, codes, least, most)
-                else:
-                    code_buckets(&self.keys[0], buckets, n, numbered, <uint16_t*> codes, least, most)
+            if self.single and n_bins <= FEW:
+                bin_all(narrow, n, &search, n_bins, &table, codes, &bounds[0, 0])
+            elif self.single:
+                bin_all(narrow, n, &search, n_bins, &table, wide, &bounds[0, 0])
+            elif n_bins <= FEW:
+                bin_all(keys, n, &search, n_bins, &table, codes, &bounds[0, 0])
             else:
-                lay_table(&self.edges[0], n_bins, self.single, n, &table)
-                if self.single and n_bins <= FEW:
-                    bin_keys(<uint32_t*> &self.keys[0], n, &table, codes, least, most)
-                elif self.single:
-                    bin_keys(<uint32_t*> &self.keys[0], n, &table, <uint16_t*> codes, least, most)
-                elif n_bins <= FEW:
-                    bin_keys(&self.keys[0], n, &table, codes, least, most)
-                else:
-                    bin_keys(&self.keys[0], n, &table, <uint16_t*> codes, least, most)
+                bin_all(keys, n, &search, n_bins, &table, wide, &bounds[0, 0])
             for side in range(2):
                 for b in range(n_bins):
                     values[side, b] = float_of(<uint32_t> bounds[side, b + 1]) if self.single else value_of(bounds[side, b + 1])

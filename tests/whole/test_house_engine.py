@@ -62,7 +62,6 @@ MANY_PARAMETERS = {
     "_core.pyx:grow": (9, DOOR),
     "_engine/walk/attribution.pyx:add_attributions": (9, DOOR),
     "_engine/bounds/screen.pxd:squares_along": (11, LOOP),
-    "_engine/columns/edges.pxd:find_edges": (9, LOOP),
     "_engine/passes.pyx:arrivals": (10, DOOR),
     "_engine/passes.pyx:class_from": (11, DOOR),
     "_engine/passes.pyx:error_based": (9, DOOR),

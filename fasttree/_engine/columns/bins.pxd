@@ -8,8 +8,9 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from fasttree._engine.columns.edges cimport (
-    Grid, grid_bits, grid_over, keys_of, next_chunk, room_for_search, squeezed, upper_end, zero_key,
+    EdgeSearch, Grid, grid_bits, grid_over, next_chunk, room_for_search, squeezed, upper_end,
 )
+from fasttree._engine.columns.keys cimport keys_of, zero_key
 from fasttree._engine.types cimport CHUNK, code_t, entry_t, real_t
 
 
@@ -152,11 +153,11 @@ cdef inline void bin_keys(
         done += some
 
 
-cdef inline void number_buckets(
-    const Grid* grid, const uint32_t* counts, const uint64_t* edges, int32_t n_bins, bint single,
-    uint32_t* codes,           # OUT  as many as buckets, and one
-) noexcept nogil:
-    """The code of each bucket of the grid that the edges were found in, all of them ends of buckets, and of missing values."""
+cdef inline void number_buckets(const EdgeSearch* search, int32_t n_bins, bint single) noexcept nogil:
+    """Write the code of each bucket, all edges being ends of buckets, and of missing values over the `places` of a search."""
+    cdef const Grid* grid = &search.grid
+    cdef const uint64_t* edges = search.edges
+    cdef uint32_t* codes = search.places
     cdef uint64_t bucket
     cdef uint64_t latest = 0   # the bucket before that has samples
     cdef uint64_t end = 0      # of the bin `code`
@@ -170,7 +171,7 @@ cdef inline void number_buckets(
             else:
                 end = squeezed(edges[code], grid.hole)
         codes[bucket] = code
-        if counts[bucket] == 0:
+        if search.counts[bucket] == 0:
             continue
         if code != before:
             codes[bucket] |= AT_END
@@ -196,6 +197,20 @@ cdef inline void code_buckets(
             code ^= AT_END
             least[code] = min(least[code], <uint64_t> keys[i])
             most[code] = max(most[code], <uint64_t> keys[i])
+
+
+cdef inline void bin_all(
+    const entry_t* keys, int64_t n, const EdgeSearch* search, int32_t n_bins, BinTable* table, code_t* codes, uint64_t* bounds,
+) noexcept nogil:
+    """Codes of the keys whose edges were found, and by code the smallest key of each bin, then the largest one."""
+    cdef bint single = sizeof(entry_t) == sizeof(uint32_t)
+    cdef uint64_t* most = bounds + n_bins + 1
+    if search.grid.last:
+        number_buckets(search, n_bins, single)
+        code_buckets(keys, search.buckets, n, search.places, codes, bounds, most)
+    else:
+        lay_table(search.edges, n_bins, single, n, table)
+        bin_keys(keys, n, table, codes, bounds, most)
 
 
 cdef inline void list_bins(

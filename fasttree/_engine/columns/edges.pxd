@@ -16,8 +16,8 @@ need not be separated.
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from fasttree._engine.columns.keys cimport sort_small, sortable, sortable_float
-from fasttree._engine.types cimport CHUNK, entry_t, real_t
+from fasttree._engine.columns.keys cimport Extent, sort_small, zero_key
+from fasttree._engine.types cimport CHUNK, entry_t
 
 cdef enum:
     GRID_BITS = 16             # a grid has at most 2**16 buckets: it stays in the second-level cache
@@ -32,12 +32,6 @@ cdef struct Grid:              # buckets of keys that agree in all but the last 
     uint64_t last              # number of the last bucket
     uint64_t hole              # by which keys have moved towards that of zero
     int32_t shift
-
-
-cdef struct Extent:            # of some keys, those of missing values left out
-    uint64_t low               # the smallest, the largest if there is none
-    uint64_t high              # the largest, 0 if there is none
-    uint64_t nearest           # how far the key nearest to that of zero is from it, zero itself left out
 
 
 cdef struct Piece:             # keys in a range, above those of the piece before
@@ -55,6 +49,16 @@ cdef struct Pieces:
     bint whole                 # no bucket was divided: edges are ends of buckets
 
 
+cdef struct EdgeSearch:        # for edges of n keys
+    void* spare                # SCRATCH  n keys
+    uint32_t* counts           # SCRATCH  2**16 + 1 each
+    uint32_t* places
+    Piece* pieces              # SCRATCH  room_for_pieces
+    Grid grid                  # OUT  if all edges are ends of its buckets, and those of all keys are known; else `last` is 0
+    uint16_t* buckets          # OUT  n: the bucket of each key
+    uint64_t* edges            # OUT  max_bins + 1
+
+
 cdef struct Allotment:         # of bins to what is between heavy values
     int64_t threshold          # samples from which on a value is heavy
     int64_t n_heavy
@@ -62,86 +66,7 @@ cdef struct Allotment:         # of bins to what is between heavy values
     int64_t n_samples          # in the gaps
 
 
-# --- keys
-
-cdef inline uint64_t zero_key(size_t width) noexcept nogil:
-    return <uint64_t> 1 << (8 * width - 1)
-
-
-cdef inline Extent no_keys() noexcept nogil:
-    cdef Extent extent
-    extent.high = 0
-    extent.low = extent.high - 1       # the largest number
-    extent.nearest = extent.low
-    return extent
-
-
-cdef inline void extend_over(const entry_t* keys, int64_t n, Extent* extent) noexcept nogil:
-    """Note n keys more."""
-    cdef entry_t zero = <entry_t> zero_key(sizeof(entry_t))
-    cdef entry_t least = 0
-    cdef entry_t most = 0
-    cdef entry_t nearest, below
-    cdef int64_t i
-    least -= 1                 # 0 - 1 is the largest of all
-    nearest = least
-    for i in range(n):
-        below = keys[i] - 1
-        least = below if below < least else least
-        most = keys[i] if keys[i] > most else most
-    for i in range(n):
-        below = (keys[i] - zero if keys[i] > zero else zero - keys[i]) - 1
-        nearest = below if below < nearest else nearest
-    if most:
-        extent.low = min(extent.low, <uint64_t> least + 1)
-        extent.high = max(extent.high, <uint64_t> most)
-        extent.nearest = min(extent.nearest, <uint64_t> nearest + 1)
-
-
-cdef inline bint single_keys(const real_t[:] column, uint32_t* keys, Extent* extent) noexcept nogil:
-    """Keys of values in single precision, and their extent; returns whether all values are, else both are void."""
-    cdef real_t values[CHUNK]
-    cdef int64_t done = 0
-    cdef int64_t i, n
-    cdef uint32_t rounded
-    extent[0] = no_keys()
-    while done < column.shape[0]:
-        n = min(column.shape[0] - done, <int64_t> CHUNK)
-        for i in range(n):
-            values[i] = column[done + i]
-        rounded = 0
-        for i in range(n):
-            keys[done + i] = sortable_float(<float> values[i])
-            if real_t is double:
-                rounded |= (<float> values[i] != values[i]) & (values[i] == values[i])
-        if rounded:
-            return False
-        extend_over(keys + done, n, extent)
-        done += n
-    return True
-
-
-cdef inline void double_keys(const real_t[:] column, uint64_t* keys, Extent* extent) noexcept nogil:
-    """Keys of values in double precision, and their extent."""
-    cdef int64_t done = 0
-    cdef int64_t n
-    extent[0] = no_keys()
-    while done < column.shape[0]:
-        n = min(column.shape[0] - done, <int64_t> CHUNK)
-        keys_of(column, done, n, 1, keys + done)
-        extend_over(keys + done, n, extent)
-        done += n
-
-
-cdef inline void keys_of(const real_t[:] column, int64_t start, int64_t n, int64_t step, entry_t* keys) noexcept nogil:
-    """Keys of n rows from `start`, each `step` after the one before; those of 32 bits are of values in single precision."""
-    cdef int64_t i
-    for i in range(n):
-        if entry_t is uint32_t:
-            keys[i] = sortable_float(<float> column[start + i * step])
-        else:
-            keys[i] = sortable(column[start + i * step])
-
+# --- buckets of keys
 
 cdef inline Grid grid_over(uint64_t low, uint64_t high, int32_t bits) noexcept nogil:
     """The finest grid of at most 2**bits buckets from key `low` to key `high`; grids of other ranges nest with it."""
@@ -347,14 +272,15 @@ cdef inline void buckets_of(
 
 
 cdef inline int64_t collect_pieces(
-    const entry_t* keys, int64_t n, const Grid* grid,
-    entry_t* spare,            # SCRATCH  n
-    uint32_t* counts,          # SCRATCH  2**16 + 1 each
-    uint32_t* places,
-    uint16_t* buckets,         # OUT  n: of each key; of missing values only if all buckets have 16 bits
-    Pieces* pieces,            # OUT
+    const entry_t* keys, int64_t n, const Grid* grid, const EdgeSearch* search, Pieces* pieces,
 ) noexcept nogil:
-    """Pieces of all keys of a grid, in ascending order; returns how many samples they have."""
+    """Pieces of all keys of a grid, in ascending order; returns how many samples they have.
+
+    Notes the bucket of each key; that of missing values may have 17 bits.
+    """
+    cdef entry_t* spare = <entry_t*> search.spare
+    cdef uint32_t* counts = search.counts
+    cdef uint32_t* places = search.places
     cdef entry_t room[CHUNK]
     cdef uint32_t numbers[CHUNK]
     cdef const entry_t* chunk
@@ -369,7 +295,7 @@ cdef inline int64_t collect_pieces(
         chunk = next_chunk(keys + done, n - done, grid.hole, room)
         buckets_of(chunk, min(n - done, <int64_t> CHUNK), grid, numbers)
         for i in range(min(n - done, CHUNK)):
-            buckets[done + i] = <uint16_t> numbers[i]
+            search.buckets[done + i] = <uint16_t> numbers[i]
         for i in range(min(n - done, CHUNK)):
             counts[numbers[i]] += 1
         done += CHUNK
@@ -516,14 +442,7 @@ cdef inline int32_t place_edges(
 
 
 cdef inline int32_t find_edges(
-    const entry_t* keys, int64_t n, const Extent* extent, int32_t max_bins, bint open_ends,
-    entry_t* spare,            # SCRATCH  n
-    uint32_t* counts,          # SCRATCH  2**16 + 1 each
-    uint32_t* places,
-    Piece* room,               # SCRATCH  room_for_pieces
-    uint16_t* buckets,         # OUT  n: of the grid that is returned
-    Grid* found,               # OUT  if all edges are ends of its buckets, and those of all keys are known; else `last` is 0
-    uint64_t* edges,           # OUT  max_bins + 1
+    const entry_t* keys, int64_t n, const Extent* extent, int32_t max_bins, bint open_ends, EdgeSearch* search,
 ) noexcept nogil:
     """Edges of at most `max_bins` bins of nearly equal counts; returns their number, 0 if every value is missing.
 
@@ -537,9 +456,10 @@ cdef inline int32_t find_edges(
     cdef uint64_t low, high
     cdef int64_t n_known
     cdef int32_t n_bins, b
+    cdef uint64_t* edges = search.edges
     cdef Grid grid
     cdef Pieces pieces
-    found.last = 0
+    search.grid.last = 0
     if extent.high == 0:
         return 0
     if extent.low < zero and zero < extent.high:
@@ -548,12 +468,12 @@ cdef inline int32_t find_edges(
     high = squeezed(<entry_t> extent.high, <entry_t> hole)
     grid = grid_over(low, high, grid_bits(n))
     grid.hole = hole
-    pieces.at = room
+    pieces.at = search.pieces
     pieces.most = max_bins
-    n_known = collect_pieces(keys, n, &grid, spare, counts, places, buckets, &pieces)
+    n_known = collect_pieces(keys, n, &grid, search, &pieces)
     n_bins = place_edges(&pieces, n_known, max_bins, low, high, open_ends, edges)
     if pieces.whole and not open_ends and grid.last < 0xFFFF:
-        found[0] = grid
+        search.grid = grid
     for b in range(n_bins + 1):
         edges[b] = widened(edges[b], hole, zero)
     if open_ends:

@@ -4,7 +4,13 @@ from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.types cimport FEW, entry_t, real_t
+from fasttree._engine.types cimport CHUNK, FEW, entry_t, real_t
+
+
+cdef struct Extent:            # of some keys, those of missing values left out
+    uint64_t low               # the smallest, the largest if there is none
+    uint64_t high              # the largest, 0 if there is none
+    uint64_t nearest           # how far the key nearest to that of zero is from it, zero itself left out
 
 
 cdef inline uint64_t sortable(double x) noexcept nogil:
@@ -40,6 +46,85 @@ cdef inline float float_of(uint32_t key) noexcept nogil:
     key = key ^ (<uint32_t> 1 << 31) if key >> 31 else ~key
     memcpy(&x, &key, 4)
     return x
+
+
+cdef inline uint64_t zero_key(size_t width) noexcept nogil:
+    return <uint64_t> 1 << (8 * width - 1)
+
+
+cdef inline Extent no_keys() noexcept nogil:
+    cdef Extent extent
+    extent.high = 0
+    extent.low = extent.high - 1       # the largest number
+    extent.nearest = extent.low
+    return extent
+
+
+cdef inline void extend_over(const entry_t* keys, int64_t n, Extent* extent) noexcept nogil:
+    """Note n keys more."""
+    cdef entry_t zero = <entry_t> zero_key(sizeof(entry_t))
+    cdef entry_t least = 0
+    cdef entry_t most = 0
+    cdef entry_t nearest, below
+    cdef int64_t i
+    least -= 1                 # 0 - 1 is the largest of all
+    nearest = least
+    for i in range(n):
+        below = keys[i] - 1
+        least = below if below < least else least
+        most = keys[i] if keys[i] > most else most
+    for i in range(n):
+        below = (keys[i] - zero if keys[i] > zero else zero - keys[i]) - 1
+        nearest = below if below < nearest else nearest
+    if most:
+        extent.low = min(extent.low, <uint64_t> least + 1)
+        extent.high = max(extent.high, <uint64_t> most)
+        extent.nearest = min(extent.nearest, <uint64_t> nearest + 1)
+
+
+cdef inline bint single_keys(const real_t[:] column, uint32_t* keys, Extent* extent) noexcept nogil:
+    """Keys of values in single precision, and their extent; returns whether all values are, else both are void."""
+    cdef real_t values[CHUNK]
+    cdef int64_t done = 0
+    cdef int64_t i, n
+    cdef uint32_t rounded
+    extent[0] = no_keys()
+    while done < column.shape[0]:
+        n = min(column.shape[0] - done, <int64_t> CHUNK)
+        for i in range(n):
+            values[i] = column[done + i]
+        rounded = 0
+        for i in range(n):
+            keys[done + i] = sortable_float(<float> values[i])
+            if real_t is double:
+                rounded |= (<float> values[i] != values[i]) & (values[i] == values[i])
+        if rounded:
+            return False
+        extend_over(keys + done, n, extent)
+        done += n
+    return True
+
+
+cdef inline void keys_of(const real_t[:] column, int64_t start, int64_t n, int64_t step, entry_t* keys) noexcept nogil:
+    """Keys of n rows from `start`, each `step` after the one before; those of 32 bits are of values in single precision."""
+    cdef int64_t i
+    for i in range(n):
+        if entry_t is uint32_t:
+            keys[i] = sortable_float(<float> column[start + i * step])
+        else:
+            keys[i] = sortable(column[start + i * step])
+
+
+cdef inline void double_keys(const real_t[:] column, uint64_t* keys, Extent* extent) noexcept nogil:
+    """Keys of values in double precision, and their extent."""
+    cdef int64_t done = 0
+    cdef int64_t n
+    extent[0] = no_keys()
+    while done < column.shape[0]:
+        n = min(column.shape[0] - done, <int64_t> CHUNK)
+        keys_of(column, done, n, 1, keys + done)
+        extend_over(keys + done, n, extent)
+        done += n
 
 
 cdef inline int compare_keys(const void* a, const void* b) noexcept nogil:
