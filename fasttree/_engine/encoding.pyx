@@ -13,7 +13,7 @@ import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
 from fasttree._engine.columns.bins cimport BinTable, bin_all, bin_column, lay_table, list_bins
-from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, lay_grid
+from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, fetch_share, lay_grid
 from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
@@ -475,6 +475,7 @@ cdef class Encoding:
                     if self.has_grid[f]:
                         tile = self.tiles + <size_t> (f // LANES) * LANES * self.n_samples + f % LANES
                         code_some(&self.grid[f], data + start * by_row + f * by_column, by_row, n, tile + start * LANES, LANES)
+                        fetch_share(data + (start + n) * by_row, by_row, min(stop - start - n, <int64_t> n), f, self.n_features)
                 start += n
 
     def keep_values(self, int32_t feature, const real_t[:] values):
@@ -679,11 +680,10 @@ def bin_codes(const real_t[:] column, edges):
 def copy_columns(const real_t[:, :] matrix, int64_t first, real_t[:, ::1] columns):
     """Copy columns first, ..., first + len(columns) - 1 of a table, rows first, a few rows at a time, which the cache holds."""
     cdef int64_t start = 0
-    cdef int64_t n = matrix.shape[0]
     cdef int64_t j, i, stop
     with nogil:
-        while start < n:
-            stop = min(start + ROWS_OF_COPY, n)
+        while start < matrix.shape[0]:
+            stop = min(start + ROWS_OF_COPY, <int64_t> matrix.shape[0])
             for j in range(columns.shape[0]):
                 for i in range(start, stop):
                     columns[j, i] = matrix[i, first + j]

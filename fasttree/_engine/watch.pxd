@@ -15,6 +15,21 @@ cdef extern from "Python.h":
     void PyErr_SetObject(object kind, object error) noexcept
 
 
+cdef extern from *:
+    """
+    /* A mark that one thread sets and others read without a lock, now and then.  Nothing else is read because of it. */
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
+    #define fasttree_is_marked(mark) __atomic_load_n(mark, __ATOMIC_RELAXED)
+    #define fasttree_set_mark(mark) __atomic_store_n(mark, 1, __ATOMIC_RELAXED)
+    #else
+    #define fasttree_is_marked(mark) (*(const volatile int*) (mark))
+    #define fasttree_set_mark(mark) ((void) (*(volatile int*) (mark) = 1))
+    #endif
+    """
+    bint is_marked "fasttree_is_marked"(const int* mark) noexcept nogil
+    void set_mark "fasttree_set_mark"(int* mark) noexcept nogil
+
+
 cdef enum:
     CELLS_AT_ONCE = 1048576        # that are looked at before the clock is, in some milliseconds
     ASKS_PER_SECOND = 20           # checking for signals may have to wait for the interpreter
@@ -25,13 +40,13 @@ cdef struct Watch:                 # of a thread
     clock_t asked                  # when the thread last checked for signals
     bint handles_signals           # it is the thread that does
     bint over                      # the work is to end
-    const volatile int* failed     # whether another thread has failed; NULL: there is none
+    const int* failed              # mark: another thread has failed; NULL: there is none
     void* report                   # a Python function that is called after each check with the share done, or NULL
     double (*share)(const void* work) noexcept nogil
     const void* work
 
 
-cdef inline void start_watch(Watch* watch, bint handles_signals, const volatile int* failed) noexcept nogil:
+cdef inline void start_watch(Watch* watch, bint handles_signals, const int* failed) noexcept nogil:
     watch.cells = 0
     watch.asked = 0                # not now: the clock of the process is a system call, and much work ends without it
     watch.handles_signals = handles_signals
@@ -74,7 +89,7 @@ cdef inline bint ask(Watch* watch) noexcept nogil:
     if watch.over:
         return True
     watch.cells = 0
-    if watch.failed != NULL and watch.failed[0]:
+    if watch.failed != NULL and is_marked(watch.failed):
         watch.over = True
     elif watch.handles_signals or watch.report != NULL:
         now = clock()              # of the process; -1 where there is none

@@ -17,8 +17,7 @@ import fasttree
 
 HEADER = Path(fasttree.__file__).parent / "_engine" / "columns" / "cut_points.pxd"
 WRAPPERS = """
-int lay(fasttree_grid *grid, const uint64_t *edges, const float *values, int n)
-{ return fasttree_lay_grid(grid, edges, values, n); }
+int lay(fasttree_grid *grid, const float *values, int n) { return fasttree_lay_grid(grid, values, n); }
 void code(const fasttree_grid *grid, const float *x, int stride, int n, uint8_t *out, int step)
 { fasttree_code_some(grid, (const char *) x, 4 * stride, n, out, step); }
 int size(void) { return (int) sizeof(fasttree_grid); }
@@ -41,19 +40,11 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "grid.so"))
 
 
-def keys(values: np.ndarray) -> np.ndarray:
-    """Integers in the order of floats; -0.0 counts as 0.0."""
-    bits = (values + np.float32(0)).view(np.uint32)
-    return np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
-
-
 def codes_of(grid: ctypes.CDLL, upper: np.ndarray, x: np.ndarray, stride: int, step: int) -> np.ndarray | None:
     """Codes by the grid, for the largest values of all bins but the last; None if edges are too close."""
-    edges = np.concatenate([[0], keys(upper)]).astype(np.uint64)
     values = np.concatenate([np.zeros(1, np.float32), upper])
     made = ctypes.create_string_buffer(grid.size())
-    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (edges, values)]
-    if not grid.lay(made, *pointers, len(edges)):
+    if not grid.lay(made, values.ctypes.data_as(ctypes.c_void_p), len(values)):
         return None
     spread = np.zeros((len(x), stride), np.float32)
     spread[:, 0] = x

@@ -16,7 +16,7 @@ from libc.string cimport memset
 
 from fasttree._engine.scan.tiles cimport Count, count_tile, count_tiles, n_tiles_of
 from fasttree._engine.types cimport Block, Problem
-from fasttree._engine.watch cimport Watch, ask
+from fasttree._engine.watch cimport Watch, ask, set_mark
 
 cdef extern from "Python.h":
     ctypedef void* Lock "PyThread_type_lock"
@@ -45,7 +45,7 @@ cdef struct Team:
     int32_t n                      # threads
     int32_t n_resting
     int32_t n_busy                 # threads with a node in hand
-    int failed                     # every thread looks now and then
+    int failed                     # mark: every thread looks now and then
     bint over
     Lock* bell                     # of each thread: held until another one wakes it
     bint* rests
@@ -166,7 +166,7 @@ cdef inline void wake(Team* team) noexcept nogil:
 
 cdef inline void give_up(Team* team) noexcept nogil:
     """End the work of all threads.  The caller holds the lock."""
-    team.failed = True
+    set_mark(&team.failed)
     wake(team)
 
 
