@@ -369,15 +369,36 @@ def test_bounds_hold_wherever_the_search_ends(monkeypatch):
         assert np.count_nonzero(model.predict(X) != y) == model.objective_
 
 
+def test_threads_end_with_the_search(monkeypatch):
+    X, y = hard_table()
+    before = threading.active_count()
+    OptimalTreeClassifier(max_depth=2, n_jobs=3).fit(X, y)
+    OptimalTreeClassifier(n_jobs=3, max_gap=1e9).fit(X, y)
+    with pytest.warns(UserWarning, match="its time limit"):
+        OptimalTreeClassifier(max_depth=4, n_jobs=3, time_limit=0.2).fit(X, y)
+    assert threading.active_count() == before
+
+    def failing(*_: object) -> bool:
+        if threading.active_count() > before:
+            raise LookupError
+        return False
+
+    monkeypatch.setattr(optimal, "_watch", lambda *_: failing)
+    with pytest.raises(LookupError):
+        OptimalTreeClassifier(max_depth=4, n_jobs=3).fit(X, y)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals after a time are of Unix")
-def test_interrupt_keeps_the_best_tree_so_far():
+def test_interrupt_keeps_the_best_tree_so_far(n_jobs):
     X, y = hard_table()
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background is started to ignore it
     timer = threading.Timer(0.2, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
     timer.start()
     try:
         with pytest.warns(UserWarning, match="ended by an interrupt"):
-            model = OptimalTreeClassifier(max_depth=4).fit(X, y)
+            model = OptimalTreeClassifier(max_depth=4, n_jobs=n_jobs).fit(X, y)
         timer.join()
     finally:
         signal.signal(signal.SIGINT, handler)

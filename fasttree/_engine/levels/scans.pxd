@@ -10,7 +10,7 @@ cdef extern from *:
     """
     #include <stdint.h>
 
-    #define FASTTREE_SCANS(name, type) \
+    #define FASTTREE_ENDS(name, type) \
     /* The least and the largest of the sums x of first branches before the root's cut, and of whole - x, behind it. */ \
     static void fasttree_ends_##name(const type *x, const type *whole, int32_t n, double *ends) \
     { \
@@ -25,7 +25,9 @@ cdef extern from *:
             d = u > d ? u : d; \
         } \
         ends[0] = a; ends[1] = b; ends[2] = c; ends[3] = d; \
-    } \
+    }
+
+    #define FASTTREE_SCANS(name, type) \
     /* One lane of the sums of both branches of each test, before the root's cut (a, b) and behind it (c, d): the largest. */ \
     static void fasttree_raise_##name( \
         const type *x, const type *whole, type left, type right, int32_t n, type *a, type *b, type *c, type *d) \
@@ -81,6 +83,62 @@ cdef extern from *:
         for (; r < n; r++) out[r] = (int16_t) (sum += x[r]);
     }
 
+    FASTTREE_ENDS(short, int16_t)
+    FASTTREE_ENDS(int, int32_t)
+    FASTTREE_ENDS(double, double)
+    #if defined(__SSE2__) && !defined(FASTTREE_PLAIN_C)
+    static double fasttree_least_of_eight(__m128i v)
+    {
+        v = _mm_min_epi16(v, _mm_shuffle_epi32(v, 0x4E));
+        v = _mm_min_epi16(v, _mm_shuffle_epi32(v, 0xB1));
+        v = _mm_min_epi16(v, _mm_shufflelo_epi16(v, 0xB1));
+        return (int16_t) _mm_cvtsi128_si32(v);
+    }
+    static double fasttree_largest_of_eight(__m128i v)
+    {
+        v = _mm_max_epi16(v, _mm_shuffle_epi32(v, 0x4E));
+        v = _mm_max_epi16(v, _mm_shuffle_epi32(v, 0xB1));
+        v = _mm_max_epi16(v, _mm_shufflelo_epi16(v, 0xB1));
+        return (int16_t) _mm_cvtsi128_si32(v);
+    }
+    /* The sums of `add_up` and their ends at once: most views have few tests, and what is kept in registers is not written. */
+    static void fasttree_ends_of_sums(const int16_t *x, const int16_t *whole, int32_t n, int16_t *out, double *ends)
+    {
+        static const int16_t first[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+        __m128i before = _mm_setzero_si128(), a = _mm_set1_epi16(INT16_MAX), b = _mm_set1_epi16(INT16_MIN), c = a, d = b;
+        int32_t r;
+        (void) out;
+        for (r = 0; r < n; r += 8) {               /* reads up to 14 bytes past the end */
+            __m128i y = _mm_loadu_si128((const __m128i *) (x + r)), u, in;
+            y = _mm_add_epi16(y, _mm_slli_si128(y, 2));
+            y = _mm_add_epi16(y, _mm_slli_si128(y, 4));
+            y = _mm_add_epi16(y, _mm_slli_si128(y, 8));
+            y = _mm_add_epi16(y, before);
+            before = _mm_shuffle_epi32(_mm_shufflehi_epi16(y, 0xFF), 0xFF);
+            u = _mm_sub_epi16(_mm_loadu_si128((const __m128i *) (whole + r)), y);
+            if (r + 8 > n) {                       /* what is past the end changes nothing */
+                in = _mm_loadu_si128((const __m128i *) (first + 8 - (n - r)));
+                a = _mm_min_epi16(a, _mm_or_si128(_mm_and_si128(in, y), _mm_andnot_si128(in, a)));
+                b = _mm_max_epi16(b, _mm_or_si128(_mm_and_si128(in, y), _mm_andnot_si128(in, b)));
+                c = _mm_min_epi16(c, _mm_or_si128(_mm_and_si128(in, u), _mm_andnot_si128(in, c)));
+                d = _mm_max_epi16(d, _mm_or_si128(_mm_and_si128(in, u), _mm_andnot_si128(in, d)));
+                break;
+            }
+            a = _mm_min_epi16(a, y);
+            b = _mm_max_epi16(b, y);
+            c = _mm_min_epi16(c, u);
+            d = _mm_max_epi16(d, u);
+        }
+        ends[0] = fasttree_least_of_eight(a); ends[1] = fasttree_largest_of_eight(b);
+        ends[2] = fasttree_least_of_eight(c); ends[3] = fasttree_largest_of_eight(d);
+    }
+    #else
+    static void fasttree_ends_of_sums(const int16_t *x, const int16_t *whole, int32_t n, int16_t *out, double *ends)
+    {
+        fasttree_sum_short(x, n, out);
+        fasttree_ends_short(out, whole, n, ends);
+    }
+    #endif
     FASTTREE_SCANS(short, int16_t)
     FASTTREE_SCANS(int, int32_t)
     FASTTREE_SCANS(double, double)
@@ -114,6 +172,7 @@ cdef extern from *:
     }
     """
     void fasttree_sum_short(const int16_t*, int32_t, int16_t*) noexcept nogil
+    void fasttree_ends_of_sums(const int16_t*, const int16_t*, int32_t, int16_t*, double*) noexcept nogil
     void fasttree_ends_short(const int16_t*, const int16_t*, int32_t, double*) noexcept nogil
     void fasttree_ends_int(const int32_t*, const int32_t*, int32_t, double*) noexcept nogil
     void fasttree_ends_double(const double*, const double*, int32_t, double*) noexcept nogil
@@ -173,6 +232,22 @@ cdef inline double best_sum(const cell_t* a, const cell_t* b, int32_t n) noexcep
         return fasttree_best_double(a, b, n)
 
 
+cdef inline void raise_by_ends(const double* ends, double before, double behind, double* gains) noexcept nogil:
+    cdef int k
+    for k in range(2):
+        gains[0] = max(gains[0], fabs(2 * ends[k] - before) / 2)
+        gains[1] = max(gains[1], fabs(2 * ends[2 + k] - behind) / 2)
+
+
+cdef inline void scan_counts(
+    int32_t m, const int16_t* counts, const int16_t* whole, int16_t before, int16_t behind, int16_t* x, double* gains,
+) noexcept nogil:
+    """As `scan` of two classes, from the sums of each code of an ordered view; `x` is SCRATCH (m)."""
+    cdef double ends[4]
+    fasttree_ends_of_sums(counts, whole, m, x, ends)
+    raise_by_ends(ends, before, behind, gains)
+
+
 cdef inline void scan(
     TreeSearch* s, int32_t m, const cell_t* x, const cell_t* whole, const cell_t* before, const cell_t* behind, double* gains,
 ) noexcept nogil:
@@ -191,9 +266,7 @@ cdef inline void scan(
     cdef cell_t* best = <cell_t*> s.best_pairs
     if s.kind == SIGNS:
         find_ends(x, whole, m, ends)
-        for k in range(2):
-            gains[0] = max(gains[0], fabs(2 * ends[k] - <double> before[0]) / 2)
-            gains[1] = max(gains[1], fabs(2 * ends[2 + k] - <double> behind[0]) / 2)
+        raise_by_ends(ends, <double> before[0], <double> behind[0], gains)
         return
     memset(best, 0, 5 * <int64_t> m * sizeof(cell_t))
     if s.kind == SCORES:

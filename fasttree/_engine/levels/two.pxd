@@ -8,7 +8,7 @@ from fasttree._engine.levels.nodes cimport add_row, both_stumps, count_cuts, may
 from fasttree._engine.levels.records cimport (
     CELLS_AT_ONCE, FIRST_CUTS, SCORES, SIGNS, SQUARES, FoundTree, LevelNode, TreeSearch, LevelTest, cell_t,
 )
-from fasttree._engine.levels.scans cimport add_up, scan, scan_groups
+from fasttree._engine.levels.scans cimport add_up, scan, scan_counts, scan_groups
 
 
 cdef inline void first_branches(
@@ -78,12 +78,15 @@ cdef inline void sweep(
                 count_rows(s, along, rank, 0, s.ends[0], n_ranks, counts)
         count_rows(s, along, rank, done, s.ends[cut], n_ranks, counts)
         done = s.ends[cut]
-        first_branches(s, node, view, counts, x)
         gains[0] = s.gain_left[i]
         gains[1] = s.gain_right[i]
-        scan(s, m, x, whole, before, before + lanes, gains)
-        if may_group(s, node, view):
-            scan_groups(s, m, x, whole, before, before + lanes, gains)
+        if cell_t is int16_t and s.kind == SIGNS and not s.nominal[view]:
+            scan_counts(m, counts, whole, before[0], before[1], x, gains)
+        else:
+            first_branches(s, node, view, counts, x)
+            scan(s, m, x, whole, before, before + lanes, gains)
+            if may_group(s, node, view):
+                scan_groups(s, m, x, whole, before, before + lanes, gains)
         s.gain_left[i] = gains[0]
         s.gain_right[i] = gains[1]
         before += 2 * lanes

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,8 +106,8 @@ class OptimalGrower(Grower):
         assert limits.max_depth is not None
         reports = _Reports(problem.unit)
         watch = _watch(search.time_limit, reports)
-        threads = None if self.n_jobs == 1 else partial(_side_by_side, optimal, self.n_jobs)
-        value, low, tests, over = optimal.run(limits.max_depth, watch, threads, search.max_gap / problem.unit)
+        with nullcontext() if self.n_jobs == 1 else _Team(optimal, self.n_jobs) as team:
+            value, low, tests, over = optimal.run(limits.max_depth, watch, team, search.max_gap / problem.unit)
         if optimal.failure is not None and not isinstance(optimal.failure, KeyboardInterrupt):
             raise optimal.failure
         objective = value * problem.unit
@@ -117,25 +119,74 @@ class OptimalGrower(Grower):
         return tests, optimal.first_group, Proof(objective, bound, status, 0)
 
 
-def _side_by_side(optimal: Optimal, n_threads: int, search: Callable[[int], None], n_lanes: int) -> None:
-    """Search all lanes in threads, among them this one; an interrupt ends the search."""
-    waiting = iter(range(n_lanes))
+class _Team:
+    """Threads that search the lanes of one batch after the other; they start with the first batch, and end with the search.
 
-    def take(_: int) -> None:
+    Parameters
+    ----------
+    optimal : Optimal
+    n_threads : int
+        Threads, among them the one that calls.
+    """
+
+    def __init__(self, optimal: Optimal, n_threads: int) -> None:
+        self._optimal, self._n_others = optimal, n_threads - 1
+        self._threads: list[threading.Thread] = []
+        self._batches, self._done = SimpleQueue[_Batch | None](), SimpleQueue[None]()
+
+    def __enter__(self) -> _Team:
+        return self
+
+    def __exit__(self, _kind: object, failure: BaseException | None, _traceback: object) -> None:
+        if failure is not None:
+            self._optimal.stop(failure)
+        for _thread in self._threads:
+            self._batches.put(None)
+        for thread in self._threads:
+            self._unhurt(thread.join)
+
+    def __call__(self, search: Callable[[int], None], n_lanes: int) -> None:
+        """Search all lanes; an interrupt ends the search."""
+        if not self._threads:
+            self._threads = started_threads(self._serve, min(self._n_others, n_lanes - 1))
+        batch = _Batch(search, deque(range(n_lanes)))
+        for _thread in self._threads:
+            self._batches.put(batch)
+        self._take(batch)
+        for _thread in self._threads:
+            self._unhurt(self._done.get)
+
+    def _serve(self, _: int) -> None:
+        while (batch := self._batches.get()) is not None:
+            self._take(batch)
+            self._done.put(None)
+
+    def _take(self, batch: _Batch) -> None:
         try:
-            for lane in waiting:
-                search(lane)
+            while True:
+                try:
+                    lane = batch.lanes.popleft()
+                except IndexError:
+                    return
+                batch.search(lane)
         except BaseException as failure:
-            optimal.stop(failure)
+            self._optimal.stop(failure)
 
-    threads = started_threads(take, min(n_threads, n_lanes) - 1)
-    take(0)
-    while any(thread.is_alive() for thread in threads):
-        try:
-            for thread in threads:
-                thread.join()
-        except KeyboardInterrupt as interrupt:
-            optimal.stop(interrupt)
+    def _unhurt(self, wait: Callable[[], object]) -> None:
+        """Wait to the end; an interrupt meanwhile ends the search, and the wait is then short."""
+        while True:
+            try:
+                wait()
+                return
+            except KeyboardInterrupt as interrupt:
+                self._optimal.stop(interrupt)
+
+
+class _Batch(NamedTuple):
+    """A function of a lane, and the lanes that no thread has taken."""
+
+    search: Callable[[int], None]
+    lanes: deque[int]
 
 
 class _Reports:
