@@ -24,6 +24,7 @@ cdef class Encoding:
     cdef uint32_t* n_codes
     cdef int32_t* slot
     cdef Column* exact
+    cdef Arena tiled               # bounded: room for the tiles
     cdef uint8_t* tiles            # bounded: codes of all features
     cdef uint8_t* binned
     cdef uint8_t* single_valued    # feature x 256

@@ -128,9 +128,9 @@ cdef class Encoding:
         self.grid = <CodeGrid*> malloc(d * sizeof(CodeGrid) if self.wide and bounded else 1)
         self.has_grid = <uint8_t*> calloc(d, 1)
         if self.bounded:
-            self.tiles = <uint8_t*> malloc((d + LANES - 1) // LANES * LANES * <size_t> n_samples)
-            if self.tiles == NULL:
+            if reserve(&self.tiled, (d + LANES - 1) // LANES * LANES * <size_t> n_samples):
                 raise MemoryError
+            self.tiles = <uint8_t*> self.tiled.data
         if not (self.binned and self.single_valued and self.column and self.grid and self.has_grid):
             raise MemoryError
         memset(self.single_valued, 1, d * 256)
@@ -152,7 +152,7 @@ cdef class Encoding:
         free(self.exact)
         free(self.category)
         free(self.codes)
-        free(self.tiles)
+        free_arena(&self.tiled)
         free(self.binned)
         free(self.single_valued)
         free(self.column)

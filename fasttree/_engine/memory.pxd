@@ -11,6 +11,8 @@ from fasttree._engine.types cimport Active, Arena
 
 cdef extern from *:
     """
+    /* Pieces from here on are read at random: one large page takes the place of 512 translations of addresses. */
+    #define FASTTREE_LARGE (4 << 20)
     /* Large pieces are mapped one by one: they go back to the system when they are freed.  From malloc's heap they would stay
        with the process while other large pieces are made beside them. */
     #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__) && !defined(FASTTREE_PLAIN_C)
@@ -23,7 +25,11 @@ cdef extern from *:
         void *place;
         if (size <= limit) return malloc(size);
         place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
-        return place == MAP_FAILED ? NULL : place;
+        if (place == MAP_FAILED) return NULL;
+    #ifdef MADV_HUGEPAGE
+        if (size >= FASTTREE_LARGE) madvise(place, size, MADV_HUGEPAGE);   /* only a wish */
+    #endif
+        return place;
     }
     static void fasttree_unmap(void *place, size_t size, size_t limit) {
         if (size <= limit) free(place);
