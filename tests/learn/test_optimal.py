@@ -3,6 +3,8 @@
 import json
 import math
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 from functools import partial
@@ -404,6 +406,45 @@ def test_interrupt_keeps_the_best_tree_so_far(n_jobs):
         signal.signal(signal.SIGINT, handler)
     assert model.status_ == "interrupted"
     assert np.count_nonzero(model.predict(X) != y) == model.objective_
+
+
+INTERRUPTED = """
+import random, signal, threading, time, warnings
+import numpy as np
+from fasttree import OptimalTreeClassifier
+
+warnings.simplefilter("ignore")
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+data = np.random.default_rng(0)
+X, y = data.normal(size=(100, 5)), data.integers(0, 2, 100)
+best = OptimalTreeClassifier(n_jobs=2).fit(X, y)
+random.seed(1)
+seen = set()
+for _ in range(60):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.random() * 0.06)
+        model = OptimalTreeClassifier(n_jobs=2).fit(X, y)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert model.lower_bound_ <= best.objective_ <= model.objective_
+        seen.add(model.status_)
+    except KeyboardInterrupt:
+        pass
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert OptimalTreeClassifier(n_jobs=2).fit(X, y).tree_ == best.tree_
+deadline = time.monotonic() + 20
+while threading.active_count() > 1 and time.monotonic() < deadline:
+    time.sleep(0.1)
+assert threading.active_count() == 1
+print(seen)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals after a time are of Unix")
+def test_interrupts_at_any_moment_leave_no_threads():
+    """In a process of its own: elsewhere an interrupt could fall into the code of the tests."""
+    run = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "interrupted" in run.stdout
 
 
 def test_costs_of_many_decimals_are_rounded_in_the_search_alone():

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from fasttree._model.tree import Tree
 MOST_LANES = 1000  # classes, as the engine has room for
 _BITS = 51  # sums of costs stay below 2**52, so that doubles hold them exactly
 _DECIMALS = 6  # of costs that are kept exactly
+_SECONDS_OF_REST = 1.0  # of a thread that waits for a batch, until it looks whether the search is over
 
 Rows = npt.NDArray[np.intp]
 FirstGroup = Callable[[int, Rows], npt.NDArray[np.int32]]  # codes of the first branch of a view's best groups, on some rows
@@ -133,32 +134,49 @@ class _Team:
         self._optimal, self._n_others = optimal, n_threads - 1
         self._threads: list[threading.Thread] = []
         self._batches, self._done = SimpleQueue[_Batch | None](), SimpleQueue[None]()
+        self._is_over = False
 
     def __enter__(self) -> _Team:
         return self
 
     def __exit__(self, _kind: object, failure: BaseException | None, _traceback: object) -> None:
+        self._is_over = True
         if failure is not None:
             self._optimal.stop(failure)
-        for _thread in self._threads:
-            self._batches.put(None)
+        self._unhurt(self._dismiss)
         for thread in self._threads:
             self._unhurt(thread.join)
+
+    def _dismiss(self) -> None:
+        for _thread in self._threads:
+            self._batches.put(None)
 
     def __call__(self, search: Callable[[int], None], n_lanes: int) -> None:
         """Search all lanes; an interrupt ends the search."""
         if not self._threads:
             self._threads = started_threads(self._serve, min(self._n_others, n_lanes - 1))
-        batch = _Batch(search, deque(range(n_lanes)))
+        batch = _Batch(search, deque(range(n_lanes)), deque())
         for _thread in self._threads:
             self._batches.put(batch)
         self._take(batch)
-        for _thread in self._threads:
-            self._unhurt(self._done.get)
+        while len(batch.finished) < len(
+            self._threads
+        ):  # not so many waits: an interrupt may fall between a wait's end and the next
+            try:
+                self._done.get()
+            except KeyboardInterrupt as interrupt:
+                self._optimal.stop(interrupt)
 
-    def _serve(self, _: int) -> None:
-        while (batch := self._batches.get()) is not None:
+    def _serve(self, number: int) -> None:
+        while not self._is_over:
+            try:
+                batch = self._batches.get(timeout=_SECONDS_OF_REST)
+            except Empty:  # an interrupt of what starts the threads loses them: they see by themselves that the search is over
+                continue
+            if batch is None:
+                return
             self._take(batch)
+            batch.finished.append(number)
             self._done.put(None)
 
     def _take(self, batch: _Batch) -> None:
@@ -172,21 +190,22 @@ class _Team:
         except BaseException as failure:
             self._optimal.stop(failure)
 
-    def _unhurt(self, wait: Callable[[], object]) -> None:
-        """Wait to the end; an interrupt meanwhile ends the search, and the wait is then short."""
+    def _unhurt(self, step: Callable[[], object]) -> None:
+        """Do a step, again after an interrupt, which ends the search: what is left is then short."""
         while True:
             try:
-                wait()
+                step()
                 return
             except KeyboardInterrupt as interrupt:
                 self._optimal.stop(interrupt)
 
 
 class _Batch(NamedTuple):
-    """A function of a lane, and the lanes that no thread has taken."""
+    """A function of a lane, the lanes that no thread has taken, and the threads besides the calling one that are done."""
 
     search: Callable[[int], None]
     lanes: deque[int]
+    finished: deque[int]
 
 
 class _Reports:
