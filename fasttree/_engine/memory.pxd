@@ -11,8 +11,9 @@ from fasttree._engine.types cimport Active, Arena
 
 cdef extern from *:
     """
-    /* Pieces from here on are read at random: one large page takes the place of 512 translations of addresses. */
-    #define FASTTREE_LARGE (4 << 20)
+    /* Pieces from here on are read at random: one large page takes the place of 512 translations of addresses.  Smaller ones
+       would waste more than they save: a large page is there as a whole once a byte of it is touched. */
+    #define FASTTREE_LARGE (32 << 20)
     /* Large pieces are mapped one by one: they go back to the system when they are freed.  From malloc's heap they would stay
        with the process while other large pieces are made beside them. */
     #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__) && !defined(FASTTREE_PLAIN_C)
