@@ -106,7 +106,7 @@ cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, i
         column = 0 if j == 0 else active[j - 1] + 1
         largest = 0
         for k in range(j + 1):
-            row = 0 if k == 0 else active[k - 1] + 1
+            row = 0 if k == 0 else active[k - 1] + 1 if active[k - 1] >= 0 else -active[k - 1]
             largest = max(largest, fabs(gram[row * stride + column]))
         pivot = j
         for k in range(j + 1, size):
@@ -115,7 +115,7 @@ cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, i
         if fabs(a[pivot * size + j]) < size * largest * least_pivot() or a[pivot * size + j] == 0:
             regular = False
             if j:
-                active[j - 1] = -1 - active[j - 1]
+                active[j - 1] = -1 - active[j - 1]            # leaves, once all columns are judged
             continue
         if pivot != j:
             for k in range(size):
