@@ -22,24 +22,34 @@ from fasttree._model.arrays import THRESHOLD
 from fasttree._scale.nodes import TreeNode
 from fasttree._scale.shards import Arrays
 
+LEAST_IN_ROWS = 2**17  # of a node: the columns of a smaller one are in the cache
+ROWS_AT_ONCE = 2**12  # whose values stay in the cache until they have their places
+
 
 @dataclass
 class RowsOfNode:
-    """The rows of a node as a table."""
+    """The rows of a node as a table; `matrix` has them one after the other, if all columns are float32."""
 
     schema: Schema
     columns: list[npt.NDArray[Any]]
     n_samples: int
     n_features: int
-
-    @property
-    def matrix(self) -> None:
-        """There is no matrix, because columns differ in type."""
-        return
+    matrix: npt.NDArray[np.float32] | None = None
 
     def column(self, j: int) -> npt.NDArray[Any]:
         """Return a column."""
         return self.columns[j]
+
+    def put_in_rows(self) -> None:
+        """Put columns of float32 into a matrix, because the rows of a smaller node are read from fewer lines of memory there."""
+        if self.n_samples < LEAST_IN_ROWS or any(column.dtype != np.float32 for column in self.columns):
+            return
+        self.matrix = np.empty((self.n_samples, self.n_features), dtype=np.float32)
+        for start in range(0, self.n_samples, ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            for j, column in enumerate(self.columns):
+                self.matrix[some, j] = column[some]
+        self.columns[:] = self.matrix.T  # the others are not kept
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDAr
         encoding = _encoded_bins(growth, rows)
         table.columns = [_values(column, growth.bins.get(j)) for j, column in enumerate(rows.columns)]
     else:
+        table.put_in_rows()
         unbounded = growth.has_many_codes or (rows.weight is not None and not growth.n_classes)
         most_codes = 0 if unbounded else MOST_CODES
         encoding, _, _ = encode_columns(table, table, growth.recipe, growth.limits, BLOCK_ROWS, most_codes, growth.n_jobs)

@@ -133,6 +133,24 @@ def test_tree_does_not_depend_on_how_it_is_searched(impurity, data):
         assert grown(table, small.y, recipe, limits, sample_weight=small.sample_weight, **path) == expected, path
 
 
+@pytest.mark.parametrize("impurity", ["gini", "squared_error"])
+@pytest.mark.parametrize("n_features", [1, 16, 17, 40])
+def test_values_that_lie_side_by_side_grow_the_same_tree(n_features, impurity):
+    """Those of up to 16 features in a row are read at once, whether all of them are searched or not."""
+    rng = np.random.default_rng(n_features)
+    X = rng.normal(size=(400, n_features)).astype(np.float32)
+    X[:, 3::7] = np.round(X[:, 3::7])
+    X[:, 5::11] = 1.5
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (np.nan_to_num(X).sum(axis=1) + rng.normal(size=400) > 0).astype(np.intp if impurity == "gini" else float)
+    recipe = Recipe("", impurity=impurity)
+    expected = grown(learn_table(X.astype(np.float64)), y, recipe, **LISTS)
+    wider = np.repeat(X, 2, axis=1)
+    for layout in (X, np.asfortranarray(X), wider[:, ::2], np.repeat(X, 2, axis=0)[::2], X[:, ::-1].copy()[:, ::-1]):
+        for path in PATHS:
+            assert grown(learn_table(layout), y, recipe, **path) == expected
+
+
 def test_bins_of_the_search_are_not_those_of_max_bins():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(2000, 3))

@@ -34,7 +34,7 @@ from fasttree._scale.preparation import (
     tiles_of,
 )
 from fasttree._scale.shards import Arrays, Inside, Order, serve
-from fasttree._scale.subtree import Task
+from fasttree._scale.subtree import RowsOfNode, Task
 
 Array = Any
 BUDGETS = (
@@ -167,6 +167,40 @@ def test_shards_that_forget_and_repeat_grow_the_same_tree(n_classes):
     parts, columns_of = parts_of(small, [0, 100, 101, 460], rng.permutation(700), 200)
     expected = grown(EncodedTable(small), small.y, recipe, limits)
     assert grown_over_shards(small, parts, columns_of, recipe, limits, Budget(60), Unreliable) == expected
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_rows_of_a_node_in_a_matrix_grow_the_same_tree(monkeypatch, n_classes):
+    """Columns of float32 alone become a matrix, and private blocks read several of its values at once."""
+    rng = np.random.default_rng(n_classes)
+    columns = [rng.normal(size=900).astype(np.float32) for _ in range(18)]
+    columns[4] = np.round(columns[4])
+    columns[7][rng.random(900) < 0.2] = np.nan
+    signal = columns[0] * columns[1] + columns[4] + rng.normal(size=900)
+    y = np.digitize(signal, [-1, 1]) if n_classes else signal.astype(float)
+    recipe, n_in_rows = Recipe(impurity="gini" if n_classes else "squared_error"), 0
+    monkeypatch.setattr("fasttree._scale.subtree.BLOCK_ROWS", 60)
+    put_in_rows = RowsOfNode.put_in_rows
+
+    def counting(self: RowsOfNode) -> None:
+        nonlocal n_in_rows
+        put_in_rows(self)
+        n_in_rows += self.matrix is not None
+
+    monkeypatch.setattr(RowsOfNode, "put_in_rows", counting)
+    for last, least, are_matrices in (
+        (columns[-1], 1, True),
+        (columns[-1].astype(float) / 3, 1, False),
+        (columns[-1], 901, False),
+    ):
+        monkeypatch.setattr("fasttree._scale.subtree.LEAST_IN_ROWS", least)
+        monkeypatch.setattr("fasttree._scale.subtree.ROWS_AT_ONCE", 32)
+        n_in_rows = 0
+        small = SmallTable((*columns[:-1], last), (CONTINUOUS,) * 18, (0,) * 18, y, n_classes, None)
+        parts, columns_of = parts_of(small, [0, 300, 301], rng.permutation(900), 200)
+        found = grown_over_shards(small, parts, columns_of, recipe, Limits(), Budget(600))
+        assert found == grown(EncodedTable(small), y, recipe, Limits())
+        assert (n_in_rows > 1) == are_matrices
 
 
 def weights_of_numbers(kind: str, n: int) -> Array:

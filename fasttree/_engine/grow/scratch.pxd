@@ -6,7 +6,7 @@ Every function is called twice: first it measures what it needs, then it hands t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from fasttree._engine.grow.work cimport Private
+from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private
 from fasttree._engine.memory cimport Carver, carve
 from fasttree._engine.risk.impurity cimport table_entry, xlogx
 from fasttree._engine.scan.tiles cimport LANES
@@ -96,6 +96,7 @@ cdef inline void carve_private(
     cdef Block* block = &small.block
     small.work.lists = <size_t*> carve(carver, d * sizeof(size_t))
     small.tiles = <uint8_t*> carve(carver, (d + LANES - 1) // LANES * LANES * rows if p.histogram else 0)
+    small.keys = <uint32_t*> carve(carver, min(d, <size_t> SIDE_BY_SIDE) * rows * 4 if p.histogram else 0)
     block.fine = <uint16_t*> carve(carver, d * rows * 2 if p.histogram else 0)
     block.single_valued = <uint8_t*> carve(carver, d * 256 if p.histogram else 0)
     block.origin = <uint32_t*> carve(carver, rows * 4)

@@ -23,6 +23,7 @@ from fasttree._engine.watch cimport COUNT, enter, note
 cdef enum:
     LAST_LEVELS = 7            # above the largest depth that are searched without private blocks
     LEAST_WIDE = 512           # samples of a node that may be
+    SIDE_BY_SIDE = 16          # features whose values are read at once: a line of memory
     MOST_SORTS = 1             # of all features on a path of a private block, which cost what lists do: lists from then on
     MOST_WIDE_SORTS = 16       # likewise of a wide block: only chains of nodes reach this, and lists take more memory
     MOST_HISTOGRAMS = 64       # MB, of nodes in a queue; those of others are counted once more
@@ -95,6 +96,8 @@ cdef struct Private:               # a private block, which one small node after
     Work work
     uint8_t* tiles                 # room for those of the block
     uint32_t* place                # by row of the wide block: its row here
+    uint32_t* keys                 # those of values that lie side by side, feature by feature
+    int32_t first_gathered, n_gathered       # features that `keys` has
 
 
 cdef inline void share_work(Work* w, const Work* outer) noexcept nogil:
