@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -302,3 +303,33 @@ def test_sums_of_squares_may_need_more_than_64_bits():
     assert found[1] == gains[24::25].argmax()
     inside = np.append(gains, 0.0).reshape(40, 25)[:, :-1].max(axis=1)
     assert (bounds >= inside * (1 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_the_best_cut_of_ten_thousand_million_rows_is_found(n_classes):
+    """Counts are drawn, and gains follow from whole numbers of any size."""
+    rng = np.random.default_rng(n_classes)
+    shares = 1 + 0.2 * np.sin(np.arange(255)[:, None] / 40 + np.arange(n_classes))
+    statistics = rng.poisson(10**10 * shares / shares.sum())
+    n = int(statistics.sum())
+    assert n > 9 * 10**9
+    groups = np.column_stack([statistics.sum(axis=1), statistics.sum(axis=1), statistics])
+    recipe = Recipe()
+    numbers = engine_limits(Size(n, 1, 1.0, float(n)), recipe, Limits(), n_classes)
+    kinds, codes = np.zeros(1, np.uint8), np.array([256], dtype=np.uint32)
+    judge = Judge(Setting(policy_of(recipe, Limits()), numbers, Scale(n, float(n)), kinds, codes, n_classes, False))
+    node, none = groups.sum(axis=0), np.zeros(n_classes + 2, dtype=np.int64)
+    judge.open(node, judge.class_node(node)[2])
+    best, _ = judge.bounds(groups, np.ones(255, np.uint8), none, np.inf)
+
+    def purity(counts: list[int]) -> Fraction:
+        return Fraction(sum(count**2 for count in counts), sum(counts))
+
+    whole, low, gains = statistics.sum(axis=0).tolist(), [0] * n_classes, []
+    for counts in statistics[:-1].tolist():
+        low = [a + b for a, b in zip(low, counts, strict=True)]
+        gains.append(purity(low) + purity([a - b for a, b in zip(whole, low, strict=True)]) - purity(whole))
+    assert best == pytest.approx(float(max(gains)), rel=1e-6)
+    found = judge.first_threshold(groups, none, best * (1 - 1e-10))
+    assert found is not None
+    assert found[1] == gains.index(max(gains))
