@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, uint8_t
 
 cdef enum:
     LEAST_SIDE = 3                    # rows of a side
+    CUTS_AT_ONCE = 64
 
 
 cdef inline double wider() noexcept nogil:
@@ -36,6 +37,18 @@ cdef struct LineMoments:                  # sums of weights and products
     double w, x, xx, r, rr, xr
 
 
+cdef struct SideMoments:                  # of one side of a few cuts
+    double w[CUTS_AT_ONCE]
+    double x[CUTS_AT_ONCE]
+    double xx[CUTS_AT_ONCE]
+    double r[CUTS_AT_ONCE]
+    double rr[CUTS_AT_ONCE]
+    double xr[CUTS_AT_ONCE]
+    double factor[CUTS_AT_ONCE]
+    double significant[CUTS_AT_ONCE]
+    double judged[CUTS_AT_ONCE]
+
+
 cdef inline void add(LineMoments* m, double x, double r, double w) noexcept nogil:
     cdef double wx = w * x, wr = w * r
     m.w += w
@@ -46,59 +59,78 @@ cdef inline void add(LineMoments* m, double x, double r, double w) noexcept nogi
     m.xr += wx * r
 
 
-cdef inline void take(LineMoments* m, double x, double r, double w) noexcept nogil:
-    cdef double wx = w * x, wr = w * r
-    m.w -= w
-    m.x -= wx
-    m.xx -= wx * x
-    m.r -= wr
-    m.rr -= wr * r
-    m.xr -= wx * r
+cdef inline void note(const LineMoments* m, SideMoments* to, Py_ssize_t i) noexcept nogil:
+    to.w[i], to.x[i], to.xx[i], to.r[i], to.rr[i], to.xr[i] = m.w, m.x, m.xx, m.r, m.rr, m.xr
 
 
-cdef inline double deviation_of(const LineMoments* m, Py_ssize_t k, const LineTables* u, double steadiness) noexcept nogil:
-    """The deviation of k rows from their mean or a significant line times its weight, squared; -1 if rounding leaves none."""
-    cdef double each = 1 / m.w
-    cdef double square = m.rr - m.r * m.r * each
-    cdef double both = (m.xx - m.x * m.x * each) * square + steadiness * m.w * m.w
-    cdef double shared = m.xr - m.x * m.r * each
-    if both < 0:
-        return -1
-    shared *= shared
-    if shared >= u.significant[k] * both:
-        square *= 1 - shared / both
-    return (square + u.softening) * m.w * u.factor[k]
+cdef inline void look_up(const LineTables* u, Py_ssize_t k, SideMoments* to, Py_ssize_t i) noexcept nogil:
+    to.factor[i], to.significant[i] = u.factor[k], u.significant[k]
+
+
+cdef inline void judge(SideMoments* m, Py_ssize_t n, double softening, double steadiness) noexcept nogil:
+    """The deviation of rows from their mean or a significant line times its weight, squared; -1 if rounding leaves none.
+
+    There is no jump, so that two cuts or more are judged at once.
+    """
+    cdef Py_ssize_t i
+    cdef double each, square, both, shared, along, judged
+    for i in range(n):
+        each = 1 / m.w[i]
+        square = m.rr[i] - m.r[i] * m.r[i] * each
+        both = (m.xx[i] - m.x[i] * m.x[i] * each) * square + steadiness * m.w[i] * m.w[i]
+        shared = m.xr[i] - m.x[i] * m.r[i] * each
+        shared *= shared
+        along = square * (1 - shared / both)
+        square = along if shared >= m.significant[i] * both else square
+        judged = (square + softening) * m.w[i] * m.factor[i]
+        m.judged[i] = -1 if both < 0 else judged
+
+
+cdef inline void subtract(const LineMoments* whole, const SideMoments* below, SideMoments* above, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        above.w[i], above.x[i], above.xx[i] = whole.w - below.w[i], whole.x - below.x[i], whole.xx - below.xx[i]
+        above.r[i], above.rr[i], above.xr[i] = whole.r - below.r[i], whole.rr - below.rr[i], whole.xr - below.xr[i]
 
 
 cdef inline double best_cut(const Residuals* p, const LineTables* u, double* cut) noexcept nogil:
     """The gain of the best cut of a continuous feature; -1 if there is none."""
-    cdef Py_ssize_t i, place = -1
-    cdef LineMoments low, high
+    cdef Py_ssize_t i, j, k = 0, place = -1
+    cdef Py_ssize_t after[CUTS_AT_ONCE]                              # rows that cuts are behind
+    cdef LineMoments low, whole
+    cdef SideMoments below, above
     cdef double a, b, weight, gain, slack, least = HUGE_VAL, most = HUGE_VAL
     cdef const double* x = p.x
     cdef const double* r = p.r
     cdef const double* w = p.w
     low.w = low.x = low.xx = low.r = low.rr = low.xr = 0
-    high = low
+    whole = low
     for i in range(p.n):
-        add(&high, x[i], r[i], w[i])
-    weight = high.w
+        add(&whole, x[i], r[i], w[i])
+    weight = whole.w
     for i in range(p.n - p.least_side):
         add(&low, x[i], r[i], w[i])
-        take(&high, x[i], r[i], w[i])
-        if i < p.least_side - 1 or not x[i + 1] > x[i]:
+        if i >= p.least_side - 1 and x[i + 1] > x[i]:
+            note(&low, &below, k)
+            look_up(u, i + 1, &below, k)
+            look_up(u, p.n - i - 1, &above, k)
+            after[k] = i
+            k += 1
+        if k < CUTS_AT_ONCE and i < p.n - p.least_side - 1:
             continue
-        a = deviation_of(&low, i + 1, u, p.steadiness)
-        b = deviation_of(&high, p.n - i - 1, u, p.steadiness)
-        if a < 0 or b < 0:
-            continue
-        slack = most - a - b                                     # squares of both sides spare most roots
-        if slack <= 0 or 4 * a * b > slack * slack * wider():
-            continue
-        gain = sqrt(a) + sqrt(b)
-        if gain < least:
-            least, place = gain, i
-            most = least * least * wider()
+        subtract(&whole, &below, &above, k)
+        judge(&below, k, u.softening, p.steadiness)
+        judge(&above, k, u.softening, p.steadiness)
+        for j in range(k):
+            a, b = below.judged[j], above.judged[j]
+            slack = most - a - b                                     # squares of both sides spare most roots
+            if a < 0 or b < 0 or slack <= 0 or 4 * a * b > slack * slack * wider():
+                continue
+            gain = sqrt(a) + sqrt(b)
+            if gain < least:
+                least, place = gain, after[j]
+                most = least * least * wider()
+        k = 0
     if place < 0 or not p.spread - least / weight > 0:
         return -1
     cut[0] = 0.5 * (x[place] + x[place + 1])

@@ -47,6 +47,52 @@ cdef inline double dot(const double* a, const double* b, Py_ssize_t n) noexcept 
     return (s0 + s1) + (s2 + s3)
 
 
+cdef inline double total_of(const double* a, Py_ssize_t n) noexcept nogil:
+    """The sum in four lanes."""
+    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
+    cdef Py_ssize_t i, whole = n - n % 4
+    for i in range(0, whole, 4):
+        s0 += a[i]
+        s1 += a[i + 1]
+        s2 += a[i + 2]
+        s3 += a[i + 3]
+    for i in range(whole, n):
+        s0 += a[i]
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef inline double distance(const double* a, const double* b, const double* w, Py_ssize_t n) noexcept nogil:
+    """The weighted sum of absolute differences in four lanes."""
+    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
+    cdef Py_ssize_t i, whole = n - n % 4
+    for i in range(0, whole, 4):
+        s0 += w[i] * fabs(a[i] - b[i])
+        s1 += w[i + 1] * fabs(a[i + 1] - b[i + 1])
+        s2 += w[i + 2] * fabs(a[i + 2] - b[i + 2])
+        s3 += w[i + 3] * fabs(a[i + 3] - b[i + 3])
+    for i in range(whole, n):
+        s0 += w[i] * fabs(a[i] - b[i])
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef inline void deviations_of(const double* a, double middle, const double* w, Py_ssize_t n, double* absolute,
+                               double* squares) noexcept nogil:
+    """Weighted sums of absolute and squared deviations from a number, in two lanes each."""
+    cdef double a0 = 0, a1 = 0, s0 = 0, s1 = 0, apart, other
+    cdef Py_ssize_t i, whole = n - n % 2
+    for i in range(0, whole, 2):
+        apart, other = a[i] - middle, a[i + 1] - middle
+        a0 += w[i] * fabs(apart)
+        a1 += w[i + 1] * fabs(other)
+        s0 += w[i] * apart * apart
+        s1 += w[i + 1] * other * other
+    for i in range(whole, n):
+        apart = a[i] - middle
+        a0 += w[i] * fabs(apart)
+        s0 += w[i] * apart * apart
+    absolute[0], squares[0] = a0 + a1, s0 + s1
+
+
 cdef inline double clamped(const LineSamples* s, double value) noexcept nogil:
     return s.floor if value < s.floor else s.ceiling if value > s.ceiling else value
 
@@ -154,26 +200,24 @@ cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* acti
         pass
 
 
-cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, const double* model) noexcept nogil:
+cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, double weight,
+                              const double* model) noexcept nogil:
     """The mean absolute error of a model on the gathered rows; the clamped predictions stay in the last column."""
     cdef double* out = t.z + (s.d + 3) * s.n
     cdef const double* y = t.z + (s.d + 1) * s.n
     cdef const double* w = t.z + (s.d + 2) * s.n
-    cdef double total = 0, weight = 0
     cdef Py_ssize_t i
     predict_gathered(s, model, t.z, n, out)
     for i in range(n):
         out[i] = clamped(s, out[i])
-        total += w[i] * fabs(y[i] - out[i])
-        weight += w[i]
-    return total / weight
+    return distance(y, out, w, n) / weight
 
 
 cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, int* p, double* best) noexcept nogil:
     """Fit a model of the active features, and let terms leave; of those on the way, keep that of the least estimated error."""
     cdef Py_ssize_t stride = s.d + 1
     cdef int left, j, place
-    cdef double least = -1, part, smallest, judged
+    cdef double least = -1, part, smallest, judged, weight = total_of(t.z + (s.d + 2) * s.n, n)
     cdef bint steady
     cdef int32_t* active = t.active + s.d
     solve_some(t.gram, stride, t.active, p, t.system, t.model)
@@ -188,7 +232,7 @@ cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, in
             if part > STEEPEST * t.spread[0]:
                 steady = False
         if steady and n >= 2 * left:
-            judged = mean_error(s, t, n, t.model) * (n + left) / (n - left)
+            judged = mean_error(s, t, n, weight, t.model) * (n + left) / (n - left)
             if least < 0 or judged <= least:
                 least = judged
                 memcpy(best, t.model, stride * sizeof(double))
@@ -203,15 +247,12 @@ cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, in
 cdef inline double gather_targets(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n) noexcept nogil:
     """Gather targets and weights of some rows, and return the mean target."""
     cdef Py_ssize_t i
-    cdef double weight = 0, mean = 0
     cdef double* y = t.z + (s.d + 1) * s.n
     cdef double* w = t.z + (s.d + 2) * s.n
     for i in range(n):
         y[i], w[i] = s.y[rows[i]], s.w[rows[i]]
-        weight += w[i]
-        mean += w[i] * y[i]
-    t.gram[0] = weight
-    return mean / weight
+    t.gram[0] = total_of(w, n)
+    return dot(w, y, n) / t.gram[0]
 
 
 cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n,
@@ -219,7 +260,7 @@ cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int3
     """Gather the allowed features, and return the number of those that vary enough for a term: they become active."""
     cdef Py_ssize_t i, j
     cdef int p = 0
-    cdef double mean, deviation, variance, weight = t.gram[0]
+    cdef double deviation = 0, variance = 0, weight = t.gram[0]
     cdef const double* w = t.z + (s.d + 2) * s.n
     cdef const double* x
     cdef double* z
@@ -227,14 +268,9 @@ cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int3
         if not allowed[j]:
             continue
         z, x = t.z + j * s.n, s.x + j * s.n
-        mean = deviation = variance = 0
         for i in range(n):
             z[i] = x[rows[i]]
-            mean += w[i] * z[i]
-        mean /= weight
-        for i in range(n):
-            deviation += w[i] * fabs(z[i] - mean)
-            variance += w[i] * (z[i] - mean) * (z[i] - mean)
+        deviations_of(z, dot(w, z, n) / weight, w, n, &deviation, &variance)
         if n > 1 and variance / weight * n / (n - 1) >= s.least_variance[j]:
             t.spread[j + 1] = deviation / weight
             t.active[p] = <int32_t> j
@@ -246,22 +282,20 @@ cdef inline void fill_gram(const LineSamples* s, LineScratch* t, Py_ssize_t n, i
     """Fill the normal equations of the active features, and the deviation of the target."""
     cdef Py_ssize_t i, j, k, stride = s.d + 1
     cdef int a, b
-    cdef double deviation = 0, total
+    cdef double deviation = 0, squares = 0, total
     cdef const double* y = t.z + (s.d + 1) * s.n
     cdef const double* w = t.z + (s.d + 2) * s.n
     cdef double* weighted = t.z + s.d * s.n
     cdef const double* z
-    for i in range(n):
-        deviation += w[i] * fabs(y[i] - mean)
+    deviations_of(y, mean, w, n, &deviation, &squares)
     t.spread[0] = deviation / t.gram[0]
     t.gram[stride * stride] = mean * t.gram[0]
     for a in range(p):
         j = t.active[a]
         z = t.z + j * s.n
-        total = 0
         for i in range(n):
             weighted[i] = w[i] * z[i]
-            total += weighted[i]
+        total = total_of(weighted, n)
         t.gram[(j + 1) * stride] = t.gram[j + 1] = total
         t.gram[stride * stride + j + 1] = dot(weighted, y, n)
         for b in range(a + 1):
@@ -322,7 +356,7 @@ cdef inline void fit(const LineSamples* s, LineScratch* t, const int32_t* rows, 
         terms += model[t.active[a] + 1] != 0
     if not terms:
         return
-    error = mean_error(s, t, n, model)
+    error = mean_error(s, t, n, weight, model)
     for i in range(n):
         bias += w[i] * (y[i] - out[i])
     model[0] += bias / weight
