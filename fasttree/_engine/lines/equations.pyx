@@ -89,6 +89,7 @@ cdef struct LineGrowth:
     LineTables u
     Residuals pairs                   # of the node and feature at work
     Py_ssize_t n_nominal, n_nodes
+    bint weighted                     # else all weights are 1, in `pairs` from the start
     const int32_t* codes              # n_nominal rows of n
     const int32_t* sizes
     const int32_t* turns
@@ -116,7 +117,7 @@ cdef struct LineGrowth:
 cdef void provide(LineGrowth* g, Py_ssize_t most, list kept):
     """Take room for the work in arrays, which `kept` keeps alive; `most` categories has a feature."""
     import numpy as np
-    cdef Py_ssize_t n = g.s.n
+    cdef Py_ssize_t n = g.s.n, i
     arrays = [np.zeros(size, dtype) for dtype, size in (
         ("f8", n), ("f8", 3 * n), ("f8", g.s.d + 1), ("f8", 4 * most), ("i4", n), ("u1", g.s.d + g.n_nominal + 1), ("u1", n),
         ("u1", 2 * most), ("u1", most))]
@@ -126,6 +127,10 @@ cdef void provide(LineGrowth* g, Py_ssize_t most, list kept):
     g.allowed, g.is_left = <uint8_t*> memory_of(arrays[5]), <uint8_t*> memory_of(arrays[6])
     g.left, g.chosen = <uint8_t*> memory_of(arrays[7]), <uint8_t*> memory_of(arrays[8])
     g.pairs.x, g.pairs.r, g.pairs.w, g.pairs.code = g.values, g.values + n, g.values + 2 * n, g.room
+    g.weighted = False
+    for i in range(n):
+        g.pairs.w[i] = 1
+        g.weighted |= g.s.w[i] != 1
 
 
 cdef bint find_residuals(LineGrowth* g, Py_ssize_t node) noexcept nogil:
@@ -176,7 +181,9 @@ cdef double gain_of(LineGrowth* g, Py_ssize_t start, Py_ssize_t j, double* cut) 
     if j >= g.s.d and g.sizes[v] == 2 and g.allowed[j]:
         return -1
     for i in range(p.n):
-        rs[i], ws[i] = residual[rows[i]], weight[rows[i]]
+        rs[i] = residual[rows[i]]
+    for i in range(p.n if g.weighted else 0):
+        ws[i] = weight[rows[i]]
     if j < g.s.d:
         for i in range(p.n):
             xs[i] = x[rows[i]]

@@ -34,7 +34,8 @@ def learn_committee(
     continuous = problem.features[: problem.n_continuous]
     filling[continuous] = problem.filling[continuous]
     names = tuple(feature.name for feature in table.schema.features)
-    conditions = {part: _condition(problem, table.schema, part) for member in drafts for draft in member for part in draft.parts}
+    parts = {part: None for member in drafts for draft in member for part in draft.parts}
+    conditions = {part: _condition(problem, table.schema, part) for part in parts}
     members = tuple(tuple(_rule(problem, names, draft, conditions) for draft in member) for member in drafts)
     committee = Committee(members, filling, problem.mean, n_samples=problem.n)
     if not neighbors:
@@ -46,7 +47,7 @@ def _rule(
     problem: CommitteeProblem, names: tuple[str, ...], draft: RuleDraft, conditions: dict[RuleTest, Condition]
 ) -> ModelRule:
     continuous = problem.features[: problem.n_continuous]
-    terms = [(int(continuous[j]), float(draft.model[j + 1] * problem.scale[j])) for j in np.flatnonzero(draft.model[1:]).tolist()]
+    terms = [(int(continuous[j]), float(draft.model[j + 1] * problem.scale[j])) for j in draft.model[1:].nonzero()[0].tolist()]
     return ModelRule(
         tuple(conditions[part] for part in draft.parts),
         float(draft.model[0]) + 0.0,

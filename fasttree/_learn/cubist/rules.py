@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,7 @@ MOST_CONDITIONS = 32_000  # that `equations.drop_conditions` counts
 DIGITS = 14  # of coefficients, after products with units left rounding errors
 
 
-@dataclass(frozen=True)
-class RuleTest:
+class RuleTest(NamedTuple):
     """A test of a rule: continuous values up to `cut` or above it, or categories by their codes from 0."""
 
     feature: int  # number in the problem
@@ -90,10 +90,12 @@ def _paths(problem: CommitteeProblem, tree: Grown, leaf: npt.NDArray[np.bool_]) 
             waiting.append((child, [*parts, side]))
 
 
-def _values(problem: CommitteeProblem, model: Floats, rows: npt.NDArray[np.int32]) -> Floats:
-    value = np.full(rows.size, model[0])
-    for j in np.flatnonzero(model[1:]).tolist():
-        value += model[j + 1] * problem.columns[j][rows]
+def _values(problem: CommitteeProblem, model: Floats, rows: npt.NDArray[np.integer]) -> Floats:
+    intercept, *coefficients = model.tolist()
+    value = np.full(rows.size, intercept)
+    for column, coefficient in zip(problem.columns, coefficients, strict=True):
+        if coefficient:
+            value += coefficient * column[rows]
     return value
 
 
@@ -151,8 +153,8 @@ def _kept(problem: CommitteeProblem, fails: npt.NDArray[np.uint8], gain: Floats)
         )
     dropped, joined, failed = np.empty(len(fails), np.uint8), np.empty(len(fails)), np.empty(problem.n, np.int32)
     equations.drop_conditions(fails, gain, problem.weight, dropped, joined, failed)
-    kept = sorted(np.flatnonzero(dropped == 0).tolist(), key=lambda d: -joined[d])
-    return kept, np.flatnonzero(failed == 0)
+    kept = sorted((dropped == 0).nonzero()[0].tolist(), key=lambda d: -joined[d])
+    return kept, (failed == 0).nonzero()[0]
 
 
 def _draft(
@@ -195,19 +197,14 @@ def _without_bias(
 
 def _written(draft: RuleDraft) -> RuleDraft:
     """Return a rule whose numbers have as many digits as the original writes."""
-    model = draft.model.copy()
-    for j in np.flatnonzero(model).tolist():
-        model[j] = float(f"{model[j]:.{DIGITS}g}")
-    return replace(draft, model=model)
+    model = [float(f"{number:.{DIGITS}g}") if number else number for number in draft.model.tolist()]
+    return replace(draft, model=np.array(model))
 
 
 def _predicted(problem: CommitteeProblem, drafts: list[RuleDraft]) -> Floats:
     total, count = np.zeros(problem.n), np.zeros(problem.n)
     for draft in drafts:
         rows = draft.rows
-        value = np.full(rows.size, draft.model[0])
-        for j in np.flatnonzero(draft.model[1:]).tolist():
-            value += draft.model[j + 1] * problem.columns[j][rows]
-        total[rows] += np.minimum(np.maximum(value, draft.bounds[0]), draft.bounds[1])
+        total[rows] += np.minimum(np.maximum(_values(problem, draft.model, rows), draft.bounds[0]), draft.bounds[1])
         count[rows] += 1
     return np.where(count > 0, total / np.maximum(count, 1), problem.mean)
