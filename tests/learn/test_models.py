@@ -115,6 +115,14 @@ def test_predictions_stay_near_the_targets_of_their_leaf():
     assert M5Regressor(extrapolation=None).fit(x, y).predict(far) == pytest.approx([-5000, 5000])
 
 
+@pytest.mark.parametrize("variant", ["m5", "weka"])
+def test_a_column_without_a_value_changes_nothing(variant, table):
+    X, y = table
+    model = M5Regressor(variant=variant).fit(np.column_stack([X, np.full(90, np.nan)]), y)
+    expected = M5Regressor(variant=variant).fit(X, y)
+    assert np.array_equal(model.predict(np.column_stack([X, np.full(90, np.nan)])), expected.predict(X))
+
+
 def test_a_missing_value_counts_as_the_mean(table):
     X, y = table
     model = M5Regressor(min_samples_split=1.0).fit(X, y)

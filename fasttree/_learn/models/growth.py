@@ -105,7 +105,10 @@ def _features_of_models(tree: Tree, table: Table) -> NDArray[np.intp]:
 def _filled(
     table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None
 ) -> tuple[list[Floats], Floats]:
-    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column."""
+    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column.
+
+    A column without a value gets 0, as by M5P.
+    """
     filling, columns = np.full(table.n_features, np.nan), []
     for feature in features.tolist():
         column = table.column(feature)[rows].astype(np.float64)
@@ -113,7 +116,7 @@ def _filled(
         if known.all():
             filling[feature] = _mean(column, weight)
         else:
-            filling[feature] = _mean(column[known], None if weight is None else weight[known])
+            filling[feature] = _mean(column[known], None if weight is None else weight[known]) if known.any() else 0.0
             column[~known] = filling[feature]
         columns.append(column)
     return columns, filling
