@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from fasttree._data.schema import Category, Feature
 from fasttree._export.additive.onnx import lower_additive, rows_of_terms
 from fasttree._export.additive.subject import AdditiveSubject
+from fasttree._export.committees.onnx import add_committee, lower_committee
+from fasttree._export.committees.subject import CommitteeSubject
 from fasttree._export.onnx_parts.graph import Graph
 from fasttree._export.onnx_parts.walk import Walk, lower
 from fasttree._export.subject import Formulas, Subject, formulas_of
@@ -31,7 +33,7 @@ from fasttree._model.arrays import STOP, distinct_rows
 from fasttree._model.tree import EQUAL_LOSSES, Tree, best_classes
 from fasttree._version import __version__
 
-__all__ = ["export_additive_onnx", "export_forest_onnx", "export_onnx", "export_voting_onnx"]
+__all__ = ["export_additive_onnx", "export_committee_onnx", "export_forest_onnx", "export_onnx", "export_voting_onnx"]
 
 ONNX = Medium("ONNX model", "makes the run fail")
 DTYPES = ("float32", "float64")
@@ -41,6 +43,7 @@ REMEDIES = {
     "decision tree": "prune the tree",
     "forest": "grow fewer or smaller trees",
     "additive model": "fit it with a smaller max_bins or fewer interactions",
+    "rules": "fit with fewer committees or a smaller max_rules",
 }
 OPSET, ML_OPSET_OF_DOUBLE_KEYS, IR_VERSION = 15, 4, 8
 
@@ -130,6 +133,21 @@ def export_additive_onnx(subject: AdditiveSubject, *, dtype: str = "float32") ->
         _add_output(graph, "label", _written_labels(subject.classes), best, "look up")
         _name_output(graph, "probabilities", shares, [None, len(subject.classes)])
     return _serialized(graph, subject, f"Additive model of {len(subject.model.terms)} terms", [])
+
+
+def export_committee_onnx(subject: CommitteeSubject, *, dtype: str = "float32") -> bytes:
+    """Write rules with models as an ONNX model, which `CommitteeViews.export_onnx` describes; errors as `export_onnx`."""
+    _check_dtype(dtype)
+    graph, walk = Graph(_imported_onnx(), dtype), Walk()
+    lower_committee(walk, subject, single=dtype == "float32")
+    checks = _Checks(missing=False, unseen=subject.refuses_unseen)
+    row = _add_walk(graph, walk, *_add_inputs(graph, subject, walk, checks))
+    if checks.masks:
+        row = _add_refusal(graph, checks.masks, row, 2, keep_axis=True)
+    answers = graph.constant("fasttree.answers", np.array([False, True]))
+    holds = graph.add("Gather", [answers, row], node_name="an unseen category is refused", axis=0)
+    _name_output(graph, "variable", add_committee(graph, subject, holds), [None, 1])
+    return _serialized(graph, subject, "Rules with linear models", [])
 
 
 def _add_shares(graph: Graph, score: str, is_logit: bool) -> tuple[str, str]:
@@ -265,7 +283,9 @@ class _Checks:
     masks: list[str] = field(default_factory=list)
 
 
-def _add_inputs(graph: Graph, subject: Subject | AdditiveSubject, walk: Walk, checks: _Checks) -> tuple[str, NDArray[np.int64]]:
+def _add_inputs(
+    graph: Graph, subject: Subject | AdditiveSubject | CommitteeSubject, walk: Walk, checks: _Checks
+) -> tuple[str, NDArray[np.int64]]:
     """Add inputs and the matrix that the walk reads; return its name and the position of each column of the walk in it."""
     features = subject.schema.features
     for feature in features:
@@ -558,7 +578,7 @@ def _name_output(graph: Graph, wanted: str, source: str, shape: list[int | None]
     graph.add_output(name, graph.element, shape)
 
 
-def _serialized(graph: Graph, subject: Subject | AdditiveSubject, what: str, notes: Sequence[str]) -> bytes:
+def _serialized(graph: Graph, subject: Subject | AdditiveSubject | CommitteeSubject, what: str, notes: Sequence[str]) -> bytes:
     helper = graph.onnx.helper
     name = next(kind for kind in REMEDIES if what.lower().startswith(kind))
     described = f"{what}, grown by fasttree."

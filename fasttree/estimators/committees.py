@@ -174,6 +174,36 @@ class CommitteeViews(LabelledModel):
 
         return export_committee_c(self._subject(), name)
 
+    def export_onnx(self, *, dtype: str = "float32") -> bytes:
+        """Return the rules as an ONNX model, for onnxruntime and other programs that read ONNX.
+
+        Inputs are those of a tree: ``X`` if all features are continuous, else one input per feature, of strings if its categories
+        are text, with "" for a missing one.  The output is ``variable``.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float32"
+            Type of the input and output numbers.  Models are computed as doubles in both.  "float32": thresholds are rounded
+            down, so that the same rules hold for float32 inputs as in `predict`, and outputs are rounded.  "float64": numbers are
+            those of `predict` bit for bit in runtimes that compute a cumulative sum from its beginning, such as onnxruntime.
+
+        Returns
+        -------
+        bytes
+            A model of operator sets 15 and ai.onnx.ml 3 (4 if categories are float64 inputs), checked by the package onnx.
+
+        Raises
+        ------
+        ValueError
+            If neighbours correct the predictions, the model is too large for ONNX, or a feature has numeric categories that the
+            `dtype` cannot represent.
+        ImportError
+            If the package onnx is not installed: it comes with the extra `onnx`.
+        """
+        from fasttree._export.onnx import export_committee_onnx
+
+        return export_committee_onnx(self._subject(), dtype=dtype)
+
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return scikit-learn's repr of the parameters, followed by the first rules of a fitted model."""
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # of scikit-learn's base

@@ -6,6 +6,7 @@ import ctypes
 import json
 import sqlite3
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -186,7 +187,7 @@ def test_explanations_and_tables_of_rules_read_the_same():
 
 def test_models_with_neighbors_are_not_exported():
     model = CubistRegressor(neighbors=1).fit(*planted())
-    for export in (model.export_sql, model.export_c, model.export_python):
+    for export in (model.export_sql, model.export_c, model.export_python, model.export_onnx):
         with pytest.raises(ValueError, match="fit with neighbors=0"):
             export()
 
@@ -249,3 +250,69 @@ def test_file_has_the_number_of_training_samples(tmp_path):
     del document["n_samples"]
     (tmp_path / "model.json").write_text(json.dumps(document), encoding="utf-8")
     assert load(tmp_path / "model.json").committee_.n_samples == 0
+
+
+def run_in_onnx(model, X, dtype):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(model.export_onnx(dtype=dtype), providers=["CPUExecutionProvider"])
+    if len(session.get_inputs()) == 1:
+        given = {"X": X.to_numpy(dtype)}
+    else:
+        numbers = {name: X[[name]].to_numpy(dtype) for name in ("a", "b")}
+        given = numbers | {name: X[[name]].astype(object).fillna("").to_numpy(object) for name in ("c", "o")}
+    (found,) = session.run(None, given)
+    assert found.dtype == dtype
+    return found[:, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("names", ["abco", "ab"])
+@pytest.mark.parametrize("committees", [1, 3, 25])
+def test_onnx_models_predict_the_same(committees, names, dtype):
+    pytest.importorskip("onnx")
+    X, y = planted()
+    X = X[list(names)].assign(a=X["a"].astype(dtype).astype(float), b=X["b"].astype(dtype).astype(float))
+    model = CubistRegressor(committees=committees).fit(X, y)
+    assert len(model.rules_) == committees
+    X = X.copy()
+    X.loc[1::13, "b"] = np.nan
+    X.loc[::3, "b"] *= 64  # so far from the samples of the fit that bounds decide
+    if "c" in names:
+        X.loc[::5, "c"] = "new"
+    table = model._encode_table(X)
+    columns = model.committee_.columns(table)
+    free = [rule.intercept + sum(b * columns[j] for j, b in rule.terms) for rule in model.committee_.rules()]
+    pairs = zip(free, model.committee_.rules(), strict=True)
+    assert any(np.any((value < rule.lower) | (value > rule.upper)) for value, rule in pairs)
+    np.testing.assert_array_equal(run_in_onnx(model, X, dtype), model.predict(X).astype(dtype))
+
+
+def test_onnx_models_keep_all_digits():
+    pytest.importorskip("onnx")
+    X, y = planted()
+    model = CubistRegressor(committees=2).fit(X, y)
+    exact = [
+        tuple(replace(rule, terms=tuple((j, b * (1 + 1 / 3e9)) for j, b in rule.terms)) for rule in member)
+        for member in model.committee_.members
+    ]
+    before = model.predict(X)
+    model.committee_ = replace(model.committee_, members=tuple(exact))
+    assert np.any(model.predict(X) != before)
+    np.testing.assert_array_equal(run_in_onnx(model, X, "float64"), model.predict(X))
+
+
+def test_onnx_models_refuse_unseen_categories():
+    pytest.importorskip("onnx")
+    X, y = planted()
+    model = CubistRegressor(committees=2, unseen="error").fit(X, y)
+    np.testing.assert_array_equal(run_in_onnx(model, X, "float64"), model.predict(X))
+    with pytest.raises(Exception, match="an unseen category is refused"):
+        run_in_onnx(model, X.assign(c="new"), "float64")
+
+
+def test_onnx_models_without_terms_or_conditions():
+    pytest.importorskip("onnx")
+    X = pd.DataFrame({"a": np.zeros(20)})
+    model = CubistRegressor().fit(X, np.arange(20.0))
+    assert model.rules_[0] == () or not model.rules_[0][0].terms
+    np.testing.assert_array_equal(run_in_onnx(model, X, "float64"), model.predict(X))

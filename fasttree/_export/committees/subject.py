@@ -32,6 +32,7 @@ class CommitteeSubject:
     schema: Schema
     refuses_unseen: bool
     refuses_missing: bool = False
+    algorithm: str = "cubist"
 
     def __post_init__(self) -> None:
         if self.committee.neighbors is not None:
