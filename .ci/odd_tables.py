@@ -132,6 +132,9 @@ def large() -> None:
     for given in (X, np.asfortranarray(X), X[:, :3].astype(float)):
         ft.CARTClassifier(min_samples_leaf=20).fit(given, y)
         ft.CARTRegressor(max_depth=6).fit(given, X[:, 0] + y)
+    steps = np.column_stack([X[:600, 0], X[:600, 1], X[:600, 0] + X[:600, 1], X[:600, 2], X[:600, 4]]).astype(float)
+    jumps = (steps > 0) @ [2.0, 3.0, 5.0, 4.0, 1.0] + steps[:, 3] * (steps[:, 2] > 0.5)
+    ft.CubistRegressor().fit(steps, jumps)  # models of nodes have terms of features that make up others
     ft.CARTClassifier(max_leaf_nodes=30, max_features=4, random_state=0).fit(X, y)
     ft.RandomForestClassifier(n_estimators=2, max_samples=20_000, max_depth=6, random_state=0).fit(X, y)
     try:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 from small_tables import table_of
 
-from fasttree import CARTClassifier, CARTRegressor, Recipe, TreeClassifier, TreeRegressor, load
+from fasttree import CARTClassifier, CARTRegressor, OptimalTreeRegressor, Recipe, TreeClassifier, TreeRegressor, load
 from fasttree.pruning import CostComplexity
 from tests.twins import lookahead as twin
 
@@ -258,3 +258,13 @@ def test_constant_tables():
     assert CARTRegressor(lookahead=2).fit([[np.nan], [np.nan], [np.nan]], [0, 1, 1]).get_n_leaves() == 1
     assert CARTClassifier(lookahead=2).fit([[1], [2]], [1, 1]).get_n_leaves() == 1
     assert CARTRegressor(lookahead=2).fit([[np.nan], [1], [np.nan]], [0, 1, 0]).predict([[np.nan], [5]]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-160, 1e-300])
+def test_tiny_targets_whose_squares_vanish_are_a_leaf(size):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = size * X[:, 0]
+    for model in (CARTRegressor(max_depth=2), CARTRegressor(max_depth=2, lookahead=2), OptimalTreeRegressor(max_depth=2)):
+        model.fit(X, y)
+        assert model.tree_.node_count == 1 or size > 1e-200
+        assert np.abs(model.predict(X)).max() <= np.abs(y).max()

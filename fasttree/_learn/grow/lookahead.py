@@ -156,7 +156,8 @@ class _Growth:
         self.leaf = np.zeros(len(target), np.intp)
 
     def run(self) -> None:
-        waiting = [] if self._is_leaf(np.arange(len(self.target)), 0) else [self._root()]
+        no_difference = self.impurity_unit == 0  # squares of tiny targets are 0
+        waiting = [] if no_difference or self._is_leaf(np.arange(len(self.target)), 0) else [self._root()]
         while waiting:
             below: list[_Open] = []
             waiting.reverse()

@@ -31,6 +31,7 @@ from fasttree._model.tested import OPTIMAL, Proof, ProvenTree
 from fasttree._model.tree import Tree
 
 MOST_LANES = 1000  # classes, as the engine has room for
+SMALLEST = 5e-324  # positive double
 _BITS = 51  # sums of costs stay below 2**52, so that doubles hold them exactly
 _DECIMALS = 6  # of costs that are kept exactly
 _SECONDS_OF_REST = 1.0  # of a thread that waits for a batch, until it looks whether the search is over
@@ -316,7 +317,7 @@ def _squares(target: Floats, mass: Floats, unit: float) -> _Problem:
 def _multiples(values: Floats) -> Floats:
     """Round values to multiples of a power of two, so that doubles hold their sums exactly."""
     total = sum_of_sizes(values)
-    unit = float(np.ldexp(1.0, int(np.frexp(total)[1]) - _BITS)) if total else 1.0
+    unit = max(float(np.ldexp(1.0, int(np.frexp(total)[1]) - _BITS)), SMALLEST) if total else 1.0
     rounded: Floats = np.rint(values / unit) * unit
     return rounded
 
