@@ -146,6 +146,7 @@ ADDITIVE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of additive mode
     "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
     "c": ("export_c", ("name",)),
     "python": ("export_python", ("name",)),
+    "onnx": ("export_onnx", ("dtype",)),
 }
 COMMITTEE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of CubistRegressor: method and options of each
     "text": ("export_text", ()),
@@ -155,6 +156,7 @@ COMMITTEE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of CubistRegres
     "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
     "c": ("export_c", ("name",)),
     "python": ("export_python", ("name",)),
+    "onnx": ("export_onnx", ("dtype",)),
 }
 SHARE = click.FloatRange(0, 1)
 SIZE = ("max_depth", "max_nodes", "max_categories", "decimals")
@@ -284,7 +286,7 @@ def show(
     if output is None and not FORMATS[chosen].is_text and sys.stdout.isatty():
         raise click.UsageError(f"--format {chosen} is not for a terminal: name a file by --output, or redirect it")
     if own:
-        written: str | bytes = getattr(loaded, own[chosen][0])(**given) + "\n" * (chosen == "sql")
+        written = _written_as(loaded, own[chosen][0], given)
     elif not holds_rules(loaded):
         if chosen == "text" and output is None:
             given = {"ascii": not draws()} | ({} if "max_categories" in given else {"width": columns()}) | given
@@ -307,6 +309,12 @@ def show(
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
+
+
+def _written_as(model: Any, method: str, given: Mapping[str, Any]) -> str | bytes:
+    """Write rules or an additive model by a method; SQL gets the newline that the method leaves out."""
+    written: str | bytes = getattr(model, method)(**given)
+    return written + "\n" if method == "export_sql" and isinstance(written, str) else written
 
 
 def _load(path: str, form: str, given: dict[str, Any]) -> tuple[Shown, str]:

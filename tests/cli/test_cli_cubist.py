@@ -79,6 +79,12 @@ def test_a_format_is_a_method(form, method, path):
     assert run("show", path, "--format", form).rstrip("\n") == getattr(fasttree.load(path), method)().rstrip("\n")
 
 
+def test_onnx_is_written_to_a_file(path, tmp_path):
+    pytest.importorskip("onnx")
+    run("show", path, "--output", tmp_path / "rules.onnx", "--dtype", "float64")
+    assert (tmp_path / "rules.onnx").read_bytes() == fasttree.load(path).export_onnx(dtype="float64")
+
+
 def test_figures_for_programs(path, model):
     shown = json.loads(run("show", path, "--json"))
     assert (shown["algorithm"], shown["task"], shown["n_rows"]) == ("cubist", "regression", None)
