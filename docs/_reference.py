@@ -33,7 +33,7 @@ PARAMETERS = (
         "/algorithms/gam",
         "learning_rate max_iter n_bags validation_fraction n_iter_no_change smoothing_rounds interactions l2_regularization",
     ),
-    ("Linear models", "/algorithms/m5", "linear path_features elimination smoothing extrapolation"),
+    ("Linear models", "/algorithms/m5", "linear indicators path_features elimination smoothing extrapolation"),
     ("Forest", "/guide/forests", "n_estimators bootstrap max_samples oob_score warm_start"),
     ("Missing values", "/choosing", "missing min_part_weight max_surrogates surrogate_agreement no_surrogate unseen"),
     ("Pruning", "/pruning", "pruning ccp_alpha confidence global_pruning pruning_factor"),

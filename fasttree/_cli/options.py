@@ -46,7 +46,7 @@ OTHER_PARAMETERS = {  # of the algorithms, without an option of their own
     "gam": "interactions, l2_regularization, learning_rate, max_iter, monotonic_cst, n_bags, n_iter_no_change, smoothing_rounds, "
     "unseen, validation_fraction",
     "cubist": "committees, extrapolation, max_rules, neighbors, unbiased, unseen",
-    "m5": "balanced, elimination, extrapolation, least_deviation, linear, min_weight_fraction_leaf, path_features, "
+    "m5": "balanced, elimination, extrapolation, indicators, least_deviation, linear, min_weight_fraction_leaf, path_features, "
     "pruning_factor, smoothing, unseen, variant",
     "optimal": "leaf_penalty, max_gap, memory_limit, min_weight_fraction_leaf, time_limit, unseen",
     "forest": "bootstrap, interaction_cst, max_samples, max_surrogates, midpoint, min_gain, min_impurity, min_part_weight, "

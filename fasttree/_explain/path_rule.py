@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._data.schema import Schema
+from fasttree._data.schema import Category, Schema
 from fasttree._learn.progress import each_of_many
 from fasttree._model.conditions import Condition
 from fasttree._model.linear.model_tree import ModelTree
@@ -90,14 +90,15 @@ class LeafModel(NamedTuple):
     Attributes
     ----------
     intercept : float
-    terms : dict of str to float
-        Coefficient of each feature that has a term, in the order of the columns.
+    terms : dict of str, or of tuple (str, category), to float
+        Coefficient of each feature that has a term, in the order of the columns, then of each indicator: the feature and the
+        category of its 1.
     lower, upper : float
         Bounds of the prediction; infinite for none.
     """
 
     intercept: float
-    terms: dict[str, float]
+    terms: dict[str | tuple[str, Category], float]
     lower: float
     upper: float
 
@@ -164,8 +165,12 @@ class PathRule:
         tree = self._source.tree
         if not isinstance(tree, ModelTree):
             return None
-        models, names = tree.models, [feature.name for feature in self._source.schema.features]
-        terms = {names[feature]: coefficient for feature, coefficient in models.terms(self.node)}
+        models, features = tree.models, self._source.schema.features
+        terms: dict[str | tuple[str, Category], float] = {}
+        for column, coefficient in models.terms(self.node):
+            index, code = models.source(column)
+            name, categories = features[index].name, features[index].categories or ()
+            terms[(name, categories[code - 1]) if code else name] = coefficient
         intercept, lower, upper = (float(array[self.node]) for array in (models.intercept, models.lower, models.upper))
         return LeafModel(intercept, terms, lower, upper)
 

@@ -378,7 +378,7 @@ class CSource:
     def value_tables(self) -> Iterator[str]:
         layout = self.layout
         if layout.formulas is not None:
-            yield from itertools.starmap(self.array, model_tables(layout.formulas, layout.values))
+            yield from itertools.starmap(self.array, model_tables(layout.formulas, layout.values, self.features))
             return
         what = "weights of the classes" if layout.whole is not None else "shares of the classes" if self.classifies else "means"
         yield self.array(

@@ -7,11 +7,12 @@ losses, which are compared with a tolerance, may differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fasttree._data.schema import Feature
 from fasttree._export.c_cells import row_of
 from fasttree._export.subject import Formulas, Inputs
 from fasttree._model.tree import EQUAL_LOSSES, Tree
@@ -305,6 +306,23 @@ TERMS = """\
     }
 """
 
+# a code that is no category's counts as missing, as in the walk
+TERMS_OR_INDICATORS = """\
+    int k;
+    for (k = 0; k < @n_terms; k++) {
+        const struct tree_term *const term = &tree_terms[k];
+        const double given = (double)x[term->feature];
+        double number = given;
+        volatile double product;
+        if (term->code != 0)
+            number = given == term->code ? 1 : 0;
+        if (term->code != 0 ? !(given >= 1 && given <= term->last) : given != given)
+            number = term->filling;
+        product = model[k + 1] * number;
+        value += product;
+    }
+"""
+
 BOUNDS = """\
     if (value < model[@n_terms + 1])
         return model[@n_terms + 1];
@@ -531,20 +549,28 @@ def refuses_source(inputs: Inputs) -> str:
     return REFUSES.replace("@lines", "".join(f"        {line}\n" for line in lines))
 
 
-def model_tables(formulas: Formulas, values: NDArray[np.float64]) -> Iterator[tuple[str, str, Iterable[str]]]:
+def model_tables(
+    formulas: Formulas, values: NDArray[np.float64], features: Sequence[Feature]
+) -> Iterator[tuple[str, str, Iterable[str]]]:
     """Yield comment, declaration and cells of the tables: the models that occur, and the features that have terms."""
     bounds = ", lower and upper bound" * formulas.is_bounded
     comment = f"Linear models: intercept, coefficients of tree_terms{bounds}."
     yield comment, f"static const double tree_values[][{values.shape[1]}]", map(row_of, values.tolist())
     if formulas.features:
-        comment = "The features of the coefficients, and what takes the place of a missing value."
-        declared = "static const struct tree_term { double filling; int32_t feature; } tree_terms[]"
-        terms = zip(formulas.filling, formulas.features, strict=True)
-        yield comment, declared, (f"{{{filling!r}, {feature}}}" for filling, feature in terms)
+        comment = "The features of the coefficients, and what takes the place of a missing value"
+        fields, terms = "double filling; int32_t feature;", [formulas.filling, formulas.features]
+        if any(formulas.codes):
+            comment += "; for an indicator its code and the last one, else 0"
+            fields += " int32_t code, last;"
+            terms += [formulas.codes, [len(features[feature].categories or ()) for feature in formulas.features]]
+        declared = f"static const struct tree_term {{ {fields} }} tree_terms[]"
+        cells = (f"{{{', '.join(map(repr, term))}}}" for term in zip(*terms, strict=True))
+        yield f"{comment}.", declared, cells
 
 
 def predict_by_model(formulas: Formulas, refusal: str) -> str:
     """Return the function that predicts; `refusal` is source for samples that get no prediction."""
     n_terms = len(formulas.features)
     source = PREDICT_BY_MODEL.replace("@refusal", refusal).replace("@bounds", BOUNDS if formulas.is_bounded else "")
-    return source.replace("@terms", TERMS if n_terms else "").replace("@n_terms", str(n_terms))
+    terms = TERMS_OR_INDICATORS if any(formulas.codes) else TERMS if n_terms else ""
+    return source.replace("@terms", terms).replace("@n_terms", str(n_terms))

@@ -24,6 +24,7 @@ from fasttree._export.additive.onnx import lower_additive, rows_of_terms
 from fasttree._export.additive.subject import AdditiveSubject
 from fasttree._export.committees.onnx import add_committee, lower_committee
 from fasttree._export.committees.subject import CommitteeSubject
+from fasttree._export.onnx_parts.formulas import add_formulas
 from fasttree._export.onnx_parts.graph import Graph
 from fasttree._export.onnx_parts.walk import Walk, lower
 from fasttree._export.subject import Formulas, Subject, formulas_of
@@ -185,6 +186,8 @@ def _exported(
 
     graph = Graph(onnx, dtype)
     checks = _Checks(subject.refuses_missing and missing != "majority", subject.refuses_unseen)
+    if plan.formulas is not None:
+        checks.indicated |= {feature for feature, code in zip(plan.formulas.features, plan.formulas.codes, strict=True) if code}
     matrix, place = _add_inputs(graph, subject, walk, checks)
     row = _add_walk(graph, walk, matrix, place)
     if not is_forest:
@@ -194,7 +197,8 @@ def _exported(
     refuses = checks.masks or plan.refuses
     node_name = "a missing value or an unseen category is refused" if refuses else "look up"
     if plan.formulas is not None:
-        _add_formulas(graph, subject, plan.formulas, plan.rows, row, node_name)
+        value = add_formulas(graph, subject.schema, plan.formulas, plan.rows, row, node_name)
+        _name_output(graph, "variable", value, [None, 1])
     elif by_vote:
         _add_votes(graph, subject, plan.rows, row, node_name, len(subjects))
     elif is_forest:
@@ -276,11 +280,22 @@ def _imported_onnx() -> Any:
 
 @dataclass
 class _Checks:
-    """Conditions that make a run fail, regardless of the tree's tests; `masks` are boolean columns, true where it fails."""
+    """What is read of cells beside the tree's tests.
+
+    Parameters
+    ----------
+    missing, unseen : bool
+        Whether such cells make a run fail.
+    masks : list of str
+        Boolean columns, true where a run fails.
+    indicated : set of int
+        Features of whose categories indicators are needed.
+    """
 
     missing: bool
     unseen: bool
     masks: list[str] = field(default_factory=list)
+    indicated: set[int] = field(default_factory=set)
 
 
 def _add_inputs(
@@ -307,8 +322,8 @@ def _add_inputs(
             if checks.missing:
                 checks.masks.append(graph.add("IsNaN", [name]))
             parts += [name] * len(mine)
-        elif feature.categories and (mine or checks.missing or checks.unseen):
-            code = _add_code(graph, feature, name, checks)
+        elif feature.categories and (mine or checks.missing or checks.unseen or j in checks.indicated):
+            code = graph.codes[j] = _add_code(graph, feature, name, checks)
             if mine:
                 parts.append(_add_ways(graph, code, [ways for ways, _ in mine]))
     if not parts:  # the tree is a leaf; only the number of rows matters
@@ -463,37 +478,6 @@ def _add_outputs(graph: Graph, subject: Subject, rows: NDArray[np.float64], row:
         return
     for k, (part, classes) in enumerate(zip(subject.tree.by_output(rows), subject.classes, strict=True)):
         _add_classes(graph, f"_{k}", part, part.argmax(axis=1), classes, row, node_name)
-
-
-def _add_formulas(
-    graph: Graph, subject: Subject, formulas: Formulas, rows: NDArray[np.float64], row: str, node_name: str
-) -> None:
-    """Add the output of linear models: terms in double, added in their order by a cumulative sum, and bounded."""
-    n_terms = len(formulas.features)
-    model = graph.add("Gather", [graph.constant("fasttree.models", rows), row], node_name=f"{node_name} (models)", axis=0)
-
-    def part(name: str, columns: Sequence[int]) -> str:
-        return graph.add("Gather", [model, graph.constant(f"fasttree.{name}", np.array(columns, np.int64))], axis=1)
-
-    value = part("intercept", [0])
-    if n_terms:
-        if subject.schema.is_continuous:
-            places = graph.constant("fasttree.features", np.array(formulas.features, np.int64))
-            given = graph.add("Gather", [graph.inputs[0].name, places], axis=1)
-        else:
-            given = graph.add("Concat", [graph.inputs[j].name for j in formulas.features], axis=1)
-        given = graph.cast(given, graph.onnx.TensorProto.DOUBLE)
-        filling = graph.constant("fasttree.filling", np.array([formulas.filling]))
-        filled = graph.add("Where", [graph.add("IsNaN", [given]), filling, given])
-        terms = graph.add("Mul", [part("coefficients", range(1, n_terms + 1)), filled])
-        sums = graph.add(
-            "CumSum", [graph.add("Concat", [value, terms], axis=1), graph.constant("fasttree.terms", np.array(1, np.int64))]
-        )
-        value = graph.add("Gather", [sums, graph.constant("fasttree.last", np.array([n_terms], np.int64))], axis=1)
-    if formulas.is_bounded:
-        value = graph.add("Max", [value, part("lower", [n_terms + 1])])
-        value = graph.add("Min", [value, part("upper", [n_terms + 2])])
-    _name_output(graph, "variable", value, [None, 1])
 
 
 def _add_classes(

@@ -23,7 +23,7 @@ from fasttree._export.branches import REFUSED, Answers, Range, Test, answers, ap
 from fasttree._export.subject import Subject
 from fasttree._export.substitutes import Adapted, Medium, adapt, adapt_forest
 from fasttree._model.arrays import STOP
-from fasttree._model.linear.model_tree import ModelTree
+from fasttree._model.linear.model_tree import LinearModels, ModelTree
 from fasttree._model.tree import EQUAL_LOSSES
 
 __all__ = ["PMML", "export_forest_pmml", "export_pmml"]
@@ -232,23 +232,50 @@ class _Writer:
 
     def _regression(self, tree: ModelTree, node: int) -> Iterator[str]:
         models = tree.models
-        terms = [(self.features[feature].name, feature, coefficient) for feature, coefficient in models.terms(node)]
+        terms = models.terms(node)
+        asked = dict.fromkeys(models.source(column)[0] for column, _ in terms)
         yield '    <RegressionModel functionName="regression">'
         yield "     <MiningSchema>"
-        for name, feature, _ in terms:
-            treatment = {"invalidValueTreatment": "asMissing", "missingValueTreatment": "asMean"}
-            filling = _number(models.filling[feature])
-            yield f"      <MiningField{_attributes(name=name, missingValueReplacement=filling, **treatment)}/>"
+        for feature in asked:
+            treatment = {"invalidValueTreatment": "asMissing"}
+            if self.features[feature].categories is None:
+                filling = _number(models.filling[feature])
+                treatment = {"missingValueReplacement": filling, **treatment, "missingValueTreatment": "asMean"}
+            yield f"      <MiningField{_attributes(name=self.features[feature].name, **treatment)}/>"
         yield f"      <MiningField{_attributes(name=self.target, usageType='target')}/>"
         yield "     </MiningSchema>"
         bounds = {"min": float(models.lower[node]), "max": float(models.upper[node])}
         if known := {name: _number(bound) for name, bound in bounds.items() if math.isfinite(bound)}:
             yield f"     <Targets><Target{_attributes(field=self.target, **known)}/></Targets>"
+        names = self._names_of_columns(models)
+        yield from self._indicators(models, [column for column, _ in terms], names)
         yield f"     <RegressionTable{_attributes(intercept=_number(models.intercept[node]))}>"
-        for name, _, coefficient in terms:
-            yield f"      <NumericPredictor{_attributes(name=name, coefficient=_number(coefficient))}/>"
+        for column, coefficient in terms:
+            yield f"      <NumericPredictor{_attributes(name=names[column], coefficient=_number(coefficient))}/>"
         yield "     </RegressionTable>"
         yield "    </RegressionModel>"
+
+    def _names_of_columns(self, models: LinearModels) -> list[str]:
+        """Return the names of features and indicators, all different."""
+        names = [feature.name for feature in self.features]
+        taken = [*names, self.target, self.name, self.node_name]
+        for feature, code in models.indicators.tolist():
+            category = (self.features[feature].categories or ())[code - 1]
+            names.append(apart(f"{self.features[feature].name} = {_text(category)}", taken))
+            taken.append(names[-1])
+        return names
+
+    def _indicators(self, models: LinearModels, columns: Sequence[int], names: Sequence[str]) -> Iterator[str]:
+        """Yield the lines that derive the indicators of a model; a missing value is mapped to the mean."""
+        derived = [(column, *models.source(column)) for column in columns if column >= models.n_features]
+        if derived:
+            yield "     <LocalTransformations>"
+            for column, feature, code in derived:
+                value = _text((self.features[feature].categories or ())[code - 1])
+                norm = _attributes(field=self.features[feature].name, value=value, mapMissingTo=_number(models.filling[column]))
+                field = _attributes(name=names[column], optype="continuous", dataType="double")
+                yield f"      <DerivedField{field}><NormDiscrete{norm}/></DerivedField>"
+            yield "     </LocalTransformations>"
 
     def mining_schema(self) -> Iterator[str]:
         """Yield the lines on the fields that the model reads."""

@@ -173,8 +173,10 @@ def _value_tables(tree: Tree, layout: Layout, *, compares_shares: bool) -> Itera
     if layout.formulas is not None:
         bounds = ", lower and upper bound" * layout.formulas.is_bounded
         yield block("VALUES", f"linear models: intercept, coefficients of TERMS{bounds}", rows)
-        terms = zip(layout.formulas.features, layout.formulas.filling, strict=True)
-        yield block("TERMS", "features, and what takes the place of a missing value", map(repr, terms))
+        formulas, meaning = layout.formulas, "features, and what takes the place of a missing value"
+        codes = [formulas.codes] if any(formulas.codes) else []
+        meaning += ", and the code of a category whose indicator is meant, or 0" * len(codes)
+        yield block("TERMS", meaning, map(repr, zip(formulas.features, formulas.filling, *codes, strict=True)))
         return
     meaning = (
         "means" if tree.task == "regression" else "shares of the classes" if layout.whole is None else "weights of the classes"
@@ -235,7 +237,8 @@ def _answers(joined: Joined, votes: tuple[str, str] | None) -> Iterator[str]:
     divides = bool(layout.shares or layout.soft)
     several = tree.outputs is not None
     if layout.formulas is not None:
-        yield PREDICT_BOUNDED if layout.formulas.is_bounded else PREDICT_BY_MODEL
+        source = PREDICT_BOUNDED if layout.formulas.is_bounded else PREDICT_BY_MODEL
+        yield source.replace(ADD_TERM, ADD_TERM_OR_INDICATOR) if any(layout.formulas.codes) else source
         return
     if tree.task == "regression":
         what = "the means of the targets, a tuple" if several else "the mean of the leaf" if joined.roots is None else "the mean"
@@ -264,14 +267,23 @@ def _answers(joined: Joined, votes: tuple[str, str] | None) -> Iterator[str]:
         yield _best_source(tree) if votes is None else votes[1]
 
 
-PREDICT_BY_MODEL = '''
+ADD_TERM = """\
+    for (feature, filling), coefficient in zip(TERMS, coefficients):
+        value += coefficient * (x[feature] if x[feature] == x[feature] else filling)
+"""
+
+ADD_TERM_OR_INDICATOR = """\
+    for (feature, filling, code), coefficient in zip(TERMS, coefficients):
+        given = float(x[feature] == code) if code else x[feature]
+        value += coefficient * (given if x[feature] == x[feature] else filling)
+"""
+
+PREDICT_BY_MODEL = f'''
 def predict(row):
     """Return the prediction for a row: what the linear model of its leaf gives."""
     x = _sample(row)
     value, *coefficients = VALUES[_row(x)]
-    for (feature, filling), coefficient in zip(TERMS, coefficients):
-        value += coefficient * (x[feature] if x[feature] == x[feature] else filling)
-    return value
+{ADD_TERM}    return value
 '''
 
 PREDICT_BOUNDED = PREDICT_BY_MODEL.replace("*coefficients", "*coefficients, lower, upper").replace(

@@ -79,14 +79,24 @@ class ColumnTexts:
         """Write what the linear model of a node predicts: the terms are added in order, and the sum is moved into the bounds."""
         literal = self.dialect.literal
         text = literal(float(models.intercept[node]))
-        for feature, coefficient in models.terms(node):
-            text += f" + {literal(coefficient)} * {self._filled(schema.features[feature], float(models.filling[feature]))}"
+        for column, coefficient in models.terms(node):
+            feature, code = models.source(column)
+            write = self._indicator if code else self._filled
+            text += f" + {literal(coefficient)} * {write(schema.features[feature], float(models.filling[column]), code)}"
         lower, upper = float(models.lower[node]), float(models.upper[node])
         if math.isfinite(lower):
             text = f"{self.dialect.greatest}({text}, {literal(lower)})"
         return f"{self.dialect.least}({text}, {literal(upper)})" if math.isfinite(upper) else text
 
-    def _filled(self, feature: Feature, filling: float) -> str:
+    def _indicator(self, feature: Feature, filling: float, code: int) -> str:
+        """Write 1 for a category and 0 for the others as doubles, with a number for a missing value or an unseen category."""
+        categories = list(feature.categories or ())
+        one, zero, mean = map(self.dialect.literal, (1.0, 0.0, filling))
+        cases = [f"WHEN {self.is_among(feature, [categories.pop(code - 1)])} THEN {one}"]
+        cases += [f"WHEN {self.is_among(feature, categories)} THEN {zero}"] if categories else []
+        return f"CAST(CASE {' '.join(cases)} ELSE {mean} END AS {self.dialect.double})"
+
+    def _filled(self, feature: Feature, filling: float, _: int) -> str:
         """Write the value of a feature as a double, with a number in the place of a missing value."""
         column, number = self.of(feature.name), self.dialect.literal(filling)
         if self._nan(feature) is not None:

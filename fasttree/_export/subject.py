@@ -116,16 +116,19 @@ class Formulas(NamedTuple):
     Parameters
     ----------
     features : list of int
-        Those that have a term in a row, ascending; they are added in this order.
+        Those of the columns that have a term in a row, which are added in this order.
+    codes : list of int
+        For each column, the code of the category that it indicates by 1, others by 0; 0 for the value of the feature itself.
     filling : list of float
-        What takes the place of a missing value of each of these features.
-    rows : array of float64, shape (n_nodes, 1 + n_features) or (n_nodes, 1 + n_features + 2)
+        What takes the place of a missing value of each of these columns, and of a category that the fit did not see.
+    rows : array of float64, shape (n_nodes, 1 + n_columns) or (n_nodes, 1 + n_columns + 2)
         Intercept, coefficients (0 for no term, which changes no bit of the sum), and the bounds if there are any.
     is_bounded : bool
         Whether there are bounds.
     """
 
     features: list[int]
+    codes: list[int]
     filling: list[float]
     rows: NDArray[np.float64]
     is_bounded: bool
@@ -139,7 +142,15 @@ def formulas_of(tree: Tree, nodes: NDArray[np.intp]) -> Formulas | None:
     bounds = np.column_stack([models.lower, models.upper])
     is_bounded = bool(np.isfinite(bounds).any())
     parts = [models.intercept[:, None], models.rows, *([bounds.clip(-MOST, MOST)] if is_bounded else [])]
-    return Formulas(models.features.tolist(), models.filling[models.features].tolist(), np.hstack(parts), is_bounded)
+    columns = models.columns.tolist()
+    sources = [models.source(column) for column in columns]
+    return Formulas(
+        [feature for feature, _ in sources],
+        [code for _, code in sources],
+        models.filling[columns].tolist(),
+        np.hstack(parts),
+        is_bounded,
+    )
 
 
 def check_target(target: int, n_targets: int) -> None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fasttree._data.schema import Kind, Schema, default_target_names
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, LARGEST_CUT, STOP, THRESHOLD
-from fasttree._model.linear.model_tree import ModelTree
+from fasttree._model.linear.model_tree import LinearModels, ModelTree
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tree import Tree
 
@@ -312,10 +312,15 @@ class Words:
         lower, upper, intercept = (float(array[node]) for array in (models.lower, models.upper, models.intercept))
         if not (terms := models.terms(node)):
             return mean_text(min(max(intercept, lower), upper), self.decimals)
-        text = self._sum(intercept, [(coefficient, self.names[feature]) for feature, coefficient in terms])
+        text = self._sum(intercept, [(coefficient, self.column(models, column)) for column, coefficient in terms])
         bounds = [("from", lower), ("to", upper)]
         limits = " ".join(f"{name} {round_text(bound, digits)}" for name, bound in bounds if math.isfinite(bound))
         return f"{text}, {limits}" if limits else text
+
+    def column(self, models: LinearModels, column: int) -> str:
+        """Write a column of models: ``horsepower``, or ``[colour = red]`` for the indicator of a category."""
+        feature, code = models.source(column)
+        return f"[{self.names[feature]} = {self.categories[feature][code - 1]}]" if code else self.names[feature]
 
     def _sum(self, intercept: float, terms: Iterable[tuple[float, str]]) -> str:
         """Write a sum of an intercept and terms, rounded: ``12.3 + 0.51 horsepower``."""
@@ -327,11 +332,13 @@ class Words:
         value, factors, filled = float(models.intercept[node]), [], []
         if not (terms := models.terms(node)):
             return ""
-        for feature, coefficient in terms:
-            x = float(row[feature])
-            if math.isnan(x):
-                x = float(models.filling[feature])
-                filled.append(f"{self.names[feature]} is missing, and its mean is {round_text(x, digits)}")
+        for column, coefficient in terms:
+            given = row[models.source(column)[0]]
+            x = float(models.values(column, np.array([given]))[0])
+            if math.isnan(given):
+                feature, name = self.names[models.source(column)[0]], self.column(models, column)
+                whose = "its mean" if name == feature else f"the mean of {name}"
+                filled.append(f"{feature} is missing, and {whose} is {round_text(x, digits)}")
             value += coefficient * x
             factors.append((coefficient, f"* {round_text(x, digits)}" if x >= 0 else f"* ({round_text(x, digits)})"))
         bounded = "" if value == predicted else f", bounded at {round_text(predicted, digits)}"

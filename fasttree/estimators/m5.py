@@ -65,7 +65,13 @@ class M5Regressor(_WithModels, BaseRegressor):
     weight, unless that is 0.
 
     In a model, a missing value counts as the mean of its feature in the fit.  In a split, missing values follow the side that
-    gained most in training.  Nominal and ordinal features are split, but have no terms.
+    gained most in training.  Ordinal features are split, but have no terms.
+
+    With ``indicators=True``, the categories of a nominal feature have indicators, except the one of most weight, whose samples
+    have 0 in all of them.  Of more than 33 categories, the 32 of most weight after it have one.  An indicator counts as a feature
+    in the model of a node: it leaves if it does not lower the estimated error, and gets no term where it is nearly a linear
+    combination of others.  For a missing value, and for a category that the fit did not see, each indicator is its mean in the
+    fit, the share of its category.
 
     The algorithm differs from Weka's M5P in what made its predictions better on test samples: bounds of the predictions, models
     with the features on the way, elimination by the estimated error, and an estimated error with the factor 1 in the place of 2.
@@ -120,6 +126,12 @@ class M5Regressor(_WithModels, BaseRegressor):
         True,
         FLAG,
         "Whether models have terms.  False: each is a mean, in a regression tree that is pruned and smoothed as by M5.",
+    )
+    indicators: bool = parameter(
+        False,
+        FLAG,
+        """Whether nominal features have terms, too: an indicator of a category is 1 for its samples and 0 for others, see Notes.
+        False: they are split only.""",
     )
     path_features: bool = parameter(
         True,
@@ -195,6 +207,7 @@ class M5Regressor(_WithModels, BaseRegressor):
             smoothing=float(self.smoothing),
             elimination=cast(Elimination, self.elimination),
             linear=bool(self.linear),
+            indicators=bool(self.indicators),
             extrapolation=None if self.extrapolation is None else float(self.extrapolation),
         )
         if self.variant == "weka":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,6 +86,76 @@ def test_pictures_have_the_formulas(name, model):
 def test_the_summary_counts_terms(model):
     n_terms = np.diff(model.tree_.models.start)[model.tree_.leaves()]
     assert f"Models: {n_terms.sum()} terms in the leaves, {n_terms.max()} at most in one" in model.summary()
+
+
+@pytest.fixture(scope="module")
+def with_indicators():
+    rng = np.random.default_rng(1)
+    table = X.assign(colour=rng.choice(["blue", "it's", "red"], 200, p=[0.2, 0.3, 0.5]))
+    table.loc[::13, "colour"] = None
+    effect = table["colour"].map({"blue": 5.0, "it's": -2.0, "red": 0.0}).fillna(1.0)
+    return M5Regressor(indicators=True).fit(table, Y + effect), table
+
+
+INDICATORS = {"blue": "[colour = blue]", "it's": "[colour = it's]"}
+
+
+def test_every_view_has_the_indicators(with_indicators):
+    model, _ = with_indicators
+    models = model.tree_.models
+    texts = [
+        model.export_text(),
+        model.to_rules().to_text(),
+        html.unescape(model.export_svg()),
+        html.unescape(model.export_dot()),
+    ]
+    found = set()
+    for leaf in model.tree_.leaves().tolist():
+        for column, b in models.terms(leaf):
+            if models.source(column)[1]:
+                indicator = INDICATORS[("blue", "it's", "red")[models.source(column)[1] - 1]]
+                found.add(indicator)
+                assert all(f"{abs(b):.4g} {indicator}" in " ".join(text.split()) for text in texts)
+    assert found == set(INDICATORS.values())
+
+
+def test_a_rule_names_feature_and_category_of_an_indicator(with_indicators):
+    model, table = with_indicators
+    names = list(table)
+    for rule in model.to_rules():
+        sources = [model.tree_.models.source(column) for column, _ in model.tree_.models.terms(rule.node)]
+        expected = [(names[j], ("blue", "it's", "red")[code - 1]) if code else names[j] for j, code in sources]
+        assert list(rule.model.terms) == expected
+        assert list(rule.model.terms.values()) == [b for _, b in model.tree_.models.terms(rule.node)]
+
+
+@pytest.mark.parametrize("colour", ["blue", "red", None, "violet"])
+def test_an_explanation_has_the_value_of_an_indicator(colour, with_indicators):
+    model, table = with_indicators
+    row = table.iloc[[4]].assign(colour=colour)
+    explanation = model.explain(row)
+    assert explanation.prediction == model.predict(row)[0]
+    calculation = explanation.ends[0].calculation
+    left, right = calculation.split(";")[0].split(" = ")
+    assert eval(left) == pytest.approx(float(right.split(",")[0]), abs=0.02)
+    share = (table["colour"] == "blue").sum() / table["colour"].notna().sum()
+    assert (f"colour is missing, and the mean of [colour = blue] is {share:.4g}" in calculation) == (colour in (None, "violet"))
+
+
+def test_labels_are_in_indicators(with_indicators):
+    model, table = with_indicators
+    labelled = M5Regressor(indicators=True).fit(table, model.predict(table))
+    labelled.set_labels({"colour": ("hue", {"blue": "azure"})})
+    assert "[hue = azure]" in labelled.export_text()
+    assert "[colour" not in labelled.export_text()
+
+
+def test_regions_are_drawn_along_categories(with_indicators):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    model, table = with_indicators
+    assert model.plot_regions(table, model.predict(table), features=["colour"], at=table.iloc[0]) is not None
+    assert model.plot_regions(table, model.predict(table), features=["colour", "height"], at=table.iloc[0]) is not None
+    pyplot.close("all")
 
 
 def test_lines_are_fitted_over_the_samples():

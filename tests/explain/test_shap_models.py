@@ -25,13 +25,19 @@ def by_orders(model, row, others):
     return [found[name] for name in names]
 
 
+@pytest.mark.parametrize("indicators", [False, True])
 @pytest.mark.parametrize("extrapolation", [0.0, None])
-def test_values_are_the_mean_over_all_orders(extrapolation):
+def test_values_are_the_mean_over_all_orders(extrapolation, indicators):
     rng = np.random.default_rng(3)
     X = pd.DataFrame({name: rng.normal(size=120) for name in "abc"} | {"kind": rng.choice(["x", "y", "z"], 120)})
     y = np.where(X["kind"] == "x", 2 * X["a"], np.where(X["b"] > 0, X["c"], 3.0)) + 0.01 * rng.normal(size=120)
     X.loc[::9, "a"] = np.nan
-    model = M5Regressor(extrapolation=extrapolation).fit(X, y)
+    if indicators:
+        y = y + (X["kind"] == "y")
+        X.loc[1::9, "kind"] = None
+    model = M5Regressor(extrapolation=extrapolation, indicators=indicators).fit(X, y)
+    models = model.tree_.models
+    assert indicators == any(models.source(j)[1] for leaf in model.tree_.leaves().tolist() for j, _ in models.terms(leaf))
     rows, others = X[:4] * 1, X[60:69]
     rows.loc[:1, ["b", "c"]] *= 20  # past the bounds
     found = model.shap_values(rows, others)

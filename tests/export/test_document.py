@@ -45,7 +45,7 @@ def test_a_document_reads_as_the_format_says():
     document = document_of(house_tree())
     assert document == {
         "format": "fasttree.tree",
-        "version": "1.3",
+        "version": "1.4",
         "library": "1.2.3",
         "algorithm": "cart",
         "task": "regression",

@@ -35,7 +35,12 @@ Y = np.where(COLOUR == "red", 40 + 4 * HEIGHT.fillna(0), np.where(WIDTH > 0, 3 *
 Y = Y + 0.1 * RNG.normal(size=N)
 # most of these rows are far outside the training table, where a forgotten bound shows
 ROWS = pd.concat([drawn(300, 1.0, missing=0.2), drawn(300, 1e3, missing=0.2)], ignore_index=True)
+ROWS.loc[::11, "colour"] = "violet"  # no sample of the fit is violet
 NUMBERS = [name for name in TRAIN if name != "colour"]
+ROOM = RNG.choice([1.5, 2.0, 40.0], N)  # categories that are numbers
+ROOMS = TRAIN.assign(room=pd.Series(ROOM).mask(RNG.random(N) < 0.05))
+ROWS["room"] = pd.Series(RNG.choice([1.5, 2.0, 40.0, 7.0], len(ROWS))).mask(RNG.random(len(ROWS)) < 0.2)
+Y_ROOMS = Y + np.where(ROOM == 40, 30, ROOM)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +52,15 @@ def models():
         "numbers": M5Regressor().fit(TRAIN[NUMBERS].to_numpy(), Y),
         "no terms": M5Regressor().fit(TRAIN[["colour"]], Y),
         "a leaf": M5Regressor(min_samples_leaf=N).fit(TRAIN, Y),
+        "indicators": M5Regressor(indicators=True).fit(TRAIN, Y),
+        "indicators without bounds": M5Regressor(indicators=True, extrapolation=None, pruning_factor=2.5).fit(TRAIN, Y),
+        "indicators of rooms": M5Regressor(indicators=True, categorical_features=["room"]).fit(ROOMS, Y_ROOMS),
+        "indicators alone": M5Regressor(indicators=True, min_samples_leaf=60).fit(TRAIN[["colour"]], Y),
     }
+    for name, model in found.items():
+        models = model.tree_.models
+        has = any(models.source(j)[1] for leaf in model.tree_.leaves().tolist() for j, _ in models.terms(leaf))
+        assert has == name.startswith("indicators")
     assert found["unpruned"].get_n_leaves() > 8
     return found
 
@@ -69,7 +82,7 @@ def assert_bits(found, model, name):
 def test_rows_lie_beyond_the_bounds(models):
     """Without this the other tests would pass without bounds."""
     bounded, free = models["bounded"], models["without bounds"]
-    assert (np.abs(bounded.predict(ROWS) - free.predict(ROWS)) > 10).mean() > 0.2
+    assert (np.abs(bounded.predict(rows_of(bounded)) - free.predict(rows_of(free))) > 10).mean() > 0.2
 
 
 @pytest.mark.parametrize("most_nested", [0, 64])
@@ -99,10 +112,13 @@ def test_c_gives_the_bits_of_predict(models, tmp_path):
         model, found = models[name], []
         for row in listed(rows_of(model)):
             features = zip(model.schema_.features, row, strict=True)
-            codes = [cell if f.categories is None else cell and f.categories.index(cell) + 1 for f, cell in features]
-            cells = [math.nan if code is None else code for code in codes]
+            cells = [math.nan if cell is None else cell if f.categories is None else code_in(f, cell) for f, cell in features]
             found.append(predict((ctypes.c_double * len(cells))(*cells)))
         assert_bits(found, model, prefix)
+
+
+def code_in(feature, cell):
+    return feature.categories.index(cell) + 1 if cell in feature.categories else len(feature.categories) + 1
 
 
 def in_sqlite(model, query):
@@ -127,7 +143,7 @@ def test_sqlite_gives_the_bits_of_predict(models):
 
 def test_duckdb_gives_the_bits_of_predict(models):
     duckdb = pytest.importorskip("duckdb")
-    for name in ("bounded", "unpruned"):
+    for name in ("bounded", "unpruned", "indicators", "indicators of rooms"):
         model = models[name]
         with duckdb.connect(config={"threads": 1}) as connection:
             connection.register("given", rows_of(model))  # missing numbers are NaN
@@ -171,6 +187,23 @@ def scored(document, X):
     space = {"p": "http://www.dmg.org/PMML-4_4"}
     root = ET.fromstring(document)
     kinds = {field.get("name"): field.get("dataType") for field in root.iterfind(".//p:DataField", space)}
+    known = {
+        field.get("name"): [value.get("value") for value in field.iterfind("p:Value", space)]
+        for field in root.iterfind(".//p:DataField", space)
+    }
+
+    def is_same(name, cell, text):
+        return cell == float(text) if kinds[name] == "double" else cell == text
+
+    def read_by(model, row):
+        """The row as a model reads it: a category that is not listed may be missing to it."""
+        fields = {field.get("name"): field for field in model.find("p:MiningSchema", space)}
+        found = {}
+        for name, cell in row.items():
+            as_missing = name in fields and fields[name].get("invalidValueTreatment") == "asMissing"
+            unseen = known[name] and not any(is_same(name, cell, text) for text in known[name])
+            found[name] = None if as_missing and unseen else cell
+        return found
 
     def is_true(predicate, row):
         tag = predicate.tag.split("}")[1]
@@ -187,20 +220,28 @@ def scored(document, X):
         if cell is None:
             return None
         if tag == "SimpleSetPredicate":
-            items = predicate.find("p:Array", space).text.strip('"').split('" "')
-            return (cell in items) == (predicate.get("booleanOperator") == "isIn")
+            array = predicate.find("p:Array", space)
+            items = array.text.strip('"').split('" "') if array.get("type") == "string" else array.text.split()
+            is_in = any(is_same(predicate.get("field"), cell, item) for item in items)
+            return is_in == (predicate.get("booleanOperator") == "isIn")
         value = predicate.get("value")
-        if kinds[predicate.get("field")] != "double":
-            return (cell == value) == (operator == "equal")
+        if operator in ("equal", "notEqual"):
+            return is_same(predicate.get("field"), cell, value) == (operator == "equal")
         return cell <= float(value) if operator == "lessOrEqual" else cell > float(value)
 
     for cells in listed(X):
-        row = dict(zip(X, cells, strict=True))
+        row = read_by(root.find("p:MiningModel", space), dict(zip(X, cells, strict=True)))
         for segment in root.iterfind(".//p:Segment", space):
             if is_true(segment[0], row):
                 break
         model = segment.find("p:RegressionModel", space)
         means = {field.get("name"): field.get("missingValueReplacement") for field in model.iterfind(".//p:MiningField", space)}
+        row = read_by(model, row)
+        for field in model.iterfind("p:LocalTransformations/p:DerivedField", space):
+            norm = field.find("p:NormDiscrete", space)
+            cell = row[norm.get("field")]
+            is_one = cell is not None and is_same(norm.get("field"), cell, norm.get("value"))
+            row[field.get("name")] = float(norm.get("mapMissingTo")) if cell is None else float(is_one)
         table = model.find("p:RegressionTable", space)
         value = float(table.get("intercept"))
         for term in table:

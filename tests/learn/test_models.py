@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import naive_models
 import numpy as np
+import pandas as pd
 import pytest
 
 from fasttree import CARTRegressor, M5Regressor, from_json
@@ -104,7 +107,7 @@ def test_a_copy_of_a_feature_gets_no_term(table):
     X, y = table
     model = M5Regressor().fit(np.column_stack([X, X[:, :2]]), y)
     assert np.isfinite(model.predict(np.column_stack([X, X[:, :2]]))).all()
-    assert model.tree_.models.feature.max() < 4
+    assert model.tree_.models.column.max() < 4
 
 
 def test_predictions_stay_near_the_targets_of_their_leaf():
@@ -133,7 +136,7 @@ def test_a_missing_value_counts_as_the_mean(table):
     models = model.tree_.models
     value = models.intercept[node] + sum(b * filled[0, j] for j, b in models.terms(node))
     assert model.predict(leaf_row)[0] == np.clip(value, models.lower[node], models.upper[node])
-    assert with_mean[models.features] == pytest.approx(X.mean(axis=0)[models.features])
+    assert with_mean[models.columns] == pytest.approx(X.mean(axis=0)[models.columns])
 
 
 def test_nominal_columns_are_split_and_have_no_term():
@@ -142,8 +145,174 @@ def test_nominal_columns_are_split_and_have_no_term():
     y = np.where(colour == "red", 40 + 4 * x, -3 * x)
     X = [[number, name] for number, name in zip(x.tolist(), colour.tolist(), strict=True)]
     model = M5Regressor(smoothing=0).fit(X, y)
-    assert set(model.tree_.models.feature.tolist()) == {0}
+    assert set(model.tree_.models.column.tolist()) == {0}
     assert model.predict(X) == pytest.approx(y, abs=0.3)
+
+
+def coloured(n, *, missing=0.05, seed=8):
+    """A table of two numbers, four colours and three rooms, and a target that depends on all of them."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"width": rng.normal(size=n), "colour": rng.choice(["blue", "green", "red", "teal"], n, p=[0.1, 0.2, 0.4, 0.3])}
+    )
+    X["height"], X["room"] = rng.normal(size=n), rng.choice(["attic", "hall", "yard"], n)
+    y = X["colour"].map({"blue": 4.0, "green": -1.0, "red": 0.0, "teal": 2.0}) + 2 * X["width"]
+    y += np.where(X["room"] == "hall", 3 * X["height"], X["height"]) + 0.2 * rng.normal(size=n)
+    return X.mask(rng.random(X.shape) < missing), y.to_numpy()
+
+
+def with_indicators(X, weight):
+    """The table as numbers with means for missing values, the features of the columns, and a row's columns from a row."""
+    names = [(0, "width", None), (2, "height", None)]
+    for j, name in ((1, "colour"), (3, "room")):
+        total = {category: weight[(X[name] == category).to_numpy()].sum() for category in sorted(X[name].dropna().unique())}
+        names += [(j, name, category) for category in total if category != max(total, key=total.get)]
+    means = {}
+
+    def columns_of(rows):
+        found = []
+        for _, name, category in names:
+            known = rows[name].notna().to_numpy()
+            column = (rows[name] if category is None else rows[name] == category).to_numpy(float)
+            means.setdefault((name, category), np.average(column[known], weights=weight[known] if len(rows) == len(X) else None))
+            found.append(np.where(known, column, means[name, category]))
+        return np.column_stack(found)
+
+    return columns_of(X), [j for j, _, _ in names], columns_of
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_models_with_indicators_are_those_of_least_squares_on_their_columns(name, weighted):
+    X, y = coloured(100)
+    weights = np.random.default_rng(9).choice([0.5, 1.0, 2.0], 100) if weighted else np.ones(100)
+    model = M5Regressor(indicators=True, **VARIANTS[name]).fit(X, y, weights if weighted else None)
+    assert (model.tree_.models.column >= 4).any()
+    columns, features, columns_of = with_indicators(X, weights)
+    grown = CARTRegressor().fit(X, y)
+    grown.tree_ = model.tree_unpruned_
+    choices = {
+        "factor": model.pruning_factor,
+        "smoothing": model.smoothing,
+        "extrapolation": np.inf if model.extrapolation is None else model.extrapolation,
+        "path_features": model.path_features,
+        "features": features,
+    }
+    rows = coloured(8, missing=0.2, seed=10)[0]
+    assert rows["colour"].isna().any()
+    path = grown.decision_path(pd.concat([X, rows])).toarray().astype(bool)
+    expected = [
+        naive_models.predict(grown.tree_, columns, y, weights, path[[*range(100), 100 + i]], row, **choices)
+        for i, row in enumerate(columns_of(rows))
+    ]
+    assert model.predict(rows) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+
+
+def test_effects_of_categories_are_found_exactly():
+    X, _ = coloured(200, missing=0)
+    effect = {"blue": 4.0, "green": -1.0, "red": 0.5, "teal": 2.0}
+    y = X["colour"].map(effect).to_numpy() - 3 * X["width"].to_numpy()
+    model = M5Regressor(indicators=True).fit(X, y)
+    assert model.get_n_leaves() == 1
+    models = model.tree_.models
+    assert models.intercept[0] == pytest.approx(0.5)  # of red, the most frequent colour
+    found = {models.source(column): b for column, b in models.terms(0)}
+    assert found == pytest.approx({(0, 0): -3, (1, 1): 3.5, (1, 2): -1.5, (1, 4): 1.5})
+    assert M5Regressor().fit(X, y).get_n_leaves() > 1
+
+
+def test_a_category_that_is_missing_or_unseen_counts_as_the_share_of_each():
+    X, y = coloured(200)
+    model = M5Regressor(indicators=True, extrapolation=None).fit(X, y)
+    rows = pd.DataFrame({"width": [0.3] * 3, "colour": [None, "violet", "blue"], "height": [0.1] * 3, "room": ["hall"] * 3})
+    missing, unseen, _ = model.predict(rows)
+    models, node = model.tree_.models, model.apply(rows)[0]
+    shares = X["colour"].value_counts(normalize=True).sort_index().to_numpy()
+    values = {(0, 0): 0.3, (2, 0): 0.1, (3, 1): 0.0, (3, 2): 1.0, (3, 3): 0.0} | {
+        (1, code + 1): shares[code] for code in range(4)
+    }
+    terms = [(models.source(column), b) for column, b in models.terms(node)]
+    assert any(feature == 1 for (feature, _), _ in terms)
+    assert missing == pytest.approx(models.intercept[node] + sum(b * values[source] for source, b in terms))
+    assert unseen == missing
+
+
+def test_indicators_do_not_depend_on_the_order_of_rows_or_on_threads():
+    X, y = coloured(300)
+    weight = np.random.default_rng(1).choice([0.1, 1.0, 3.0], 300)
+    model = M5Regressor(indicators=True).fit(X, y, weight)
+
+    def refit(seed):
+        order = np.random.default_rng(seed).permutation(300)
+        return M5Regressor(indicators=True).fit(X.iloc[order], y[order], weight[order]).tree_
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(tree == model.tree_ for tree in pool.map(refit, range(8)))
+
+
+def test_collinear_indicators_get_no_term():
+    X, y = coloured(200)
+    twice = X.assign(copy=X["colour"].map({"blue": "a", "green": "b", "red": "c", "teal": "d"}))
+    once, model = (M5Regressor(indicators=True, least_deviation=0.5).fit(table, y) for table in (X, twice))
+    assert {model.tree_.models.source(column)[0] for column in model.tree_.models.column.tolist()} <= {0, 1, 2, 3}
+    assert np.array_equal(model.predict(twice), once.predict(X))
+
+
+def test_of_many_categories_the_heaviest_have_indicators():
+    rng = np.random.default_rng(3)
+    code = np.append(np.arange(40), rng.integers(0, 40, 960))
+    y = rng.normal(size=40)[code] + 0.01 * rng.normal(size=1000)
+    model = M5Regressor(indicators=True).fit([[f"town {i:02}"] for i in code], y)
+    count = np.bincount(code)
+    expected = np.sort(np.argsort(-count, kind="stable")[1:33]) + 1
+    assert model.tree_.models.indicators.tolist() == [[0, each] for each in expected.tolist()]
+
+
+def test_indicators_change_nothing_in_a_table_of_numbers(table):
+    X, y = table
+    assert M5Regressor(indicators=True).fit(X, y).tree_ == M5Regressor().fit(X, y).tree_
+    assert M5Regressor(indicators=True, linear=False).fit(*coloured(100)).tree_.models.column.size == 0
+
+
+@pytest.mark.parametrize("extrapolation", [0.05, None])
+def test_a_saved_model_with_indicators_predicts_the_same_bits(extrapolation):
+    X, y = coloured(200)
+    model = M5Regressor(indicators=True, extrapolation=extrapolation).fit(X, y)
+    loaded = from_json(model.to_json())
+    assert loaded.tree_ == model.tree_
+    assert loaded.get_params() == model.get_params()
+    rows = coloured(50, missing=0.3, seed=4)[0].replace("blue", "violet")
+    assert loaded.predict(rows).tobytes() == model.predict(rows).tobytes()
+    assert loaded.export_text() == model.export_text()
+    assert pickle.loads(pickle.dumps(model)).predict(rows).tobytes() == model.predict(rows).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda models: models["indicators"].pop(), r"models\.filling: must have \d+ entries"),
+        (lambda models: models["indicators"].append([1]), r"models\.indicators\[\d+\]: must be a pair"),
+        (lambda models: models["indicators"].__setitem__(0, [7, 0]), r"models\.indicators\[0\]: must be an integer from 0 to 3"),
+        (lambda models: models["indicators"].__setitem__(0, [1, 4]), r"models\.indicators\[0\]: must be an integer from 0 to 3"),
+        (lambda models: models["indicators"].__setitem__(0, [0, 0]), r"models\.indicators\[0\]: the feature has no categories"),
+        (lambda models: models.update(indicators=3), r"models\.indicators"),
+        (lambda models: models["filling"].__setitem__(-1, None), r"models\.filling must be finite"),
+    ],
+)
+def test_broken_indicators_raise_a_named_error(change, message):
+    document = json.loads(M5Regressor(indicators=True).fit(*coloured(200)).to_json())
+    change(document["models"])
+    with pytest.raises(ValueError, match=message):
+        from_json(json.dumps(document))
+
+
+def test_a_node_that_collapses_keeps_its_indicators():
+    X, y = coloured(200)
+    model = M5Regressor(indicators=True, pruning_factor=None).fit(X, y)
+    smaller = model.collapse(1)
+    smaller.tree_.check()
+    assert (smaller.tree_.models.indicators == model.tree_.models.indicators).all()
+    assert any(smaller.tree_.models.source(column)[1] for column, _ in smaller.tree_.models.terms(1))
 
 
 def test_a_sample_of_weight_0_counts_as_absent(table):
@@ -181,7 +350,7 @@ def test_a_saved_model_predicts_the_same_bits(extrapolation, table):
         (lambda models: models["nodes"].pop(), r"models\.nodes: must have \d+ entries"),
         (lambda models: models["nodes"][0].update(intercept="1"), r"models\.nodes\[0\]\.intercept"),
         (lambda models: models["nodes"][0].update(terms=[[9, 1.0]]), r"models\.nodes\[0\]\.terms"),
-        (lambda models: models["nodes"][0].update(terms=[[0]]), "pairs of a feature"),
+        (lambda models: models["nodes"][0].update(terms=[[0]]), "pairs of a column"),
         (lambda models: models["nodes"][0].update(lower=2.0, upper=1.0), "lower must not be above"),
         (lambda models: models.update(smoothing=-1.0), "smoothing"),
     ],

@@ -52,11 +52,13 @@ def model(X, y, weight, allowed):
         inside.remove(min(without, key=lambda j: (without[j], j)))
 
 
-def predict(tree, X, y, weight, path, row, *, factor=1.0, smoothing=15.0, extrapolation=0.05, path_features=True):
+def predict(tree, X, y, weight, path, row, *, factor=1.0, smoothing=15.0, extrapolation=0.05, path_features=True, features=None):
     """Return what M5 predicts for `row`, from the samples that reach the nodes of a grown tree.
 
-    `path` (n_samples, n_nodes) says which samples pass which nodes, the last one for `row`.
+    `path` (n_samples, n_nodes) says which samples pass which nodes, the last one for `row`.  `features` are those of the columns
+    of `X`, if they are others than its columns.
     """
+    features = range(X.shape[1]) if features is None else features
     tested = [set() if tree.n_branches[i] == 0 else {int(tree.feature[i])} for i in range(tree.node_count)]
     below, above = [set(names) for names in tested], [set() for _ in tested]
     for i in range(tree.node_count - 1, 0, -1):
@@ -66,7 +68,8 @@ def predict(tree, X, y, weight, path, row, *, factor=1.0, smoothing=15.0, extrap
     models, errors, sizes, leaf = [], [], [], [True] * tree.node_count
     for i in range(tree.node_count):
         here = path[:-1, i]
-        allowed = sorted(below[i] | above[i] if path_features else below[i])
+        known = below[i] | above[i] if path_features else below[i]
+        allowed = [j for j, feature in enumerate(features) if feature in known]
         models.append(model(X[here], y[here], weight[here], allowed))
         errors.append(models[i][2])
         sizes.append(models[i][3])

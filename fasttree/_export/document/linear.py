@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ def written(tree: ModelTree) -> dict[str, Any]:
     columns = zip(models.intercept.tolist(), models.lower.tolist(), models.upper.tolist(), strict=True)
     return {
         "smoothing": tree.smoothing,
+        **({"indicators": (models.indicators - [0, 1]).tolist()} if len(models.indicators) else {}),
         "filling": [None if math.isnan(value) else value for value in models.filling.tolist()],
         "nodes": [
             {
@@ -31,8 +33,17 @@ def written(tree: ModelTree) -> dict[str, Any]:
     }
 
 
-def with_models(tree: Tree, document: dict[str, Any], order: list[int]) -> Tree:
-    """Return a tree with the models of a document, or the tree if it has none; `order` are the document's nodes breadth first.
+def with_models(tree: Tree, document: dict[str, Any], order: list[int], n_categories: Sequence[int]) -> Tree:
+    """Return a tree with the models of a document, or the tree if it has none.
+
+    Parameters
+    ----------
+    tree : Tree
+    document : dict
+    order : list of int
+        The nodes of the document breadth first.
+    n_categories : sequence of int
+        Number of categories of each feature; 0 for numbers.
 
     Raises
     ------
@@ -45,20 +56,22 @@ def with_models(tree: Tree, document: dict[str, Any], order: list[int]) -> Tree:
         return tree
     given = entry_of(document, "models", dict)
     nodes, filling = entry_of(given, "nodes", list, "models"), entry_of(given, "filling", list, "models")
-    for name, entries, size in (("nodes", nodes, tree.node_count), ("filling", filling, tree.n_features)):
+    indicators = _indicators(as_type(given.get("indicators", []), list, "models.indicators"), n_categories)
+    n_columns = tree.n_features + len(indicators)
+    for name, entries, size in (("nodes", nodes, tree.node_count), ("filling", filling, n_columns)):
         if len(entries) != size:
             raise DocumentError(f"models.{name}: must have {size} entries; got {len(entries)}")
-    start, feature, coefficient = [0], list[int](), list[float]()
+    start, column, coefficient = [0], list[int](), list[float]()
     figures = np.empty((3, len(nodes)))
     for place, node in enumerate(order):
         where = f"models.nodes[{node}]"
         entry = as_type(nodes[node], dict, where)
         for term in entry_of(entry, "terms", list, where):
             if type(term) is not list or len(term) != 2:
-                raise DocumentError(f"{where}.terms: must be pairs of a feature and its coefficient")
-            feature.append(as_index(term[0], tree.n_features, f"{where}.terms"))
+                raise DocumentError(f"{where}.terms: must be pairs of a column and its coefficient")
+            column.append(as_index(term[0], n_columns, f"{where}.terms"))
             coefficient.append(as_number(term[1], f"{where}.terms"))
-        start.append(len(feature))
+        start.append(len(column))
         figures[:, place] = (
             as_number(entry.get("intercept"), f"{where}.intercept"),
             _bound(entry, "lower", where, -math.inf),
@@ -68,15 +81,30 @@ def with_models(tree: Tree, document: dict[str, Any], order: list[int]) -> Tree:
     intercept, lower, upper = figures
     models = LinearModels(
         start=np.array(start),
-        feature=np.array(feature, np.int32),
+        column=np.array(column, np.int32),
         coefficient=np.array(coefficient, np.float64),
         intercept=intercept,
         lower=lower,
         upper=upper,
         filling=np.array(means, np.float64),
+        indicators=np.array(indicators, np.int64).reshape(-1, 2),
     )
     found = ModelTree.of(tree, models, as_number(given.get("smoothing"), "models.smoothing"))
     found.check()
+    return found
+
+
+def _indicators(given: list[Any], n_categories: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the feature and the code of each indicator."""
+    found = []
+    for k, pair in enumerate(given):
+        where = f"models.indicators[{k}]"
+        if type(pair) is not list or len(pair) != 2:
+            raise DocumentError(f"{where}: must be a pair of a feature and the index of its category")
+        feature = as_index(pair[0], len(n_categories), where)
+        if not n_categories[feature]:
+            raise DocumentError(f"{where}: the feature has no categories")
+        found.append((feature, 1 + as_index(pair[1], n_categories[feature], where)))
     return found
 
 

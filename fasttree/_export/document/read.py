@@ -235,7 +235,7 @@ def read_tree(
         order = breadth_first(integers["first_child"].astype(np.int32), integers["n_branches"].astype(np.int32)).tolist()
         if given_tests is not None:
             tree = TestedTree.of(tree, [given_tests[node] for node in order])
-        tree = linear.with_models(tree, document, order)
+        tree = linear.with_models(tree, document, order, [len(feature.categories or ()) for feature in schema.features])
         if proof is not None:
             tree = ProvenTree.of(tree, proof)
     except ValueError as error:

@@ -14,7 +14,7 @@ from fasttree._data.schema import too_alike
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, NOMINAL, THRESHOLD
 
 FORMAT = "fasttree.tree"
-VERSION = "1.3"  # docs/shipping/json.md lists what is new in each
+VERSION = "1.4"  # docs/shipping/json.md lists what is new in each
 MAX_BYTES = 2**31  # of text after decompression; limits the memory that a hostile file can take
 MAX_RATIO = 200  # of the size of a text to that of its compressed file, for texts of more than
 FREE_BYTES = 2**16

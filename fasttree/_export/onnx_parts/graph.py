@@ -25,6 +25,7 @@ class Graph:
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.ml_opset = ML_OPSET
+        self.codes: dict[int, str] = {}  # of features with categories: the column of the category's number in each cell
         self._names: set[str] = set()
 
     def name(self, wanted: str) -> str:

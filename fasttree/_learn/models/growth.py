@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
-from fasttree._data.sums import sum_of_sizes
+from fasttree._data.sums import sum_of_sizes, sums_of_sizes
 from fasttree._data.table import Table
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.models.least_squares import Elimination, Fits, fit
@@ -24,6 +24,7 @@ from fasttree._model.tree import Tree
 __all__ = ["ModelChoices", "grow_models"]
 
 TOO_MANY = 10.0  # factor of the error of a node that has as many parameters as samples
+MOST_INDICATORS = 32  # of a feature
 FIFTH = 0.2  # the impurity "fifth_root" is this power of the variance
 
 
@@ -37,6 +38,7 @@ class ModelChoices(NamedTuple):
     extrapolation: float | None  # None: predictions have no bounds
     elimination: Elimination
     linear: bool  # whether models have terms
+    indicators: bool  # whether models have terms of nominal features, too
     as_m5p: bool = False  # growth with the rounding of Weka's M5P
 
 
@@ -49,13 +51,16 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     if weight is not None and (weight == 1).all():
         weight = None  # a sample of weight 0 is as none at all, bit for bit
     tree = _grown_as_m5p(grower, choices, rows, target, weight) if choices.as_m5p else _grown(grower, choices, target, weight)
-    features = _features_of_models(tree, samples.table)[: None if choices.linear else 0]
-    columns, filling = _filled(samples.table, features, rows, weight)
+    features = _features_of_models(tree, samples.table, Kind.CONTINUOUS)[: None if choices.linear else 0]
+    columns = _filled(samples.table, features, rows, weight)
+    if choices.linear and choices.indicators:
+        columns = _with_indicators(columns, samples.table, _features_of_models(tree, samples.table, Kind.NOMINAL), rows, weight)
     leaf = walks.walk(tree, samples.table)[rows]
-    fits = fit(tree, leaf, [*columns, target], weight, _candidates(tree, features, choices.path_features), choices.elimination)
+    allowed = _candidates(tree, columns.features, choices.path_features)
+    fits = fit(tree, leaf, [*columns.values, target], weight, allowed, choices.elimination)
     cut = np.zeros(tree.node_count, dtype=bool) if choices.pruning_factor is None else _cut(tree, fits, choices.pruning_factor)
     kept = np.flatnonzero(~counts_below(cut, tree.parent))
-    models = _models(Fits(*(part[kept] for part in fits)), features, filling, choices.extrapolation)
+    models = _models(Fits(*(part[kept] for part in fits)), columns, choices.extrapolation)
     return _smoothed(ModelTree.of(tree.prune_at(cut), models, 0.0), choices.smoothing), tree
 
 
@@ -76,8 +81,8 @@ def _grown_as_m5p(grower: Grower, choices: ModelChoices, rows: NDArray[np.intp],
             "variant='m5'"
         )
     features = np.arange(table.n_features)
-    columns, _ = _filled(table, features, rows, weight)
-    return grow_m5p(np.column_stack(columns), features, target, table.n_features, grower.limits, choices.least_deviation)
+    columns = _filled(table, features, rows, weight)
+    return grow_m5p(np.column_stack(columns.values), features, target, table.n_features, grower.limits, choices.least_deviation)
 
 
 def _smoothed(tree: Tree, smoothing: float) -> ModelTree:
@@ -96,30 +101,66 @@ def _variance(target: Floats, weight: Floats | None) -> float:
     return _mean((target - _mean(target, weight)) ** 2, weight)
 
 
-def _features_of_models(tree: Tree, table: Table) -> NDArray[np.intp]:
-    """Return the continuous features that the tree tests, ascending."""
+class _Columns(NamedTuple):
+    """Columns that may have terms, without missing values."""
+
+    values: list[Floats]
+    features: NDArray[np.intp]  # of each column
+    numbers: NDArray[np.intp]  # of each column, as in LinearModels
+    filling: Floats  # of all features, and of the indicators
+    indicators: NDArray[np.int64]
+
+
+def _features_of_models(tree: Tree, table: Table, kind: Kind) -> NDArray[np.intp]:
+    """Return the features of a kind that the tree tests, ascending."""
     tested = np.unique(tree.feature[tree.n_branches > 0])
-    return np.array([j for j in tested.tolist() if table.schema.features[j].kind == Kind.CONTINUOUS], dtype=np.intp)
+    return np.array([j for j in tested.tolist() if table.schema.features[j].kind == kind], dtype=np.intp)
 
 
-def _filled(
-    table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None
-) -> tuple[list[Floats], Floats]:
-    """Return columns with means in the place of missing values, and the means of all features, NaN for one without a column.
+def _filled(table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None) -> _Columns:
+    """Return the columns of continuous features, with means in the place of missing values.
 
     A column without a value gets 0, as by M5P.
     """
     filling, columns = np.full(table.n_features, np.nan), []
     for feature in features.tolist():
         column = table.column(feature)[rows].astype(np.float64)
-        known = ~np.isnan(column)
-        if known.all():
-            filling[feature] = _mean(column, weight)
-        else:
-            filling[feature] = _mean(column[known], None if weight is None else weight[known]) if known.any() else 0.0
-            column[~known] = filling[feature]
+        filling[feature] = _fill(column, ~np.isnan(column), weight)
         columns.append(column)
-    return columns, filling
+    return _Columns(columns, features, features, filling, np.empty((0, 2), np.int64))
+
+
+def _with_indicators(
+    columns: _Columns, table: Table, features: NDArray[np.intp], rows: NDArray[np.intp], weight: Floats | None
+) -> _Columns:
+    """Return the columns, and the indicators of categories of nominal features.
+
+    The category of most weight has no indicator: its samples are those for which the others are 0.  Of the others the heaviest
+    have one, at most `MOST_INDICATORS` of a feature.
+    """
+    values, filling, found = list(columns.values), columns.filling.tolist(), list[tuple[int, int]]()
+    for feature in features.tolist():
+        codes = table.column(feature)[rows].astype(np.intp)
+        size = len(table.schema.features[feature].categories or ())
+        total = sums_of_sizes(np.ones(codes.size) if weight is None else weight, codes, size + 1)
+        heaviest = 1 + np.argsort(-total[1:], kind="stable")[1 : 1 + MOST_INDICATORS]
+        for code in np.sort(heaviest[total[heaviest] > 0]).tolist():
+            column = (codes == code).astype(np.float64)
+            filling.append(_fill(column, codes > 0, weight))
+            values.append(column)
+            found.append((feature, code))
+    indicators = np.array(found, np.int64).reshape(-1, 2)
+    numbers = np.append(columns.numbers, table.n_features + np.arange(len(found)))
+    return _Columns(values, np.append(columns.features, indicators[:, 0]), numbers, np.array(filling), indicators)
+
+
+def _fill(column: Floats, known: NDArray[np.bool_], weight: Floats | None) -> float:
+    """Put the mean of a column in the place of missing values, and return it."""
+    if known.all():
+        return _mean(column, weight)
+    mean = _mean(column[known], None if weight is None else weight[known]) if known.any() else 0.0
+    column[~known] = mean
+    return mean
 
 
 def _candidates(tree: Tree, features: NDArray[np.intp], with_path: bool) -> NDArray[np.bool_]:
@@ -137,13 +178,14 @@ def _candidates(tree: Tree, features: NDArray[np.intp], with_path: bool) -> NDAr
     return below | above
 
 
-def _models(fits: Fits, features: NDArray[np.intp], filling: Floats, extrapolation: float | None) -> LinearModels:
+def _models(fits: Fits, columns: _Columns, extrapolation: float | None) -> LinearModels:
     if extrapolation is None:
         lower, upper = np.full_like(fits.intercept, -np.inf), np.full_like(fits.intercept, np.inf)
     else:
         margin = extrapolation * (fits.largest - fits.least)
         lower, upper = fits.least - margin, fits.largest + margin
-    return LinearModels.of_rows(fits.coefficient, features, fits.intercept, lower, upper, filling)
+    figures = (fits.intercept, lower, upper, columns.filling, columns.indicators)
+    return LinearModels.of_rows(fits.coefficient, columns.numbers, *figures)
 
 
 def _cut(tree: Tree, fits: Fits, factor: float) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,73 +24,110 @@ class LinearModels:
     """Linear models, one per node.
 
     The model of node ``i`` predicts ``intercept[i]`` plus the terms ``start[i]:start[i + 1]``, added in order.  A term is its
-    `coefficient` times the value of its `feature`.  Then the prediction is moved into ``[lower[i], upper[i]]``.
+    `coefficient` times the value of its `column`.  Then the prediction is moved into ``[lower[i], upper[i]]``.
+
+    Columns are the features of the table, and after them the indicators: column ``n_features + k`` is 1 for samples of the
+    category of `indicators[k]`, and 0 for those of the other categories.
 
     Attributes
     ----------
     start : array of int64, shape (n + 1,)
-    feature : array of int32, shape (m,)
-        Ascending within a node; continuous features.
+    column : array of int32, shape (m,)
+        Ascending within a node; continuous features and indicators.
     coefficient : array of float64, shape (m,)
     intercept, lower, upper : array of float64, shape (n,)
         The bounds may be infinite.
-    filling : array of float64, shape (n_features,)
-        What takes the place of a missing value in a model: the mean of the feature in the fit.  NaN for a feature without models.
+    filling : array of float64, shape (n_features + n_indicators,)
+        What takes the place of a missing value in a model: the mean of the column in the fit, for an indicator the share of its
+        category, also for a category that the fit did not see.  NaN for a feature without terms.
+    indicators : array of int64, shape (n_indicators, 2)
+        Feature and code of the category of each indicator.
     """
 
     start: npt.NDArray[np.int64]
-    feature: npt.NDArray[np.int32]
+    column: npt.NDArray[np.int32]
     coefficient: Floats
     intercept: Floats
     lower: Floats
     upper: Floats
     filling: Floats
+    indicators: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
     def __post_init__(self) -> None:
         for name, dtype in _ARRAYS.items():
             given = np.asarray(getattr(self, name))
             # 0.0 in the place of -0.0, so that a term of 0 changes no bit of a sum that begins with the intercept
             value = given + 0.0 if name in ("intercept", "lower", "upper") else given
-            object.__setattr__(self, name, read_only(name, value, dtype, 1))
+            object.__setattr__(self, name, read_only(name, value, dtype, 2 if name == "indicators" else 1))
 
     @classmethod
     def of_rows(
         cls,
         coefficients: Floats,
-        features: npt.NDArray[np.intp],
+        columns: npt.NDArray[np.intp],
         intercept: Floats,
         lower: Floats,
         upper: Floats,
         filling: Floats,
+        indicators: npt.NDArray[np.int64],
     ) -> LinearModels:
-        """Return the models with these coefficients, shape (n, d), of d ascending features; 0 is no term."""
-        node, column = np.nonzero(coefficients)
+        """Return the models with these coefficients, shape (n, d), of d ascending columns; 0 is no term."""
+        node, place = np.nonzero(coefficients)
         start = np.append(0, np.cumsum(np.count_nonzero(coefficients, axis=1)))
-        return cls(start, features[column].astype(np.int32), coefficients[node, column], intercept, lower, upper, filling)
+        terms = (start, columns[place].astype(np.int32), coefficients[node, place])
+        return cls(*terms, intercept, lower, upper, filling, indicators)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.filling.size - len(self.indicators))
 
     @cached_property
-    def features(self) -> npt.NDArray[np.intp]:
-        """Features that occur in a model, ascending."""
-        return np.unique(self.feature).astype(np.intp)
+    def columns(self) -> npt.NDArray[np.intp]:
+        """Columns that occur in a model, ascending."""
+        return np.unique(self.column).astype(np.intp)
 
     @cached_property
     def rows(self) -> Floats:
-        """Coefficients of all `features`, shape (n, d)."""
-        rows = np.zeros((self.intercept.size, self.features.size))
+        """Coefficients of all `columns`, shape (n, d)."""
+        rows = np.zeros((self.intercept.size, self.columns.size))
         node = np.repeat(np.arange(self.intercept.size), np.diff(self.start))
-        rows[node, np.searchsorted(self.features, self.feature)] = self.coefficient
+        rows[node, np.searchsorted(self.columns, self.column)] = self.coefficient
         return rows
 
     def terms(self, node: int) -> list[tuple[int, float]]:
-        """Return the features and coefficients of a node."""
+        """Return the columns and coefficients of a node."""
         own = slice(int(self.start[node]), int(self.start[node + 1]))
-        return list(zip(self.feature[own].tolist(), self.coefficient[own].tolist(), strict=True))
+        return list(zip(self.column[own].tolist(), self.coefficient[own].tolist(), strict=True))
+
+    def source(self, column: int) -> tuple[int, int]:
+        """Return the feature of a column, and the code of the category that an indicator is of; 0 for the feature itself."""
+        if column < self.n_features:
+            return column, 0
+        feature, code = self.indicators[column - self.n_features].tolist()
+        return feature, code
+
+    def sources(self, columns: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Return the feature of each column."""
+        found: npt.NDArray[np.int64] = np.append(np.arange(self.n_features), self.indicators[:, 0])[columns]
+        return found
+
+    def values(self, column: int, given: npt.NDArray[Any]) -> Floats:
+        """Return the values of a column from those of its feature: numbers, or codes of categories, 0 or NaN = missing."""
+        _, code = self.source(column)
+        if code:
+            found: Floats = np.where(given >= 1, given == code, self.filling[column])
+            return found
+        found = given.astype(np.float64)
+        if (missing := np.isnan(found)).any():
+            found[missing] = self.filling[column]
+        return found
 
     def of_nodes(self, nodes: npt.NDArray[Any]) -> LinearModels:
         """Return the models of some nodes, in their order."""
         start, entries = gather(self.start[nodes], np.diff(self.start)[nodes])
         parts = {name: getattr(self, name)[nodes] for name in ("intercept", "lower", "upper")}
-        return LinearModels(start, self.feature[entries], self.coefficient[entries], **parts, filling=self.filling)
+        terms = (start, self.column[entries], self.coefficient[entries])
+        return LinearModels(*terms, **parts, filling=self.filling, indicators=self.indicators)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all arrays are equal."""
@@ -103,12 +140,13 @@ class LinearModels:
 
 _ARRAYS: dict[str, type[np.generic]] = {
     "start": np.int64,
-    "feature": np.int32,
+    "column": np.int32,
     "coefficient": np.float64,
     "intercept": np.float64,
     "lower": np.float64,
     "upper": np.float64,
     "filling": np.float64,
+    "indicators": np.int64,
 }
 
 
@@ -177,18 +215,16 @@ class ModelTree(Tree):
         """Features that a prediction may need, ascending: those of tests, and those of the models of leaves."""
         of_leaves = np.repeat(self.n_branches == 0, np.diff(self.models.start))
         tested = self.feature[self.n_branches > 0]
-        found: list[int] = np.union1d(tested, self.models.feature[of_leaves]).tolist()
+        found: list[int] = np.union1d(tested, self.models.sources(self.models.column[of_leaves])).tolist()
         return found
 
     def predict(self, table: Table, ends: npt.NDArray[Any] | None = None) -> Floats:
         """Return the predictions for the samples of a table, shape (n_samples,), by the models of their leaves, or of `ends`."""
         ends, models = walks.walk(self, table) if ends is None else ends, self.models
         predicted = models.intercept.take(ends)
-        for place, feature in enumerate(models.features.tolist()):
-            column = table.column(feature).astype(np.float64)
-            if (missing := np.isnan(column)).any():
-                column[missing] = models.filling[feature]
-            predicted += models.rows[:, place].take(ends) * column
+        for place, column in enumerate(models.columns.tolist()):
+            given = table.column(models.source(column)[0])
+            predicted += models.rows[:, place].take(ends) * models.values(column, given)
         return np.minimum(np.maximum(predicted, models.lower.take(ends)), models.upper.take(ends))
 
 
@@ -222,7 +258,8 @@ def smoothed(tree: Tree, models: LinearModels, leaves: npt.NDArray[np.bool_], sm
         kept[first:stop] = kept[parent] * share
         above[first:stop] = above[parent] + (kept[parent] * (1 - share))[:, None] * own[parent]
     mixed = np.where(leaves[:, None], kept[:, None] * own + above, own)
-    return LinearModels.of_rows(mixed[:, :-1], models.features, mixed[:, -1], models.lower, models.upper, models.filling)
+    figures = (mixed[:, -1], models.lower, models.upper, models.filling, models.indicators)
+    return LinearModels.of_rows(mixed[:, :-1], models.columns, *figures)
 
 
 def _check_models(tree: ModelTree) -> None:
@@ -233,19 +270,26 @@ def _check_models(tree: ModelTree) -> None:
         raise ValueError("models: only a regression tree of one target has them")
     if not (np.isfinite(tree.smoothing) and tree.smoothing >= 0):
         raise ValueError(f"smoothing={tree.smoothing!r}: must be a finite number >= 0")
-    sizes = {"start": n + 1, "intercept": n, "lower": n, "upper": n, "filling": tree.n_features}
+    n_columns = tree.n_features + len(models.indicators)
+    sizes = {"start": n + 1, "intercept": n, "lower": n, "upper": n, "filling": n_columns}
     for name, size in sizes.items():
         if getattr(models, name).size != size:
             raise ValueError(f"models.{name}: must have {size} entries; got {getattr(models, name).size}")
-    if models.start[0] != 0 or models.start[-1] != models.feature.size or models.coefficient.size != models.feature.size:
-        raise ValueError(f"models.start: must begin with 0 and end with the number of terms, {models.feature.size}")
+    if (
+        models.indicators.shape[1] != 2
+        or (models.indicators < [0, 1]).any()
+        or (models.indicators[:, :1] >= tree.n_features).any()
+    ):
+        raise ValueError("models.indicators: must be pairs of a feature of the table and a code of its categories, from 1")
+    if models.start[0] != 0 or models.start[-1] != models.column.size or models.coefficient.size != models.column.size:
+        raise ValueError(f"models.start: must begin with 0 and end with the number of terms, {models.column.size}")
     require(np.diff(models.start) >= 0, "models.start must not decrease")
     owner = np.repeat(np.arange(n), np.diff(models.start))
     ascending = np.ones(owner.size, bool)
-    ascending[1:] = (np.diff(models.feature) > 0) | (owner[1:] != owner[:-1])
-    known = (models.feature >= 0) & (models.feature < tree.n_features)
-    require(known & ascending, "models.feature must be features of the table, ascending", owner)
+    ascending[1:] = (np.diff(models.column) > 0) | (owner[1:] != owner[:-1])
+    known = (models.column >= 0) & (models.column < n_columns)
+    require(known & ascending, "models.column must be features of the table or indicators, ascending", owner)
     require(np.isfinite(models.coefficient), "models.coefficient must be finite", owner)
-    require(np.isfinite(models.filling[models.feature]), "models.filling must be finite for a feature of a model", owner)
+    require(np.isfinite(models.filling[models.column]), "models.filling must be finite for a column of a model", owner)
     require(np.isfinite(models.intercept), "models.intercept must be finite")
     require(models.lower <= models.upper, "models.lower must not be above models.upper")

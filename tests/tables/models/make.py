@@ -30,6 +30,8 @@ KINDS = {
     "cart-two-targets": ("CARTClassifier", SMALL, "table", "pairs"),
     "regression": ("CARTRegressor", SMALL, "table", "numbers"),
     "regression-two-targets": ("CARTRegressor", {"max_depth": 3}, "bare", "two numbers"),
+    "m5": ("M5Regressor", {**SMALL, "pruning_factor": None}, "table", "numbers"),
+    "chaid": ("CHAIDClassifier", {**SMALL, "alpha_split": 0.5, "min_samples_split": 4}, "table", "text"),
     "intervals": ("TreeClassifier", {**SMALL, "recipe": INTERVALS}, "table", "text"),
 }
 
