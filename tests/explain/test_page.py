@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import SCHEMA, flat, house_tree, leaf, play_tree, random_trees
 
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, RandomForestRegressor, TreeClassifier
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, M5Regressor, RandomForestRegressor, TreeClassifier
 from fasttree._explain.page import page
 from fasttree._explain.page.lean import lean_script, lean_style
 from fasttree._explain.page.page import export_html
@@ -304,18 +304,21 @@ def test_scripts_and_styles_are_only_where_they_are_needed():
     model = CARTClassifier().fit(X, y)
     only_leaf = page_of(flat(leaf([1.0, 0.0]), "classification"))
     pages = [only_leaf, model.export_html(), model.export_html(X=X, y=y), model.export_html(X=X, y=y, n_competing=1)]
+    with_models = M5Regressor().fit(*lines_and_gaps())
+    pages.append(with_models.export_html(X=lines_and_gaps()[0], y=lines_and_gaps()[1], n_competing=1))
     for words, first in [
         (("drawIcicle(){", "presentStep(", "#icicle{"), 1),
         (("chartBlock(", ".mini ", ".split "), 2),
         (("splitsBlock(",), 3),
+        (("MOST_FORMULA",), 4),
     ]:
         for word in words:
-            assert [word in document for document in pages] == [i >= first for i in range(4)], word
+            assert [word in document for document in pages] == [i >= first for i in range(5)], word
 
 
 def test_a_page_with_everything_is_not_much_larger():
     X, y = [[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"]
-    assert len(CARTClassifier().fit(X, y).export_html(X=X, y=y, n_competing=1).encode()) < 125_000
+    assert len(CARTClassifier().fit(X, y).export_html(X=X, y=y, n_competing=1).encode()) < 126_500
 
 
 # --- the values of the nodes on other samples
@@ -580,3 +583,98 @@ def test_the_page_of_a_forest_holds_the_trees_that_are_asked_for():
         forest.export_html([1, 1])
     with pytest.raises(ValueError, match="y is given without X"):
         forest.export_html(0, y=X[:, 0])
+
+
+# --- linear models in leaves
+
+
+def lines_and_gaps() -> tuple[Any, Any]:
+    import pandas as pd
+
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"width": rng.normal(size=300), "height": rng.normal(size=300), "town": rng.choice(["Ulm", "Bonn"], 300)})
+    y = np.where(X["width"] > 0, 8 * X["height"] - 40, 5 + 3 * X["width"]) + 20 * (X["town"] == "Ulm") + rng.normal(size=300)
+    X.loc[::13, "height"] = np.nan
+    return X, pd.Series(y, name="price")
+
+
+def test_leaves_have_their_formulas_and_all_digits():
+    X, y = lines_and_gaps()
+    model = M5Regressor().fit(X, y)
+    found, models = data_of(model.export_html(decimals=3))["models"], model.tree_.models
+    text = model.export_text(decimals=3)
+    for node in model.tree_.leaves().tolist():
+        assert found["text"][node] in text
+        own = slice(found["start"][node], found["start"][node + 1])
+        assert list(zip(found["feature"][own], found["coefficient"][own], strict=True)) == models.terms(node)
+        assert [found[name][node] for name in ("intercept", "lower", "upper")] == [
+            getattr(models, name)[node] for name in ("intercept", "lower", "upper")
+        ]
+    assert found["filling"][1] == models.filling[1]
+    assert found["filling"][2] is None  # towns have no mean
+
+
+def test_an_inner_node_has_the_model_that_folding_gives_it():
+    X, y = lines_and_gaps()
+    model = M5Regressor(extrapolation=None).fit(X, y)
+    found = data_of(model.export_html())["models"]
+    assert set(found["lower"]) == {None}
+    inner = np.flatnonzero(model.tree_.n_branches).tolist()
+    assert len(inner) > 1
+    for node in inner:
+        folded = model.collapse(node).tree_
+        number = data_of(model.collapse(node).export_html())["models"]["text"].index(found["text"][node])
+        assert folded.n_samples[number] == model.tree_.n_samples[node]
+        own = slice(found["start"][node], found["start"][node + 1])
+        assert list(zip(found["feature"][own], found["coefficient"][own], strict=True)) == folded.models.terms(number)
+        assert found["intercept"][node] == folded.models.intercept[number]
+
+
+def test_a_tree_with_models_has_no_sequence_of_subtrees_but_the_error_of_its_predictions():
+    X, y = lines_and_gaps()
+    model = M5Regressor().fit(X[:200], y[:200])
+    subtrees = data_of(model.export_html(X=X[200:], y=y[200:]))["subtrees"]
+    assert subtrees["leaves"] == [model.tree_.n_leaves]
+    assert (subtrees["collapsed"], subtrees["error"]) == ([[]], [])
+    assert subtrees["given"] == [pytest.approx(np.mean((model.predict(X[200:]) - y[200:]) ** 2))]
+    assert data_of(model.export_html(X=X))["subtrees"]["given"] is None
+
+
+def test_rows_have_the_features_of_models_too():
+    x = np.linspace(0, 1, 60)
+    X = np.column_stack([x, x[::-1] ** 2, np.zeros(60)])
+    model = M5Regressor().fit(X, 3 * x)
+    assert model.tree_.n_leaves == 1
+    assert data_of(model.export_html(X=X))["rows"]["feature"] == model.tree_.used == [0]
+
+
+def test_the_chart_of_a_leaf_lies_along_the_term_that_varies_most():
+    X, y = lines_and_gaps()
+    model = M5Regressor().fit(X, y)
+    found, ends = charts_of(model, X, y), model.apply(X)
+    columns = X[["width", "height"]].to_numpy()
+    for node in model.tree_.leaves().tolist():
+        here, chart = columns[ends == node], found[node]
+        filled = np.where(np.isnan(here), model.tree_.models.filling[:2], here)
+        spread = {j: abs(b) * filled[:, j].std() for j, b in model.tree_.models.terms(node)}
+        assert chart["along"] == max(spread, key=spread.__getitem__)
+        others = [j for j in spread if j != chart["along"]]
+        assert chart["at"][::2] == others
+        np.testing.assert_allclose(chart["at"][1::2], filled[:, others].mean(axis=0))
+        assert sum(n for _, n in pairs(chart["cell"])) == len(here)
+        assert chart.get("lost", 0) == np.isnan(here[:, chart["along"]]).sum()
+
+
+def test_a_leaf_whose_model_is_a_constant_has_the_chart_of_its_targets():
+    X, y = np.arange(40.0)[:, None], np.repeat([3.0, 9.0], 20)
+    model = M5Regressor(smoothing=0).fit(X, y)
+    assert [model.tree_.models.terms(node) for node in model.tree_.leaves()] == [[], []]
+    assert all("along" not in charts_of(model, X, y)[node] for node in model.tree_.leaves().tolist())
+
+
+def test_splits_that_a_tree_with_models_cannot_take_are_listed_without_code():
+    X, y = lines_and_gaps()
+    model = M5Regressor().fit(X, y)
+    splits = data_of(model.export_html(X=X, y=y, n_competing=3))["splits"]
+    assert splits
+    assert {split["python"] for entry in splits for split in entry["splits"]} == {None}

@@ -25,6 +25,7 @@ from fasttree import (
     CARTClassifier,
     CARTRegressor,
     CHAIDClassifier,
+    M5Regressor,
     RandomForestClassifier,
     RandomForestRegressor,
     Recipe,
@@ -1280,3 +1281,139 @@ def test_significance_tests_are_in_boxes_and_panel(show):
     assert "not split: max_depth is reached" in panel.inner_text()
     page.evaluate("prune(LAST)")  # a leaf has no test in its box
     assert page.evaluate("heightOf(0)") < height
+
+
+# --- linear models in leaves
+
+
+def lines_and_gaps() -> tuple[Any, Any]:
+    import pandas as pd
+
+    random = np.random.default_rng(4)
+    X = pd.DataFrame({"width": random.normal(size=300), "the height of it": random.normal(size=300)})
+    X["town"] = random.choice(["Ulm", "Bonn"], 300)
+    steep = np.where(X["width"] > 0, 8 * X["the height of it"] - 40, 5 + 3 * X["width"])
+    X.loc[::13, "the height of it"] = np.nan
+    return X, pd.Series(steep + 20 * (X["town"] == "Ulm") + random.normal(size=300), name="price")
+
+
+def followed_values(page: Any) -> list[float]:
+    """Return the prediction of every row of the page."""
+    found = "tree.rows.row.map((_, i) => { followRow(i); return predict(tree, walk(tree, state.sample), state.sample)[0]; })"
+    return page.evaluate(found)
+
+
+@pytest.mark.parametrize("options", [{}, {"extrapolation": None}, {"smoothing": 0.0, "extrapolation": 0.0}, {"linear": False}])
+def test_models_predict_the_bits_of_the_library(show, options):
+    X, y = lines_and_gaps()
+    model = M5Regressor(**options).fit(X[:150], y[:150])
+    X.loc[200:, ["width", "the height of it"]] *= 9  # beyond the range of the fit, where bounds hold
+    X.loc[290:, "width"] = np.nan
+    page = show(model.export_html(X=X, y=y, max_rows=300))
+    assert followed_values(page) == model.predict(X).tolist()
+    narrow = X.astype({"width": np.float32})
+    page = show(model.export_html(X=narrow, max_rows=300))
+    assert followed_values(page) == model.predict(narrow).tolist()
+
+
+def test_the_details_of_a_leaf_have_its_formula_and_its_line(show):
+    X, y = lines_and_gaps()
+    model = M5Regressor(smoothing=0).fit(X, y)
+    page = show(model.export_html(X=X, y=y))
+    text = model.export_text()
+    for node in model.tree_.leaves().tolist():
+        page.evaluate("goTo", node)
+        formula = page.locator("#panel-node .answer strong").text_content()
+        assert f": {formula} (" in text
+        assert formula in page.locator("#rule").text_content()
+        assert formula.replace(" ", "") in "".join(page.locator(f"#node-{node} .name").all_text_contents()).replace(" ", "")
+        assert page.locator(".chart.data .line").count() == 1
+    page.evaluate("goTo(0)")
+    assert "Would predict" in page.locator("#panel-node .answer").inner_text()
+    assert "cut off" in page.locator("#panel-node").inner_text()
+    assert "mean squared error" in page.locator("#panel-pruning").text_content()
+
+
+def test_the_line_of_a_leaf_goes_through_its_predictions_and_bends_at_its_bounds(show):
+    x = np.linspace(0, 1, 200)
+    y = np.where(x < 0.5, 30 * x, 4 - 3 * x)
+    model = M5Regressor(smoothing=0, extrapolation=0.0, least_deviation=0.0).fit(x[:, None], y)
+    wide = np.linspace(-1, 2, 400)
+    page = show(model.export_html(X=wide[:, None], y=np.linspace(-2, 20, 400)))
+    for node in model.tree_.leaves().tolist():
+        page.evaluate("goTo", node)
+        points = page.locator(".chart.data .line").get_attribute("d")[1:].split("L")
+        ends = page.evaluate("(v) => [axisOf(v).edges[0], axisOf(v).edges.at(-1), leastTarget, mostTarget]", node)
+        drawn = np.array([[float(number) for number in point.split()] for point in points])
+        frame = page.evaluate("PLOT")
+        xs = ends[0] + (drawn[:, 0] - frame["x"]) / frame["width"] * (ends[1] - ends[0])
+        ys = ends[3] - (drawn[:, 1] - frame["y"]) / frame["height"] * (ends[3] - ends[2])
+        ends_of = model.apply(wide[:, None]) == node
+        inside = wide[ends_of & (wide >= xs[0]) & (wide <= xs[-1])]
+        assert inside.size > 20
+        np.testing.assert_allclose(np.interp(inside, xs, ys), model.predict(inside[:, None]), atol=0.15)
+        assert len(points) > 2
+
+
+def test_the_sum_of_a_followed_sample_is_shown_with_means_and_bounds(show):
+    X, y = lines_and_gaps()
+    model = M5Regressor().fit(X, y)
+    page = show(model.export_html(X=X, y=y))
+    page.get_by_role("tab", name="Sample").click()
+    page.get_by_label("width", exact=True).fill("50")
+    page.get_by_label("the height of it", exact=True).fill("")
+    page.get_by_label("town", exact=True).select_option("Ulm")
+    sample = {"width": 50.0, "the height of it": None, "town": "Ulm"}
+    cells = page.locator("#sum td").all_text_contents()
+    rows = {cells[i]: cells[i + 1 : i + 4] for i in range(0, len(cells), 4)}
+    predicted = float(model.predict(X.iloc[:1].assign(**sample))[0])
+    assert float(rows["Bounded at"][2]) == pytest.approx(predicted, rel=1e-3)
+    assert page.locator("#result .answer strong").text_content() == f"{predicted:.2f}".rstrip("0").rstrip(".")
+    (end,) = model.explain(sample).ends
+    assert end.calculation.split(" = ")[1].split(",")[0] == rows["Sum"][2]
+    assert rows["the height of it (missing: mean)"][0] in end.calculation
+    adds = [float(row[2].replace(",", "")) for name, row in rows.items() if name not in ("Sum", "Bounded at")]
+    assert sum(adds) == pytest.approx(float(rows["Sum"][2].replace(",", "")), rel=5e-3)
+
+
+@pytest.mark.parametrize("is_upright", [True, False])
+def test_boxes_hold_all_lines_of_formulas(show, is_upright):
+    X, y = lines_and_gaps()
+    page = show(M5Regressor().fit(X, y).export_html(X=X, y=y))
+    if page.evaluate("state.upright") != is_upright:
+        page.get_by_role("button", name="Turn the tree").click()
+    for _ in range(2):
+        boxes = []
+        for v in page.evaluate("sheet.order"):
+            box = page.locator(f"#node-{v} .box").bounding_box()
+            for part in page.locator(f"#node-{v}").locator(".name, .lesser, .track, .mini").all():
+                inner = part.bounding_box()
+                assert inner["y"] >= box["y"]
+                assert inner["y"] + inner["height"] <= box["y"] + box["height"]
+                assert inner["x"] + inner["width"] <= box["x"] + box["width"]
+            boxes.append(box)
+        for a, b in itertools.combinations(boxes, 2):
+            assert any(a[x] + a[size] <= b[x] or b[x] + b[size] <= a[x] for x, size in (("x", "width"), ("y", "height")))
+        page.get_by_role("button", name="Charts in the boxes").click()
+
+
+def test_a_tree_with_models_that_was_folded_is_copied(show):
+    X, y = lines_and_gaps()
+    model = M5Regressor().fit(X, y)
+    page = show(model.export_html())
+    page.get_by_role("tab", name="Pruning").click()
+    assert page.locator("#slider").count() == 0
+    node = int(np.flatnonzero(model.tree_.n_branches)[-1])
+    page.evaluate("(v) => { openTo([v]); state.open.add(v); redraw(); toggle(v); }", node)
+    assert taken_home(page, model) == model.collapse(node).tree_
+    assert model.apply_edits(page.locator("#edits").text_content()).tree_ == model.collapse(node).tree_
+
+
+def test_a_model_without_tests_is_followed_too(show):
+    x = np.linspace(0, 1, 60)
+    model = M5Regressor().fit(x[:, None], 3 * x + 1)
+    assert model.tree_.n_leaves == 1
+    page = show(model.export_html())
+    page.get_by_role("tab", name="Sample").click()
+    page.get_by_role("spinbutton", name="x0").fill("0.25")
+    assert page.locator("#result .answer strong").text_content() == "1.75"

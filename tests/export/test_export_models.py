@@ -269,7 +269,7 @@ def test_coefficients_have_all_digits(models, name):
             assert digits[:12] in text.replace(".", "")
 
 
-@pytest.mark.parametrize("name", ["to_sklearn", "to_predictor", "export_html"])
+@pytest.mark.parametrize("name", ["to_sklearn", "to_predictor"])
 def test_what_has_no_models_raises_an_error_that_names_what_has(models, name):
     with pytest.raises(ValueError, match=r"linear models in leaves: use to_rules, export_c"):
         getattr(models["numbers"], name)()

@@ -363,7 +363,6 @@ def test_a_broken_document_raises_a_named_error(change, message, table):
 
 
 CONSTANTS_ONLY = {
-    "export_html": lambda model, X, y: model.export_html(),
     "to_sklearn": lambda model, X, y: model.to_sklearn(),
     "to_predictor": lambda model, X, y: model.to_predictor(),
     "prune": lambda model, X, y: model.prune("reduced_error", X, y),

@@ -40,6 +40,11 @@ function nameOfCodes(v, codes, isShort = false) {
   return categoryNames(isShort ? inBrief(tree, 1) : tree, tree.feature[v], [codes])[0];
 }
 
+/** Return the feature along which a node's chart is drawn; undefined in the chart of a leaf along the target. */
+function alongOf(v) {
+  return isLeaf(v) ? charts.get(v)?.along : tree.feature[v];
+}
+
 /** Return the columns of a node's chart: start and stop on an axis from 0 to 1, name, pairs, number of samples, and branch. */
 function columnsOf(v) {
   const chart = charts.get(v);
@@ -225,7 +230,7 @@ function valuesChart(v, columns) {
   const { edges, place, whole } = axisOf(v);
   const [low, high] = [edges[0], edges[edges.length - 1]];
   const most = Math.max(...columns.map((column) => column.n), 1);
-  const name = tree.features[tree.feature[v]].name;
+  const along = alongOf(v), { name } = tree.features[along];
   const parts = tree.isRegression ? leftAxis(leastTarget, mostTarget, headingOf(tree, charted) || "target") : leftAxis(0, most, "samples");
   const isUneven = charts.get(v).edges && cutsOf(v).length <= MOST_LINES_OF_CUTS;
   if (isUneven && !tree.isRegression) parts.splice(1); // the area of a bar is its number of samples, not its height
@@ -234,7 +239,8 @@ function valuesChart(v, columns) {
   parts.push(...belowAxis(low, high, name, place), ...columnMarks(v, columns, PLOT), ...meanMarks(v, columns, PLOT));
   parts.push(...cutMarks(cutsOf(v).map(([cut, text]) => [place(cut), text]), PLOT, true));
   if (whole < 1) parts.push(label(x + 0.97 * width, y + height + 16, "∅"));
-  const value = state.visits.has(v) ? state.sample[tree.feature[v]] : undefined;
+  if (isLeaf(v)) parts.push(...lineMarks(v, PLOT));
+  const value = state.visits.has(v) ? state.sample[along] : undefined;
   if (value !== undefined) {
     const spot = x + (Number.isNaN(value) ? 0.97 : place(value)) * width;
     if (!Number.isNaN(value) || whole < 1) parts.push(make("path", { class: "followed", d: `M${spot.toFixed(1)} ${y + height}l-5 8h10z` }));
@@ -332,7 +338,8 @@ function targetChoice() {
 function chartBlock(v) {
   const leaf = isLeaf(v);
   if (leaf && (!tree.isRegression || tree.branches[v])) return [];
-  const about = leaf ? headingOf(tree, charted) || "target" : testedBy(v);
+  const along = alongOf(v);
+  const about = along === undefined ? headingOf(tree, charted) || "target" : tree.features[along].name;
   const head = el("div", { class: "chart-head" }, el("h3", {}, "Samples given"), ...targetChoice());
   const chart = charts.get(v);
   if (!chart) {
@@ -340,9 +347,9 @@ function chartBlock(v) {
     const isLight = tree.weight[v] <= tree.weight[least];
     return [head, note(isLight ? `Charts are in this page for the ${chartSet().nodes.length} heaviest nodes.` : "None of the samples given has a chart here.")];
   }
-  const columns = leaf ? [] : columnsOf(v);
-  const [parts, height] = leaf ? targetsChart(v) : chart.codes || chart.isKnown ? categoriesChart(v, columns) : valuesChart(v, columns);
-  const n = leaf ? countIn(pairsOf(chart.cell)) : columns.reduce((sum, column) => sum + column.n, 0);
+  const columns = along === undefined ? [] : columnsOf(v);
+  const [parts, height] = along === undefined ? targetsChart(v) : chart.codes || chart.isKnown ? categoriesChart(v, columns) : valuesChart(v, columns);
+  const n = along === undefined ? countIn(pairsOf(chart.cell)) : columns.reduce((sum, column) => sum + column.n, 0);
   const words = `${separated(n)} of the ${separated(chartSet().of)} samples given`;
   const drawing = make("svg", { class: "chart data", viewBox: `0 0 328 ${height}`, role: "img", "aria-label": `Samples of node ${v} by ${about}: ${words}` });
   drawing.append(...parts);
@@ -355,6 +362,7 @@ function chartWords(v, chart, columns) {
   if (chart.lost) words.push(" ∅: missing.");
   if (softText(tree, v)) words.push(" Shaded: values near the threshold, which follow both branches.");
   if (chart.mean) words.push(" Lines: means; larger dots: more samples.");
+  if (chart.along !== undefined) words.push(lineWords(v));
   if (columns.some((column) => column.name.startsWith("… "))) words.push(" Rare categories share a row.");
   return words.join("");
 }
@@ -368,13 +376,13 @@ function miniChart(v, width) {
   const frame = { x: PAD, y: BOX_HEIGHT - 6, width: width - 2 * PAD, height: MINI - 8 };
   const group = make("g", { class: "mini" });
   const bottom = frame.y + frame.height;
-  if (isLeaf(v)) {
+  if (alongOf(v) === undefined) {
     const cells = pairsOf(charts.get(v).cell), most = Math.max(...cells.map(([, n]) => n)), wide = frame.width / chartSet().rows;
     const bar = ([row, n]) => make("rect", { x: frame.x + row * wide, y: bottom - frame.height * n / most, width: wide - 0.5, height: frame.height * n / most, fill: tree.targets[charted].colours[0] });
     group.append(...cells.map(bar));
   } else {
     const columns = columnsOf(v);
-    group.append(...columnMarks(v, columns, frame, true), ...meanMarks(v, columns, frame));
+    group.append(...columnMarks(v, columns, frame, true), ...(isLeaf(v) ? lineMarks(v, frame) : meanMarks(v, columns, frame)));
     if (columns[0].branch === undefined) {
       const { place } = axisOf(v);
       group.append(...cutMarks(cutsOf(v).map(([cut, text]) => [place(cut), text]), frame, false));

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.schema import Kind
+from fasttree._explain.page.models import chart_term
 from fasttree._explain.pictures.charts import SQUEEZED, ChartSamples
 from fasttree._learn.grow.competing import CompetingSplit
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, NOMINAL, THRESHOLD
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tree import Tree
 
 __all__ = ["chart_data", "split_data"]
@@ -52,7 +54,8 @@ def chart_data(tree: Tree, samples: ChartSamples, target: int = 0) -> dict[str, 
         `node`, and by column `count`, pairs of class and number of samples, or in regression `cell`, pairs of cell and number.
         Columns are bars between `edges`, or `below` and `above` the threshold in steps of `step`, or `codes` of categories with
         their `branch`.  `isCut` marks a first and a last bar that hold values beyond them.  If `lost`, missing values are in one
-        more column.  In regression, `mean` has the mean of each branch or category.
+        more column.  In regression, `mean` has the mean of each branch or category.  The chart of a leaf with a model is `along`
+        the feature of one term; `at` has pairs of each other feature of the model and its mean.
     """
     if not samples.table.n_samples:
         return None
@@ -98,7 +101,7 @@ class _Charts:
             return None
         tree, kind = self.tree, int(self.tree.kind[node])
         if not tree.n_branches[node]:
-            return None if self.n_classes else {"cell": self._cells(np.zeros(rows.size, np.intp), rows)}
+            return None if self.n_classes else self._leaf(node, rows)
         feature = int(tree.feature[node])
         column = self._column(feature)[rows]
         is_number = self.samples.table.schema.features[feature].kind is Kind.CONTINUOUS
@@ -106,8 +109,20 @@ class _Charts:
             known = ~np.isnan(column) if is_number else column > 0
             return {"isKnown": 1, **self._columns(np.where(known, 0, 1), 2, rows)}
         if is_number:
-            return self._values(node, column.astype(np.float64), rows)
+            return self._values(self._cuts(node), column.astype(np.float64), rows)
         return self._categories(node, column.astype(np.intp), rows)
+
+    def _leaf(self, node: int, rows: Counts) -> dict[str, Any]:
+        """Return the targets in a leaf, along a feature of its model if it has one."""
+        term = chart_term(self.tree.models, self.samples.table, node, rows) if isinstance(self.tree, ModelTree) else None
+        if term is not None:
+            feature, means = term
+            chart = self._values([], self._column(feature)[rows].astype(np.float64), rows)
+            if chart is not None:
+                del chart["mean"]  # the line of the model is drawn
+                pairs = [number for pair in means.items() for number in pair]
+                return {"along": feature, "at": pairs, **chart}
+        return {"cell": self._cells(np.zeros(rows.size, np.intp), rows)}
 
     def _column(self, feature: int) -> npt.NDArray[Any]:
         """Return a column of the table, which takes long to read; some are kept."""
@@ -139,13 +154,12 @@ class _Charts:
         cuts = [float(self.tree.threshold[node])] if self.tree.kind[node] == THRESHOLD else self.tree.cuts_of(node).tolist()
         return [cut for cut in cuts if math.isfinite(cut)]
 
-    def _values(self, node: int, values: npt.NDArray[np.float64], rows: Counts) -> dict[str, Any] | None:
+    def _values(self, cuts: list[float], values: npt.NDArray[np.float64], rows: Counts) -> dict[str, Any] | None:
         known = ~np.isnan(values)
         if not known.any():
             return None
-        cuts = self._cuts(node)
         low, high = _range_of(values[known])
-        low, high = min(low, *cuts), max(high, *cuts)
+        low, high = min([low, *cuts]), max([high, *cuts])
         if not math.isfinite(high - low):
             return None
         axis: dict[str, Any]
@@ -279,6 +293,7 @@ def _split(tree: Tree, samples: ChartSamples, node: int, rows: npt.NDArray[np.in
     categories = samples.table.schema.features[split.feature].categories
     column = samples.table.column(split.feature)[rows]
     name = split.name if isinstance(split.name, str) else split.feature
+    can_split = not isinstance(tree, ModelTree)
     found: dict[str, Any] = {"feature": split.feature, "gain": figure(split.gain), "isOwn": int(_is_own(tree, node, split))}
     if split.categories is not None:
         code_of = {category: code for code, category in enumerate(categories or (), start=1)}
@@ -288,7 +303,7 @@ def _split(tree: Tree, samples: ChartSamples, node: int, rows: npt.NDArray[np.in
             branch_of[own] = branch
         sides, n_sides = branch_of[column.astype(np.intp)], len(codes)
         place = [[_plain(category) for category in branch] for branch in split.categories]
-        found |= {"codes": codes, "python": f"{name!r}, {place!r}" if all(place) else None}
+        found |= {"codes": codes, "python": f"{name!r}, {place!r}" if all(place) and can_split else None}
     else:
         cuts = [float(cut) for cut in (split.cuts if split.threshold is None else (split.threshold,)) or ()]
         numbers = column.astype(np.float64)
@@ -298,7 +313,7 @@ def _split(tree: Tree, samples: ChartSamples, node: int, rows: npt.NDArray[np.in
             found |= {
                 "cuts": cuts,
                 "texts": [str(figure(cut)) for cut in cuts],
-                "python": f"{name!r}, {cuts[0] if len(cuts) == 1 else cuts!r}",
+                "python": f"{name!r}, {cuts[0] if len(cuts) == 1 else cuts!r}" if can_split else None,
             }
         else:  # it separates missing values
             sides, n_sides = np.isnan(numbers).astype(np.intp), 2

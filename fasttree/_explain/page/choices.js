@@ -68,7 +68,7 @@ function buildPython() {
   const copyEdits = copyButton(COPY.edits, edits, "JSON", { id: "copy-edits", disabled: true });
   return el("div", {}, el("h3", {}, "In Python"),
     note("The subtree as code, or as JSON for model.apply_edits. A node that you fold becomes a leaf."), code, edits,
-    el("div", { class: "buttons" }, copy, copyEdits));
+    buttons(copy, copyEdits));
 }
 
 function showPython() {

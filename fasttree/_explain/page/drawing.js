@@ -149,13 +149,14 @@ function boxParts(v, face, isOpen, visit) {
     make("rect", { class: "ring", x: -1, y: -1, width: width + 2, height: height + 2, rx: round + 1 }),
     make("rect", { class: "box", ...box }),
     make("rect", { class: "tint", ...box, fill: colour, "fill-opacity": opacityOf(v) }),
-    make("text", { class: "name", x: PAD, y: 20 }, face.name),
+    ...face.names.map((line, i) => make("text", { class: "name", x: PAD, y: 20 + i * NAME_LINE }, line)),
     make("text", { class: "number", x: width - 9, y: 18 }, face.number),
-    make("text", { class: "lesser", x: PAD, y: 37 }, face.lesser),
-    ...bars(v, width),
     ...conditionParts(v, face),
   ];
-  if (height > BOX_HEIGHT) parts.push(boxCharts.draw(v, width));
+  const below = make("g", face.nameMore ? { transform: `translate(0 ${face.nameMore})` } : {});
+  below.append(make("text", { class: "lesser", x: PAD, y: 37 }, face.lesser), ...bars(v, width));
+  if (boxCharts.extra(v)) below.append(boxCharts.draw(v, width));
+  parts.push(below);
   if (!face.leaf) parts.push(knob(v, width, isOpen));
   if (visit && visit.part < 1) parts.push(partBadge(visit.part, width, height));
   return parts;
@@ -255,7 +256,9 @@ function edgePath(v) {
   if (sheet.upright) {
     const [x, y] = [from.x + faceOf(parent).width / 2, from.y + heightOf(parent)];
     const end = to.x + faceOf(v).width / 2, bend = to.y - 22 - sheet.levels[tree.depth[v]].more;
-    return `M${x} ${y}C${x} ${(y + bend) / 2 + KNOB} ${end} ${(y + bend) / 2} ${end} ${bend}V${to.y}`;
+    const { start, height } = sheet.levels[tree.depth[parent]];
+    const low = start + height; // past the boxes beside the parent, which may be taller
+    return `M${x} ${y}${low > y ? `V${low}` : ""}C${x} ${(low + bend) / 2 + KNOB} ${end} ${(low + bend) / 2} ${end} ${bend}V${to.y}`;
   }
   const [x, y] = [from.x + faceOf(parent).width, from.y + heightOf(parent) / 2];
   const end = to.y + heightOf(v) / 2, bend = to.x - sheet.levels[tree.depth[v]].room - 16;

@@ -69,7 +69,7 @@ function showMatch(i) {
 // style properties to copy as attributes, with their defaults
 const LOOKS = { fill: "", "fill-opacity": "1", stroke: "none", "stroke-width": "1px", "stroke-dasharray": "none", opacity: "1" };
 const LETTERS = { "font-family": "", "font-size": "", "font-weight": "400", "text-anchor": "start" };
-const GEOMETRY = ["x", "y", "width", "height", "rx", "d", "dx", "cx", "cy", "r"];
+const GEOMETRY = ["x", "y", "width", "height", "rx", "d", "dx", "cx", "cy", "r", "transform"];
 
 /** Copy an element without invisible parts, with its style as attributes, which every program understands. */
 function standAlone(element) {

@@ -1,6 +1,6 @@
 "use strict";
 /* The page of one tree.  These files are one script, in the order of `page.SCRIPTS`: model (from the data to a tree), words, shown (which nodes),
-   drawing, panels, choices, events.  Names in the data are never parsed as markup: all text is set through textContent. */
+   drawing, panels, choices, events; other parts are there if the tree has data for them.  Names in the data are never parsed as markup: all text is set through textContent. */
 
 // ---------------------------------------------------------------------------------------------------------------- the tree
 
@@ -211,9 +211,10 @@ function walk(tree, sample, isLeaf = (v) => !tree.branches[v]) {
   return visits;
 }
 
-/** Return the prediction from the visits of a sample: class shares of all targets side by side, or means. */
-function predict(tree, visits) {
+/** Return the prediction for a sample from its visits: class shares of all targets side by side, or means. */
+function predict(tree, visits, sample) {
   const ends = visits.filter((visit) => !visit.decision || !visit.decision.parts.length);
+  if (tree.models) return [applied(tree, ends[0].node, sample).value];
   if (ends.length === 1) return sharesOf(tree, ends[0].node);
   const sum = new Float64Array(tree.k);
   for (const { node, part } of ends) sharesOf(tree, node).forEach((share, c) => { sum[c] += part * share; });

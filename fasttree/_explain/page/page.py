@@ -23,6 +23,7 @@ from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._explain.page.charts import chart_data, split_data
 from fasttree._explain.page.lean import lean_markup, lean_script, lean_style
+from fasttree._explain.page.models import error_of_models, model_data
 from fasttree._explain.pictures.charts import ChartSamples
 from fasttree._explain.pictures.colours import DARK, LIGHT, NUMERIC, class_colour
 from fasttree._explain.pictures.lettering import distinct
@@ -34,7 +35,7 @@ from fasttree._learn.prune.losses import losses
 from fasttree._learn.prune.sequence import weakest_links
 from fasttree._model.arrays import INTERVALS, NOMINAL, THRESHOLD
 from fasttree._model.fold import opened
-from fasttree._model.linear.model_tree import check_constant_leaves
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.surrogates import Surrogates
 from fasttree._model.tested import TestedTree, branch_tests, merge_texts, proof_text, reason_text, rival_cells
 from fasttree._model.tree import Tree
@@ -54,10 +55,13 @@ ERRORS = {
     "poisson": "half the mean Poisson deviance",
     "fifth_root": "mean squared error",
 }
-# One script, in this order.  Some parts are only in pages with data for them: those of a tree with a test, or of samples.
-SCRIPTS = ("model", "words", "shown", "drawing", "panels", "choices", "charts", "splits", "views", "significance", "events")
-ONLY_WITH = {"charts": "charts", "splits": "splits", "views": "feature", "significance": "significance"}
-STYLES = {"page": "model", "samples": "charts splits", "views": "views"}  # by parts that need them
+# One script, in this order.  Some parts are only in pages with data for them: of a tree with models or with a test, of samples.
+SCRIPTS = (
+    *("model", "words", "shown", "drawing", "panels", "formulas", "choices"),
+    *("charts", "splits", "views", "significance", "events"),
+)
+ONLY_WITH = {"formulas": "models", "charts": "charts", "splits": "splits", "views": "feature", "significance": "significance"}
+STYLES = {"page": "model", "samples": "charts splits", "views": "views", "formulas": "formulas"}  # by parts that need them
 _MARKS = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -135,7 +139,6 @@ def tree_data(
         If a number is out of range, or `schema` or `classes` does not fit the tree.
     """
     check_count("max_rows", max_rows, 0)
-    check_constant_leaves(tree, "export_html")
     title = title.encode("utf-8", "replace").decode("utf-8")  # file names may contain lone surrogates, a page may not
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals, targets=targets)
     is_asked = max_depth is not None or max_nodes is not None
@@ -152,6 +155,7 @@ def tree_data(
         **_nodes(tree),
         **_tests(tree, words),
         "surrogates": _surrogates(tree, words),
+        "models": model_data(tree, words),
         **_significance(words),
         "loss": None if tree.loss is None else tree.loss.tolist(),
         "divides": tree.divides,
@@ -358,7 +362,22 @@ def _significance(words: Words) -> dict[str, list[dict[str, Any]]]:
 
 
 def _subtrees(tree: Tree, given: Given | None, impurity: str, risk: str) -> dict[str, Any]:
-    """Return the sequence of cost-complexity pruning: an entry for the tree itself, then one per subtree down to the root."""
+    """Return the sequence of cost-complexity pruning: an entry for the tree itself, then one per subtree down to the root.
+
+    A tree with models has the first entry alone, without its training error, because that pruning compares constants.
+    """
+    if isinstance(tree, ModelTree):
+        known = None if given is None or given.target is None else error_of_models(tree, given.table, given.target)
+        return {
+            "alpha": [0],
+            "risk": risk,
+            "leaves": [int(tree.n_leaves)],
+            "collapsed": [[]],
+            "errorName": _error_name(tree, impurity),
+            "isShare": False,
+            "error": [],
+            "given": None if known is None else [known],
+        }
     sequence = weakest_links(tree, risk=risk)
     first = 0 if sequence.n_pruned(0.0) else 1
     at = np.append(-np.inf, sequence.steps[first:])
@@ -398,8 +417,7 @@ def _rows(tree: Tree, given: Given, words: Words, max_rows: int) -> dict[str, An
     chosen = np.unique(np.linspace(0, n_samples - 1, min(max_rows, n_samples)).round().astype(np.intp))
     if not chosen.size:
         return None
-    features = tree.feature if tree.surrogates is None else np.append(tree.feature, tree.surrogates.feature)
-    used = np.unique(features[features >= 0]).tolist()
+    used = _used(tree)
     columns = [given.table.column(j)[chosen] for j in used]
     return {
         "row": chosen.tolist(),
@@ -409,6 +427,15 @@ def _rows(tree: Tree, given: Given, words: Words, max_rows: int) -> dict[str, An
         "cell": [_cells(column) for column in columns],
         "truth": None if given.target is None or given.target.ndim > 1 else _truth(tree, given.target[chosen], words),
     }
+
+
+def _used(tree: Tree) -> list[int]:
+    """Return the features that a prediction may need, ascending."""
+    if isinstance(tree, ModelTree):
+        return tree.used
+    features = tree.feature if tree.surrogates is None else np.append(tree.feature, tree.surrogates.feature)
+    found: list[int] = np.unique(features[features >= 0]).tolist()
+    return found
 
 
 def _samples(tree: Tree, given: Given | None, shown: npt.NDArray[np.intp], impurity: str) -> dict[str, Any]:

@@ -21,8 +21,12 @@ function countIn(pairs) {
   return pairs.reduce((sum, [, n]) => sum + n, 0);
 }
 
-function note(text) {
-  return el("p", { class: "note" }, text);
+function note(...parts) {
+  return el("p", { class: "note" }, ...parts);
+}
+
+function buttons(...each) {
+  return el("div", { class: "buttons" }, ...each);
 }
 
 function terms(pairs) {
@@ -67,10 +71,10 @@ function showNode() {
   updateLink();
   const v = state.selected;
   const leaf = isLeaf(v);
-  const name = leaf ? "" : testedBy(v);
+  const name = leaf ? "" : testedBy(v), lead = leaf ? "Predicts " : "Would predict ";
   $("panel-node").replaceChildren(
     el("h2", {}, leaf ? `Node ${v}: ${tree.branches[v] ? "pruned to a leaf" : "a leaf"}` : `Node ${v}: ${name}`),
-    answerLine(sharesOf(tree, v), leaf ? "Predicts " : "Would predict "),
+    tree.models ? formulaLine(v, lead) : answerLine(sharesOf(tree, v), lead),
     tree.groups.has(v) ? note(`No training sample had one of these ${tree.groups.get(v).length} categories.`) : "",
     !leaf && isByHand(v) ? note("This test was set by hand.") : "",
     nodeButtons(v, leaf),
@@ -95,8 +99,8 @@ function answerLine(shares, lead) {
 
 function nodeButtons(v, leaf) {
   const follow = button("Try values that lead here", () => followTo(v));
-  if (leaf) return el("div", { class: "buttons" }, follow);
-  return el("div", { class: "buttons" },
+  if (leaf) return buttons(follow);
+  return buttons(
     button(state.open.has(v) ? "Fold" : "Unfold", () => toggle(v)),
     button("Unfold all below", () => toggleBelow(v, true)), button("Fold all below", () => toggleBelow(v, false)), follow);
 }
@@ -161,7 +165,7 @@ function pathList(v) {
 
 function ruleBlock(v) {
   const rule = el("div", { class: "rule", id: "rule" }, ruleText(tree, v));
-  return el("div", {}, rule, el("div", { class: "buttons" }, copyButton("Copy the rule", rule, "Rule")));
+  return el("div", {}, rule, buttons(copyButton("Copy the rule", rule, "Rule")));
 }
 
 async function copyText(text, shown) {
@@ -195,7 +199,7 @@ function missingBlock(v) {
 // --------------------------------------------------------------------------------------------------------- panels: the sample
 
 const surrogateFeatures = [...tree.surrogates.values()].flat().map((surrogate) => surrogate.feature);
-const usedFeatures = [...new Set([...tree.feature, ...surrogateFeatures])].filter((feature) => feature >= 0);
+const usedFeatures = [...new Set([...tree.feature, ...surrogateFeatures, ...(tree.models ? modelFeatures() : [])])].filter((feature) => feature >= 0);
 const fields = new Map(); // the control of each feature that the tree uses
 let row = -1; // index of the followed sample among those of the page; -1 for none
 
@@ -222,8 +226,8 @@ function buildSample() {
     tree.rows ? rowChooser() : "",
     el("div", { id: "result" }),
     el("h3", {}, "Values"), grid,
-    el("p", { class: "note last" }, "An empty field is a missing value.", unused ? ` The tree never looks at ${count(unused, "other feature")}.` : ""),
-    el("div", { class: "buttons" }, button("Stop following", stopFollowing, { id: "stop" })),
+    el("p", { class: "note last" }, "An empty field is a missing value.", tree.models ? " In a model, it counts as the mean of its feature." : "", unused ? ` The tree never looks at ${count(unused, "other feature")}.` : ""),
+    buttons(button("Stop following", stopFollowing, { id: "stop" })),
     el("div", { id: "way" }),
   );
   writeFields(sampleFor(tree, heaviestLeaf()));
@@ -334,16 +338,16 @@ function showResult(visits = []) {
   if ($("row")) $("row").value = row;
   $("stop").disabled = !isFollowing;
   for (const [feature, control] of fields) {
-    const isAsked = visits.some(({ node, decision }) => decision && [tree.feature[node], decision.surrogate?.feature].includes(feature));
+    const isAsked = visits.some(({ node, decision }) => (decision ? [tree.feature[node], decision.surrogate?.feature] : tree.models ? featuresOf(node) : []).includes(feature));
     $("panel-sample").querySelector(`label[for="${control.id}"]`).classList.toggle("asked", isAsked);
   }
   if (!isFollowing) {
     $("way").replaceChildren();
     $("result").replaceChildren(note("Change a value, or choose a row: its way is marked in the tree."),
-      el("div", { class: "buttons" }, button("Follow these values", () => follow(readFields()), { class: "main-action" })));
+      buttons(button("Follow these values", () => follow(readFields()), { class: "main-action" })));
     return;
   }
-  const shares = predict(tree, visits);
+  const shares = predict(tree, visits, state.sample);
   const nEnds = visits.filter(ends).length;
   const line = answerLine(shares, "Predicts ");
   $("result").replaceChildren(...[
@@ -351,6 +355,7 @@ function showResult(visits = []) {
     nEnds > 1 ? note(`The sample goes several ways: ${nEnds} ends each have a part of it.`) : "",
     truthLine(shares),
     ...shareTables(shares),
+    tree.models ? sumTable(visits.find(ends).node, state.sample) : "",
   ].filter(Boolean));
   $("way").replaceChildren(...[
     el("h3", {}, "Path"), el("ol", { class: "steps" }, ...visits.slice(0, MOST_STEPS).map(stepLine)),
@@ -406,6 +411,10 @@ function errorText(error) {
 
 function buildPruning() {
   const panel = $("panel-pruning");
+  if (tree.models) {
+    buildFolding(panel);
+    return;
+  }
   panel.append(el("h2", {}, "Cost-complexity pruning"));
   if (!LAST) {
     panel.append(el("p", {}, "There is nothing to prune."));
@@ -420,9 +429,9 @@ function buildPruning() {
     el("p", { class: "answer", id: "pruned" }),
     el("dl", { class: "figures", id: "pruned-figures" }),
     chart(),
-    el("p", { class: "note" }, el("span", { class: "key" }), `${subtrees.errorName} in training`),
-    subtrees.given ? el("p", { class: "note" }, el("span", { class: "key given" }), `${subtrees.errorName} on the samples given`) : "",
-    el("div", { class: "buttons" }, button("Whole tree", () => prune(0)),
+    note(el("span", { class: "key" }), `${subtrees.errorName} in training`),
+    subtrees.given ? note(el("span", { class: "key given" }), `${subtrees.errorName} on the samples given`) : "",
+    buttons(button("Whole tree", () => prune(0)),
       subtrees.given ? button(`Least error (${leavesText(subtrees.leaves[least])})`, () => prune(least)) : ""),
     buildPython(),
   );

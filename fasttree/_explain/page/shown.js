@@ -85,7 +85,8 @@ const icicle = { isOn: false, root: 0, svg: null };
 const presenting = { isOn: false, at: 0, steps: [], before: null }; // and the nodes that were open before
 
 // short forms for the tree of the page
-const answerOf = (v) => answerTexts(tree, sharesOf(tree, v)).join(" | ");
+const formulaOf = (v) => (tree.models && isLeaf(v) ? tree.models.text[v] : "");
+const answerOf = (v) => formulaOf(v) || answerTexts(tree, sharesOf(tree, v)).join(" | ");
 const testedBy = (v) => tree.features[tree.feature[v]].name;
 const isByHand = (v) => tree.byHand.includes(v);
 const supportOf = (v) => supportText(tree, v);
@@ -170,7 +171,7 @@ function certaintyOf(v) {
 // sizes of the drawing, in pixels at zoom 1
 const BARRED = tree.given ? [tree, tree.given] : [tree]; // a bar for each: training, and below it the samples given
 const PAD = 12, BAR = 5, BARS = Math.min(tree.columns.length, 4), PITCH = BARRED.length * (BAR + 1) + 2, BOX_HEIGHT = 55 + BARS * PITCH;
-const LEAST_BOX = 92, MOST_BOX = 214, MOST_CONDITION = 190, KNOB = 8, BEND = 30, SIBLINGS = 14, LINE = 14, MOST_LINES = 3;
+const LEAST_BOX = 92, MOST_BOX = 214, MOST_CONDITION = 190, KNOB = 8, BEND = 30, SIBLINGS = 14, LINE = 14, NAME_LINE = 16, MOST_LINES = 3;
 const NAME_FONT = "600 13px", TEXT_FONT = "12px", NUMBER_FONT = "10px";
 
 const pen = document.createElement("canvas").getContext("2d");
@@ -232,7 +233,7 @@ function drawnCondition(v) {
 const boxCharts = { isOn: false, extra: () => 0, room: () => 0, draw: null };
 
 function heightOf(v) {
-  return BOX_HEIGHT + boxCharts.extra(v);
+  return BOX_HEIGHT + faceOf(v).nameMore + boxCharts.extra(v);
 }
 
 let faces = new Map(); // cache of `faceOf`, until the pruning changes
@@ -244,14 +245,15 @@ function faceOf(v) {
   const number = `#${v}`;
   const aside = textLength(number, NUMBER_FONT) + 10;
   const most = MOST_BOX - 2 * PAD;
-  const name = clip(leaf ? drawnAnswer(tree, v) : testedBy(v), most - aside, NAME_FONT);
+  const names = formulaOf(v) ? formulaLines(v, most, aside) : [clip(leaf ? drawnAnswer(tree, v) : testedBy(v), most - aside, NAME_FONT)];
+  const name = names.join(" "), nameMore = (names.length - 1) * NAME_LINE; // height of all lines but one
   const lesser = clip(drawnFigures(tree, v, leaf), most, TEXT_FONT);
   const lines = drawnCondition(v);
   const condition = lines.join(" "), conditionMore = Math.max(lines.length - 1, 0) * LINE; // height of all lines but one
-  const needed = Math.max(textLength(name, NAME_FONT) + aside, textLength(lesser, TEXT_FONT)) + 2 * PAD;
+  const needed = Math.max(...names.map((line, i) => textLength(line, NAME_FONT) + (i ? 0 : aside)), textLength(lesser, TEXT_FONT)) + 2 * PAD;
   const conditionWidth = condition ? Math.max(...lines.map((line) => textLength(line, TEXT_FONT))) + (takesMissing(tree, v) ? 14 : 0) : 0;
   const width = Math.max(LEAST_BOX, Math.ceil(needed), Math.min(boxCharts.room(v), MOST_BOX));
-  const face = { leaf, name, number, lesser, lines, condition, conditionWidth, conditionMore, width };
+  const face = { leaf, names, name, nameMore, number, lesser, lines, condition, conditionWidth, conditionMore, width };
   faces.set(v, face);
   return face;
 }

@@ -52,7 +52,7 @@ function splitDetails(v, split, most) {
   const parts = [divisionTable(split)];
   if (split.python && !split.isOwn) {
     const code = el("div", { class: "rule" }, pythonText({ node: v, python: split.python }));
-    parts.push(code, el("div", { class: "buttons" }, copyButton(COPY.python, code, "Code")));
+    parts.push(code, buttons(copyButton(COPY.python, code, "Code")));
   }
   return el("details", { class: "split" }, head, ...parts);
 }
@@ -66,7 +66,7 @@ function splitsBlock(v) {
     el("h3", {}, "Competing splits"),
     note("The best split of each feature here, with its gain. Open one to see how it divides the samples."),
     ...found.map((split) => splitDetails(v, split, most)),
-    note("The page cannot grow the tree below another split. The code makes the split in Python, and regrow grows the tree from its leaves."),
+    tree.models ? "" : note("The page cannot grow the tree below another split. The code makes the split in Python, and regrow grows the tree from its leaves."),
   ];
 }
 

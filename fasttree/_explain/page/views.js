@@ -81,7 +81,7 @@ function cellElement({ v, x, y, width, height, thin }) {
   );
   const room = width - 12;
   if (room >= 24) {
-    const name = leaf ? drawnAnswer(tree, v) : testedBy(v);
+    const name = leaf ? formulaOf(v) || drawnAnswer(tree, v) : testedBy(v);
     const condition = drawnCondition(v).join(" ");
     const fits = room >= 60 || textLength(condition, TEXT_FONT) <= room;
     const isTall = height >= 38 && fits && tree.depth[v] > tree.depth[icicle.root];

@@ -205,7 +205,7 @@ function drawnFigures(tree, v, leaf) {
   if (leaf && tree.weight[v] === 0) return "no samples";
   if (tree.isRegression || tree.columns.length > 1 || tree.weight[v] === 0) {
     const unit = tree.isRegression ? (tree.weight === tree.samples ? " samples" : " in weight") : "";
-    return leaf ? `${weight}${unit}` : `${drawnAnswer(tree, v)} · ${weight}${unit}`;
+    return leaf ? `${tree.models ? `mean ${drawnAnswer(tree, v)} · ` : ""}${weight}${unit}` : `${drawnAnswer(tree, v)} · ${weight}${unit}`;
   }
   const shares = sharesOf(tree, v);
   const share = percent(shares[answersTo(tree, shares)[0]]);
@@ -276,7 +276,7 @@ function codesText(tree, feature, codes) {
 
 function ruleText(tree, v) {
   const conditions = ruleConditions(tree, v);
-  const answer = answerTexts(tree, sharesOf(tree, v)).join(" | ");
+  const answer = tree.models?.text[v] ?? answerTexts(tree, sharesOf(tree, v)).join(" | ");
   return `${conditions.length ? `if ${conditions.join("\nand ")}\nthen` : "always"} ${answer} (${supportText(tree, v)})`;
 }
 
