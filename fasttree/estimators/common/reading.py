@@ -257,7 +257,8 @@ class Views(Pictures):
         The page zooms, folds and unfolds nodes, searches, follows a sample to its prediction, shows the figures and the rule of
         each node, and saves the drawing as SVG or PNG.  A slider prunes the tree along the sequence of cost-complexity pruning
         (Breiman et al. 1984, chapter 3).  Another view shows the nodes as rectangles by weight, and a presentation unfolds the
-        tree level by level.  Leaves with models have their formulas, and their trees no slider.  The page works by mouse, touch and keyboard, with a screen reader, and in light or dark mode.
+        tree level by level.  Leaves with models have their formulas, and their trees no slider.  The page works by mouse, touch
+        and keyboard, with a screen reader, and in light or dark mode.
 
         Parameters
         ----------
