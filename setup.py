@@ -158,7 +158,7 @@ class BuildLeanPage(build_py):
         lean = module_from_spec(spec)
         spec.loader.exec_module(lean)
         for suffix, shorter in {".js": lean.lean_script, ".css": lean.lean_style, ".html": lean.lean_markup}.items():
-            for path in Path(self.build_lib, page).glob(f"*{suffix}"):
+            for path in Path(self.build_lib, page).rglob(f"*{suffix}"):
                 path.write_text(shorter(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 

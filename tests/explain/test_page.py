@@ -261,7 +261,7 @@ def test_bad_input_is_refused():
 # --- the scripts
 
 
-SCRIPTS = sorted(Path(page.__file__).parent.glob("*.js"))
+SCRIPTS = sorted(Path(page.__file__).parent.rglob("*.js"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.schema import Kind
-from fasttree._explain.page.models import chart_term
+from fasttree._explain.page.linear.models import chart_term
 from fasttree._explain.pictures.charts import SQUEEZED, ChartSamples
 from fasttree._learn.grow.competing import CompetingSplit
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, NOMINAL, THRESHOLD

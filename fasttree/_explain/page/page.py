@@ -23,7 +23,7 @@ from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._explain.page.charts import chart_data, split_data
 from fasttree._explain.page.lean import lean_markup, lean_script, lean_style
-from fasttree._explain.page.models import error_of_models, model_data
+from fasttree._explain.page.linear.models import error_of_models, model_data
 from fasttree._explain.pictures.charts import ChartSamples
 from fasttree._explain.pictures.colours import DARK, LIGHT, NUMERIC, class_colour
 from fasttree._explain.pictures.lettering import distinct
@@ -57,11 +57,22 @@ ERRORS = {
 }
 # One script, in this order.  Some parts are only in pages with data for them: of a tree with models or with a test, of samples.
 SCRIPTS = (
-    *("model", "words", "shown", "drawing", "panels", "formulas", "choices"),
+    *("model", "words", "shown", "drawing", "panels", "linear/formulas", "choices"),
     *("charts", "splits", "views", "significance", "events"),
 )
-ONLY_WITH = {"formulas": "models", "charts": "charts", "splits": "splits", "views": "feature", "significance": "significance"}
-STYLES = {"page": "model", "samples": "charts splits", "views": "views", "formulas": "formulas"}  # by parts that need them
+ONLY_WITH = {
+    "linear/formulas": "models",
+    "charts": "charts",
+    "splits": "splits",
+    "views": "feature",
+    "significance": "significance",
+}
+STYLES = {
+    "page": "model",
+    "samples": "charts splits",
+    "views": "views",
+    "linear/formulas": "linear/formulas",
+}  # by parts that need them
 _MARKS = re.compile(r"\{\{(\w+)\}\}")
 
 

@@ -1,0 +1,1 @@
+"""Linear models in the leaves of a tree, in the page."""
