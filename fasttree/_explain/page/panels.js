@@ -25,9 +25,7 @@ function note(...parts) {
   return el("p", { class: "note" }, ...parts);
 }
 
-function buttons(...each) {
-  return el("div", { class: "buttons" }, ...each);
-}
+const buttons = (...each) => el("div", { class: "buttons" }, ...each);
 
 function terms(pairs) {
   return pairs.flatMap(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]);
@@ -100,8 +98,7 @@ function answerLine(shares, lead) {
 function nodeButtons(v, leaf) {
   const follow = button("Try values that lead here", () => followTo(v));
   if (leaf) return buttons(follow);
-  return buttons(
-    button(state.open.has(v) ? "Fold" : "Unfold", () => toggle(v)),
+  return buttons(button(state.open.has(v) ? "Fold" : "Unfold", () => toggle(v)),
     button("Unfold all below", () => toggleBelow(v, true)), button("Fold all below", () => toggleBelow(v, false)), follow);
 }
 
@@ -354,8 +351,7 @@ function showResult(visits = []) {
     line,
     nEnds > 1 ? note(`The sample goes several ways: ${nEnds} ends each have a part of it.`) : "",
     truthLine(shares),
-    ...shareTables(shares),
-    tree.models ? sumTable(visits.find(ends).node, state.sample) : "",
+    ...shareTables(shares), tree.models ? sumTable(visits.find(ends).node, state.sample) : "",
   ].filter(Boolean));
   $("way").replaceChildren(...[
     el("h3", {}, "Path"), el("ol", { class: "steps" }, ...visits.slice(0, MOST_STEPS).map(stepLine)),
@@ -411,10 +407,7 @@ function errorText(error) {
 
 function buildPruning() {
   const panel = $("panel-pruning");
-  if (tree.models) {
-    buildFolding(panel);
-    return;
-  }
+  if (tree.models) return buildFolding(panel);
   panel.append(el("h2", {}, "Cost-complexity pruning"));
   if (!LAST) {
     panel.append(el("p", {}, "There is nothing to prune."));
