@@ -17,7 +17,7 @@ function modelFeatures() {
   return Array.from(tree.branches, (b, v) => (b ? [] : featuresOf(v))).flat();
 }
 
-/** Return what a node's model adds up for a sample, where the mean stands in for a missing value, the sum, and the bounded prediction. */
+/** Return the parts of a node's model for a sample, in which a missing value counts as the mean, their sum, and the bounded prediction. */
 function applied(tree, v, sample) {
   const { intercept, lower, upper, filling } = tree.models;
   let sum = intercept[v]; // in the order of the library, whose bits the page has
