@@ -606,12 +606,21 @@ def test_leaves_have_their_formulas_and_all_digits():
     for node in model.tree_.leaves().tolist():
         assert found["text"][node] in text
         own = slice(found["start"][node], found["start"][node + 1])
-        assert list(zip(found["feature"][own], found["coefficient"][own], strict=True)) == models.terms(node)
+        assert list(zip(found["column"][own], found["coefficient"][own], strict=True)) == models.terms(node)
         assert [found[name][node] for name in ("intercept", "lower", "upper")] == [
             getattr(models, name)[node] for name in ("intercept", "lower", "upper")
         ]
-    assert found["filling"][1] == models.filling[1]
-    assert found["filling"][2] is None  # towns have no mean
+    assert found["columns"]["1"] == [1, 0, "height", models.filling[1]]
+
+
+def test_indicators_have_the_category_of_their_one():
+    X, y = lines_and_gaps()
+    model = M5Regressor(indicators=True).fit(X, y)
+    columns = data_of(model.export_html())["models"]["columns"]
+    of_towns = {name: code for feature, code, name, _ in columns.values() if feature == 2}
+    assert of_towns
+    assert all(name == f"[town = {['Bonn', 'Ulm'][code - 1]}]" for name, code in of_towns.items())
+    assert {2} <= set(data_of(model.export_html(X=X))["rows"]["feature"])
 
 
 def test_an_inner_node_has_the_model_that_folding_gives_it():
@@ -626,7 +635,7 @@ def test_an_inner_node_has_the_model_that_folding_gives_it():
         number = data_of(model.collapse(node).export_html())["models"]["text"].index(found["text"][node])
         assert folded.n_samples[number] == model.tree_.n_samples[node]
         own = slice(found["start"][node], found["start"][node + 1])
-        assert list(zip(found["feature"][own], found["coefficient"][own], strict=True)) == folded.models.terms(number)
+        assert list(zip(found["column"][own], found["coefficient"][own], strict=True)) == folded.models.terms(number)
         assert found["intercept"][node] == folded.models.intercept[number]
 
 

@@ -1303,12 +1303,15 @@ def followed_values(page: Any) -> list[float]:
     return page.evaluate(found)
 
 
-@pytest.mark.parametrize("options", [{}, {"extrapolation": None}, {"smoothing": 0.0, "extrapolation": 0.0}, {"linear": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"indicators": True}, {"extrapolation": None}, {"smoothing": 0.0, "extrapolation": 0.0}, {"linear": False}]
+)
 def test_models_predict_the_bits_of_the_library(show, options):
     X, y = lines_and_gaps()
     model = M5Regressor(**options).fit(X[:150], y[:150])
     X.loc[200:, ["width", "the height of it"]] *= 9  # beyond the range of the fit, where bounds hold
     X.loc[290:, "width"] = np.nan
+    X.loc[280:285, "town"] = "Rom"  # not seen in the fit
     page = show(model.export_html(X=X, y=y, max_rows=300))
     assert followed_values(page) == model.predict(X).tolist()
     narrow = X.astype({"width": np.float32})

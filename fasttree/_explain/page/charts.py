@@ -55,7 +55,7 @@ def chart_data(tree: Tree, samples: ChartSamples, target: int = 0) -> dict[str, 
         Columns are bars between `edges`, or `below` and `above` the threshold in steps of `step`, or `codes` of categories with
         their `branch`.  `isCut` marks a first and a last bar that hold values beyond them.  If `lost`, missing values are in one
         more column.  In regression, `mean` has the mean of each branch or category.  The chart of a leaf with a model is `along`
-        the feature of one term; `at` has pairs of each other feature of the model and its mean.
+        the feature of one term; `at` has pairs of each other column of the model and its mean.
     """
     if not samples.table.n_samples:
         return None

@@ -2,10 +2,13 @@
 
 // ------------------------------------------------------------------------------------------------ formulas: the predictions
 
-/** Return the terms of a node's model: features and coefficients. */
+/** Return the terms of a node's model: coefficients of features, or of indicators of the category with a code. */
 function termsOf(tree, v) {
-  const { start, feature, coefficient } = tree.models;
-  return feature.slice(start[v], start[v + 1]).map((j, i) => ({ feature: j, coefficient: coefficient[start[v] + i] }));
+  const { start, column, coefficient, columns } = tree.models;
+  return column.slice(start[v], start[v + 1]).map((j, i) => {
+    const [feature, code, name, filling] = columns[j];
+    return { column: j, feature, code, name, filling, coefficient: coefficient[start[v] + i] };
+  });
 }
 
 function featuresOf(v) {
@@ -17,13 +20,15 @@ function modelFeatures() {
   return Array.from(tree.branches, (b, v) => (b ? [] : featuresOf(v))).flat();
 }
 
-/** Return the parts of a node's model for a sample, in which a missing value counts as the mean, their sum, and the bounded prediction. */
-function applied(tree, v, sample) {
-  const { intercept, lower, upper, filling } = tree.models;
+/** Return the parts of a node's model for a sample, in which a missing value counts as the mean, their sum, and the bounded prediction.
+    `means` has the values of columns that do not follow from the sample. */
+function applied(tree, v, sample, means = new Map()) {
+  const { intercept, lower, upper } = tree.models;
   let sum = intercept[v]; // in the order of the library, whose bits the page has
   const parts = termsOf(tree, v).map((term) => {
-    const isFilled = Number.isNaN(sample[term.feature]);
-    const x = isFilled ? filling[term.feature] : sample[term.feature];
+    const given = sample[term.feature];
+    const isFilled = Number.isNaN(given);
+    const x = means.get(term.column) ?? (isFilled ? term.filling : term.code ? Number(given === term.code) : given);
     sum += term.coefficient * x;
     return { ...term, x, isFilled };
   });
@@ -68,12 +73,11 @@ function row4(cells, tag = "td") {
 function modelBlock(v) {
   const terms = termsOf(tree, v);
   if (!terms.length) return [];
-  const { intercept, filling } = tree.models;
-  const body = terms.map((term) => row4([tree.features[term.feature].name, roundText(term.coefficient), roundText(filling[term.feature])]));
+  const body = terms.map(({ name, coefficient, filling }) => row4([name, roundText(coefficient), roundText(filling)]));
   return [
     el("h3", {}, "Model"),
     isLeaf(v) ? "" : note("That of the leaf that the node becomes if everything below it is cut off."),
-    el("table", {}, el("thead", {}, row4(["Term", "Coefficient", "If missing"], "th")), el("tbody", {}, row4(["Intercept", roundText(intercept[v]), ""]), ...body)),
+    el("table", {}, el("thead", {}, row4(["Term", "Coefficient", "If missing"], "th")), el("tbody", {}, row4(["Intercept", roundText(tree.models.intercept[v]), ""]), ...body)),
   ].filter(Boolean);
 }
 
@@ -81,8 +85,8 @@ function modelBlock(v) {
 function sumTable(v, sample) {
   const { parts, sum, value } = applied(tree, v, sample);
   if (!parts.length) return "";
-  const body = parts.map(({ feature, coefficient, x, isFilled }) => row4(
-    [`${tree.features[feature].name}${isFilled ? " (missing: mean)" : ""}`, roundText(x), roundText(coefficient), roundText(coefficient * x)]));
+  const body = parts.map(({ name, coefficient, x, isFilled }) => row4(
+    [`${name}${isFilled ? " (missing: mean)" : ""}`, roundText(x), roundText(coefficient), roundText(coefficient * x)]));
   const bounded = value === sum ? [] : [row4(["Bounded at", "", "", roundText(value)])];
   return el("table", { class: "shares", id: "sum" }, el("thead", {}, row4(["Term", "Value", "Coefficient", "Adds"], "th")),
     el("tbody", {}, row4(["Intercept", "", "", roundText(tree.models.intercept[v])]), ...body, row4(["Sum", "", "", roundText(sum)]), ...bounded));
@@ -105,22 +109,15 @@ function buildFolding(panel) {
 
 // ----------------------------------------------------------------------------------------------------- formulas: fitted lines
 
-/** Return the values of the other features of a leaf's model in its chart: of the followed sample, or their means there. */
-function othersIn(v) {
-  if (state.visits.has(v)) return state.sample.slice();
-  const others = tree.features.map(() => NaN);
-  for (const [feature, mean] of pairsOf(charts.get(v).at)) others[feature] = mean;
-  return others;
-}
-
 /** Return the line of a leaf's model along the feature of its chart, as far as the chart reaches; a dot for a followed sample. */
 function lineMarks(v, { x, y, width, height }) {
-  const { along } = charts.get(v);
+  const { along, at: means } = charts.get(v);
   const { edges, place } = axisOf(v);
-  const others = othersIn(v);
-  const at = (value) => applied(tree, v, Object.assign(others.slice(), { [along]: value }));
+  const isFollowed = state.visits.has(v);
+  const others = isFollowed ? state.sample : tree.features.map(() => NaN);
+  const at = (value) => applied(tree, v, Object.assign(others.slice(), { [along]: value }), new Map(isFollowed ? [] : pairsOf(means)));
   const spot = (value, up) => `${(x + place(value) * width).toFixed(1)} ${(y + height * (1 - upOf(up))).toFixed(1)}`;
-  const slope = termsOf(tree, v).find(({ feature }) => feature === along).coefficient;
+  const slope = termsOf(tree, v).find(({ column }) => column === along).coefficient;
   const [low, high] = [edges[0], edges[edges.length - 1]];
   // the line bends at the bounds, and leaves the chart at its lower and upper end
   const bends = [tree.models.lower[v], tree.models.upper[v], leastTarget, mostTarget].filter((bound) => bound !== null);
@@ -129,7 +126,7 @@ function lineMarks(v, { x, y, width, height }) {
   const points = places.map((value) => [value, at(value).value]).filter(([, up]) => up >= leastTarget - slack && up <= mostTarget + slack);
   const marks = points.length > 1 ? [make("path", { class: "line", d: `M${points.map((point) => spot(...point)).join("L")}` })] : [];
   const own = others[along];
-  if (state.visits.has(v) && !Number.isNaN(own)) {
+  if (isFollowed && !Number.isNaN(own)) {
     const [left, top] = spot(own, at(own).value).split(" ");
     marks.push(make("circle", { class: "dot", cx: left, cy: top, r: 4 }));
   }

@@ -25,20 +25,25 @@ def model_data(tree: Tree, words: Words) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        `text`, the formula of each node; `start`, `feature`, `coefficient`, `intercept`, `lower`, `upper` and `filling` as in
-        `LinearModels`, with None for a number that is not finite.
+        `text`, the formula of each node; `start`, `column`, `coefficient`, `intercept`, `lower` and `upper` as in `LinearModels`,
+        with None for infinite bounds; and `columns`, which has the feature of each column, the code of the category that an
+        indicator is of, or 0, its name, and what takes the place of a missing value.
     """
     if not isinstance(tree, ModelTree):
         return None
     folded = (tree.n_branches > 0) & (tree.missing != STOP)
     models = smoothed(tree, tree.models, folded, tree.smoothing)
     as_leaves = ModelTree.of(tree, models, tree.smoothing)
-    numbers = ("coefficient", "intercept", "lower", "upper", "filling")
+    columns = models.columns.tolist()
     return {
         "text": [words.formula(as_leaves, node) for node in range(tree.node_count)],
         "start": models.start.tolist(),
-        "feature": models.feature.tolist(),
-        **{name: [x if math.isfinite(x) else None for x in getattr(models, name).tolist()] for name in numbers},
+        "column": models.column.tolist(),
+        "coefficient": models.coefficient.tolist(),
+        "intercept": models.intercept.tolist(),
+        "lower": [bound if math.isfinite(bound) else None for bound in models.lower.tolist()],
+        "upper": [bound if math.isfinite(bound) else None for bound in models.upper.tolist()],
+        "columns": {j: [*models.source(j), words.column(models, j), float(models.filling[j])] for j in columns},
     }
 
 
@@ -50,18 +55,18 @@ def error_of_models(tree: ModelTree, table: Table, target: npt.NDArray[Any]) -> 
 
 
 def chart_term(models: LinearModels, table: Table, node: int, rows: npt.NDArray[np.intp]) -> tuple[int, dict[int, float]] | None:
-    """Return the feature whose term varies most over some samples, and the means of the other features of a model.
+    """Return the feature whose term varies most over some samples, and the means of the other columns of a model.
 
-    The first feature is chosen among equal ones.  None for a model without terms.
+    The first feature is chosen among equal ones.  None for a model without terms, or with indicators alone.
     """
     chosen, widest, means = -1, -1.0, {}
-    for feature, coefficient in models.terms(node):
-        column = table.column(feature)[rows].astype(np.float64)
-        column[np.isnan(column)] = models.filling[feature]
-        means[feature] = float(column.mean())
-        spread = abs(coefficient) * float(column.std())
-        if spread > widest:
-            chosen, widest = feature, spread
+    for column, coefficient in models.terms(node):
+        feature, code = models.source(column)
+        values = models.values(column, table.column(feature)[rows])
+        means[column] = float(values.mean())
+        spread = abs(coefficient) * float(values.std())
+        if spread > widest and not code:
+            chosen, widest = column, spread
     if chosen < 0:
         return None
     del means[chosen]
