@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,10 +17,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, Recipe, TreeClassifier, _core
+from fasttree import (
+    C45Classifier,
+    C45Rules,
+    CARTClassifier,
+    CARTRegressor,
+    CubistRegressor,
+    M5Regressor,
+    Recipe,
+    TreeClassifier,
+    _core,
+)
 from fasttree._engine import rulesets
+from fasttree._engine.lines import equations
 
 SOON = 3.0  # seconds: a part of one, and what a busy machine adds
+LINES = "lines."
+DOORS = {"select_rules": rulesets} | {f"{LINES}{name}": equations for name in ("fit_tree", "grow", "fit_nodes", "smooth")}
 
 
 class Stopped(Exception):
@@ -51,7 +65,8 @@ class Interrupted:
     """A door of the engine: some time after it is entered a signal comes, and what leaves it is noted."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, after: float = 0.05, number: int = signal.SIGINT) -> None:
-        home = _core if hasattr(_core, name) else rulesets
+        home = DOORS.get(name, _core)
+        name = name.removeprefix(LINES)
         self.door = getattr(home, name)
         self.after, self.number = after, number
         self.sent = self.left = 0.0
@@ -130,6 +145,11 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], tuple[np.ndarray, np.ndar
         "grow",
     ),
     "rules": (C45Rules, rule_table, "select_rules"),
+    "models of nodes": (M5Regressor, lambda: noise(8_000, 300, 0), "lines.fit_tree"),
+    "models of nodes by size": (lambda: M5Regressor(elimination="m5"), lambda: noise(8_000, 300, 0), "lines.fit_tree"),
+    "growth on residuals": (CubistRegressor, lambda: noise(30_000, 40, 0), "lines.grow"),
+    "models of rules": (CubistRegressor, lambda: noise(30_000, 40, 0), "lines.fit_nodes"),
+    "smoothing of rules": (CubistRegressor, lambda: noise(20_000, 80, 0), "lines.smooth"),
 }
 
 
@@ -151,13 +171,14 @@ def test_an_interrupt_ends_a_fit_and_the_model_stays_as_it_was(name, monkeypatch
     assert np.array_equal(model.fit(X[:200], y[:200]).predict(X[:200]), answers)
 
 
-def test_a_model_that_was_not_fitted_is_not_after_an_interrupt(monkeypatch):
-    X, y = noise(150_000, 20, 2)
-    model = CARTClassifier()
-    Interrupted(monkeypatch, "grow")
+@pytest.mark.parametrize("name", ["bounds", "models of nodes", "growth on residuals"])
+def test_a_model_that_was_not_fitted_is_not_after_an_interrupt(name, monkeypatch):
+    make, table, door = CASES[name]
+    model = make()
+    Interrupted(monkeypatch, door)
     with handled(signal.SIGINT, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    assert vars(model) == vars(CARTClassifier())
+        model.fit(*table())
+    assert vars(model) == vars(make())
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
@@ -205,21 +226,54 @@ def test_a_fit_in_another_thread_goes_on_while_signals_are_handled(n_jobs):
     assert trees == [CARTClassifier().fit(X, y).tree_]
 
 
+def fit_one_node(n_samples: int, n_features: int) -> float:
+    """Fit the model of one node with terms of all features, and return the CPU time, also if a signal ends the fit."""
+    samples = np.random.default_rng(0).normal(size=(n_samples, n_features + 1))
+    tree = (np.array([-1], np.int32), np.ones((1, n_features), np.uint8), 0)
+    numbers, found = np.array([1e-7, 1e-10, 1e-8, 1.5, 1e-13]), np.empty((1, n_features + 5))
+    place = np.array([0, n_samples])
+    start = time.process_time()
+    with contextlib.suppress(Stopped):
+        equations.fit_tree((samples, None, np.arange(n_samples), place), tree, False, numbers, np.zeros(n_features), found)
+    return time.process_time() - start
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of Unix")
+def test_the_model_of_one_node_ends_in_each_of_its_phases():
+    whole = fit_one_node(1500, 1450)
+    for share in (0.1, 0.4, 0.7):
+        with handled(signal.SIGPROF, Stopped):
+            signal.setitimer(signal.ITIMER_PROF, share * whole)
+            spent = fit_one_node(1500, 1450)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        assert spent < share * whole + 0.15, (share, whole)
+
+
+ENDED = {
+    "CARTClassifier": ("from fasttree import _core as home", "grow", "(150_000, 20)"),
+    "M5Regressor": ("from fasttree._engine.lines import equations as home", "fit_tree", "(8_000, 300)"),
+    "CubistRegressor": ("from fasttree._engine.lines import equations as home", "grow", "(30_000, 40)"),
+}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-def test_a_program_that_fits_ends_by_ctrl_c():
-    code = """
+@pytest.mark.parametrize("name", ENDED)
+def test_a_program_that_fits_ends_by_ctrl_c(name):
+    home, door, shape = ENDED[name]
+    code = f"""
 import signal
 import numpy as np
-from fasttree import CARTClassifier, _core
+from fasttree import {name}
+{home}
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background is started to ignore it
-grow, rng = _core.grow, np.random.default_rng(0)
-X, y = rng.normal(size=(150_000, 20)), rng.integers(0, 2, 150_000)
-def fit_for_long(*args, **kwargs):
+work, rng = home.{door}, np.random.default_rng(0)
+X, y = rng.normal(size={shape}), rng.integers(0, 2, {shape}[0])
+def work_for_long(*args, **kwargs):
     print("here", flush=True)
-    return grow(*args, **kwargs)
-_core.grow = fit_for_long
+    return work(*args, **kwargs)
+home.{door} = work_for_long
 while True:
-    CARTClassifier().fit(X, y)
+    {name}().fit(X, y)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

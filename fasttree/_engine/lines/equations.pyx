@@ -9,6 +9,8 @@ first, each on a slice of the lists.
 estimated error is kept.  Rows far from it are left out, and the model is fitted once more.
 
 Sums follow the order of the rows.  The caller gives rows in an order that depends on their values alone.
+
+Long work looks for signals now and then, and ends where a handler raises an exception.
 """
 
 from libc.math cimport fabs, rint, sqrt
@@ -21,6 +23,7 @@ from fasttree._engine.lines.least_squares cimport LineSamples, LineScratch, clam
 from fasttree._engine.lines.node_models cimport (
     BY_SIZE, EXACT, FitChoices, FitScratch, NodeModel, NodeSums, add_sums, fit_node, sums_of_leaf,
 )
+from fasttree._engine.watch cimport Watch, handles_signals, interrupted, raise_pending, start_watch
 
 cdef enum:
     FAILED_BITS = 16
@@ -58,10 +61,12 @@ cdef LineSamples samples_of(tuple given) except *:
     return s
 
 
-cdef LineScratch scratch_of(const LineSamples* s, list kept):
-    """LineScratch in arrays, which `kept` keeps alive."""
+cdef LineScratch scratch_of(const LineSamples* s, Watch* watch, list kept):
+    """LineScratch in arrays, which `kept` keeps alive, with a watch that is started."""
     import numpy as np
     cdef LineScratch t
+    start_watch(watch, handles_signals(), NULL)
+    t.watch = watch
     cdef Py_ssize_t size = s.d + 1
     for dtype, n in (("f8", (s.d + 4) * s.n), ("f8", size * (size + 1)), ("f8", size * (size + 1)), ("f8", size), ("f8", size),
                      ("i4", 2 * s.d + 1)):
@@ -200,6 +205,8 @@ cdef int best_test(LineGrowth* g, Py_ssize_t node) noexcept nogil:
     cdef int found = -1
     cdef double gain, best = LEAST_GAIN, cut = 0
     for turn in range(g.s.d + g.n_nominal):
+        if interrupted(g.t.watch, 4 * g.pairs.n):
+            return -1
         j = g.turns[turn]
         gain = <float> gain_of(g, g.first[node], j, &cut)        # gains are equal that differ by rounding
         if gain > LEAST_GAIN and (gain > best or (
@@ -258,12 +265,13 @@ def grow(tuple samples, tuple nominal, order, tuple features, tuple tables, cons
         with room for all nodes.
     """
     cdef LineGrowth g
+    cdef Watch watch
     cdef list kept = []
     cdef Py_ssize_t node = 0
     cdef int feature
     codes, sizes = nominal
     g.s, g.n_nominal, g.n_nodes = samples_of(samples), sizes.size, 1
-    g.t = scratch_of(&g.s, kept)
+    g.t = scratch_of(&g.s, &watch, kept)
     g.codes, g.sizes = int32s_of(codes.reshape(-1)), int32s_of(sizes)
     g.turns, g.preference = int32s_of(features[0]), doubles_of(features[1])
     g.u.factor, g.u.significant, g.steadiness = doubles_of(tables[0]), doubles_of(tables[1]), doubles_of(tables[2])
@@ -274,12 +282,13 @@ def grow(tuple samples, tuple nominal, order, tuple features, tuple tables, cons
     provide(&g, max(sizes.max(initial=2), 2), kept)
     g.parent[0], g.feature[0], g.first[0], g.stop[0] = -1, -1, 0, g.s.n
     with nogil:
-        while node < g.n_nodes:
+        while node < g.n_nodes and not interrupted(&watch, g.s.d):
             if find_residuals(&g, node):
                 feature = best_test(&g, node)
                 if feature >= 0:
                     divide(&g, node, feature)
             node += 1
+    raise_pending()
     return g.n_nodes
 
 
@@ -287,12 +296,16 @@ def fit_nodes(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, 
               const uint8_t[:, ::1] allowed, double[:, ::1] models):
     """Fit the model of each node on its slice of the rows, with terms of the features that it allows."""
     cdef LineSamples s = samples_of(samples)
+    cdef Watch watch
     cdef list kept = []
-    cdef LineScratch t = scratch_of(&s, kept)
+    cdef LineScratch t = scratch_of(&s, &watch, kept)
     cdef Py_ssize_t i
     with nogil:
         for i in range(first.shape[0]):
             fit(&s, &t, &rows[first[i]], stop[i] - first[i], &allowed[i, 0] if s.d else NULL, &models[i, 0])
+            if interrupted(&watch, s.d):
+                break
+    raise_pending()
 
 
 cdef double errors_of(const LineSamples* s, const double* raw, const double* y, const double* w, Py_ssize_t n,
@@ -369,8 +382,12 @@ def smooth(tuple samples, const int32_t[::1] rows, tuple nodes, const double[:, 
     cdef const int32_t* of_node
     cdef Py_ssize_t node, i, j, n, above
     cdef double variance, wider, weight, a, b, ab, share, value, covariance
+    cdef Watch watch
+    start_watch(&watch, handles_signals(), NULL)
     with nogil:
         for node in range(first.shape[0]):
+            if interrupted(&watch, s.d):
+                break
             n, of_node = stop[node] - first[node], &rows[first[node]]
             for j in range(s.d + 1):
                 models[node, j] = raw[node, j]
@@ -379,12 +396,14 @@ def smooth(tuple samples, const int32_t[::1] rows, tuple nodes, const double[:, 
                 w[i], y[i] = s.w[of_node[i]], s.y[of_node[i]]
                 weight += w[i]
             for j in range(s.d):
+                if interrupted(&watch, n):
+                    break
                 for i in range(n):
                     z[j * s.n + i] = s.x[j * s.n + of_node[i]]
             predict_gathered(&s, &models[node, 0], z, n, own)
             variance = errors_of(&s, own, y, w, n, error)
             above = parent[node]
-            while n > 2 and variance > LEAST_SPREAD and above >= 0:
+            while n > 2 and variance > LEAST_SPREAD and above >= 0 and not interrupted(&watch, n * (s.d + 4)):
                 predict_gathered(&s, &raw[above, 0], z, n, theirs)
                 wider = errors_of(&s, theirs, y, w, n, other)
                 a = dot(w, error, n)
@@ -415,6 +434,7 @@ def smooth(tuple samples, const int32_t[::1] rows, tuple nodes, const double[:, 
             for i in range(n):
                 value += w[i] * fabs(y[i] - own[i])
             errors[node] = value
+    raise_pending()
 
 
 def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const double[::1] w, uint8_t[::1] dropped,
@@ -444,8 +464,12 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
     cdef double[::1] total = np.zeros(size)
     cdef const uint8_t* failed
     cdef int32_t step
+    cdef Watch watch
+    start_watch(&watch, handles_signals(), NULL)
     with nogil:
         for d in range(size):
+            if interrupted(&watch, n):
+                break
             joined[d], dropped[d] = 0, 0
             failed, step = &fails[d, 0], <int32_t> (ONE_FAILED + d)
             for i in range(n):
@@ -454,7 +478,7 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
             if now[i] >> FAILED_BITS == 1:
                 total[now[i] - ONE_FAILED] += gain[i]
                 joined[now[i] - ONE_FAILED] += w[i]
-        while left > 1:
+        while left > 1 and not interrupted(&watch, size + 2 * n):
             best = -1
             for d in range(size):
                 if not dropped[d] and total[d] >= 0 and (best < 0 or total[d] > total[best]):
@@ -472,6 +496,7 @@ def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const d
                     joined[now[i] - ONE_FAILED] += w[i]
         for i in range(n):
             count[i] = now[i] >> FAILED_BITS
+    raise_pending()
 
 
 def gains_of(tuple samples, const double[::1] model, tuple predictions, double[::1] value, double[::1] gain):
@@ -522,10 +547,12 @@ def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::
     cdef double[::1] parameters = subtrees[1]
     cdef Py_ssize_t n_nodes = parent.shape[0], node, above, weakest, leaves = 1, stage = 1
     cdef double now, limit = 0, more, least = 0, changed
+    cdef Watch watch
+    start_watch(&watch, handles_signals(), NULL)
     with nogil:
         for node in range(n_nodes):
             leaves += alive[node]
-        while True:
+        while not interrupted(&watch, n_nodes):
             now = estimated(error[0], n, parameters[0])
             if stage == 1:
                 limit = now
@@ -556,6 +583,7 @@ def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::
                 stage = 3
             if stage == 3 and leaves <= most_leaves:
                 break
+    raise_pending()
 
 
 cdef double estimated(double error, double n, double parameters) noexcept nogil:
@@ -620,16 +648,19 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
     cdef FitChoices choices
     cdef FitScratch t
     cdef NodeModel model
+    cdef Watch watch
     stack_sums(sums, <double*> memory_of(kept[0]), depth, d)
     t.matrix = <double*> memory_of(kept[2])
     t.scale, t.own, t.best = t.matrix + width * width, t.matrix + width * (width + 1), t.matrix + width * (width + 2)
     t.feature = <Py_ssize_t*> memory_of(kept[3])
     t.of_best, t.is_in = t.feature + width, <uint8_t*> memory_of(kept[4])
+    start_watch(&watch, handles_signals(), NULL)
+    t.watch = &watch
     choices.policy = BY_SIZE if by_size else EXACT
     choices.least_pivot, choices.least_error, choices.ridge, choices.too_steep = numbers[0], numbers[1], numbers[2], numbers[3]
     choices.least_variance = &least_variance[0] if d else NULL
     with nogil:
-        while waiting:
+        while waiting and not interrupted(&watch, d):
             waiting -= 1
             node = path[waiting]
             if node >= 0 and first_child[node] >= 0:
@@ -637,12 +668,14 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
                 waiting += 3
                 continue
             if node >= 0:
-                sums_of_leaf(&x[0, 0], &rows[place[node]], weights, place[node + 1] - place[node], d, t.own, &sums[top])
+                sums_of_leaf(&x[0, 0], &rows[place[node]], weights, place[node + 1] - place[node], d, &t, &sums[top])
                 top += 1
             else:
                 node = ~node
                 top -= 1
+                watch.cells += width * width // 2
                 add_sums(&sums[top - 1], &sums[top], d, t.own)
             model.coefficient = &found[node, 0]
             fit_node(&sums[top - 1], &allowed[node, 0] if d else NULL, d, &choices, &t, &model)
             write_model(&sums[top - 1], &model, d, numbers[4], &found[node, d])
+    raise_pending()

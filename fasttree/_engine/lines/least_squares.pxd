@@ -7,6 +7,8 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
+from fasttree._engine.watch cimport Watch, interrupted
+
 cdef enum:
     OUTLIER = 5                       # mean absolute residuals
     STEEPEST = 1000                   # mean absolute deviations of the target, of one term
@@ -25,6 +27,7 @@ cdef struct LineSamples:
 
 
 cdef struct LineScratch:
+    Watch* watch                      # once it is over, functions return soon, and what they leave is not to be used
     double* z                         # d + 4 columns of n: features of a node, weighted column, target, weights, predictions
     double* gram                      # (d + 1) x (d + 1), then the right-hand side
     double* system                    # the same, to be solved
@@ -132,7 +135,8 @@ cdef inline Py_ssize_t next_term(const double* model, Py_ssize_t j, Py_ssize_t d
     return j
 
 
-cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model) noexcept nogil:
+cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model,
+                       Watch* watch) noexcept nogil:
     """Solve the normal equations of the active features by elimination; those without a pivot leave, then False is returned.
 
     Column and row 0 of `gram` belong to the intercept, and its last row is the right-hand side.
@@ -149,6 +153,8 @@ cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, i
             column = 0 if k == 0 else active[k - 1] + 1
             a[j * size + k] = gram[row * stride + column]
     for j in range(size):
+        if interrupted(watch, size * (size - j)):
+            return True
         column = 0 if j == 0 else active[j - 1] + 1
         largest = 0
         for k in range(j + 1):
@@ -194,9 +200,9 @@ cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, i
     return True
 
 
-cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a,
-                            double* model) noexcept nogil:
-    while not solve(gram, stride, active, p, a, model):
+cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model,
+                            Watch* watch) noexcept nogil:
+    while not solve(gram, stride, active, p, a, model, watch):
         pass
 
 
@@ -220,10 +226,10 @@ cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, in
     cdef double least = -1, part, smallest, judged, weight = total_of(t.z + (s.d + 2) * s.n, n)
     cdef bint steady
     cdef int32_t* active = t.active + s.d
-    solve_some(t.gram, stride, t.active, p, t.system, t.model)
+    solve_some(t.gram, stride, t.active, p, t.system, t.model, t.watch)
     left = p[0]
     memcpy(active, t.active, left * sizeof(int32_t))
-    while True:
+    while not interrupted(t.watch, n * (left + 4)):
         steady, place, smallest = True, -1, 0
         for j in range(left):
             part = fabs(t.model[active[j] + 1] * t.spread[active[j] + 1])
@@ -241,7 +247,7 @@ cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, in
         left -= 1
         for j in range(place, left):
             active[j] = active[j + 1]
-        solve_some(t.gram, stride, active, &left, t.system, t.model)
+        solve_some(t.gram, stride, active, &left, t.system, t.model, t.watch)
 
 
 cdef inline double gather_targets(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n) noexcept nogil:
@@ -267,6 +273,8 @@ cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int3
     for j in range(s.d):
         if not allowed[j]:
             continue
+        if interrupted(t.watch, n * 4):
+            break
         z, x = t.z + j * s.n, s.x + j * s.n
         for i in range(n):
             z[i] = x[rows[i]]
@@ -291,6 +299,8 @@ cdef inline void fill_gram(const LineSamples* s, LineScratch* t, Py_ssize_t n, i
     t.spread[0] = deviation / t.gram[0]
     t.gram[stride * stride] = mean * t.gram[0]
     for a in range(p):
+        if interrupted(t.watch, n * (a + 3)):
+            break
         j = t.active[a]
         z = t.z + j * s.n
         for i in range(n):
@@ -352,6 +362,8 @@ cdef inline void fit(const LineSamples* s, LineScratch* t, const int32_t* rows, 
     fill_gram(s, t, n, p, mean)
     weight = t.gram[0]
     simplify(s, t, n, &p, model)
+    if t.watch.over:
+        return
     for a in range(p):
         terms += model[t.active[a] + 1] != 0
     if not terms:

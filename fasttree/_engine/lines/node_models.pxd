@@ -13,6 +13,8 @@ matrix.  The lower triangle of a symmetric matrix is kept.
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t, uint8_t
 
+from fasttree._engine.watch cimport Watch, interrupted
+
 cdef enum:
     EXACT                             # the term leaves that adds least to the squared error
     BY_SIZE                           # as in M5P: the smallest coefficient leaves, until Akaike's criterion rises
@@ -42,6 +44,7 @@ cdef struct FitChoices:
 
 
 cdef struct FitScratch:
+    Watch* watch                      # once it is over, functions return soon, and what they leave is not to be used
     double* matrix                    # (d + 1) x (d + 1)
     double* scale                     # d + 1
     double* own                       # d + 1: the row that is swept
@@ -54,7 +57,7 @@ cdef struct FitScratch:
 
 
 cdef inline void sums_of_leaf(
-    const double* x, const int64_t* rows, const double* weight, int64_t n, Py_ssize_t d, double* deviation, NodeSums* to,
+    const double* x, const int64_t* rows, const double* weight, int64_t n, Py_ssize_t d, FitScratch* t, NodeSums* to,
 ) noexcept nogil:
     """Add up the samples of a leaf, whose rows have d + 1 values."""
     cdef Py_ssize_t i, j, width = d + 1
@@ -62,6 +65,7 @@ cdef inline void sums_of_leaf(
     cdef double w, value
     cdef const double* row
     cdef double* products
+    cdef double* deviation = t.own
     to.n, to.weight, to.least, to.largest = n, 0, INFINITY, -INFINITY
     for j in range(width):
         to.mean[j] = 0
@@ -72,6 +76,8 @@ cdef inline void sums_of_leaf(
         to.least, to.largest = min(to.least, row[d]), max(to.largest, row[d])
         for j in range(width):
             to.mean[j] += w * row[j]
+        if interrupted(t.watch, width):
+            return
     for j in range(width):
         to.mean[j] /= to.weight
     for i in range(width):
@@ -86,6 +92,8 @@ cdef inline void sums_of_leaf(
             value, products = w * deviation[i], to.product + i * width
             for j in range(i + 1):
                 products[j] += value * deviation[j]
+        if interrupted(t.watch, width * width // 2):
+            return
 
 
 cdef inline void add_sums(NodeSums* one, const NodeSums* other, Py_ssize_t d, double* apart) noexcept nogil:
@@ -166,12 +174,15 @@ cdef inline void take_in(FitScratch* t, int64_t room, double least_pivot) noexce
         for i in range(t.k):
             if not t.is_in[i] and t.matrix[i * t.width + i] > largest:
                 largest, place = t.matrix[i * t.width + i], i
-        if place < 0:
+        if place < 0 or interrupted(t.watch, t.k * t.k // 2):
             break
         sweep_in(t, place)
         t.is_in[place] = True
     for i in range(t.k - 1, -1, -1):
+        if interrupted(t.watch, t.k):
+            return
         if not t.is_in[i]:
+            t.watch.cells += t.k * t.k // 2
             leave_out(t, i, False)
 
 
@@ -189,7 +200,7 @@ cdef inline void eliminate(FitScratch* t, const NodeSums* sums, double least_err
     """
     cdef double n = <double> sums.n, best = INFINITY, error, judged, size, rise, least
     cdef Py_ssize_t kept = 0, i, place
-    while True:
+    while not interrupted(t.watch, t.k * t.k // 2):
         error, size = t.matrix[t.k * t.width + t.k], t.k + 1.0
         if error < least_error * whole or error < 0:
             error = 0
@@ -217,7 +228,7 @@ cdef inline void eliminate_by_size(FitScratch* t, const NodeSums* sums, double t
     cdef double n = <double> sums.n, judged, score, first_error, first_size, size
     cdef double* coefficient
     cdef Py_ssize_t kept, i, place
-    while t.k:
+    while t.k and not interrupted(t.watch, t.k * t.k // 2):
         coefficient, place = t.matrix + t.k * t.width, 0
         for i in range(1, t.k):
             if fabs(coefficient[i]) > fabs(coefficient[place]):
@@ -228,7 +239,7 @@ cdef inline void eliminate_by_size(FitScratch* t, const NodeSums* sums, double t
     first_error, first_size = t.matrix[t.k * t.width + t.k], t.k + 1.0
     judged, to.error, kept = n + first_size, first_error, t.k
     keep(t)
-    while t.k:
+    while t.k and not interrupted(t.watch, t.k * t.k // 2):
         coefficient, place = t.matrix + t.k * t.width, 0
         for i in range(1, t.k):
             if fabs(coefficient[i]) < fabs(coefficient[place]):
@@ -285,6 +296,8 @@ cdef inline void fit_node(
     else:
         take_in(t, sums.n - 2, choices.least_pivot)
         eliminate(t, sums, choices.least_error, whole, to)
+    if t.watch.over:
+        return
     for i in range(t.k):
         f = t.of_best[i]
         to.coefficient[f] = t.best[i] * (t.scale[f] / scale)
