@@ -33,10 +33,10 @@ both halves.  One side that costs too much excludes a half; the other side is se
 Results of sets of rows are kept under sums of random numbers per row, of 128 bits.  The sets searched last bound the roots of
 those that lack few of their rows (`levels/similar.pxd`).
 
-**Four levels.**  Each root with its best cut in trees of two levels gets two branches of which every root is that of the best
-tree of two levels (lookahead).  They cost little, and the best of them is often near the optimum; the roots are searched in the
-order of what they cost.  To ask for few errors first, and for twice as many in each pass, was slower: a budget far below the
-optimum gives bounds that spare no neighbours.
+**Four levels.**  The roots that cost least in trees of two levels get, by their best cut there, two branches of which every
+root is that of the best tree of two levels (lookahead).  These trees cost little to find, and the best of them is often near the
+optimum.  Their roots are searched first, in the order of what they cost; then the others.  To ask for few errors first, and for
+twice as many in each pass, was slower: a budget far below the optimum gives bounds that spare no neighbours.
 
 **The root.**  The intervals of all roots of the whole tree wait in one heap, that of the least bound first: no tree costs
 less than this bound, wherever the search ends.  A batch is divided among lanes, each with scratch and results of its own.
@@ -59,7 +59,7 @@ from fasttree._engine.levels.nodes cimport (
     add_row, count_cuts, gain_of, group_ranks, least_cost, may_group, sort_codes, sort_ranks, sum_ranks, sum_side,
 )
 from fasttree._engine.levels.records cimport (
-    AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, SIMILAR, CutRange, FoundTree, KeptResult, LevelNode, LevelTest,
+    AHEAD, AT_ONCE, FIRST_RESULTS, LANES, MOST_LEVELS, MOST_TESTS, SIMILAR, CutRange, FoundTree, KeptResult, LevelNode, LevelTest,
     OpenCuts, RootCut, SearchedRoot, SideSums, SimilarRows, TreeSearch,
 )
 from fasttree._engine.levels.records cimport GROUPS as GROUPS_
@@ -367,7 +367,7 @@ cdef class Optimal:
         self.n_open += 1
 
     cdef void begin(self) noexcept nogil:
-        """Find the best tree of two levels, and open all roots, in the order of what they cost there, or by looking ahead."""
+        """Find the best tree of two levels, and open all roots: those that look ahead by their costs, then the others."""
         cdef TreeSearch* s = &self.lanes[0]
         cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
         cdef FoundTree two
@@ -375,7 +375,9 @@ cdef class Optimal:
         cdef double budget = self.best.value
         cdef double* cost = s.saved_profile        # searches of the sides of the root leave these rows alone
         cdef int32_t* start = s.saved_cut
-        cdef int32_t view, i, _turn
+        cdef int32_t ahead[AHEAD]
+        cdef int n_ahead, i
+        cdef int32_t view
         low = try_groups(s, node, &self.best, &budget)
         two.value = INFINITY
         two.tests[0].view = -1
@@ -388,35 +390,57 @@ cdef class Optimal:
             self.best.value = two.value
         memcpy(cost, s.profile, s.n_views * sizeof(double))
         memcpy(start, s.profile_cut, s.n_views * sizeof(int32_t))
-        if self.depth > 3:
-            self.look_ahead(cost, start)
-            if s.over:
-                return
+        n_ahead = self.look_ahead(cost, start, ahead) if self.depth > 3 else 0
+        if s.over:
+            return
         self.low = low
-        for _turn in range(s.n_views):
-            view = -1
-            for i in range(s.n_views):
-                if cost[i] >= 0 and node.active[i] and (view < 0 or cost[i] < cost[view]):
-                    view = i
+        for i in range(n_ahead):
+            self.open_root(ahead[i], start[ahead[i]], whole)
+        while True:
+            view = self.take_least(cost)
             if view < 0:
                 break
-            cost[view] = -1
             self.open_root(view, start[view], whole)
 
-    cdef void look_ahead(self, double* cost, const int32_t* start) noexcept nogil:
-        """Find what each root costs with its first cut if both sides look ahead, and the best of these trees."""
-        cdef TreeSearch* s = &self.lanes[0]
-        cdef LevelNode* node = &s.nodes[MOST_LEVELS - 1]
-        cdef FoundTree found
+    cdef int32_t take_least(self, double* cost) noexcept nogil:
+        """Return the first view of the least cost, and make this cost negative; -1 if no cost is left."""
+        cdef const TreeSearch* s = &self.lanes[0]
         cdef int32_t view
+        cdef int32_t least = -1
         for view in range(s.n_views):
-            if node.active[view]:
-                look_ahead_at(s, node, view, start[view], self.depth, &found)
-                if s.over:
-                    return
-                cost[view] = found.value
-                if found.value < self.best.value - s.tolerance:
-                    self.best = found
+            if cost[view] >= 0 and s.nodes[MOST_LEVELS - 1].active[view] and (least < 0 or cost[view] < cost[least]):
+                least = view
+        if least >= 0:
+            cost[least] = -1
+        return least
+
+    cdef int look_ahead(self, double* cost, const int32_t* start, int32_t* ahead) noexcept nogil:
+        """Let both sides of the first cuts of the cheapest roots look ahead; the best of these trees is kept.
+
+        `ahead` becomes these roots, by what their trees cost, then by what those of two levels cost; returns their number.
+        """
+        cdef TreeSearch* s = &self.lanes[0]
+        cdef FoundTree found
+        cdef double costs[AHEAD]
+        cdef int32_t view
+        cdef int n, at
+        for n in range(AHEAD):
+            view = self.take_least(cost)
+            if view < 0:
+                return n
+            look_ahead_at(s, &s.nodes[MOST_LEVELS - 1], view, start[view], self.depth, &found)
+            if s.over:
+                return n
+            if found.value < self.best.value - s.tolerance:
+                self.best = found
+            at = n
+            while at > 0 and costs[at - 1] > found.value:
+                costs[at] = costs[at - 1]
+                ahead[at] = ahead[at - 1]
+                at -= 1
+            costs[at] = found.value
+            ahead[at] = view
+        return AHEAD
 
     cdef void trim(self, OpenCuts* opened) noexcept nogil:
         """Leave out the first and the last cuts whose bounds are not below the best tree."""

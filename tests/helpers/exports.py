@@ -14,7 +14,16 @@ import pandas as pd
 from hypothesis import settings
 from trees import SCHEMA
 
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, Recipe, TreeClassifier
+from fasttree import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    ID3Classifier,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+    Recipe,
+    TreeClassifier,
+)
 from fasttree._data.schema import Kind, Schema
 from fasttree._export.document.write import to_document
 from fasttree._export.substitutes import adapt
@@ -95,6 +104,9 @@ def models() -> dict[str, Any]:
         "two numbers": CARTRegressor(**cart).fit(X, np.column_stack([score, -score * 0.5])),
         "a leaf": CARTClassifier(min_samples_leaf=900).fit(known, y),
         "a number": CARTRegressor(min_samples_leaf=900).fit(known, score),
+        "optimal": OptimalTreeClassifier(**KINDS, max_depth=2).fit(X, y),
+        "optimal regression": OptimalTreeRegressor(**KINDS, max_depth=2).fit(X, score),
+        "looks ahead": CARTClassifier(**cart, lookahead=2).fit(X, two),
     }
 
 

@@ -20,6 +20,7 @@ cdef enum:
     FIRST_RESULTS = 1024           # places of a lane's cache, which grows when half of them are taken
     SIMILAR = 64                   # sets of rows of each depth, at most, that bound others
     LANES = 8                      # searches side by side, in as many threads at most
+    AHEAD = 8                      # roots of a search of four levels of which both sides look ahead
     AT_ONCE = 16                   # cuts of the root that are searched between two looks at the best tree
     WIDE = 4                       # cuts that are worth a second side
     MARGIN = 20                    # budgets rise by a share of the rows: exact results above them spare more cuts than they cost

@@ -86,57 +86,67 @@ cdef extern from *:
     FASTTREE_ENDS(short, int16_t)
     FASTTREE_ENDS(int, int32_t)
     FASTTREE_ENDS(double, double)
+    /* Raise the gains of `scan` of two classes, from what `add_up` takes.  A test of no rows changes nothing: its gain is that of
+       a leaf.  The sums on both sides of a test are of different rows, so that their difference does not overflow, either. */
     #if defined(__SSE2__) && !defined(FASTTREE_PLAIN_C)
-    static double fasttree_least_of_eight(__m128i v)
+    static __m128i fasttree_larger_half(__m128i least, __m128i largest, __m128i all)
     {
-        v = _mm_min_epi16(v, _mm_shuffle_epi32(v, 0x4E));
-        v = _mm_min_epi16(v, _mm_shuffle_epi32(v, 0xB1));
-        v = _mm_min_epi16(v, _mm_shufflelo_epi16(v, 0xB1));
-        return (int16_t) _mm_cvtsi128_si32(v);
+        __m128i zero = _mm_setzero_si128();
+        least = _mm_sub_epi16(_mm_sub_epi16(all, least), least);
+        largest = _mm_sub_epi16(_mm_sub_epi16(all, largest), largest);
+        least = _mm_max_epi16(least, _mm_sub_epi16(zero, least));
+        return _mm_max_epi16(least, _mm_max_epi16(largest, _mm_sub_epi16(zero, largest)));
     }
-    static double fasttree_largest_of_eight(__m128i v)
-    {
-        v = _mm_max_epi16(v, _mm_shuffle_epi32(v, 0x4E));
-        v = _mm_max_epi16(v, _mm_shuffle_epi32(v, 0xB1));
-        v = _mm_max_epi16(v, _mm_shufflelo_epi16(v, 0xB1));
-        return (int16_t) _mm_cvtsi128_si32(v);
-    }
-    /* The sums of `add_up` and their ends at once: most views have few tests, and what is kept in registers is not written. */
-    static void fasttree_ends_of_sums(const int16_t *x, const int16_t *whole, int32_t n, int16_t *out, double *ends)
+    static void fasttree_raise_by_sums(
+        const int16_t *x, const int16_t *whole, int32_t n, int16_t before, int16_t behind, int16_t *out, double *gains)
     {
         static const int16_t first[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-        __m128i before = _mm_setzero_si128(), a = _mm_set1_epi16(INT16_MAX), b = _mm_set1_epi16(INT16_MIN), c = a, d = b;
-        int32_t r;
+        __m128i sum = _mm_setzero_si128(), a = sum, b = sum, c = sum, d = sum;
+        int32_t r, both;
+        double left, right;
         (void) out;
         for (r = 0; r < n; r += 8) {               /* reads up to 14 bytes past the end */
             __m128i y = _mm_loadu_si128((const __m128i *) (x + r)), u, in;
             y = _mm_add_epi16(y, _mm_slli_si128(y, 2));
             y = _mm_add_epi16(y, _mm_slli_si128(y, 4));
             y = _mm_add_epi16(y, _mm_slli_si128(y, 8));
-            y = _mm_add_epi16(y, before);
-            before = _mm_shuffle_epi32(_mm_shufflehi_epi16(y, 0xFF), 0xFF);
+            y = _mm_add_epi16(y, sum);
+            sum = _mm_shuffle_epi32(_mm_shufflehi_epi16(y, 0xFF), 0xFF);
             u = _mm_sub_epi16(_mm_loadu_si128((const __m128i *) (whole + r)), y);
-            if (r + 8 > n) {                       /* what is past the end changes nothing */
+            if (r + 8 > n) {                       /* what is past the end becomes tests of no rows */
                 in = _mm_loadu_si128((const __m128i *) (first + 8 - (n - r)));
-                a = _mm_min_epi16(a, _mm_or_si128(_mm_and_si128(in, y), _mm_andnot_si128(in, a)));
-                b = _mm_max_epi16(b, _mm_or_si128(_mm_and_si128(in, y), _mm_andnot_si128(in, b)));
-                c = _mm_min_epi16(c, _mm_or_si128(_mm_and_si128(in, u), _mm_andnot_si128(in, c)));
-                d = _mm_max_epi16(d, _mm_or_si128(_mm_and_si128(in, u), _mm_andnot_si128(in, d)));
-                break;
+                y = _mm_and_si128(in, y);
+                u = _mm_and_si128(in, u);
             }
             a = _mm_min_epi16(a, y);
             b = _mm_max_epi16(b, y);
             c = _mm_min_epi16(c, u);
             d = _mm_max_epi16(d, u);
         }
-        ends[0] = fasttree_least_of_eight(a); ends[1] = fasttree_largest_of_eight(b);
-        ends[2] = fasttree_least_of_eight(c); ends[3] = fasttree_largest_of_eight(d);
+        a = fasttree_larger_half(a, b, _mm_set1_epi16(before));
+        c = fasttree_larger_half(c, d, _mm_set1_epi16(behind));
+        a = _mm_max_epi16(_mm_unpacklo_epi16(a, c), _mm_unpackhi_epi16(a, c));
+        a = _mm_max_epi16(a, _mm_shuffle_epi32(a, 0x4E));
+        a = _mm_max_epi16(a, _mm_shuffle_epi32(a, 0xB1));
+        both = _mm_cvtsi128_si32(a);
+        left = (int16_t) (both & 0xFFFF) / 2.0;
+        right = (both >> 16) / 2.0;
+        gains[0] = left > gains[0] ? left : gains[0];
+        gains[1] = right > gains[1] ? right : gains[1];
     }
     #else
-    static void fasttree_ends_of_sums(const int16_t *x, const int16_t *whole, int32_t n, int16_t *out, double *ends)
+    static void fasttree_raise_by_sums(
+        const int16_t *x, const int16_t *whole, int32_t n, int16_t before, int16_t behind, int16_t *out, double *gains)
     {
+        double ends[4], gain;
+        int k;
         fasttree_sum_short(x, n, out);
         fasttree_ends_short(out, whole, n, ends);
+        for (k = 0; k < 4; k++) {
+            gain = ends[k] - (k < 2 ? before : behind) / 2.0;
+            gain = gain < 0 ? -gain : gain;
+            gains[k / 2] = gain > gains[k / 2] ? gain : gains[k / 2];
+        }
     }
     #endif
     FASTTREE_SCANS(short, int16_t)
@@ -172,7 +182,8 @@ cdef extern from *:
     }
     """
     void fasttree_sum_short(const int16_t*, int32_t, int16_t*) noexcept nogil
-    void fasttree_ends_of_sums(const int16_t*, const int16_t*, int32_t, int16_t*, double*) noexcept nogil
+    void fasttree_raise_by_sums(
+        const int16_t*, const int16_t*, int32_t, int16_t, int16_t, int16_t*, double*) noexcept nogil
     void fasttree_ends_short(const int16_t*, const int16_t*, int32_t, double*) noexcept nogil
     void fasttree_ends_int(const int32_t*, const int32_t*, int32_t, double*) noexcept nogil
     void fasttree_ends_double(const double*, const double*, int32_t, double*) noexcept nogil
@@ -237,15 +248,6 @@ cdef inline void raise_by_ends(const double* ends, double before, double behind,
     for k in range(2):
         gains[0] = max(gains[0], fabs(2 * ends[k] - before) / 2)
         gains[1] = max(gains[1], fabs(2 * ends[2 + k] - behind) / 2)
-
-
-cdef inline void scan_counts(
-    int32_t m, const int16_t* counts, const int16_t* whole, int16_t before, int16_t behind, int16_t* x, double* gains,
-) noexcept nogil:
-    """As `scan` of two classes, from the sums of each code of an ordered view; `x` is SCRATCH (m)."""
-    cdef double ends[4]
-    fasttree_ends_of_sums(counts, whole, m, x, ends)
-    raise_by_ends(ends, before, behind, gains)
 
 
 cdef inline void scan(

@@ -8,7 +8,7 @@ from fasttree._engine.levels.nodes cimport add_row, both_stumps, count_cuts, may
 from fasttree._engine.levels.records cimport (
     CELLS_AT_ONCE, FIRST_CUTS, SCORES, SIGNS, SQUARES, FoundTree, LevelNode, TreeSearch, LevelTest, cell_t,
 )
-from fasttree._engine.levels.scans cimport add_up, scan, scan_counts, scan_groups
+from fasttree._engine.levels.scans cimport add_up, fasttree_raise_by_sums, scan, scan_groups
 
 
 cdef inline void first_branches(
@@ -81,7 +81,7 @@ cdef inline void sweep(
         gains[0] = s.gain_left[i]
         gains[1] = s.gain_right[i]
         if cell_t is int16_t and s.kind == SIGNS and not s.nominal[view]:
-            scan_counts(m, counts, whole, before[0], before[1], x, gains)
+            fasttree_raise_by_sums(counts, whole, m, before[0], before[1], x, gains)
         else:
             first_branches(s, node, view, counts, x)
             scan(s, m, x, whole, before, before + lanes, gains)
