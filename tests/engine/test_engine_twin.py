@@ -283,14 +283,14 @@ def test_subsets_of_up_to_ten_categories_agree(table: SmallTable) -> None:
 
 
 @pytest.mark.parametrize("recipe", [CART_CLASSIFICATION, ENTROPY], ids=["gini", "entropy"])
-@pytest.mark.parametrize("seed", range(5))
-def test_subsets_of_many_categories_agree(recipe: Recipe, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "n_classes"), [*((seed, 3) for seed in range(5)), (5, 18)])  # to 16, a matrix is squared
+def test_subsets_of_many_categories_agree(recipe: Recipe, seed: int, n_classes: int) -> None:
     # random weights: the leading eigenvalue is simple and no two categories lie on one point of its axis
     generator = np.random.default_rng(seed)
     n_samples, q = 300, 14
     column = generator.integers(0, q + 1, n_samples).astype(np.uint8)
-    y = generator.integers(0, 3, n_samples) * (generator.random(n_samples) < 0.7)
-    table = SmallTable((column,), (NOMINAL,), (q,), y, 3, generator.uniform(0.5, 2, n_samples))
+    y = generator.integers(0, n_classes, n_samples) * (generator.random(n_samples) < 0.7)
+    table = SmallTable((column,), (NOMINAL,), (q,), y, n_classes, generator.uniform(0.5, 2, n_samples))
     assert_same_tree(table, recipe, Limits(min_gain=ANY_GAIN, max_depth=2, min_samples_leaf=10))
 
 

@@ -102,6 +102,16 @@ def test_an_estimator_takes_n_jobs(model, n_classes):
         assert model(max_depth=12, n_jobs=n_jobs).fit(X, y).tree_ == one.tree_
 
 
+def test_threads_that_rest_help_to_count_a_large_node():
+    """Each cut leaves one large node, which a thread searches while the others soon have nothing to do."""
+    rng = np.random.default_rng(5)
+    X = rng.random((45_000, 40), dtype=np.float32)
+    y = np.exp(30 * X[:, 35].astype(float))
+    one, several = (CARTRegressor(max_depth=9, n_jobs=n_jobs).fit(X, y).tree_ for n_jobs in (1, 4))
+    assert one.n_samples[one.feature >= 0].size > 8
+    assert several == one
+
+
 @pytest.mark.parametrize("impurity", ["gini", "entropy"])
 def test_many_classes_of_a_large_table_grow_the_same_tree_by_lists_and_by_threads(impurity):
     n_classes = growth.MOST_CLASSES + 8  # one thread searches lists, two search by bounds

@@ -19,3 +19,17 @@ def table_of(random, n_rows, n_columns, n_codes, *, missing, nominal):
         frame[f"x{j}"] = words if is_nominal else np.where(codes == 0, np.nan, codes**2 / 7)
         columns.append((codes.tolist(), is_nominal))
     return pd.DataFrame(frame), columns
+
+
+def light_branches(seed: int) -> pd.DataFrame:
+    """Two columns of numbers, three of up to ten categories, some cells missing, and a class that nothing tells: branches are light."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(40, 120))
+    frame = pd.DataFrame({f"n{j}": random.integers(0, 6, n).astype(float) for j in range(2)})
+    for j in range(3):
+        values = list("qrstuvwxyz")[: random.integers(2, 11)]
+        frame[f"c{j}"] = pd.Categorical(random.choice(values, n), categories=values)
+    frame = frame.mask(random.random(frame.shape) < (0, 0.1, 0.3)[seed % 3])
+    classes = list("pqr")[: 2 + seed % 2]
+    frame["class"] = pd.Categorical(random.choice(classes, n), categories=classes)
+    return frame

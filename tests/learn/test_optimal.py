@@ -276,6 +276,14 @@ def test_a_cache_that_grows_or_is_full_changes_no_optimum():
     assert all(model.status_ == "optimal" for model in found.values())
 
 
+def test_a_cache_that_grows_keeps_what_it_has():
+    random = np.random.default_rng(10)
+    X, y = random.integers(0, 3, size=(400, 14)).astype(float), random.integers(0, 2, 400)
+    one, other = (OptimalTreeClassifier(max_depth=4, memory_limit=memory).fit(X, y) for memory in (1e-9, 256))
+    assert one.objective_ == other.objective_
+    assert (other.predict(X) != y).sum() == other.objective_
+
+
 def test_the_bound_is_useful_long_before_the_end(monkeypatch):
     """A search that ends after some cuts of each root has a bound of more than half of the optimum."""
     random = np.random.default_rng(3)

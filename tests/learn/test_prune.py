@@ -193,6 +193,28 @@ def test_light_parts_are_not_divided_but_keep_their_weight():
     assert n_parts[0] < 0.95 * n_parts[1]
 
 
+@pytest.mark.parametrize("min_part_weight", [0.0, 0.3, 1.0])
+def test_samples_go_in_pruning_where_they_went_in_growth(min_part_weight):
+    """Parts of samples, and whole ones, that are too light to be divided follow the heaviest branch in both."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 5)).round(1)
+    y = (X[:, 0] > 0) * 2 + (X[:, 1:3].sum(axis=1) > 0)
+    X[rng.random(X.shape) < 0.15] = np.nan
+    weight = rng.choice([0.1, 0.25, 0.5, 1.0, 2.0], len(X))
+    model = C45Classifier(min_samples_branch=1, confidence=0.9, min_part_weight=min_part_weight).fit(X, y, sample_weight=weight)
+    pruned, grown = model.tree_, model.tree_unpruned_
+    assert 20 < pruned.node_count < grown.node_count
+    pairs, n_pairs = [(0, 0)], 0
+    while pairs:
+        i, j = pairs.pop()
+        assert pruned.n_samples[i] == grown.n_samples[j]
+        assert pruned.value[i] == pytest.approx(grown.value[j], abs=1e-9)
+        n_pairs += 1
+        if pruned.feature[i] == grown.feature[j] >= 0 and pruned.threshold[i] == grown.threshold[j]:
+            pairs += [(pruned.first_child[i] + b, grown.first_child[j] + b) for b in range(pruned.n_branches[i])]
+    assert n_pairs > 20
+
+
 # C_alpha
 
 

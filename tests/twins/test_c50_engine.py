@@ -14,6 +14,7 @@ from c50.pruning import prune
 from c50.recorded import as_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_tables import light_branches
 from test_release8_engine import frames
 
 from fasttree import C50Classifier, from_json
@@ -43,6 +44,10 @@ def leaves_of_twin(tree: Node) -> list[tuple[float, ...]]:
 @settings(max_examples=60)
 @given(frame=frames(), options=OPTIONS)
 def test_the_tree_of_a_small_mixed_table_is_the_twins(frame: pd.DataFrame, options: Options) -> None:
+    assert_the_twins(frame, options)
+
+
+def assert_the_twins(frame: pd.DataFrame, options: Options) -> None:
     table = as_table(frame)
     growth, rows = Growth.of(table, options), np.arange(len(table))
     expected = prune(grow(growth, rows), growth, rows)
@@ -58,6 +63,15 @@ def test_the_tree_of_a_small_mixed_table_is_the_twins(frame: pd.DataFrame, optio
     assert ours == pytest.approx(twins, abs=1e-4)
     assert model.predict_proba(frame.iloc[:, :-1]) == pytest.approx(class_sums(expected, table), abs=1e-4)
     assert model.smoothed_proba(frame.iloc[:, :-1]) == pytest.approx(stand_alone(expected, table), abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [*range(10, 60), 385])  # the last has a null leaf of some weight
+def test_trees_of_light_branches_are_the_twins(seed: int) -> None:
+    """Branches of fewer than the minimum, also below one that is tried in its node's place, and samples divided on the way."""
+    options = Options(
+        minimum=1 + seed % 3, confidence=(0.25, 0.5, 0.8)[seed % 5 % 3], global_pruning=bool(seed % 7), subset=False
+    )
+    assert_the_twins(light_branches(seed), options)
 
 
 def mixed_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
