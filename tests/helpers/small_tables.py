@@ -22,7 +22,7 @@ def table_of(random, n_rows, n_columns, n_codes, *, missing, nominal):
 
 
 def light_branches(seed: int) -> pd.DataFrame:
-    """Two columns of numbers, three of up to ten categories, some cells missing, and a class that nothing tells: branches are light."""
+    """Two columns of numbers, three of up to ten categories, some cells missing, and a class that nothing tells."""
     random = np.random.default_rng(seed)
     n = int(random.integers(40, 120))
     frame = pd.DataFrame({f"n{j}": random.integers(0, 6, n).astype(float) for j in range(2)})

@@ -100,7 +100,8 @@ def test_every_tree_and_rule_of_a_small_mixed_table_is_the_twins(frame, options)
 
 @pytest.mark.parametrize("seed", range(40))
 def test_trees_and_rules_of_light_branches_are_the_twins(seed):
-    options = Options(gain=bool(seed % 3), subset=False, minimum=(1, 2, 3, 5)[seed % 4], confidence=(0.1, 0.25, 0.6)[seed % 5 % 3])
+    minimum, confidence = (1, 2, 3, 5)[seed % 4], (0.1, 0.25, 0.6)[seed % 5 % 3]
+    options = Options(gain=bool(seed % 3), subset=False, minimum=minimum, confidence=confidence)
     assert_the_twins(light_branches(seed), options, tolerance=1e-9)  # of sums of parts of samples in two orders
 
 
