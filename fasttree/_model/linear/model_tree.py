@@ -266,6 +266,8 @@ def _check_models(tree: ModelTree) -> None:
     models, n = tree.models, tree.node_count
     if tree.divides:
         raise ValueError("models: only a tree that divides no samples has them")
+    if tree.surrogates is not None:
+        raise ValueError("models: only a tree without surrogate splits has them")
     if tree.task != "regression" or tree.outputs is not None:
         raise ValueError("models: only a regression tree of one target has them")
     if not (np.isfinite(tree.smoothing) and tree.smoothing >= 0):
