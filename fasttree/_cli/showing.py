@@ -142,6 +142,7 @@ ORDERED_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of C45Rules: meth
 VOTING_FORMATS = ORDERED_FORMATS | {"c": ("export_c", ("name",)), "python": ("export_python", ("name",))}  # of C50Classifier
 ADDITIVE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of additive models: method and options of each
     "text": ("export_text", ("decimals",)),
+    "html": ("export_html", ("title", "decimals", "data")),
     "json": ("to_json", ()),
     "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
     "c": ("export_c", ("name",)),
@@ -262,7 +263,7 @@ def show(
     """Show a saved tree, forest or rules, or write them for other programs.
 
     As text; as rules: a line for each leaf, or a Markdown table; as a picture: dot for Graphviz, svg for browsers; or as html, a
-    page that folds, searches and prunes the tree.
+    page that folds, searches and prunes the tree, or shows the shapes of an additive model.
 
     For other programs: json, as trees are saved; onnx, pmml; source in c and python; sql; predictor, a file that servers map into
     memory.  These predict as the tree does.  What one of them cannot express raises an error, unless --missing-as or --soft-as
@@ -285,14 +286,14 @@ def show(
     _check_options(chosen, given, own, model)
     if output is None and not FORMATS[chosen].is_text and sys.stdout.isatty():
         raise click.UsageError(f"--format {chosen} is not for a terminal: name a file by --output, or redirect it")
+    if data is not None and not holds_rules(loaded):  # whose formats take none
+        del given["data"]
+        given |= _samples(open_file(data, markers, separator), loaded, target, saved)
     if own:
         written = _written_as(loaded, own[chosen][0], given)
     elif not holds_rules(loaded):
         if chosen == "text" and output is None:
             given = {"ascii": not draws()} | ({} if "max_categories" in given else {"width": columns()}) | given
-        if data is not None:
-            del given["data"]
-            given |= _samples(open_file(data, markers, separator), loaded, target, saved)
         written = FORMATS[chosen].write(loaded, _renamed(given))
     content = written if isinstance(written, bytes) else written.encode()  # in UTF-8, whatever the terminal has
     if output is not None:

@@ -1,6 +1,7 @@
 """Additive models on the command line: trained as in Python, saved, shown, explained and measured."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -50,3 +51,12 @@ def test_a_row_is_explained_by_its_terms(path):
 
 def test_classes_need_no_other_word(tmp_path):
     assert "GAMClassifier: " in run("train", IRIS, "--target", "class", *QUICK, "--output", tmp_path / "model.json")
+
+
+def test_the_page_is_that_of_python(path, tmp_path):
+    table = pd.read_csv(MPG)
+    run("show", path, MPG, "--title", "Cars", "--output", tmp_path / "cars.html")
+    expected = fasttree.load(path).export_html(title="Cars", X=table.drop(columns="mpg"), y=table["mpg"])
+    width = re.compile(r'"single":\[[a-z,]*\]')  # of the floats that a reader makes of small integers
+    assert width.sub("", (tmp_path / "cars.html").read_text(encoding="utf-8")) == width.sub("", expected)
+    assert run("show", path, "--format", "html", "--decimals", 1) == fasttree.load(path).export_html(decimals=1)

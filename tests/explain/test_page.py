@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from trees import SCHEMA, flat, house_tree, leaf, play_tree, random_trees
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, M5Regressor, RandomForestRegressor, TreeClassifier
-from fasttree._explain.page import page
+from fasttree._explain.page.common import document as assembling
 from fasttree._explain.page.lean import lean_script, lean_style
 from fasttree._explain.page.page import export_html
 from fasttree._explain.pictures.colours import DARK, LIGHT, contrast, mix
@@ -32,7 +32,7 @@ CLASSES = np.array(["no", "perhaps", "yes"])
 def lean_parts_are_kept() -> Iterator[None]:
     """Keep the scripts without comments: few differ among hundreds of pages, and a page spends most of its time on them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "lean_script", functools.cache(lean_script))
+        patch.setattr(assembling, "lean_script", functools.cache(lean_script))
         yield
 
 
@@ -261,7 +261,7 @@ def test_bad_input_is_refused():
 # --- the scripts
 
 
-SCRIPTS = sorted(Path(page.__file__).parent.rglob("*.js"))
+SCRIPTS = sorted(Path(assembling.__file__).parents[1].rglob("*.js"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

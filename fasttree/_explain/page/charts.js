@@ -91,23 +91,6 @@ function cutsOf(v) {
 
 // ---------------------------------------------------------------------------------------------------- charts: axes and marks
 
-/** Return about `most` round numbers in an interval, each with its text. */
-function roundTicks(low, high, most) {
-  if (!(high > low)) return [];
-  const size = 10 ** Math.floor(Math.log10((high - low) / most));
-  const step = [1, 2, 5, 10].map((times) => times * size).find((each) => (high - low) / each <= most) ?? 10 * size;
-  const ticks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) ticks.push([i * step, axisNumber(i * step, step)]);
-  return ticks;
-}
-
-/** Write a number of an axis with as many decimals as its step needs. */
-function axisNumber(number, step) {
-  if (Math.abs(number) >= 1e6 || (number && Math.abs(step) < 1e-4)) return String(Number(number.toPrecision(4)));
-  const decimals = Math.max(0, Math.ceil(-Math.log10(Math.abs(step) || 1) - 1e-9) + (String(Number(step.toPrecision(2))).endsWith("5") ? 1 : 0));
-  return separated(Number(number.toFixed(Math.min(decimals, 8))));
-}
-
 /** Return a group for a column, with a title that counts its samples above the place that senses the pointer. */
 function columnGroup(column, place) {
   const { classes } = tree.targets[charted];
@@ -171,10 +154,6 @@ function upOf(target) {
 // ---------------------------------------------------------------------------------------------------- charts: in the panel
 
 const PLOT = { x: 46, y: 30, width: 274, height: 110 };
-
-function label(x, y, text, anchor = "middle", kind = "") {
-  return make("text", { x: x.toFixed(1), y: y.toFixed(1), "text-anchor": anchor, class: kind }, text);
-}
 
 /** Return an axis on the left, with its name above it. */
 function leftAxis(low, high, name) {

@@ -2,20 +2,12 @@
 
 // ------------------------------------------------------------------------------------------------------------- the drawing
 
-const SVG = "http://www.w3.org/2000/svg";
 const svg = $("tree"), stage = $("stage");
 const drawn = { nodes: new Map(), edges: new Map(), far: [] }; // elements by node, and those of a tree seen from afar
 const ALL_DRAWN = 900; // number of shown nodes up to which all are drawn, even off the screen
 const FAR = 1400; // number of nodes on the screen above which they are not drawn one by one
 let sheet = null; // the latest arrangement
 const view = { zoom: 1, x: 0, y: 0, isFitted: false }; // fitted until the user moves it
-
-function make(name, attributes = {}, text = null) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text !== null) element.textContent = text;
-  return element;
-}
 
 /** Arrange and draw again; `still` without animation. */
 function redraw({ still = false } = {}) {
@@ -399,10 +391,6 @@ function around(v, change) {
 }
 
 // --------------------------------------------------------------------------------------------------- selection and folding
-
-function say(text) {
-  $("live").textContent = text;
-}
 
 /** Select a node, or the leaf that represents its group, and show its details. */
 function select(v, { focus = false, show = true } = {}) {

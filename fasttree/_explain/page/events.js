@@ -325,18 +325,6 @@ function onTabKey(event) {
   event.preventDefault();
 }
 
-function isDark() {
-  const { classList } = document.documentElement;
-  return classList.contains("dark") || (!classList.contains("light") && matchMedia("(prefers-color-scheme: dark)").matches);
-}
-
-function changeTheme() {
-  const dark = !isDark();
-  document.documentElement.classList.toggle("dark", dark);
-  document.documentElement.classList.toggle("light", !dark);
-  $("theme").setAttribute("aria-pressed", dark);
-}
-
 function turn() {
   state.upright = !state.upright;
   redraw();

@@ -1,4 +1,3 @@
-"use strict";
 /* The page of one tree.  These files are one script, in the order of `page.SCRIPTS`: model (from the data to a tree), words, shown (which nodes),
    drawing, panels, choices, events; other parts are there if the tree has data for them.  Names in the data are never parsed as markup: all text is set through textContent. */
 

@@ -6,27 +6,21 @@ written exactly, others are rounded.  The page uses no network, and its policy f
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fasttree._data.schema import Kind, Schema
+from fasttree._data.schema import Schema
 from fasttree._data.table import Table
 from fasttree._explain.page.charts import chart_data, split_data
-from fasttree._explain.page.lean import lean_markup, lean_script, lean_style
+from fasttree._explain.page.common.cells import WHOLE, features_data, numbers_of, rows_data
+from fasttree._explain.page.common.document import assembled
 from fasttree._explain.page.linear.models import error_of_models, model_data
 from fasttree._explain.pictures.charts import ChartSamples
-from fasttree._explain.pictures.colours import DARK, LIGHT, NUMERIC, class_colour
-from fasttree._explain.pictures.lettering import distinct
+from fasttree._explain.pictures.colours import NUMERIC, class_colour
 from fasttree._explain.pictures.style import Style
 from fasttree._learn import samples
 from fasttree._learn.grow.competing import CompetingSplit
@@ -47,8 +41,6 @@ __all__ = ["Given", "export_html", "tree_data", "written_page"]
 AT_FIRST = 64  # nodes that are unfolded at first, if the screen shows them at a readable size
 MOST_ROWS = 200
 MOST_TESTS = 40  # features, and merges, of a node
-NAME_ROOM, NAME_SIZE = 160.0, 12.0  # pixels of a category in the text of a branch
-WHOLE = 2**53  # sums of integers up to here are exact in any order
 ERRORS = {
     "squared_error": "mean squared error",
     "absolute_error": "mean absolute error",
@@ -57,7 +49,7 @@ ERRORS = {
 }
 # One script, in this order.  Some parts are only in pages with data for them: of a tree with models or with a test, of samples.
 SCRIPTS = (
-    *("model", "words", "shown", "drawing", "panels", "linear/formulas", "choices"),
+    *("common/numbers", "common/elements", "model", "words", "shown", "drawing", "panels", "linear/formulas", "choices"),
     *("charts", "splits", "views", "significance", "events"),
 )
 ONLY_WITH = {
@@ -73,7 +65,6 @@ STYLES = {
     "views": "views",
     "linear/formulas": "linear/formulas",
 }  # by parts that need them
-_MARKS = re.compile(r"\{\{(\w+)\}\}")
 
 
 @dataclass(frozen=True)
@@ -161,7 +152,7 @@ def tree_data(
         "meanDecimals": words.mean_decimals if tree.task == "regression" else None,
         "weighsLittle": words.weighs_little,
         "maxCategories": words.max_categories,
-        "features": _features(schema, words),
+        "features": features_data(schema, words.names, words.categories),
         "targets": _targets(tree, words, style),
         **_nodes(tree),
         **_tests(tree, words),
@@ -179,55 +170,14 @@ def tree_data(
 
 def written_page(title: str, pages: Sequence[dict[str, Any]]) -> str:
     """Write the page of a tree, or of several, of which the reader chooses one; these have a number each."""
-    # marks within the inserted texts are not replaced
     needed = [part for part in SCRIPTS if part not in ONLY_WITH or any(_has(data, ONLY_WITH[part]) for data in pages)]
     styles = [name for name, parts in STYLES.items() if not set(parts.split()).isdisjoint(needed)]
-    style = lean_style(_variables() + "".join(_read(f"{name}.css") for name in styles))
-    script = lean_script("".join(_read(f"{part}.js") for part in needed))
-    # allow only this script and this style, images within the page (the drawing, to become a PNG), and no connections
-    policy = f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
-    policy += "base-uri 'none'; form-action 'none'"
-    # without "<", the data cannot end their element
     data = pages[0] if "number" not in pages[0] else {"trees": pages}
-    embedded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    parts = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": embedded}
-    return _MARKS.sub(lambda mark: parts[mark[1]], lean_markup(_read("page.html")))
+    return assembled(title, data, template="page", scripts=needed, styles=styles)
 
 
 def _has(data: dict[str, Any], name: str) -> bool:
     return data.get(name) not in (None, [])
-
-
-def _read(name: str) -> str:
-    return (resources.files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _variables() -> str:
-    """Return the light and dark colours of all pictures as variables of the style."""
-    pairs = zip(vars(LIGHT).items(), vars(DARK).values(), strict=True)
-    return f":root {{ {' '.join(f'--{name}: light-dark({light}, {dark});' for (name, light), dark in pairs)} }}\n"
-
-
-def _features(schema: Schema, words: Words) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "ordinal": feature.kind is Kind.ORDINAL,
-            "categories": None if feature.kind is Kind.CONTINUOUS else categories,
-            "brief": _brief(categories),
-        }
-        for feature, name, categories in zip(schema.features, words.names, words.categories, strict=True)
-    ]
-
-
-def _brief(categories: list[str]) -> list[str] | None:
-    """Return the categories as they are drawn in branches; None if all are short enough."""
-    brief = distinct(categories, NAME_ROOM, NAME_SIZE)
-    return None if all(name == text for name, text in brief.items()) else [brief[name] for name in categories]
 
 
 def _targets(tree: Tree, words: Words, style: Style | None) -> list[dict[str, Any]]:
@@ -252,7 +202,7 @@ def _nodes(tree: Tree) -> dict[str, Any]:
     return {
         "branches": tree.n_branches.tolist(),
         "samples": tree.n_samples.tolist(),
-        "weight": None if np.array_equal(tree.weight, tree.n_samples) else _numbers(tree.weight),
+        "weight": None if np.array_equal(tree.weight, tree.n_samples) else numbers_of(tree.weight),
         "value": _values(tree),
         "impurity": _rounded(tree.impurity),
         "gain": _rounded(tree.gain[tree.n_branches > 0]),
@@ -263,7 +213,7 @@ def _nodes(tree: Tree) -> dict[str, Any]:
 def _values(tree: Tree) -> list[Any]:
     """Return the means of each node; or column and weight of each class present, or 0 for the sum of its children."""
     if tree.task == "regression":
-        return [_numbers(row) for row in tree.value]
+        return [numbers_of(row) for row in tree.value]
     return _class_weights(tree, tree.value, tree.weight)
 
 
@@ -278,12 +228,7 @@ def _class_weights(tree: Tree, value: npt.NDArray[np.float64], weight: npt.NDArr
 
 def _pairs(row: npt.NDArray[np.float64]) -> list[Any]:
     present = np.flatnonzero(row)
-    return [item for pair in zip(present.tolist(), _numbers(row[present]), strict=True) for item in pair]
-
-
-def _numbers(array: npt.NDArray[Any]) -> list[float | int]:
-    """Return exact numbers, with integers instead of integral floats, which are shorter."""
-    return [int(number) if number.is_integer() and abs(number) < WHOLE else number for number in array.tolist()]
+    return [item for pair in zip(present.tolist(), numbers_of(row[present]), strict=True) for item in pair]
 
 
 def _rounded(array: npt.NDArray[np.float64]) -> list[float]:
@@ -303,9 +248,9 @@ def _tests(tree: Tree, words: Words) -> dict[str, Any]:
         "feature": tree.feature[inner].tolist(),
         "kind": tree.kind[inner].tolist(),
         "missing": tree.missing[inner].tolist(),
-        "threshold": _numbers(tree.threshold[by_threshold]),
+        "threshold": numbers_of(tree.threshold[by_threshold]),
         "thresholdText": _texts(words, tree.feature[by_threshold].tolist(), tree.threshold[by_threshold].tolist()),
-        "soft": None if limits is None else [_numbers(limit) for limit in limits],
+        "soft": None if limits is None else [numbers_of(limit) for limit in limits],
         "table": tables,
         "cuts": places,
         "cutText": [_texts(words, [feature] * len(cuts), cuts) for feature, cuts in zip(cut_features, places, strict=True)],
@@ -339,7 +284,7 @@ def _surrogates(tree: Tree, words: Words) -> dict[str, Any] | None:
         "node": s.node.tolist(),
         "feature": s.feature.tolist(),
         "kind": s.kind.tolist(),
-        "threshold": _numbers(s.threshold[by_threshold]),
+        "threshold": numbers_of(s.threshold[by_threshold]),
         "thresholdText": _texts(words, s.feature[by_threshold].tolist(), s.threshold[by_threshold].tolist()),
         "low": s.low_branch[by_threshold].tolist(),
         "table": [_table(s, i) for i in np.flatnonzero(s.kind == NOMINAL).tolist()],
@@ -394,7 +339,7 @@ def _subtrees(tree: Tree, given: Given | None, impurity: str, risk: str) -> dict
     at = np.append(-np.inf, sequence.steps[first:])
     counts_errors = tree.task == "classification" and tree.outputs is None
     found = {
-        "alpha": _numbers(np.maximum(at, 0.0)),  # exact, because the page writes code that prunes by them
+        "alpha": numbers_of(np.maximum(at, 0.0)),  # exact, because the page writes code that prunes by them
         "risk": risk,
         "leaves": sequence.n_leaves(at).tolist(),
         "collapsed": [[], *(nodes.tolist() for nodes in sequence.collapsed()[first:])],
@@ -423,21 +368,10 @@ def _error_name(tree: Tree, impurity: str) -> str:
 
 
 def _rows(tree: Tree, given: Given, words: Words, max_rows: int) -> dict[str, Any] | None:
-    """Return samples at equal distances, with cells only in the columns that the tree uses."""
-    n_samples = given.table.n_samples
-    chosen = np.unique(np.linspace(0, n_samples - 1, min(max_rows, n_samples)).round().astype(np.intp))
-    if not chosen.size:
-        return None
-    used = _used(tree)
-    columns = [given.table.column(j)[chosen] for j in used]
-    return {
-        "row": chosen.tolist(),
-        "of": n_samples,
-        "feature": used,
-        "single": [column.dtype == np.float32 for column in columns],
-        "cell": [_cells(column) for column in columns],
-        "truth": None if given.target is None or given.target.ndim > 1 else _truth(tree, given.target[chosen], words),
-    }
+    """Return some samples, with cells only in the columns that the tree uses."""
+    target = given.target
+    truth = None if target is None or target.ndim > 1 else lambda chosen: _truth(tree, target[chosen], words)
+    return rows_data(given.table, _used(tree), truth, max_rows)
 
 
 def _used(tree: Tree) -> list[int]:
@@ -492,13 +426,5 @@ def _values_on(tree: Tree, given: Given, reached: ChartSamples, impurity: str) -
     return {"samples": n_samples.tolist(), "value": _class_weights(tree, value, n_samples)}
 
 
-def _cells(column: npt.NDArray[Any]) -> list[float | int | None]:
-    """Return codes or numbers, None if missing; for single precision, the shortest number that rounds to it."""
-    if column.dtype.kind != "f":
-        return list(map(int, column))
-    numbers = [float(str(number)) for number in column]
-    return [None if number != number else _numbers(np.array([number]))[0] for number in numbers]
-
-
 def _truth(tree: Tree, target: npt.NDArray[Any], words: Words) -> list[Any]:
-    return [words.labels[code] for code in target.tolist()] if tree.task == "classification" else _numbers(target)
+    return [words.labels[code] for code in target.tolist()] if tree.task == "classification" else numbers_of(target)

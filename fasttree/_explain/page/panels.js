@@ -2,16 +2,6 @@
 
 // -------------------------------------------------------------------------------------------------------- panels: the details
 
-function el(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(key, value);
-    else if (value !== false && value !== null) element.setAttribute(key, value === true ? "" : value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== ""));
-  return element;
-}
-
 /** Return pairs of a flat list. */
 function pairsOf(flat) {
   return flat.filter((_, i) => i % 2 === 0).map((key, i) => [key, flat[2 * i + 1]]);
@@ -21,25 +11,6 @@ function countIn(pairs) {
   return pairs.reduce((sum, [, n]) => sum + n, 0);
 }
 
-function note(...parts) {
-  return el("p", { class: "note" }, ...parts);
-}
-
-const buttons = (...each) => el("div", { class: "buttons" }, ...each);
-
-function terms(pairs) {
-  return pairs.flatMap(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]);
-}
-
-/** Return a cell of a table of figures. */
-function right(text, tag = "td") {
-  return el(tag, { class: "right" }, text);
-}
-
-function button(text, act, attributes = {}) {
-  return el("button", { click: act, ...attributes }, text);
-}
-
 /** Add a button with a picture to those of the drawing. */
 function toolButton(name, path, act) {
   const picture = make("svg", { viewBox: "0 0 16 16", "aria-hidden": true });
@@ -47,12 +18,6 @@ function toolButton(name, path, act) {
   const added = el("button", { class: "icon", "aria-label": name, title: name, click: act }, picture);
   document.querySelector(".tools").append(added);
   return added;
-}
-
-function swatch(colour) {
-  const element = el("span", { class: "swatch", "aria-hidden": "true" });
-  element.style.setProperty("--colour", colour);
-  return element;
 }
 
 function goTo(v, { focus = true } = {}) {
@@ -121,13 +86,6 @@ function shareTables(shares, weightOf = null) {
   });
 }
 
-/** Return a drawing that only shows what is written beside it. */
-function meter(...parts) {
-  const drawing = make("svg", { "aria-hidden": true });
-  drawing.append(...parts);
-  return drawing;
-}
-
 function shareRow(name, colour, share, weight) {
   const bar = { height: 8, rx: 2 };
   const bars = meter(make("rect", { class: "track", width: "100%", ...bar }), make("rect", { width: `${100 * share}%`, fill: colour, ...bar }));
@@ -163,19 +121,6 @@ function pathList(v) {
 function ruleBlock(v) {
   const rule = el("div", { class: "rule", id: "rule" }, ruleText(tree, v));
   return el("div", {}, rule, buttons(copyButton("Copy the rule", rule, "Rule")));
-}
-
-async function copyText(text, shown) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch { // without permission, as in a frame: copy a selection
-    const range = document.createRange();
-    range.selectNodeContents(shown);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-    return document.execCommand("copy");
-  }
 }
 
 function missingBlock(v) {

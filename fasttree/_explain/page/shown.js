@@ -69,7 +69,6 @@ function tidy(order, childrenOf, half, gap) {
 
 // ------------------------------------------------------------------------------------------------------- state, what is shown
 
-const $ = (id) => document.getElementById(id);
 const tree = readTree(chosenData(JSON.parse($("data").textContent)));
 const state = {
   open: new Set(), // nodes whose children are shown
@@ -173,33 +172,6 @@ const BARRED = tree.given ? [tree, tree.given] : [tree]; // a bar for each: trai
 const PAD = 12, BAR = 5, BARS = Math.min(tree.columns.length, 4), PITCH = BARRED.length * (BAR + 1) + 2, BOX_HEIGHT = 55 + BARS * PITCH;
 const LEAST_BOX = 92, MOST_BOX = 214, MOST_CONDITION = 190, KNOB = 8, BEND = 30, SIBLINGS = 14, LINE = 14, NAME_LINE = 16, MOST_LINES = 3;
 const NAME_FONT = "600 13px", TEXT_FONT = "12px", NUMBER_FONT = "10px";
-
-const pen = document.createElement("canvas").getContext("2d");
-const sans = getComputedStyle(document.documentElement).fontFamily;
-const lengths = new Map();
-
-function textLength(text, font) {
-  const key = font + text;
-  if (!lengths.has(key)) {
-    pen.font = `${font} ${sans}`;
-    lengths.set(key, pen.measureText(text).width);
-  }
-  return lengths.get(key);
-}
-
-/** Shorten a text to a length, with an ellipsis in its middle, as similar names often differ at their ends. */
-function clip(text, most, font) {
-  if (textLength(text, font) <= most) return text;
-  const without = (kept) => {
-    const after = Math.floor(2 * kept / 5);
-    return `${text.slice(0, kept - after).trimEnd()}…${text.slice(text.length - after).trimStart()}`;
-  };
-  let fits = 1;
-  for (let step = 1 << 10; step; step >>= 1) {
-    if (fits + step < text.length && textLength(without(fits + step), font) <= most) fits += step;
-  }
-  return without(fits);
-}
 
 /** Break a text into lines at spaces, underscores, hyphens and slashes; clip the last line. */
 function wrapped(text, most, font) {

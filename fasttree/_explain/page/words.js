@@ -2,33 +2,9 @@
 
 // ------------------------------------------------------------------------------------------------------------------- words
 
-/** Write a number with at most this many decimals, without trailing zeros. */
-function fixed(number, decimals) {
-  if (Math.abs(number) >= 1e15) return number.toPrecision(6);
-  const text = number.toFixed(decimals);
-  if (Number(text) === 0) return number ? number.toPrecision(1) : "0";
-  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
-}
-
-/** Like `fixed`, but with significant digits below 1, because targets may be tiny. */
 // If the whole weight is tiny, decimals do not distinguish weights.
 function weightFigure(tree, weight) {
   return tree.weighsLittle ? String(Number(weight.toPrecision(tree.decimals + 1))) : fixed(weight, tree.decimals);
-}
-
-function meanText(number, decimals) {
-  if (Math.abs(number) >= 1 || number === 0) return fixed(number, decimals);
-  return String(Number(number.toPrecision(Math.max(decimals, 1))));
-}
-
-/** Write a share in percent; only a share of exactly 1 reads as 100 %, and only 0 as 0 %. */
-function percent(share) {
-  if ((share > 0 && share < 0.001) || (share > 0.999 && share < 1)) return share < 0.5 ? "<0.1 %" : ">99.9 %";
-  return `${fixed(100 * share, share < 0.01 || share > 0.99 ? 1 : 0)} %`;
-}
-
-function count(number, one, many = `${one}s`) {
-  return `${separated(number)} ${number === 1 ? one : many}`;
 }
 
 /** Write a set, or if `isNot` what it excludes; in the drawing "all others", as the branch beside it names them. */
@@ -181,17 +157,6 @@ function supportText(tree, v) {
   return tree.weight[v] === 0 || share === whole ? weightText(tree, v) : `${weightFigure(tree, share)} of ${weightText(tree, v)}`;
 }
 
-/** Write a number with separators of thousands; `toLocaleString` takes long at its first call. */
-function separated(number) {
-  return grouped(String(number));
-}
-
-/** Put separators of thousands into the text of a number. */
-function grouped(text) {
-  const [whole, ...rest] = text.split(".");
-  return /^-?\d+$/.test(whole) ? [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".") : text;
-}
-
 /** Return the prediction of a node for the drawing; means have the same decimals throughout. */
 function drawnAnswer(tree, v) {
   const shares = sharesOf(tree, v);
@@ -289,14 +254,3 @@ function sampleFor(tree, v) {
   return sample;
 }
 
-/** Return the number with the fewest digits in (low, high], near the middle. */
-function roundBetween(low, high) {
-  if (low === -Infinity && high === Infinity) return 0;
-  const from = low === -Infinity ? high - Math.abs(high) / 5 : low;
-  const middle = high === Infinity ? low + (Math.abs(low) / 10 || 1) : from + (high - from) / 2;
-  for (let digits = 1; digits < 17; digits++) {
-    const round = Number(middle.toPrecision(digits));
-    if (round > low && round <= high) return round;
-  }
-  return high === Infinity ? middle : high;
-}

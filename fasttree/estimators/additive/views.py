@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fasttree._data.targets import encode_values
+from fasttree._data.weights import check_same_length
 from fasttree._explain import follow
 from fasttree._explain.additive_explanation import AdditiveExplanation, explain_additive
 from fasttree._explain.pictures import contributions
@@ -18,8 +20,10 @@ from fasttree._learn.additive import editing
 from fasttree._model.additive.model import AdditiveModel, Term, terms_named
 from fasttree._model.words import check_count
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
+from fasttree.estimators.common.tasks import codes_of
 
 if TYPE_CHECKING:
+    from fasttree._explain.page.additive.shapes import Samples
     from fasttree._explain.pictures.additive.shapes import Figure
     from fasttree._explain.pictures.contributions import Axes
     from fasttree._export.sql_dialect import DialectName
@@ -89,6 +93,79 @@ class AdditiveViews(LabelledModel):
         subject = self._subject()
         shown = AdditiveSubject(subject.model, self._in_words(labels)[0], subject.classes, subject.target, False)
         return export_additive_text(shown, decimals=int(decimals), max_lines=max_lines)
+
+    def export_html(
+        self,
+        *,
+        title: str | None = None,
+        X: Any = None,
+        y: Any = None,
+        max_rows: int = 200,
+        decimals: int = 3,
+        labels: GivenLabels = None,
+    ) -> str:
+        """Write an interactive web page of the model, which needs no network and no other file.
+
+        The page lists the terms by importance, and draws the shape of each with its band and the density of the training samples,
+        and a pair as a map.  For values that the reader enters, or chooses by a click in a shape, it predicts, and draws how the
+        terms lead from the intercept to the score.
+
+        Parameters
+        ----------
+        title : str or None, default=None
+            Title of the page; None: the name of the class.
+        X : table of shape (n_samples, n_features), default=None
+            Samples with the columns of the fit.  The page holds `max_rows` of them, at equal distances, to choose from.
+        y : array-like of shape (n_samples,), default=None
+            Targets of the samples, to compare with the predictions.
+        max_rows : int, default=200
+            Maximum number of samples in the page.
+        decimals : int, default=3
+            Digits after the point of scores.
+        labels : mapping or None, default=None
+            Labels to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        str
+            HTML document.  Its scores have the bits of `decision_function`, or of `predict` for numbers.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range, y is given without X, or the samples do not match the fit.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from fasttree import GAMRegressor
+        >>> X, y = [[0.0], [0.0], [1.0], [1.0]] * 10, [1.0, 1.0, 3.0, 3.0] * 10
+        >>> page = GAMRegressor(random_state=0).fit(X, y).export_html(title="Steps", X=X, y=y)
+        >>> Path("steps.html").write_text(page, encoding="utf-8")  # doctest: +SKIP
+        """
+        from fasttree._explain.page.additive.shapes import Labelled, export_additive_html
+
+        schema, classes, targets = self._in_words(labels)
+        shown = Labelled(schema, None if classes is None else np.asarray(classes).tolist(), targets[0])
+        title = type(self).__name__ if title is None else str(title)
+        given = self._samples(X, y)
+        return export_additive_html(self.additive_, shown, title=title, given=given, max_rows=max_rows, decimals=decimals)
+
+    def _samples(self, X: Any, y: Any) -> Samples | None:
+        """Return the samples for a page, or None if none are given."""
+        from fasttree._explain.page.additive.shapes import Samples
+
+        if X is None:
+            if y is not None:
+                raise ValueError("y is given without X: give both or neither")
+            return None
+        table = self._encode_table(X)  # type: ignore[attr-defined]
+        if y is None:
+            return Samples(table, None)
+        classes = self.__dict__.get("classes_")
+        target = encode_values(y) if classes is None else codes_of(y, classes)
+        check_same_length(table.n_samples, len(target))
+        return Samples(table, target)
 
     def explain(self, x: Any, *, decimals: int = 2, labels: GivenLabels = None) -> AdditiveExplanation:
         """Explain the prediction of one sample: the intercept, and what each term adds.

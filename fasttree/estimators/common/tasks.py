@@ -151,8 +151,8 @@ class Classifying(LogProbability, ClassifierMixin, Growing):  # type: ignore[mis
             columns = self._several_targets(y)
             if columns is None or len(columns) != len(self.classes_):
                 raise ValueError(f"y has {len(columns or [y])} columns: the tree has {len(self.classes_)} targets, a column each")
-            return np.column_stack([_codes_of(*pair) for pair in zip(columns, self.classes_, strict=True)])
-        return _codes_of(y, self.classes_)
+            return np.column_stack([codes_of(*pair) for pair in zip(columns, self.classes_, strict=True)])
+        return codes_of(y, self.classes_)
 
     def _keep_classes(self, classes: NDArray[Any] | list[NDArray[Any]]) -> None:
         self.classes_ = classes
@@ -320,7 +320,7 @@ class BaseRegressor(Regressing, BaseTree, RegressionPruning):
         return means[:, 0] if self.tree_.outputs is None else means
 
 
-def _codes_of(y: Any, fitted: NDArray[Any]) -> NDArray[np.intp]:
+def codes_of(y: Any, fitted: NDArray[Any]) -> NDArray[np.intp]:
     """Return the codes of classes of the fit."""
     classes, codes = encode_classes(y)
     known = {label: code for code, label in enumerate(fitted.tolist())}

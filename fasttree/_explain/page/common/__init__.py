@@ -1,0 +1,1 @@
+"""What the pages of trees and of additive models share."""
