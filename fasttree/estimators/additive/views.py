@@ -23,7 +23,7 @@ from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, che
 from fasttree.estimators.common.tasks import codes_of
 
 if TYPE_CHECKING:
-    from fasttree._explain.page.additive.shapes import Samples
+    from fasttree._explain.page.additive.shapes import PageSamples
     from fasttree._explain.pictures.additive.shapes import Figure
     from fasttree._explain.pictures.contributions import Axes
     from fasttree._export.sql_dialect import DialectName
@@ -115,7 +115,7 @@ class AdditiveViews(LabelledModel):
         title : str or None, default=None
             Title of the page; None: the name of the class.
         X : table of shape (n_samples, n_features), default=None
-            Samples with the columns of the fit.  The page holds `max_rows` of them, at equal distances, to choose from.
+            PageSamples with the columns of the fit.  The page holds `max_rows` of them, at equal distances, to choose from.
         y : array-like of shape (n_samples,), default=None
             Targets of the samples, to compare with the predictions.
         max_rows : int, default=200
@@ -143,17 +143,17 @@ class AdditiveViews(LabelledModel):
         >>> page = GAMRegressor(random_state=0).fit(X, y).export_html(title="Steps", X=X, y=y)
         >>> Path("steps.html").write_text(page, encoding="utf-8")  # doctest: +SKIP
         """
-        from fasttree._explain.page.additive.shapes import Labelled, export_additive_html
+        from fasttree._explain.page.additive.shapes import PageWords, export_additive_html
 
         schema, classes, targets = self._in_words(labels)
-        shown = Labelled(schema, None if classes is None else np.asarray(classes).tolist(), targets[0])
+        shown = PageWords(schema, None if classes is None else np.asarray(classes).tolist(), targets[0])
         title = type(self).__name__ if title is None else str(title)
         given = self._samples(X, y)
         return export_additive_html(self.additive_, shown, title=title, given=given, max_rows=max_rows, decimals=decimals)
 
-    def _samples(self, X: Any, y: Any) -> Samples | None:
+    def _samples(self, X: Any, y: Any) -> PageSamples | None:
         """Return the samples for a page, or None if none are given."""
-        from fasttree._explain.page.additive.shapes import Samples
+        from fasttree._explain.page.additive.shapes import PageSamples
 
         if X is None:
             if y is not None:
@@ -161,11 +161,11 @@ class AdditiveViews(LabelledModel):
             return None
         table = self._encode_table(X)  # type: ignore[attr-defined]
         if y is None:
-            return Samples(table, None)
+            return PageSamples(table, None)
         classes = self.__dict__.get("classes_")
         target = encode_values(y) if classes is None else codes_of(y, classes)
         check_same_length(table.n_samples, len(target))
-        return Samples(table, target)
+        return PageSamples(table, target)
 
     def explain(self, x: Any, *, decimals: int = 2, labels: GivenLabels = None) -> AdditiveExplanation:
         """Explain the prediction of one sample: the intercept, and what each term adds.

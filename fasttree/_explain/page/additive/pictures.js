@@ -121,7 +121,7 @@ function stepsPicture(term, choose, tell) {
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(hit.getScreenCTM().inverse());
     return point.x > x + width ? NaN : axis.low + (axis.high - axis.low) * (point.x - x) / width;
   };
-  hit.addEventListener("pointermove", (event) => tell(told(term, [binOf(axis, valueAt(event))])));
+  hit.addEventListener("pointermove", (event) => tell(cellText(term, [binOf(axis, valueAt(event))])));
   hit.addEventListener("pointerleave", () => tell(""));
   hit.addEventListener("click", (event) => choose(axis.feature, Number(valueAt(event).toPrecision(4))));
   return [[...parts, hit], PICTURE.height];
@@ -138,7 +138,7 @@ function mark(term, placeOf, [top, bottom]) {
 }
 
 /** Return what a place of a term adds, as text. */
-function told(term, bins) {
+function cellText(term, bins) {
   const cell = term.axes.reduce((place, axis, i) => place * axis.bins + bins[i], 0);
   const where = term.axes.map((axis, i) => `${model.features[axis.feature].name} ${binText(axis, bins[i])}`).join(", ");
   const each = outputs().map((k) => `${model.link === "softmax" ? `${model.classes[k]} ` : ""}${withBand(term.scores[k][cell], term.deviations[k][cell])}`);
@@ -166,7 +166,7 @@ function rowsPicture(term, choose, tell) {
       const [score, band] = [term.scores[k][bin], BAND * term.deviations[k][bin]];
       row.append(...whisker(y - span + 2 * span * k / Math.max(outputs().length - 1, 1), [across(score - band), across(score), across(score + band)], model.colours[k], true));
     }
-    row.addEventListener("pointermove", () => tell(told(term, [bin])));
+    row.addEventListener("pointermove", () => tell(cellText(term, [bin])));
     row.addEventListener("pointerleave", () => tell(""));
     row.addEventListener("click", () => choose(axis.feature, bin || NaN));
     return row;
@@ -200,7 +200,7 @@ function mapPicture(term, choose, tell) {
         class: score < 0 ? "down" : "up", "fill-opacity": (Math.abs(score) / size).toFixed(3),
         x: (x + width * left).toFixed(2), y: (y + height * (1 - high)).toFixed(2), width: (width * (right - left)).toFixed(2), height: (height * (high - low)).toFixed(2),
       });
-      cell.addEventListener("pointermove", () => tell(told(term, [i, j])));
+      cell.addEventListener("pointermove", () => tell(cellText(term, [i, j])));
       cell.addEventListener("pointerleave", () => tell(""));
       cell.addEventListener("click", () => [[first, i], [second, j]].forEach(([axis, bin]) => choose(axis.feature, valueIn(axis, bin))));
       parts.push(cell);

@@ -22,7 +22,7 @@ from fasttree._explain.pictures.colours import NUMERIC, class_colour
 from fasttree._model.additive.model import AdditiveModel, Axis, Term, terms_named
 from fasttree._model.words import check_count, name_text, word
 
-__all__ = ["Labelled", "Samples", "additive_data", "export_additive_html"]
+__all__ = ["PageWords", "PageSamples", "additive_data", "export_additive_html"]
 
 SCRIPTS = ("common/numbers", "common/elements", "additive/scores", "additive/pictures", "additive/panels")
 STYLES = ("page", "additive/additive")
@@ -30,7 +30,7 @@ BARS = 30  # of the samples along a number
 
 
 @dataclass(frozen=True)
-class Labelled:
+class PageWords:
     """Words of a model: columns and categories, classes (None for numbers), and the target."""
 
     schema: Schema
@@ -39,8 +39,8 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples for a page, some of which the reader may choose.
+class PageSamples:
+    """PageSamples for a page, some of which the reader may choose.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Samples:
     target: npt.NDArray[Any] | None
 
 
-def export_additive_html(model: AdditiveModel, labels: Labelled, **how: Any) -> str:
+def export_additive_html(model: AdditiveModel, labels: PageWords, **how: Any) -> str:
     """Write the page of an additive model; parameters are those of `additive_data`."""
     data = additive_data(model, labels, **how)
     return assembled(data["title"], data, template="additive/additive", scripts=SCRIPTS, styles=STYLES)
@@ -61,10 +61,10 @@ def export_additive_html(model: AdditiveModel, labels: Labelled, **how: Any) -> 
 
 def additive_data(
     model: AdditiveModel,
-    labels: Labelled,
+    labels: PageWords,
     *,
     title: str,
-    given: Samples | None = None,
+    given: PageSamples | None = None,
     max_rows: int = 200,
     decimals: int = 3,
 ) -> dict[str, Any]:
@@ -73,9 +73,9 @@ def additive_data(
     Parameters
     ----------
     model : AdditiveModel
-    labels : Labelled
+    labels : PageWords
     title : str
-    given : Samples or None, default None
+    given : PageSamples or None, default None
     max_rows : int, default 200
         Maximum number of the samples to embed.
     decimals : int, default 3
@@ -153,7 +153,7 @@ def _rounded(weights: npt.NDArray[np.float64]) -> list[float | int]:
     return numbers_of(np.array([float(f"{one:.6g}") for one in weights.tolist()]))
 
 
-def _rows(given: Samples | None, classes: list[str] | None, max_rows: int, n_features: int) -> dict[str, Any] | None:
+def _rows(given: PageSamples | None, classes: list[str] | None, max_rows: int, n_features: int) -> dict[str, Any] | None:
     if given is None:
         return None
     target = given.target
