@@ -119,7 +119,7 @@ def test_bad_input_is_refused():
         model.export_html(X=X, y=["dear", "cheap"])
 
 
-def test_labels_and_changes_by_hand_are_told():
+def test_labels_and_changes_by_hand_are_shown():
     model = model_of("two classes").make_monotone("size", 1)
     data = data_of(model.export_html(title="Homes", labels={"size": "Area"}))
     assert data["title"] == "Homes"
@@ -286,6 +286,7 @@ def test_the_table_of_a_shape_is_its_text(show):
         page.evaluate("showTerm", i)
         page.get_by_text("As a table").click()
         rows = page.locator("#shape tbody tr")
+        rows.first.wait_for()
         own = text.split(f"\n{name}, importance")[1].split("\n")[1:]
         lines = [line.strip().replace("<=", "≤") for line in own[: rows.count()]]
         found = [": ".join(row.locator("td").all_text_contents()) for row in rows.all()]

@@ -22,7 +22,7 @@ from fasttree._explain.pictures.colours import NUMERIC, class_colour
 from fasttree._model.additive.model import AdditiveModel, Axis, Term, terms_named
 from fasttree._model.words import check_count, name_text, word
 
-__all__ = ["PageWords", "PageSamples", "additive_data", "export_additive_html"]
+__all__ = ["PageSamples", "PageWords", "additive_data", "export_additive_html"]
 
 SCRIPTS = ("common/numbers", "common/elements", "additive/scores", "additive/pictures", "additive/panels")
 STYLES = ("page", "additive/additive")
