@@ -235,7 +235,14 @@ class M5Regressor(_WithModels, BaseRegressor):
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         table = self._encode_table(X)
-        return self.tree_.predict(table)[:, None]
+        found = self.tree_.predict(table)
+        unknown = np.flatnonzero(np.isnan(found))
+        if unknown.size:
+            raise ValueError(
+                f"row {unknown[0]} of X holds numbers so large that the terms of a formula overflow: scale X before the fit, or "
+                "check the row"
+            )
+        return found[:, None]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted values.
@@ -249,6 +256,11 @@ class M5Regressor(_WithModels, BaseRegressor):
         -------
         ndarray of float64, shape (n_samples,)
             What the models of the leaves predict.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not those of the fit, or the terms of a formula overflow.
         """
         return self._lazily("predict", X) if is_collection(X) else self._predictions(X)[:, 0]
 

@@ -198,7 +198,7 @@ def reader():
 
 
 @pytest.mark.parametrize("name", [name for name in FITTED if "rules" not in name and "soft" not in name and "two" not in name])
-def test_a_reader_of_forty_lines_answers_as_the_model(name):
+def test_the_reader_of_the_documentation_answers_as_the_model(name):
     model, document = FITTED[name], DOCUMENTS[name]
     probabilities, encoded = reader()
     X = rows_for(model, Random(1), 300)

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, TreeClassifier, TreeRegressor
+from fasttree import (
+    C45Classifier,
+    C45Rules,
+    CARTClassifier,
+    CARTRegressor,
+    ID3Classifier,
+    M5Regressor,
+    TreeClassifier,
+    TreeRegressor,
+)
 from fasttree.estimators.common.documents import from_document
 
 N_SAMPLES = 60
@@ -50,6 +59,7 @@ def models() -> dict[str, Any]:
         "cart with costs": CARTClassifier(**small, loss_matrix={"no": {"yes": 2.0}, "yes": {"no": 5.5}}).fit(X, text),
         "intervals": TreeClassifier(recipe=intervals, **small).fit(X, text),
         "regression": CARTRegressor(**small).fit(X, number),
+        "models in leaves": M5Regressor(**small, indicators=True, pruning_factor=None).fit(X, number),
         "regression that shares": TreeRegressor(recipe={"missing": "fractional"}, **small).fit(X, number),
         "two targets": CARTClassifier(max_depth=3).fit(known, np.column_stack([y > 0, y > 1])),
         "two numbers": CARTRegressor(max_depth=2).fit(known, np.column_stack([number, -number])),

@@ -362,6 +362,29 @@ def test_a_broken_document_raises_a_named_error(change, message, table):
         from_json(json.dumps(document))
 
 
+def test_a_document_of_a_tree_with_models_has_them_and_no_other_does(table):
+    document = json.loads(M5Regressor().fit(*table).to_json())
+    other = json.loads(CARTRegressor(min_samples_split=1000).fit(*table).to_json())
+    other["models"] = {
+        "smoothing": 0.0,
+        "filling": [None] * 4,
+        "nodes": [{"intercept": 1.0, "terms": [], "lower": 0.0, "upper": 2.0}],
+    }
+    del document["models"]
+    for given, message in ((document, "a tree by m5 needs the linear models"), (other, "a tree by cart has no linear models")):
+        with pytest.raises(ValueError, match=message):
+            from_json(json.dumps(given))
+
+
+def test_terms_that_overflow_raise_an_error():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = M5Regressor().fit(X, 1 + 20 * X[:, 0] - 40 * X[:, 1])
+    largest = float(model.tree_.models.upper[0])
+    assert model.predict([[1e308, 0.0]]) == [largest]  # infinite, and within a bound
+    with pytest.raises(ValueError, match="row 1 of X holds numbers so large that the terms of a formula overflow"):
+        model.predict([[0.0, 0.0], [1e308, 1e308]])
+
+
 CONSTANTS_ONLY = {
     "to_sklearn": lambda model, X, y: model.to_sklearn(),
     "to_predictor": lambda model, X, y: model.to_predictor(),

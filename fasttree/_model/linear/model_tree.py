@@ -219,12 +219,16 @@ class ModelTree(Tree):
         return found
 
     def predict(self, table: Table, ends: npt.NDArray[Any] | None = None) -> Floats:
-        """Return the predictions for the samples of a table, shape (n_samples,), by the models of their leaves, or of `ends`."""
+        """Return the predictions for the samples of a table, shape (n_samples,), by the models of their leaves, or of `ends`.
+
+        NaN where terms of both signs overflow.
+        """
         ends, models = walks.walk(self, table) if ends is None else ends, self.models
         predicted = models.intercept.take(ends)
         for place, column in enumerate(models.columns.tolist()):
             given = table.column(models.source(column)[0])
-            predicted += models.rows[:, place].take(ends) * models.values(column, given)
+            with np.errstate(over="ignore", invalid="ignore"):
+                predicted += models.rows[:, place].take(ends) * models.values(column, given)
         return np.minimum(np.maximum(predicted, models.lower.take(ends)), models.upper.take(ends))
 
 

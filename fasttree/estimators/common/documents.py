@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fasttree._export.document import additive, committee, file, forests, read, rules, values, write
+from fasttree._model.linear.model_tree import ModelTree
 from fasttree.estimators.common.registry import ESTIMATORS, Entry
 
 
@@ -100,7 +101,11 @@ def entry_of(saved: write.Model) -> Entry:
         listed = ", ".join(f"{algorithm} ({task})" for algorithm, task in known)
         given = f"{values.short(saved.algorithm)} ({saved.tree.task})"
         raise values.DocumentError(f"algorithm: this version knows trees by {listed}; got {given}")
-    return known[key]
+    entry = known[key]
+    if isinstance(saved.tree, ModelTree) != entry.has_models:
+        what = "needs the linear models of its nodes" if entry.has_models else "has no linear models"
+        raise values.DocumentError(f"models: a tree by {saved.algorithm} {what}")
+    return entry
 
 
 def forest_entry(document: dict[str, Any]) -> Entry:

@@ -35,6 +35,8 @@ class Entry(NamedTuple):
         Whether the model is a tree, or several that are saved as a forest is.
     is_additive : bool, default=False
         Whether the model is an additive model.
+    has_models : bool, default=False
+        Whether the model is a tree with linear models.
     other_word : str, default=""
         Its word on the command line, if that is not the algorithm.
     """
@@ -49,6 +51,7 @@ class Entry(NamedTuple):
     makes_forest: bool = False
     may_boost: bool = False
     is_additive: bool = False
+    has_models: bool = False
     other_word: str = ""
 
     @property
@@ -74,7 +77,7 @@ ESTIMATORS = (
     Entry("CHAIDRegressor", "chaid", "chaid", "regression"),
     Entry("GAMClassifier", "gam", "gam", "classification", is_additive=True),
     Entry("GAMRegressor", "gam", "gam", "regression", is_additive=True),
-    Entry("M5Regressor", "m5", "m5", "regression"),
+    Entry("M5Regressor", "m5", "m5", "regression", has_models=True),
     Entry("OptimalTreeClassifier", "optimal", "optimal", "classification"),
     Entry("OptimalTreeRegressor", "optimal", "optimal", "regression"),
     Entry("TreeClassifier", "by_recipe", BY_RECIPE, "classification", on_command_line=False),
