@@ -42,11 +42,13 @@ def table(n: int, *, missing: float = 0.0, numbers: bool = False) -> tuple[np.nd
     return X, target if numbers else np.digitize(target, [0.0, 1.5])
 
 
-def words(n: int) -> tuple[list[list[str]], list[str]]:
+def words(n: int, *, missing: float = 0.0) -> tuple[list[list[str | None]], list[str]]:
     """Columns of categories alone, one of them with many."""
     rng = np.random.default_rng(n)
-    rows = [[str(a), str(b), str(c)] for a, b, c in zip(*(rng.integers(0, most, n) for most in (3, 5, 40)), strict=True)]
-    return rows, [str((int(a) + int(b)) % 3) for a, b, _ in rows]
+    codes = np.stack([rng.integers(0, most, n) for most in (3, 5, 40)], axis=1)
+    lost = rng.random(codes.shape) < missing
+    rows = [[None if gone else str(code) for code, gone in zip(*both, strict=True)] for both in zip(codes, lost, strict=True)]
+    return rows, [str(total % 3) for total in codes[:, :2].sum(axis=1)]
 
 
 def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -73,10 +75,15 @@ def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
         missing = 0.0 if name == "lookahead" else 0.1
         yield f"fit CARTClassifier, {name}", of(fasttree.CARTClassifier(**parameters), *table(200, missing=missing))
     yield "fit CARTClassifier, categories", of(fasttree.CARTClassifier(), *words(300))
+    yield "fit CARTClassifier, surrogates by words", of(fasttree.CARTClassifier(missing="surrogate"), *words(900, missing=0.2))
+    yield "fit C45Classifier, many parts of samples", of(fasttree.C45Classifier(), *table(900, missing=0.3))
+    yield "fit CHAIDRegressor, numbers", of(fasttree.CHAIDRegressor(), *table(900, numbers=True))
     yield "fit CARTRegressor, absolute errors", of(fasttree.CARTRegressor(criterion="absolute_error"), *table(200, numbers=True))
     yield "fit C50Classifier, boosted rules", of(fasttree.C50Classifier(trials=3, rules=True), *table(150))
     yield "fit CARTClassifier, wide run", of(fasttree.CARTClassifier(max_depth=5), *table(40_000))
     yield "fit CARTRegressor, wide run", of(fasttree.CARTRegressor(max_depth=5), *table(40_000, numbers=True))
+    yield "fit CARTClassifier, wide run of threads", of(fasttree.CARTClassifier(max_depth=5, n_jobs=2), *table(40_000))
+    yield "fit RandomForestClassifier, many nodes", of(fasttree.RandomForestClassifier(**FEW_TREES), *table(3000))
     yield (
         "fit RandomForestClassifier, wide run",
         of(fasttree.RandomForestClassifier(n_estimators=2, max_depth=6, random_state=0), *table(40_000)),

@@ -180,6 +180,8 @@ cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Queu
     cdef int status = 0
     cdef bint waits = False
     cdef bint ends = False
+    if w.arenas[own].data != NULL:     # left by a node whose children do not wait; the other is empty then
+        w.arenas[1 - own] = w.arenas[own]
     w.arenas[own] = first.family.arena
     if not node.searched and stays_wide(p, block, w, node.n, node.depth, node.sorts):
         status = search_waiting(p, block, w, node)
