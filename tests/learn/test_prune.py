@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fasttree import C45Classifier, ID3Classifier
+from fasttree import C45Classifier, CARTClassifier, ID3Classifier
 from fasttree._learn.prune.error_based import normal_quantile
 from fasttree._learn.prune.methods import c_alpha
 from fasttree._model.arrays import SHARES
@@ -213,6 +213,26 @@ def test_samples_go_in_pruning_where_they_went_in_growth(min_part_weight):
         if pruned.feature[i] == grown.feature[j] >= 0 and pruned.threshold[i] == grown.threshold[j]:
             pairs += [(pruned.first_child[i] + b, grown.first_child[j] + b) for b in range(pruned.n_branches[i])]
     assert n_pairs > 20
+
+
+@pytest.mark.parametrize("missing", ["direction", "majority", "branch"])
+@pytest.mark.parametrize("n_categories", [10, 300, 66_000])  # codes of one byte, of two and of four
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_samples_that_prune_go_where_a_prediction_goes(dtype, n_categories, missing):
+    rng = np.random.default_rng(n_categories)
+    n = max(n_categories, 2000)
+    codes = rng.permutation(n) % n_categories
+    kind = codes % 3
+    X = pd.DataFrame({"c": pd.Categorical.from_codes(codes, [f"c{i}" for i in range(n_categories)])})
+    X["a"], X["b"] = ((kind + scale * rng.normal(size=n)).astype(dtype) for scale in (0.3, 0.5))
+    X = X.mask(rng.random(X.shape) < [0.2, 0.2, 0.1])
+    y = np.where(rng.random(n) < 0.15, rng.integers(0, 3, n), kind)
+    grown = CARTClassifier(missing=missing, max_depth=6, min_samples_leaf=5).fit(X, y)
+    pruned = grown.prune("error_based", X, y)
+    assert 3 < pruned.tree_.node_count < grown.tree_.node_count
+    predicted = np.bincount(pruned.apply(X), minlength=pruned.tree_.node_count)
+    leaves = pruned.tree_.leaves()
+    assert pruned.tree_.n_samples[leaves].tolist() == predicted[leaves].tolist()
 
 
 # C_alpha

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from fasttree import C45Classifier, C50Classifier, CARTClassifier, CARTRegressor, ID3Classifier
 from fasttree._model.arrays import KNOWN, THRESHOLD
 
 COLORS = ["blue", "green", "grey", "red", "white"]
@@ -217,18 +217,30 @@ def test_c45_shares_of_planted_missing_values_follow_the_known_ones():
     assert (model.predict(X[known]) == y[known]).all()
 
 
+@pytest.mark.parametrize("model", [C45Classifier, C50Classifier])
 @pytest.mark.parametrize("n_categories", [40, 300])
-def test_c45_groups_categories_of_one_kind(n_categories):
+def test_categories_of_one_kind_are_grouped(n_categories, model):
     # in half of the categories 9 of 10 samples are of class 1, in the others 1 of 10
     codes = np.repeat(np.arange(n_categories), 20)
     y = np.tile(np.arange(20) % 10 == 0, n_categories) ^ (codes % 2 == 0)
     X = pd.DataFrame({"c": pd.Categorical.from_codes(codes, [str(code) for code in range(n_categories)])})
-    tree = C45Classifier(subset=True, max_depth=1).fit(X, y).tree_
+    tree = model(subset=True, max_depth=1).fit(X, y).tree_
     tree.check()
     branches = dict(zip(tree.categories_code.tolist(), tree.categories_branch.tolist(), strict=True))
     assert tree.n_branches[0] == 2
     assert all(branches[code] == branches[code % 2 or 2] for code in branches)
     assert branches[1] != branches[2]
+
+
+@pytest.mark.parametrize("n_categories", [300, 900])  # the ways to divide the latter into three are more than a double holds
+def test_c50_groups_categories_of_three_classes(n_categories):
+    codes = np.repeat(np.arange(n_categories), 8)
+    X = pd.DataFrame({"c": pd.Categorical.from_codes(codes, [str(code) for code in range(n_categories)])})
+    tree = C50Classifier(subset=True, max_depth=1).fit(X, codes % 3).tree_
+    tree.check()
+    branches = dict(zip(tree.categories_code.tolist(), tree.categories_branch.tolist(), strict=True))
+    assert tree.n_branches[0] == 3
+    assert len({(code % 3, branch) for code, branch in branches.items()}) == 3
 
 
 def test_c45_groups_no_more_categories_than_it_can():
