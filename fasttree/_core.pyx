@@ -28,6 +28,7 @@ from fasttree._engine.grow.setup cimport (
     Growth, carve_growth, fill_growth, free_runs, grow_nodes, plan_growth, set_limits, set_policy, share_done,
 )
 from fasttree._engine.memory cimport allow, free_arena
+from fasttree._engine.random cimport mix
 from fasttree._engine.risk.impurity cimport impurity_words
 from fasttree._engine.types cimport (
     DECLARED, DIRECTION, FRACTIONAL, GAIN, GAIN_RATIO, INTERVALS, MAJORITY, MDL_RATIO, MERGED, ONE_VS_REST, ORDERED, OWN_BRANCH,
@@ -384,7 +385,7 @@ cdef class Workspace:
         """Does growth divide samples in the sums of the targets themselves?"""
         return self.consume and self.growth.p.missing == FRACTIONAL and self.growth.p.weighted and self.growth.p.n_classes == 0
 
-    cdef int grow_with_workers(self, uint64_t seed, int32_t n_jobs) except -1:
+    cdef int grow_with_workers(self, uint64_t key, int32_t n_jobs) except -1:
         """As `grow_nodes`, with other threads; -1 becomes the exception that says why."""
         cdef Workers workers = Workers(n_jobs)
         cdef Growth* g = &self.growth
@@ -395,7 +396,7 @@ cdef class Workspace:
             workers.open_workers()
             started_threads(workers.work, n_jobs - 1)
             with nogil:
-                status = grow_nodes(g, seed)
+                status = grow_nodes(g, key)
             raise_pending()
         finally:
             workers.close()
@@ -446,7 +447,7 @@ def grow(
     case_weight : int64 array of shape (n_samples,) or None
         Weights of whole samples, by which surrogates agree and parts of samples are measured.  None: 1.
     seed : int
-        Seed of the features that nodes draw.
+        Seed of the features that nodes draw; with `root`, the key of its draws.
     n_jobs : int
         Threads that grow the subtrees below large nodes; the tree does not depend on it.
     workspace : Workspace or None
@@ -459,6 +460,7 @@ def grow(
     dict of arrays over nodes, breadth first (see `Nodes`).
     """
     cdef int status
+    cdef uint64_t key = mix(seed) if root is None else seed
     check_sizes(encoding, targets, weight, case_weight)
     if workspace is None:
         workspace = Workspace()
@@ -471,10 +473,10 @@ def grow(
         targets.used_up = workspace.overwrites_sums()
         workspace.borrow(encoding)
         if n_jobs > 1 and encoding.bounded:
-            workspace.grow_with_workers(seed, n_jobs)
+            workspace.grow_with_workers(key, n_jobs)
         else:
             with nogil:
-                status = grow_nodes(&workspace.growth, seed)
+                status = grow_nodes(&workspace.growth, key)
             raise_pending()
             if status:
                 raise MemoryError

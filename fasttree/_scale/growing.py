@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from fasttree._learn.grow.growth import finish
 from fasttree._learn.samples import Costs
 from fasttree._model.tree import Tree
 from fasttree._scale.cluster import Cluster
+from fasttree._scale.drawing import Draws, OnLists
 from fasttree._scale.frontier import Budget, Driver, Features
 from fasttree._scale.nodes import TreeNode, arrays_of, joined
 from fasttree._scale.subtree import Task
@@ -27,6 +29,7 @@ def grow(
     budget: Budget,
     *,
     costs: Costs | None = None,
+    draws: Draws | None = None,
     report: Callable[[str, float], object] | None = None,
 ) -> Tree:
     """Grow the tree that the growth in memory grows from all rows together.
@@ -41,10 +44,13 @@ def grow(
         Holds the rows.
     budget : Budget
     costs : Costs or None, default=None
+    draws : Draws or None, default=None
+        How the nodes of a tree of a forest draw features, which `growth` has in the same order.
     report : callable or None, default=None
         Is called with the name of a step and the share of it that is done.
     """
-    frontier = Driver(
+    kind = Driver if draws is None else partial(OnLists, draws)
+    frontier = kind(
         setting,
         growth.scale.unit,
         growth.n_classes,

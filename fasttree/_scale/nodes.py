@@ -53,6 +53,7 @@ class TreeNode:
     risk: float
     is_measured: bool
     parent: int = -1
+    key: int = 0  # of the draws of features
     reach: float = np.inf
     is_open: bool = False  # may be split in a round to come
     mean: float | None = None

@@ -65,6 +65,7 @@ class Task:
     n_classes: int
     n_jobs: int = 1
     bins: Mapping[int, Bins] = field(default_factory=dict)  # of features whose columns are codes of bins
+    order: npt.NDArray[np.intp] | None = None  # of the features, in which the first one wins ties; None: as in the table
 
     @property
     def has_many_codes(self) -> bool:
@@ -75,7 +76,11 @@ class Task:
 def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDArray[Any]]:
     """Return the tree below a node as fields of a tree, whose node 0 is the node itself."""
     scale = growth.scale
-    table = RowsOfNode(growth.schema, rows.columns, rows.n_rows, len(rows.columns))
+    schema, order = growth.schema, growth.order
+    if order is not None:
+        rows.columns[:] = [rows.columns[j] for j in order.tolist()]
+        schema = Schema(tuple(schema.features[j] for j in order.tolist()))
+    table = RowsOfNode(schema, rows.columns, rows.n_rows, len(rows.columns))
     if growth.bins:
         encoding = _encoded_bins(growth, rows)
         table.columns = [_values(column, growth.bins.get(j)) for j, column in enumerate(rows.columns)]
@@ -92,6 +97,7 @@ def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDAr
         _core.Spec(growth.policy, numbers, PathLimits()),
         weight=rows.weight,
         n_jobs=growth.n_jobs,
+        seed=node.key,
         workspace=_core.Workspace(consume=True),
         root=Root(scale.n_samples, scale.total_weight, node.reach),
     )
@@ -99,6 +105,8 @@ def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDAr
     grown["threshold"] = decode_thresholds(grown, by_threshold, table, table, growth.recipe, growth.bins)
     for name in ("row_low", "row_high", "cut_node", "cut_low", "cut_high"):
         del grown[name]
+    if order is not None:
+        grown["feature"] = np.where(grown["feature"] < 0, -1, order[grown["feature"]]).astype(np.int32)
     return grown
 
 

@@ -13,7 +13,7 @@ from test_dataset import table_of
 
 from fasttree import Dataset, RandomForestClassifier, RandomForestRegressor
 from fasttree._model.bags import Bags
-from fasttree._scale.remote import bags, dask_table, on_dask, partitions, shared
+from fasttree._scale.remote import bags, dask_table, on_dask, partitions, shared, weighed
 from fasttree._scale.remote.dask_table import TARGET, DaskTable
 
 pytest.importorskip("dask")
@@ -47,10 +47,10 @@ class Here:
 class FramesHere(DaskTable):
     """Rows of pandas frames."""
 
-    def __init__(self, parts: list[pd.DataFrame], features: list[str], target: str) -> None:
+    def __init__(self, parts: list[pd.DataFrame], features: list[str], target: str, weight: str | None) -> None:
         self._client, self._n_shards, self._label_dtype = Here(), None, None
-        self._rows = [(part[features], part[target], None) for part in parts]
-        self.has_names, self.weighted, self.target = True, False, target
+        self._rows = [(part[features], part[target], None if weight is None else part[weight]) for part in parts]
+        self.has_names, self.weighted, self.target = True, weight is not None, target
         self.names = [*features, TARGET]
 
     def _read(self, form: Any, threads: Any) -> list[Any]:
@@ -59,14 +59,19 @@ class FramesHere(DaskTable):
 
 
 def ensemble_in_rounds(
-    monkeypatch: pytest.MonkeyPatch, forest: Any, table: pd.DataFrame, target: str, features: list[str]
+    monkeypatch: pytest.MonkeyPatch,
+    forest: Any,
+    table: pd.DataFrame,
+    target: str,
+    features: list[str],
+    weight: str | None = None,
 ) -> Any:
     """The forest from shards of any sizes, with room for few rows."""
-    for module in (bags, dask_table, on_dask, shared):
+    for module in (bags, dask_table, on_dask, shared, weighed):
         monkeypatch.setattr(module, "gathered", lambda client, futures: futures)
     ends = [0, 0, 200, 201, len(table)]
     parts = [table.iloc[start:stop] for start, stop in itertools.pairwise(ends)]
-    with Dataset(FramesHere(parts, features, target), TARGET) as data:
+    with Dataset(FramesHere(parts, features, target, weight), TARGET) as data:
         data.target.name = target
         return forest.fit(data).ensemble_
 
@@ -101,6 +106,51 @@ def test_the_forest_is_the_one_in_memory(monkeypatch, name):
     forest.set_params(random_state=7)
     expected = forest.fit(table[features], table[target]).ensemble_
     assert ensemble_in_rounds(monkeypatch, forest, table, target, features) == expected
+
+
+ALL = [*COLUMNS, "region"]
+ONE_BY_ONE: dict[str, tuple[Any, str, list[str], str | None]] = {
+    "entropy": (RandomForestClassifier(n_estimators=2, criterion="entropy"), "two", ALL, None),
+    "sample weights": (RandomForestClassifier(n_estimators=2), "label", COLUMNS, "weight"),
+    "balanced classes": (RandomForestClassifier(n_estimators=2, class_weight="balanced"), "two", ALL, None),
+    "balanced bags": (RandomForestClassifier(n_estimators=2, class_weight="balanced_subsample"), "label", COLUMNS, "weight"),
+    "bags of balanced draws": (
+        RandomForestClassifier(n_estimators=2, bootstrap="balanced", criterion="misclassification"), "label", COLUMNS, None,
+    ),
+    "priors": (RandomForestClassifier(n_estimators=2, priors=[0.2, 0.8], max_features=2), "two", ALL, "weight"),
+    "losses": (RandomForestClassifier(n_estimators=2, loss_matrix=[[0, 1], [5, 0]]), "two", ALL, "weight"),
+    "best first": (RandomForestClassifier(n_estimators=2, max_leaf_nodes=20, max_features=None), "two", ALL, None),
+    "groups of categories for many classes": (RandomForestClassifier(n_estimators=2), "label", ALL, None),
+    "one category": (RandomForestClassifier(n_estimators=2, nominal="one_vs_rest"), "two", ALL, None),
+    "limits": (
+        RandomForestClassifier(
+            n_estimators=2, criterion="entropy", min_samples_leaf=4, min_weight_fraction_leaf=0.02, max_depth=5, ccp_alpha=0.002,
+            min_impurity_decrease=0.001,
+        ), "label", ALL, "weight",
+    ),
+    "weights of numbers": (RandomForestRegressor(n_estimators=2, max_features=2), "number", ALL, "weight"),
+    "all features": (RandomForestRegressor(n_estimators=2, max_features=None, max_samples=0.5), "number", ALL, "weight"),
+    "leaves of numbers": (RandomForestRegressor(n_estimators=2, max_leaf_nodes=12), "number", ALL, "weight"),
+    "all rows": (RandomForestRegressor(n_estimators=2, bootstrap=False, max_features=1), "number", ALL, "weight"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_trees_that_grow_on_lists_in_memory_grow_one_by_one(monkeypatch, name):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 30)
+    forest, target, features, weight = ONE_BY_ONE[name]
+    table = table_of(len(name), N).to_pandas()
+    table["number"] = table["number"].round(2)
+    table["weight"] = np.random.default_rng(len(name)).exponential(size=N).round(3)
+    table.loc[::7, "weight"] = 0.0
+    forest.set_params(random_state=7)
+    expected = forest.fit(table[features], table[target], None if weight is None else table[weight]).ensemble_
+    assert expected.tree(0).node_count > 10
+    grown = list[str]()
+    grow = weighed.TreesOneByOne.grow
+    monkeypatch.setattr(weighed.TreesOneByOne, "grow", lambda *given: grown.append("tree") or grow(*given))
+    assert ensemble_in_rounds(monkeypatch, forest, table, target, features, weight) == expected
+    assert len(grown) == 2
 
 
 def test_features_are_drawn_until_one_varies(monkeypatch):

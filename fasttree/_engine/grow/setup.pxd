@@ -16,7 +16,6 @@ from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_s
 from fasttree._engine.grow.team cimport Frontier, give_up, hold, release, wake
 from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_waiting, share_work
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
-from fasttree._engine.random cimport mix
 from fasttree._engine.risk.impurity cimport ABSOLUTE_ERROR, ENTROPY, GINI, POISSON
 from fasttree._engine.risk.sums cimport exact_zero
 from fasttree._engine.scan.cut cimport form_of
@@ -289,8 +288,8 @@ cdef inline double share_done(const void* growth) noexcept nogil:
     return max(0.0, 1.0 - <double> n / g.block.n)
 
 
-cdef inline bint open_first(Growth* g, uint64_t seed, Pending* root, int* status) noexcept nogil:
-    """Write node 0; False if it is a leaf.  The status is -1 if memory runs out."""
+cdef inline bint open_first(Growth* g, uint64_t key, Pending* root, int* status) noexcept nogil:
+    """Write node 0, whose draws have a key; False if it is a leaf.  The status is -1 if memory runs out."""
     cdef Totals totals
     memset(root, 0, sizeof(Pending))
     memset(&totals, 0, sizeof(Totals))
@@ -301,17 +300,17 @@ cdef inline bint open_first(Growth* g, uint64_t seed, Pending* root, int* status
     write_root(&g.p, &g.block, &g.nodes, &totals)
     root.low = -INFINITY
     root.high = INFINITY
-    root.key = mix(seed)
+    root.key = key
     root.reach = g.reach
     root.n = g.block.n
     return not is_leaf(&g.p, &totals, g.nodes.impurity[0], 0)
 
 
-cdef inline int grow_nodes(Growth* g, uint64_t seed) noexcept nogil:
+cdef inline int grow_nodes(Growth* g, uint64_t key) noexcept nogil:
     """Grow all nodes, with the threads that share a queue.  -1 if memory runs out or growth is interrupted."""
     cdef Pending root
     cdef int status = 0
-    cdef bint opened = open_first(g, seed, &root, &status)
+    cdef bint opened = open_first(g, key, &root, &status)
     if g.work.team == NULL:
         if not opened:
             return status

@@ -88,7 +88,7 @@ def layout_of(forest: Forest, n_jobs: int = 1) -> GrowTree:
     """
     if forest.random_cuts:
         _check_random(forest.grower.recipe)
-    if not may_be_drawn(forest.grower, forest.random_cuts) or forest.balances_bags:
+    if grows_on_lists(forest):
         return _on_lists(forest)
     drawn, lists = DrawnForest(forest.grower, forest.random_cuts, n_jobs), list[GrowTree]()
 
@@ -114,10 +114,14 @@ def pruned(forest: Forest, packed: Packed) -> Tree | Packed:
     return pack_tree(tree, impurity) or tree
 
 
-def may_grow_in_rounds(forest: Forest) -> bool:
-    """Whether the trees can grow from counts of shards: in the drawn layout, with all samples of weight 1, by the best cuts."""
-    drawn = may_be_drawn(forest.grower) and not (forest.random_cuts or forest.balances_bags)
-    return drawn and forest.grower.samples.weight is None
+def grows_on_lists(forest: Forest) -> bool:
+    """Whether trees grow on sorted lists of the samples, and not in the drawn layout."""
+    return forest.balances_bags or not may_be_drawn(forest.grower, forest.random_cuts)
+
+
+def may_share_rounds(forest: Forest) -> bool:
+    """Whether trees of the drawn layout can grow from counts of shards: with all samples of weight 1, by the best cuts."""
+    return not (grows_on_lists(forest) or forest.random_cuts) and forest.grower.samples.weight is None
 
 
 def _check_random(recipe: Recipe) -> None:
@@ -149,7 +153,7 @@ def _on_lists(forest: Forest) -> GrowTree:
             weight *= whole.weight
         if forest.balances_bags:
             weight *= balanced(whole.target, counts)
-        order = np.argsort(np.random.Philox(key=seed).random_raw(columns.n_features), kind="stable")
+        order = order_of_features(seed, columns.n_features)
         table: Any = InOrder(columns, order)
         of_tree = replace(
             grower,
@@ -157,13 +161,20 @@ def _on_lists(forest: Forest) -> GrowTree:
             limits=replace(grower.limits, seed=seed),
             constraints=grower.constraints.in_order(order),
         )
-        tree = _with_features(of_tree(replace(whole, table=table, weight=weight)), order)
-        if forest.prune is not None:
-            tree = forest.prune(tree)
-        packed = pack_tree(tree, grower.recipe.impurity)
-        return tree if packed is None else packed
+        return finished(forest, _with_features(of_tree(replace(whole, table=table, weight=weight)), order))
 
     return grow
+
+
+def order_of_features(seed: int, n_features: int) -> npt.NDArray[np.intp]:
+    """Return the order of the features for a tree that grows on lists."""
+    return np.argsort(np.random.Philox(key=seed).random_raw(n_features), kind="stable")
+
+
+def finished(forest: Forest, tree: Tree) -> Tree | Packed:
+    """Return a tree that grew on lists after the pruning of the forest, packed if it can be."""
+    tree = tree if forest.prune is None else forest.prune(tree)
+    return pack_tree(tree, forest.grower.recipe.impurity) or tree
 
 
 def _with_features(tree: Tree, order: npt.NDArray[np.intp]) -> Tree:
@@ -179,6 +190,11 @@ def balanced(target: npt.NDArray[np.integer[Any]], counts: npt.NDArray[np.intege
     """Return the weight of each sample that gives all classes in a bag the same weight; of several targets, the product."""
     product = np.ones(len(target))
     for codes in target.T if target.ndim > 1 else [target]:
-        totals = np.bincount(codes, weights=counts)
-        product *= (counts.sum() / (np.count_nonzero(totals) * np.maximum(totals, 1)))[codes]
+        product *= factors_of_balance(np.bincount(codes, weights=counts).astype(np.float64))[codes]
     return product
+
+
+def factors_of_balance(totals: Floats) -> Floats:
+    """Return the factor of each class that gives classes of these totals the same weight, and leaves that of all as it is."""
+    factors: Floats = totals.sum() / (np.count_nonzero(totals) * np.maximum(totals, 1))
+    return factors

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fasttree._data.schema import Kind, Schema
-from fasttree._engine.forest import drawn_features, key_of
 from fasttree._engine.rounds import Judge, Setting
 from fasttree._learn.grow.drawn import DrawnLimits
-from fasttree._scale.frontier import Budget, Counting, Driver, Features
+from fasttree._scale.drawing import Drawing, Draws
+from fasttree._scale.frontier import Budget, Counting, Features
 from fasttree._scale.groups import Decision, Groups, Sides
 from fasttree._scale.messages import Counts, Requests
 from fasttree._scale.nodes import TreeNode
@@ -50,7 +50,7 @@ class RoundsPlan(NamedTuple):
         return self.n_classes > 0 and any(feature.kind == Kind.NOMINAL for feature in self.schema.features)
 
 
-class DrawnDriver(Driver):
+class DrawnDriver(Drawing):
     """Grow the nodes of a tree that are too large for memory.
 
     Parameters
@@ -62,23 +62,18 @@ class DrawnDriver(Driver):
     """
 
     def __init__(self, plan: RoundsPlan, seed: int, budget: Budget) -> None:
-        depth = plan.limits.max_depth
-        super().__init__(plan.setting, 1.0, plan.n_classes, plan.columns, budget, max_depth=-1 if depth == NO_DEPTH else depth)
-        self.keys: list[int] = []  # of the draws, by node
+        depth, n_features = plan.limits.max_depth, len(plan.schema.features)
+        draws = Draws(seed, np.arange(n_features), plan.limits.max_features)
+        deepest = -1 if depth == NO_DEPTH else depth
+        super().__init__(draws, plan.setting, 1.0, plan.n_classes, plan.columns, budget, max_depth=deepest)
         self.counted = [0] if plan.finds_first else []  # nodes of which the next round finds the class of the first row
         self.first_class: dict[int, int] = {}  # of these nodes
-        self._plan, self._seed = plan, seed
-        self._n_drawn: dict[int, int] = {}  # features, by node
+        self._plan = plan
 
     def ends(self) -> list[TreeNode]:
         """Return the leaves that no growth in memory takes."""
         handed = {node.id for node in self.handed}
         return [node for node in self.nodes if node.first_child < 0 and node.id not in handed]
-
-    def _new_node(self, statistics: Counts, parent: TreeNode | None) -> TreeNode:
-        node = super()._new_node(statistics, parent)
-        self.keys.append(key_of(self._seed, -1) if parent is None else key_of(self.keys[parent.id], node.id - parent.first_child))
-        return node
 
     def _may_be_split(self, node: TreeNode) -> bool:
         limits = self._plan.limits
@@ -96,46 +91,12 @@ class DrawnDriver(Driver):
         self.counted = [node.id for node in nodes] if self._plan.finds_first else []
         return super()._requests(started)
 
-    def _search(self, node: TreeNode, histogram: Counts) -> None:
-        """Draw the features of a node, and search it from its histogram on."""
-        node.histogram, node.groups = histogram.copy(), []
-        self._draw(node)
-        self._searching.append(node)
-
-    def _draw(self, node: TreeNode) -> bool:
-        """Draw features until enough are, one of which may vary; whether one of them may."""
-        assert node.histogram is not None
-        assert node.groups is not None
-        order = drawn_features(self.keys[node.id], len(self._plan.schema.features)).tolist()
-        n_drawn = self._n_drawn.get(node.id, 0)
-        added = False
-        while n_drawn < len(order) and (n_drawn < self._plan.limits.max_features or not added):
-            feature = order[n_drawn]
-            n_drawn += 1
-            first, last = self._first_cell[feature : feature + 2].tolist()
-            cells = node.histogram[first:last]
-            occupied = np.flatnonzero(cells[:, 0])
-            if len(occupied) > 1 or not self._single[first + occupied[0]]:
-                node.groups.append(self._groups_of(node, feature, cells))
-                added = True
-        self._n_drawn[node.id] = n_drawn
-        return added
-
     def _groups_of(self, node: TreeNode, feature: int, cells: Counts) -> Groups:
         classes = np.flatnonzero(node.statistics[2:]) if self._n_classes else np.zeros(0, dtype=np.intp)
         if self._plan.schema.features[feature].kind == Kind.NOMINAL and len(classes) <= 2:
             second = int(classes.sum()) - self.first_class[node.id] if self._n_classes else 0
             return Categories(feature, cells, node.statistics, second, self._plan)
         return Groups(feature, cells, self._columns.edges[feature], True)
-
-    def _is_unsettled(self, node: TreeNode) -> bool:
-        """Draw further features if all are constant, which bins may show late."""
-        while True:
-            if super()._is_unsettled(node):
-                return True
-            assert node.groups is not None
-            if any(_varies(groups) for groups in node.groups) or not self._draw(node):
-                return False
 
     def _accepts(self, cut: Decision) -> bool:
         return cut.gain >= self._plan.limits.min_gain * (1 - RELATIVE_TIE)
@@ -144,10 +105,6 @@ class DrawnDriver(Driver):
         super()._split(node, cut, whole)
         if cut.missing < 0:  # a missing value that training did not have goes where more samples went
             node.missing = int(2 * cut.left[1] <= node.statistics[1])
-
-
-def _varies(groups: Groups) -> bool:
-    return len(groups.statistics) > 1 or bool(groups.missing[0]) or not groups.closed.all()
 
 
 class Categories(Groups):

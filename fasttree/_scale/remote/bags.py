@@ -1,8 +1,8 @@
 """Trees of a forest on workers, each grown as a whole by one thread.
 
 Where the table fits into the memory of a thread, a task has all rows and grows some trees, for which it encodes the columns once.
-Else the task of a tree has the rows of its bag alone.  If not even a bag fits, trees share rounds (see `shared`).  All ways grow
-the trees of the forest in memory.
+Else the task of a tree has the rows of its bag alone.  If not even a bag fits, trees share rounds (see `shared`), or grow in rounds
+one after the other (see `weighed`).  All ways grow the trees of the forest in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.schema import Schema
-from fasttree._learn.forest.growing import Forest, Trees, layout_of, may_grow_in_rounds
+from fasttree._learn.forest.growing import Forest, Trees, grows_on_lists, layout_of, may_share_rounds
 from fasttree._learn.grow.grower import Whole
 from fasttree._learn.progress import steps
 from fasttree._model.bags import Bags, seed_of_growth
@@ -30,6 +30,7 @@ from fasttree._scale.remote.held import HeldShard
 from fasttree._scale.remote.on_dask import DaskPortions
 from fasttree._scale.remote.shared import MOST_SHARED, TreesInRounds
 from fasttree._scale.remote.tasks import gathered
+from fasttree._scale.remote.weighed import TreesOneByOne
 from fasttree._scale.subtree import RowsOfNode
 from fasttree._version import __version__
 
@@ -205,8 +206,9 @@ class BagsOnWorkers:
         own = job_of(forest, self._encode, self._weigh)
         job = self._client.submit(held.identity, own, pure=False)
         fits = forest.bags.n_samples <= self._room
-        if not fits and self._is_too_large(forest):
-            for trees in self._in_rounds(own.forest, job, range(first, last)):
+        grow = None if fits or self._bag_fits(forest) else self._in_rounds(forest)
+        if grow is not None:
+            for trees in grow(own.forest, job, range(first, last)):
                 found.extend(trees)
                 report(len(found))
             return found
@@ -221,15 +223,27 @@ class BagsOnWorkers:
             report(len(found))
         return found
 
-    def _is_too_large(self, forest: Forest) -> bool:
-        """Whether a bag may be too large for the memory of a thread, and the trees can share rounds."""
+    def _bag_fits(self, forest: Forest) -> bool:
+        """Whether no bag is too large for the memory of a thread."""
         n_different = forest.bags.n_different
-        return n_different + SPREAD * n_different**0.5 > self._room and may_grow_in_rounds(forest)
+        return bool(n_different + SPREAD * n_different**0.5 <= self._room)
 
-    def _in_rounds(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
+    def _in_rounds(self, forest: Forest) -> Callable[[Forest, Any, Sequence[int]], Iterator[Trees]] | None:
+        """Return the function that grows trees in rounds; None if they cannot."""
+        if may_share_rounds(forest):
+            return self._together
+        return self._one_by_one if grows_on_lists(forest) and not forest.random_cuts else None
+
+    def _one_by_one(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
         sizes = list(self._portions.outcomes(_n_rows))
-        reply_bytes = min(2**28, self._memory // 8) // MOST_SHARED
-        budget = Budget(self._room, reply_bytes=reply_bytes)
+        budget = Budget(self._room, reply_bytes=min(2**28, self._memory // 8))
+        growth = TreesOneByOne(self._portions, self._weigh, sizes, self._n_threads, self._columns, budget)
+        for tree in trees:
+            yield [growth.grow(forest, self._client.submit(draw_all, job, tree, pure=False), tree)]
+
+    def _together(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
+        sizes = list(self._portions.outcomes(_n_rows))
+        budget = Budget(self._room, reply_bytes=min(2**28, self._memory // 8) // MOST_SHARED)
         growth = TreesInRounds(self._client, self._shards, sizes, self._n_threads, self._columns, budget)
         return growth.grow(forest, partial(self._client.submit, draw_all, job, pure=False), self._encode, trees)
 

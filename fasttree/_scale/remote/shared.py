@@ -427,7 +427,7 @@ class TreesInRounds:
         from dask.delayed import delayed
 
         rows = self._of_shards(rows_of, group, NodesOfTree(tree.place, [node.id for node in bucket], leaves), log)
-        places = [Below(tree.driver.keys[node.id], node.depth, group.plain.weight) for node in bucket]
+        places = [Below(node.key, node.depth, group.plain.weight) for node in bucket]
         grown = delayed(grow_nodes, pure=False)(group.job, places, leaves, *rows)
         return self._client.compute(grown, optimize_graph=False)
 
