@@ -17,6 +17,7 @@ from fasttree import (
     CARTClassifier,
     CARTRegressor,
     Dataset,
+    ExtraTreesClassifier,
     ExtraTreesRegressor,
     OptimalTreeClassifier,
     RandomForestClassifier,
@@ -108,23 +109,27 @@ def test_forests_are_those_of_the_table_in_memory(client, table, monkeypatch, ro
         assert found.to_json() == expected, forest
 
 
-LARGE: list[tuple[Any, str]] = [
-    (RandomForestClassifier(**FEW), "two"),
-    (RandomForestRegressor(**FEW, min_samples_leaf=3, ccp_alpha=0.001), "number"),
+LARGE: list[tuple[Any, str, str | None]] = [
+    (RandomForestClassifier(**FEW), "two", None),
+    (RandomForestRegressor(**FEW, min_samples_leaf=3, ccp_alpha=0.001), "number", None),
+    (RandomForestClassifier(**FEW, criterion="entropy", max_leaf_nodes=20), "label", "weight"),
+    (RandomForestRegressor(**FEW, min_weight_fraction_leaf=0.01), "number", "times"),
 ]
 
 
-def test_trees_share_rounds_if_a_bag_is_too_large(client, table, monkeypatch):
+def test_trees_grow_in_rounds_if_a_bag_is_too_large(client, table, monkeypatch):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 200)
-    frame = parts_of(table, [0, 700, 701])
-    for forest, target in LARGE:
-        expected = forest.fit(table[FEATURES], table[target]).to_json()
-        assert forest.fit(frame[FEATURES], frame[target]).to_json() == expected, forest
+    weights = table.assign(times=np.arange(N) % 4)
+    frame = parts_of(weights, [0, 700, 701])
+    for forest, target, weight in LARGE:
+        expected = forest.fit(table[FEATURES], table[target], None if weight is None else weights[weight]).to_json()
+        found = forest.fit(frame[FEATURES], frame[target], None if weight is None else frame[weight])
+        assert found.to_json() == expected, forest
 
 
 def test_a_bag_must_fit_into_the_memory_of_a_worker(client, table, monkeypatch):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 900)
-    forest = RandomForestClassifier(n_estimators=2, random_state=0)
+    forest = ExtraTreesClassifier(n_estimators=2, bootstrap=True, random_state=0)
     with Dataset.from_dask(parts_of(table, [700]), "label", features=FEATURES) as data:
         message = (
             r"the bag of tree \d has 9\d\d rows, and a thread of a worker has room for 900 rows .*: give max_samples=900 or fewer"

@@ -15,7 +15,7 @@ import pytest
 
 from fasttree import CARTClassifier, Dataset, RandomForestClassifier
 from fasttree._scale import fitting
-from fasttree._scale.remote import bags, dask_table, held, on_dask, shared
+from fasttree._scale.remote import bags, dask_table, held, on_dask, shared, weighed
 
 pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
@@ -122,7 +122,7 @@ def at_stage(monkeypatch: pytest.MonkeyPatch, stage: str, act: Callable[[], None
     monkeypatch.setattr(on_dask.OnDask, "_grown", grew)
     for module in (on_dask, dask_table):
         monkeypatch.setattr(module, "gathered", waited)
-    for module in (bags, shared):
+    for module in (bags, shared, weighed):
         monkeypatch.setattr(module, "gathered", lambda *given: (stages.append("forest"), waited(*given))[1])
     return done
 
@@ -134,13 +134,17 @@ def test_a_killed_worker_changes_nothing(client, table, expected, monkeypatch, s
     assert done
 
 
-WAYS = pytest.mark.parametrize("room", [N, N - 1, 500], ids=["the table fits", "a bag fits", "trees share rounds"])
+WAYS = pytest.mark.parametrize(
+    ("room", "class_weight"),
+    [(N, None), (N - 1, None), (500, None), (500, "balanced_subsample")],
+    ids=["the table fits", "a bag fits", "trees share rounds", "trees grow one by one"],
+)
 
 
 @WAYS
-def test_a_worker_killed_while_a_forest_grows_changes_nothing(client, table, monkeypatch, room):
+def test_a_worker_killed_while_a_forest_grows_changes_nothing(client, table, monkeypatch, room, class_weight):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: room)
-    forest = RandomForestClassifier(n_estimators=6, random_state=0)
+    forest = RandomForestClassifier(n_estimators=6, class_weight=class_weight, random_state=0)
     expected = forest.fit(table[["a", "b", "c"]], table["y"]).to_json()
     done = at_stage(monkeypatch, "forest", lambda: kill(client, 1))
     with Dataset.from_dask(frame_of(table), "y", client=client) as data:
@@ -191,10 +195,10 @@ def test_nothing_is_left_on_the_workers(client, table):
 
 
 @WAYS
-def test_a_forest_leaves_nothing_on_the_workers(client, table, monkeypatch, room):
+def test_a_forest_leaves_nothing_on_the_workers(client, table, monkeypatch, room, class_weight):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: room)
     with Dataset.from_dask(frame_of(table), "y", client=client) as data:
-        RandomForestClassifier(n_estimators=5, random_state=0).fit(data)
+        RandomForestClassifier(n_estimators=5, class_weight=class_weight, random_state=0).fit(data)
         assert np.sum(list(client.run(held.kept).values()), axis=0)[1] == 0  # the shards keep nothing of the fit
     assert eventually_nothing_is_kept(client)
 

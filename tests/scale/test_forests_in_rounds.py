@@ -153,6 +153,51 @@ def test_trees_that_grow_on_lists_in_memory_grow_one_by_one(monkeypatch, name):
     assert len(grown) == 2
 
 
+WHOLE: dict[str, tuple[Any, str, list[str]]] = {
+    "classes": (RandomForestClassifier(n_estimators=2), "label", COLUMNS),
+    "weights of classes": (RandomForestClassifier(n_estimators=2, class_weight={0: 3, 1: 1}), "two", ALL),
+    "numbers": (RandomForestRegressor(n_estimators=2, max_features=None), "number", ALL),
+    "limits": (
+        RandomForestRegressor(n_estimators=2, min_samples_leaf=3, min_weight_fraction_leaf=0.013, max_depth=5), "number", ALL,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_weights_repeat_a_row(monkeypatch, name):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 30)
+    forest, target, features = WHOLE[name]
+    table = table_of(len(name), N).to_pandas()
+    table["number"] = table["number"].round(2)
+    table["weight"] = np.arange(N) % 5
+    forest.set_params(random_state=7)
+    expected = forest.fit(table[features], table[target], table["weight"]).ensemble_
+    assert expected.tree(0).node_count > 10
+    assert ensemble_in_rounds(monkeypatch, forest, table, target, features, "weight") == expected
+
+
+def test_a_tree_that_has_a_row_too_often_grows_on_lists(monkeypatch):
+    """The drawn layout counts draws in 16 bits, so that the tree of such a bag has the ties of the other layout, as in memory."""
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 30)
+    monkeypatch.setattr(bags, "MOST_REPEATED", 10**6)
+    table = table_of(3, N).to_pandas()
+    table["weight"] = np.where(np.arange(N) == 17, 40_000, 1)
+    forest = RandomForestClassifier(n_estimators=6, random_state=2)
+    expected = forest.fit(table[COLUMNS], table["two"], table["weight"]).ensemble_
+    counts = [forest._bags.counts(tree)[17] for tree in range(6)]
+    assert min(counts) < 2 <= max(counts)
+    found = ensemble_in_rounds(monkeypatch, forest, table, "two", COLUMNS, "weight")
+    assert found == expected
+
+
+def test_large_weights_repeat_no_rows(monkeypatch):
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 30)
+    table = table_of(3, N).to_pandas()
+    table["weight"] = 17
+    with pytest.raises(ValueError, match="a forest that does not grow in rounds: give max_samples=30 or fewer"):
+        ensemble_in_rounds(monkeypatch, RandomForestClassifier(n_estimators=1), table, "two", COLUMNS, "weight")
+
+
 def test_features_are_drawn_until_one_varies(monkeypatch):
     monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: 40)
     table = pd.DataFrame({f"constant{j}": np.full(N, j) for j in range(6)} | {"x": np.arange(N) / 7})

@@ -1,8 +1,8 @@
 """Trees of a forest on workers, each grown as a whole by one thread.
 
 Where the table fits into the memory of a thread, a task has all rows and grows some trees, for which it encodes the columns once.
-Else the task of a tree has the rows of its bag alone.  If not even a bag fits, trees share rounds (see `shared`), or grow in rounds
-one after the other (see `weighed`).  All ways grow the trees of the forest in memory.
+Else the task of a tree has the rows of its bag alone.  If not even a bag fits, trees grow in rounds: those of the drawn layout
+share them (see `shared`), others grow one by one (see `weighed`).  All ways grow the trees of the forest in memory.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from fasttree._version import __version__
 
 MOST_TREES = 8  # that share encoded columns
 SPREAD = 6  # standard deviations of the size of a bag at most
+MOST_REPEATED = 16  # times that a bag has a row on average if whole weights repeat it, each of 4 bytes
 
 Counts: TypeAlias = npt.NDArray[np.integer]
 
@@ -232,20 +233,41 @@ class BagsOnWorkers:
         """Return the function that grows trees in rounds; None if they cannot."""
         if may_share_rounds(forest):
             return self._together
-        return self._one_by_one if grows_on_lists(forest) and not forest.random_cuts else None
+        if forest.random_cuts:
+            return None
+        if grows_on_lists(forest):
+            return self._one_by_one
+        weight = forest.grower.samples.weight
+        return self._by_whole_weights if weight is not None and weight.mean() <= MOST_REPEATED else None
 
-    def _one_by_one(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
+    def _sharing(self, n_trees: int) -> TreesInRounds:
+        sizes = list(self._portions.outcomes(_n_rows))
+        budget = Budget(self._room, reply_bytes=min(2**28, self._memory // 8) // n_trees)
+        return TreesInRounds(self._client, self._shards, sizes, self._n_threads, self._columns, budget)
+
+    def _alone(self) -> TreesOneByOne:
         sizes = list(self._portions.outcomes(_n_rows))
         budget = Budget(self._room, reply_bytes=min(2**28, self._memory // 8))
-        growth = TreesOneByOne(self._portions, self._weigh, sizes, self._n_threads, self._columns, budget)
-        for tree in trees:
-            yield [growth.grow(forest, self._client.submit(draw_all, job, tree, pure=False), tree)]
+        return TreesOneByOne(self._portions, self._weigh, sizes, self._n_threads, self._columns, budget)
+
+    def _drawn(self, job: Any, tree: int) -> Any:
+        return self._client.submit(draw_all, job, tree, pure=False)
 
     def _together(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
-        sizes = list(self._portions.outcomes(_n_rows))
-        budget = Budget(self._room, reply_bytes=min(2**28, self._memory // 8) // MOST_SHARED)
-        growth = TreesInRounds(self._client, self._shards, sizes, self._n_threads, self._columns, budget)
-        return growth.grow(forest, partial(self._client.submit, draw_all, job, pure=False), self._encode, trees)
+        return self._sharing(MOST_SHARED).grow(forest, partial(self._drawn, job), self._encode, trees)
+
+    def _one_by_one(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
+        growth = self._alone()
+        for tree in trees:
+            yield [growth.grow(forest, self._drawn(job, tree), tree)]
+
+    def _by_whole_weights(self, forest: Forest, job: Any, trees: Sequence[int]) -> Iterator[Trees]:
+        """Grow trees of the drawn layout, whose bags differ in weight; a tree that has a row too often grows on lists."""
+        growth, alone = self._sharing(1), self._alone()
+        for tree in trees:
+            counts = self._drawn(job, tree)
+            found = growth.grow_weighed(forest, counts, self._encode, self._weigh, tree)
+            yield [alone.grow(forest, counts, tree) if found is None else found]
 
     def _from_all_rows(self, job: Any, trees: Sequence[int]) -> Iterator[Any]:
         step = min(max(len(trees) // (2 * self._n_threads), 1), MOST_TREES)

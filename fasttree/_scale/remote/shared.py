@@ -21,7 +21,7 @@ from fasttree._engine.records import Scale
 from fasttree._engine.rounds import Setting, Shard
 from fasttree._learn.forest.drawn import Below, DrawnForest, whole_numbers
 from fasttree._learn.forest.growing import Forest, pruned
-from fasttree._learn.grow.drawn import drawn_limits
+from fasttree._learn.grow.drawn import MOST_DRAWN, drawn_limits
 from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
 from fasttree._scale.forest.driver import DrawnDriver, RoundsPlan
@@ -30,7 +30,7 @@ from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import buckets
 from fasttree._scale.messages import LAST_KEY, Keys, Question, Reply, Requests, Route, reply_bytes
 from fasttree._scale.nodes import TreeNode
-from fasttree._scale.preparation import MOST_SQUARES, Array, Floats, Portion, arrays_of
+from fasttree._scale.preparation import MOST_SQUARES, Array, Floats, Portion, Weighing, arrays_of
 from fasttree._scale.remote import held
 from fasttree._scale.remote.held import HeldShard
 from fasttree._scale.remote.tasks import combined_on_workers, forget, gathered, message_of
@@ -144,10 +144,23 @@ def split_bags(start: int, stop: int, *bags: Counts) -> list[Counts]:
     return [counts[start:stop].copy() for counts in bags]
 
 
-def _taken(shard: HeldShard, job: RoundsJob, group: str) -> _Fit:
-    """Return what the shard keeps for the trees of a group, which no other task has meanwhile."""
+def weighed_bag(shard: HeldShard, encode: Callable[[Floats], Array], weigh: Weighing, start: int, counts: Counts) -> list[Counts]:
+    """Return how often a bag has the rows of a shard if it has a row as often as the row's whole weight says, for each draw."""
+    portion = shard.with_target(encode)
+    weight = weigh(portion)
+    of_shard = counts[start : start + len(portion.target)].astype(np.int64)
+    return [of_shard if weight is None else of_shard * weight.astype(np.int64)]
+
+
+def size_of(bags: Sequence[Counts]) -> tuple[int, int]:
+    """Return how often a bag has all rows of a shard, and that of them which it has most often."""
+    return int(bags[0].sum()), int(bags[0].max(initial=0))
+
+
+def _taken(shard: HeldShard, job: RoundsJob) -> _Fit:
+    """Return what the shard keeps for some trees, which no other task has meanwhile."""
     held.check_version(job.version)
-    fit: _Fit | None = shard.borrow(job.key + group)
+    fit: _Fit | None = shard.borrow(job.key)
     if fit is None:
         n_classes, scale = job.terms[5], job.terms[2]
         weigh = _unweighted if n_classes else None
@@ -169,12 +182,10 @@ def _order(fit: _Fit, bags: Sequence[Counts], place: int, log: Sequence[Route]) 
     return order
 
 
-def ask(
-    shard: HeldShard, job: RoundsJob, group: str, start: int, bags: Sequence[Counts], sent: bytes, chunks: Any
-) -> list[AnswerOfTree]:
+def ask(shard: HeldShard, job: RoundsJob, start: int, bags: Sequence[Counts], sent: bytes, chunks: Any) -> list[AnswerOfTree]:
     """Answer what is asked of each tree by a list of `AskedOfTree`; `start` is the number of the first row of the shard."""
     asked: list[AskedOfTree] = held.read(sent)
-    fit, setting = _taken(shard, job, group), Setting(*job.terms)
+    fit, setting = _taken(shard, job), Setting(*job.terms)
     answers = []
     for given, earlier in zip(asked, chunks, strict=True):
         log = held.whole(earlier, given.tail)
@@ -184,7 +195,7 @@ def ask(
             _count_rows(fit.shard, order, given.requests, reply)
         first = [_first(fit.arrays, order.rows_of(node), start) for node in given.first]
         answers.append(AnswerOfTree(reply, np.array(first, dtype=np.uint64)))
-    shard.keep(job.key + group, fit)
+    shard.keep(job.key, fit)
     return answers
 
 
@@ -232,11 +243,9 @@ def combined(answers: Sequence[Sequence[AnswerOfTree]]) -> list[AnswerOfTree]:
     ]
 
 
-def rows_of(
-    shard: HeldShard, job: RoundsJob, group: str, bags: Sequence[Counts], nodes: NodesOfTree, log: Any
-) -> list[RowsOfShard]:
+def rows_of(shard: HeldShard, job: RoundsJob, bags: Sequence[Counts], nodes: NodesOfTree, log: Any) -> list[RowsOfShard]:
     """Return the rows of some nodes of a tree."""
-    fit = _taken(shard, job, group)
+    fit = _taken(shard, job)
     order = _order(fit, bags, nodes.place, held.whole(log, ()))
     portion = shard.with_target(job.encode)
     found = []
@@ -244,16 +253,16 @@ def rows_of(
         rows, times = _different(order.rows_of(node))
         columns = [np.zeros(len(rows), dtype=np.float32)] if nodes.leaves else [column[rows] for column in portion.columns]
         found.append(RowsOfShard(columns, portion.target[rows], times))
-    shard.keep(job.key + group, fit)
+    shard.keep(job.key, fit)
     return found
 
 
-def n_rows_of(shard: HeldShard, job: RoundsJob, group: str, bags: Sequence[Counts], nodes: NodesOfTree, log: Any) -> Counts:
+def n_rows_of(shard: HeldShard, job: RoundsJob, bags: Sequence[Counts], nodes: NodesOfTree, log: Any) -> Counts:
     """Return the number of different rows of some nodes of a tree."""
-    fit = _taken(shard, job, group)
+    fit = _taken(shard, job)
     order = _order(fit, bags, nodes.place, held.whole(log, ()))
     counts = np.array([len(_different(order.rows_of(node))[0]) for node in nodes.numbers], dtype=np.int64)
-    shard.keep(job.key + group, fit)
+    shard.keep(job.key, fit)
     return counts
 
 
@@ -309,11 +318,10 @@ class _Growing:
 
 
 class _Group(NamedTuple):
-    """Trees that share rounds: the future of their job, the job, a name, and the future of their bags for each shard."""
+    """Trees that share rounds: the future of their job, the job, and the future of their bags for each shard."""
 
     job: Any
     plain: RoundsJob
-    name: str
     bags: list[Any]
 
 
@@ -343,18 +351,27 @@ class TreesInRounds:
 
     def grow(self, forest: Forest, draw: Callable[[int], Any], encode: Any, trees: Sequence[int]) -> Iterator[list[Any]]:
         """Yield trees in their order; `draw` returns the future of a bag."""
-        job, plan = _job_of(forest, encode, self._columns)
-        sent = self._sent(job)
         ends = list(itertools.pairwise(self._ends))
+        for first in range(0, len(trees), MOST_SHARED):
+            some = trees[first : first + MOST_SHARED]
+            bags = [draw(tree) for tree in some]
+            parts = [self._client.submit(split_bags, start, stop, *bags, pure=False) for start, stop in ends]
+            yield self._grown_group(forest, encode, some, parts, forest.bags.weight)
+
+    def grow_weighed(self, forest: Forest, counts: Any, encode: Any, weigh: Weighing, tree: int) -> Any:
+        """Grow a tree whose samples have whole weights, from the future of its bag; None if it has a row too often."""
+        shards = zip(self._shards, self._ends, strict=False)
+        parts = [self._client.submit(weighed_bag, shard, encode, weigh, start, counts, pure=False) for shard, start in shards]
+        sizes = gathered(self._client, self._client.map(size_of, parts, pure=False))
+        if max(most for _, most in sizes) > MOST_DRAWN:
+            return None
+        return self._grown_group(forest, encode, [tree], parts, sum(size for size, _ in sizes))[0]
+
+    def _grown_group(self, forest: Forest, encode: Any, trees: Sequence[int], parts: list[Any], weight: int) -> list[Any]:
+        job, plan = _job_of(forest, encode, self._columns, weight)
         try:
-            for first in range(0, len(trees), MOST_SHARED):
-                some = trees[first : first + MOST_SHARED]
-                bags = [draw(tree) for tree in some]
-                parts = [self._client.submit(split_bags, start, stop, *bags, pure=False) for start, stop in ends]
-                group = _Group(sent, job, f" {first}", parts)
-                found = [joined(*of_tree, plan) for of_tree in self._grow_group(group, plan, some)]
-                forget(self._client, job.key + group.name)
-                yield [pruned(forest, packed) for packed in found]
+            found = self._grow_group(_Group(self._sent(job), job, parts), plan, trees)
+            return [pruned(forest, joined(*of_tree, plan)) for of_tree in found]
         finally:
             forget(self._client, job.key)
 
@@ -385,7 +402,7 @@ class TreesInRounds:
         chunks = [tree.chunks for tree in active]
         task = delayed(ask, pure=False)
         shards = zip(self._shards, self._ends, group.bags, strict=False)
-        answers = [task(shard, group.job, group.name, start, bags, message, chunks) for shard, start, bags in shards]
+        answers = [task(shard, group.job, start, bags, message, chunks) for shard, start, bags in shards]
         setting = Setting(*group.plain.terms)
         n_bytes = sum(reply_bytes(given.requests, setting.n_cells, setting.width) for given in asked)
         found: list[AnswerOfTree] = self._combined(answers, combined, n_bytes)
@@ -420,7 +437,7 @@ class TreesInRounds:
 
         task = delayed(function, pure=False)
         shards = zip(self._shards, group.bags, strict=True)
-        return [task(shard, group.job, group.name, bags, nodes, log) for shard, bags in shards]
+        return [task(shard, group.job, bags, nodes, log) for shard, bags in shards]
 
     def _grow_bucket(self, group: _Group, tree: _Growing, bucket: Sequence[TreeNode], leaves: bool, log: Any) -> Any:
         """Bring the rows of some nodes to one worker, and grow the trees below them there."""
@@ -435,12 +452,11 @@ class TreesInRounds:
         return {node.id: grown for node, grown in zip(bucket, gathered(self._client, future), strict=True)}
 
 
-def _job_of(forest: Forest, encode: Callable[[Floats], Array], columns: Features) -> tuple[RoundsJob, RoundsPlan]:
-    """Return what the workers need of a forest, and what its trees share."""
-    grower, bags = forest.grower, forest.bags
+def _job_of(forest: Forest, encode: Callable[[Floats], Array], columns: Features, weight: int) -> tuple[RoundsJob, RoundsPlan]:
+    """Return what the workers need of a forest, and what its trees share, whose bags have the same weight."""
+    grower = forest.grower
     schema, limits, whole = grower.samples.table.schema, grower.limits, grower.whole
     assert whole is not None
-    weight = bags.weight
     scale, unit = Scale(weight, float(weight)), 1.0
     if not grower.n_classes:
         ends, unit = whole_numbers(np.array([whole.least, whole.most]), weight, whole)
