@@ -15,7 +15,7 @@ from fasttree._learn.grow.growth import finish
 from fasttree._learn.samples import Costs
 from fasttree._model.tree import Tree
 from fasttree._scale.cluster import Cluster
-from fasttree._scale.drawing import Draws, OnLists
+from fasttree._scale.forest.drawing import Draws, OnLists
 from fasttree._scale.frontier import Budget, Driver, Features
 from fasttree._scale.nodes import TreeNode, arrays_of, joined
 from fasttree._scale.subtree import Task

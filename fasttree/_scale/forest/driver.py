@@ -15,7 +15,7 @@ import numpy as np
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine.rounds import Judge, Setting
 from fasttree._learn.grow.drawn import DrawnLimits
-from fasttree._scale.drawing import Drawing, Draws
+from fasttree._scale.forest.drawing import Drawing, Draws
 from fasttree._scale.frontier import Budget, Counting, Features
 from fasttree._scale.groups import Decision, Groups, Sides
 from fasttree._scale.messages import Counts, Requests

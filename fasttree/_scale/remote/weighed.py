@@ -19,7 +19,7 @@ from fasttree._learn.grow.growth import Size, engine_limits, policy_of
 from fasttree._model.bags import seed_of_growth
 from fasttree._model.packed.nodes import Packed
 from fasttree._model.tree import Tree
-from fasttree._scale.drawing import Draws
+from fasttree._scale.forest.drawing import Draws
 from fasttree._scale.frontier import Budget, Features
 from fasttree._scale.growing import grow
 from fasttree._scale.preparation import Floats, Weighing, scale_of_targets, scale_of_weights
