@@ -249,6 +249,24 @@ def test_the_model_of_one_node_ends_in_each_of_its_phases():
         assert spent < share * whole + 0.15, (share, whole)
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of Unix")
+def test_the_pruning_of_rules_ends_by_an_interrupt():
+    """A chain of 60,001 nodes, of which the lowest test goes, then the next one: each time all nodes are looked at."""
+    number = np.arange(60_001, dtype=np.int32)
+    parent = number - 2 + number % 2  # each test has a leaf before it goes on
+    parent[0] = -1
+    alive, cut = (number % 2 == 0).astype(np.uint8), np.zeros(number.size, np.uint8)
+    alive[-1] = 0
+    own, below, size = 60_002.0 - number, 30_001.0 - number // 2, np.full(number.size, 2.0)
+    start = time.process_time()
+    with handled(signal.SIGPROF, Stopped):
+        signal.setitimer(signal.ITIMER_PROF, 0.1)
+        with pytest.raises(Stopped):
+            equations.prune(parent, (own, size), (below, size.copy()), alive, cut, 1e6, 1)
+    assert time.process_time() - start < 0.1 + 0.15
+    assert 0 < cut.sum() < 30_000
+
+
 ENDED = {
     "CARTClassifier": ("from fasttree import _core as home", "grow", "(150_000, 20)"),
     "M5Regressor": ("from fasttree._engine.lines import equations as home", "fit_tree", "(8_000, 300)"),
