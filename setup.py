@@ -146,10 +146,10 @@ class BuildCore(build_ext):
 
 
 class BuildLeanPage(build_py):
-    """Copy scripts, styles and markup of the page without the comments and white space that each page drops anyway."""
+    """Copy scripts, styles and markup of pages as one file, without the comments and white space that each page drops anyway."""
 
     def run(self) -> None:
-        """Build the package, and write those files anew."""
+        """Build the package, and replace those files."""
         super().run()
         if self.editable_mode:
             return
@@ -157,9 +157,12 @@ class BuildLeanPage(build_py):
         spec = spec_from_file_location("lean", page / "lean.py")
         lean = module_from_spec(spec)
         spec.loader.exec_module(lean)
+        folder, parts = Path(self.build_lib, page), {}
         for suffix, shorter in {".js": lean.lean_script, ".css": lean.lean_style, ".html": lean.lean_markup}.items():
-            for path in Path(self.build_lib, page).rglob(f"*{suffix}"):
-                path.write_text(shorter(path.read_text(encoding="utf-8")), encoding="utf-8")
+            for path in sorted(folder.rglob(f"*{suffix}")):
+                parts[path.relative_to(folder).as_posix()] = shorter(path.read_text(encoding="utf-8"))
+                path.unlink()
+        (folder / "parts.txt").write_text(lean.together(parts), encoding="utf-8")
 
 
 class WheelWithMaterials(bdist_wheel):

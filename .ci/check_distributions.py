@@ -12,6 +12,8 @@ from pathlib import Path
 
 LARGEST = 2 * 2**20  # bytes
 INSTALLED = (".py", ".typed", ".json", ".html", ".css", ".js")
+PAGES = "fasttree/_explain/page/"
+PARTS = f"{PAGES}parts.txt"  # of a wheel: the scripts, styles and markup of pages, as `lean.together` writes them
 ROOT = Path(__file__).parents[1]
 REGISTRY = (ROOT / "fasttree" / "estimators" / "common" / "registry.py").read_text(encoding="utf-8")
 STUBS = {f"fasttree/estimators/{module}.pyi" for module in ["_stubs", *re.findall(r'Entry\("\w+", "(\w+)"', REGISTRY)]}
@@ -28,9 +30,16 @@ def members(path: Path) -> set[str]:
     return {name.split("/", 1)[1] for name in names} if path.name.endswith(".tar.gz") else set(names)
 
 
+def parts_of_pages(path: Path) -> set[str]:
+    """Return the names of the files that a wheel has in one."""
+    with zipfile.ZipFile(path) as file:
+        text = file.read(PARTS).decode() if PARTS in file.namelist() else ""
+    return {f"{PAGES}{name}" for name in re.findall("\f(.*)\n", text)}
+
+
 def mistakes_of_wheel(path: Path) -> list[str]:
     """Return the mistakes of a wheel."""
-    names = members(path)
+    names = members(path) | parts_of_pages(path)
     found = [
         f"holds {name}"
         for name in names

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import fasttree
+from fasttree._explain.page.lean import together
 from fasttree.estimators.common.registry import ESTIMATORS
 
 ROOT = Path(__file__).parents[2]
@@ -185,10 +186,13 @@ def wheel(checker, tmp_path):
         names = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fasttree/**/*") if path.suffix in suffixes}
         names |= {path.relative_to(ROOT).with_suffix(".abi3.so").as_posix() for path in STUBS}
         names |= {"fasttree-1.dist-info/licenses/LICENSE", "fasttree-1.dist-info/sboms/fasttree.cdx.json", *checker.STUBS}
+        names = (names | {*more}) - {without}
+        parts = {name for name in names if name.endswith((".css", ".html", ".js"))}
         path = tmp_path / "fasttree-1-cp311-abi3-any.whl"
         with zipfile.ZipFile(path, "w") as file:
-            for name in (names | {*more}) - {without}:
-                file.writestr(name, "x" * size if name.endswith("events.js") else "")
+            for name in names - parts:
+                file.writestr(name, "x" * size if name.endswith("_version.py") else "")
+            file.writestr(checker.PARTS, together({name.removeprefix(checker.PAGES): "" for name in parts}))
         return path
 
     return write

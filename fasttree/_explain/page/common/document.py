@@ -7,11 +7,11 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any
 
-from fasttree._explain.page.lean import lean_markup, lean_script, lean_style
+from fasttree._explain.page.lean import apart, lean_markup, lean_script, lean_style
 from fasttree._explain.pictures.colours import DARK, LIGHT
 
 __all__ = ["assembled"]
@@ -33,20 +33,26 @@ def assembled(title: str, data: Any, *, template: str, scripts: Sequence[str], s
     scripts, styles : sequence of str
         Names of the files, without endings, in their order; all relative to the folder of the pages.
     """
+    read = _reader()
     # marks within the inserted texts are not replaced
-    style = lean_style(_variables() + "".join(_read(f"{name}.css") for name in styles))
-    script = lean_script("".join(_read(f"{part}.js") for part in scripts))
+    style = lean_style(_variables() + "".join(read(f"{name}.css") for name in styles))
+    script = lean_script("".join(read(f"{part}.js") for part in scripts))
     # allow only this script and this style, images within the page (the drawing, to become a PNG), and no connections
     policy = f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
     policy += "base-uri 'none'; form-action 'none'"
     # without "<", the data cannot end their element
     embedded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     parts = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": embedded}
-    return _MARKS.sub(lambda mark: parts[mark[1]], lean_markup(_read(f"{template}.html")))
+    return _MARKS.sub(lambda mark: parts[mark[1]], lean_markup(read(f"{template}.html")))
 
 
-def _read(name: str) -> str:
-    return (resources.files(PAGES) / name).read_text(encoding="utf-8")
+def _reader() -> Callable[[str], str]:
+    """Return what reads a file by its name: itself, or from the one in which a wheel has all of them (`setup.py`)."""
+    folder = resources.files(PAGES)
+    of_wheel = folder / "parts.txt"
+    if of_wheel.is_file():
+        return apart(of_wheel.read_text(encoding="utf-8")).__getitem__
+    return lambda name: (folder / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
