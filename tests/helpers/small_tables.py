@@ -33,3 +33,14 @@ def light_branches(seed: int) -> pd.DataFrame:
     classes = list("pqr")[: 2 + seed % 2]
     frame["class"] = pd.Categorical(random.choice(classes, n), categories=classes)
     return frame
+
+
+def raised_categories(seed: int) -> pd.DataFrame:
+    """Four columns of three categories, some cells missing, and a class that three tell together, now and then wrongly."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(60, 200))
+    frame = pd.DataFrame({f"c{j}": pd.Categorical(random.choice(list("uvw"), n), categories=list("uvw")) for j in range(4)})
+    y = (frame["c0"] == "u") ^ ((frame["c1"] == "v") & (frame["c2"] == "w"))
+    frame = frame.mask(random.random(frame.shape) < 0.1)
+    frame["class"] = pd.Categorical(np.where(random.random(n) < 0.15, ~y, y))
+    return frame

@@ -25,7 +25,7 @@ from fasttree._data.learn import learn_table
 from fasttree._learn.grow.independence import independence_probability, without_independent_splits
 from fasttree._learn.prune import methods
 from fasttree._learn.prune.error_based import error_based_without_samples, predicted_errors
-from fasttree._learn.prune.sequence import weakest_links
+from fasttree._learn.prune.sequence import choose, weakest_links
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
 from fasttree._model.tree import Tree
@@ -179,6 +179,13 @@ def test_links_that_are_equally_weak_fall_together(example):
     assert path.n_leaves.tolist() == [12, 11, 7, 6, 4, 1]
     assert path.risks * 48 == pytest.approx([3, 3, 5, 6, 10, 17])
     assert path.impurities[-1] == pytest.approx(45.0112461114 / 48)
+
+
+@pytest.mark.parametrize(("errors", "chosen"), [([4.0, 2.0, 3.0, 6.0], 2), ([4.0, 2.0, 3.1, 6.0], 1), ([2.0, 2.0, 4.0, 6.0], 1)])
+def test_a_subtree_exactly_a_standard_error_above_the_best_is_chosen(errors, chosen):
+    path = weakest_links(CARTClassifier().fit([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], [0, 1, 0, 1, 1, 0, 0]).tree_)
+    squares = np.array(errors) ** 2 / 8 + 1.0  # the standard error of each sum is 1
+    assert choose(path, np.array(errors), squares, 8.0, 1.0, "1se").chosen == chosen
 
 
 @pytest.mark.parametrize(("rule", "n_leaves"), [("best", 11), ("1se", 6)])

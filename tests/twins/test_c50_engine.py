@@ -14,7 +14,7 @@ from c50.pruning import prune
 from c50.recorded import as_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_tables import light_branches
+from small_tables import light_branches, raised_categories
 from test_release8_engine import frames
 
 from fasttree import C50Classifier, from_json
@@ -72,6 +72,13 @@ def test_trees_of_light_branches_are_the_twins(seed: int) -> None:
         minimum=1 + seed % 3, confidence=(0.25, 0.5, 0.8)[seed % 5 % 3], global_pruning=bool(seed % 7), subset=False
     )
     assert_the_twins(light_branches(seed), options)
+
+
+@pytest.mark.parametrize("subset", [False, True])
+@pytest.mark.parametrize("seed", [123, 135, 183, 210, 249, 332])
+def test_branches_that_test_categories_are_raised_and_grown_anew_as_the_twins(seed: int, subset: bool) -> None:
+    options = Options(minimum=1 + seed % 3, confidence=(0.5, 0.8, 0.95)[seed % 3], global_pruning=False, subset=subset)
+    assert_the_twins(raised_categories(seed), options)
 
 
 def mixed_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
