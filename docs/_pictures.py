@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 import fasttree
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, OptimalTreeClassifier
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, GAMClassifier, OptimalTreeClassifier
 
 MADE = Path(__file__).parent / "_made"
 PAGES = MADE / "pages"  # copied unchanged into the documentation
@@ -28,6 +28,9 @@ def make_pictures():
     model = CARTClassifier(max_leaf_nodes=12).fit(X, y)
     page = model.export_html(title=title, X=test[X.columns], y=test["income"], max_rows=50)
     (PAGES / "adult-tree.html").write_text(page, encoding="utf-8")
+    shapes = GAMClassifier(n_bags=2, random_state=0).fit(X, y)
+    page = shapes.export_html(title=title, X=test[X.columns], y=test["income"], max_rows=50)
+    (PAGES / "adult-shapes.html").write_text(page, encoding="utf-8")
 
     census = adult.drop(columns=["fnlwgt", "education"]).sample(8000, random_state=0)[:4000]
     X, y = census.drop(columns="income"), census["income"]

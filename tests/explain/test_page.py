@@ -703,3 +703,14 @@ def test_splits_that_a_tree_with_models_cannot_take_are_listed_without_code():
     splits = data_of(model.export_html(X=X, y=y, n_competing=3))["splits"]
     assert splits
     assert {split["python"] for entry in splits for split in entry["splits"]} == {None}
+
+
+@pytest.mark.parametrize("extreme", [1e308, 5e-324, 1e17])
+def test_extreme_samples_have_a_page_of_models(extreme):
+    X, y = lines_and_gaps()
+    model = M5Regressor(extrapolation=None).fit(X, y)
+    X.loc[::7, "height"] = extreme
+    X.loc[1::7, "width"] = -extreme
+    data = data_of(model.export_html(X=X, y=y))
+    assert len(data["rows"]["row"]) == 200
+    assert (data["subtrees"]["given"] is None) == (extreme == 1e308)  # the squares of its errors overflow

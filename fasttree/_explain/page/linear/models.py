@@ -48,23 +48,29 @@ def model_data(tree: Tree, words: Words) -> dict[str, Any] | None:
 
 
 def error_of_models(tree: ModelTree, table: Table, target: npt.NDArray[Any]) -> float | None:
-    """Return the mean squared error of the predictions; None without samples."""
+    """Return the mean squared error of the predictions; None without samples, or if it overflows."""
     if not table.n_samples:
         return None
-    return float(np.mean((tree.predict(table) - target) ** 2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = float(np.mean((tree.predict(table) - target) ** 2))
+    return error if math.isfinite(error) else None
 
 
 def chart_term(models: LinearModels, table: Table, node: int, rows: npt.NDArray[np.intp]) -> tuple[int, dict[int, float]] | None:
     """Return the feature whose term varies most over some samples, and the means of the other columns of a model.
 
-    The first feature is chosen among equal ones.  None for a model without terms, or with indicators alone.
+    The first feature is chosen among equal ones.  None for a model without terms, or with indicators alone, and where figures of
+    the samples overflow.
     """
     chosen, widest, means = -1, -1.0, {}
     for column, coefficient in models.terms(node):
         feature, code = models.source(column)
         values = models.values(column, table.column(feature)[rows])
-        means[column] = float(values.mean())
-        spread = abs(coefficient) * float(values.std())
+        with np.errstate(over="ignore", invalid="ignore"):
+            means[column] = float(values.mean())
+            spread = abs(coefficient) * float(values.std())
+        if not math.isfinite(means[column] + spread):
+            return None
         if spread > widest and not code:
             chosen, widest = column, spread
     if chosen < 0:
