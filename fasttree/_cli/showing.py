@@ -157,6 +157,7 @@ COMMITTEE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of CubistRegres
     "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
     "c": ("export_c", ("name",)),
     "python": ("export_python", ("name",)),
+    "pmml": ("export_pmml", ("name",)),
     "onnx": ("export_onnx", ("dtype",)),
 }
 SHARE = click.FloatRange(0, 1)

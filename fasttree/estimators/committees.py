@@ -204,6 +204,31 @@ class CommitteeViews(LabelledModel):
 
         return export_committee_onnx(self._subject(), dtype=dtype)
 
+    def export_pmml(self, *, name: str = "prediction") -> str:
+        """Write the rules as a PMML 4.4 document, for scoring engines; its predictions have the bits of `predict`.
+
+        Each rule is a `RegressionModel` with its bounds, in a segment whose predicate has the conditions.  Segments are averaged
+        twice: those of a rule set that hold, and the rule sets.
+
+        Parameters
+        ----------
+        name : str, default="prediction"
+            Name of the output field.  Underscores are appended to a name that a feature has.
+
+        Returns
+        -------
+        str
+            The document, the same for the same rules.
+
+        Raises
+        ------
+        ValueError
+            If neighbours correct the predictions, or a name or category has a character that XML cannot represent.
+        """
+        from fasttree._export.committees.pmml import export_committee_pmml
+
+        return export_committee_pmml(self._subject(), self._target_names()[0], name=name)
+
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return scikit-learn's repr of the parameters, followed by the first rules of a fitted model."""
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # of scikit-learn's base

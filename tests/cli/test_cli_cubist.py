@@ -71,6 +71,7 @@ def test_lines_that_do_not_fit_are_counted():
         ("markdown", "to_markdown"),
         ("json", "to_json"),
         ("sql", "export_sql"),
+        ("pmml", "export_pmml"),
         ("c", "export_c"),
         ("python", "export_python"),
     ],

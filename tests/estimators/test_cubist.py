@@ -187,7 +187,7 @@ def test_explanations_and_tables_of_rules_read_the_same():
 
 def test_models_with_neighbors_are_not_exported():
     model = CubistRegressor(neighbors=1).fit(*planted())
-    for export in (model.export_sql, model.export_c, model.export_python, model.export_onnx):
+    for export in (model.export_sql, model.export_c, model.export_python, model.export_onnx, model.export_pmml):
         with pytest.raises(ValueError, match="fit with neighbors=0"):
             export()
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import SCHEMA, chain, play_tree, random_trees
 
-from fasttree import CARTClassifier
+from fasttree import CARTClassifier, CubistRegressor
 from fasttree._data.schema import Feature, Kind, Schema
 from fasttree._export.pmml import PMML
 
@@ -271,3 +272,59 @@ def test_the_document_of_a_forest_has_a_segment_for_each_tree():
         forests()["C4.5"].export_pmml()
     with pytest.raises(ValueError, match=r"target=2: must be an integer in \[0, 1\]"):
         forest.export_pmml(target=2)
+
+
+def of_lines(n=300):
+    """A table with all kinds of columns and missing values, and a target that follows lines."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b < b": 10 * rng.normal(size=n), "c": rng.choice(['x"', "y", "z"], n)})
+    codes = rng.integers(0, 3, n)
+    X["o"] = pd.Categorical.from_codes(codes, ["lo", "mid", "hi"], ordered=True)
+    X["prediction"] = rng.integers(0, 4, n)
+    y = (
+        np.where(X.c == "y", 3 * X.a, -X["b < b"])
+        + 2.0 * codes
+        + np.where(X.prediction == 2, 5.0, 0.0)
+        + 0.1 * rng.normal(size=n)
+    )
+    X.loc[::7, "a"] = np.nan
+    X.loc[::11, "c"] = None
+    return X, y
+
+
+def beyond(X):
+    """Samples of the fit, some beyond the bounds of every rule, and some with a category that the fit did not see."""
+    return pd.concat([X, X.assign(**{"b < b": 1e4}), X.assign(a=-3e3), X.assign(c="new", a=np.nan)])
+
+
+@pytest.mark.parametrize("parameters", [{}, {"committees": 23}, {"committees": 23, "extrapolation": 0.0}, {"max_rules": 1}])
+def test_rules_with_models_are_scored_as_they_predict(score, parameters):
+    """Committees above 20 and bounds are what other translations forget."""
+    X, y = of_lines()
+    model = CubistRegressor(**parameters, categorical_features=["c", "prediction"]).fit(X, y)
+    assert len(model.rules_) == parameters.get("committees", 1)
+    rows = beyond(X)
+    sums = [r.intercept + sum(b * rows.iloc[400, j] for j, b in r.terms) for r in model.to_rules()]
+    assert any(not r.lower <= value <= r.upper for r, value in zip(model.to_rules(), sums, strict=True))
+    scored = score(model.export_pmml(), rows)
+    assert list(scored) == ["prediction_"]
+    np.testing.assert_array_equal(scored["prediction_"].to_numpy(float), model.predict(rows))
+
+
+def test_the_mean_of_the_fit_is_scored_where_no_rule_holds(score):
+    X, y = of_lines()
+    model = CubistRegressor(committees=3).fit(X, y)
+    members = [model.rules_[0][:1], (), model.rules_[2]]
+    model.committee_ = replace(model.committee_, members=tuple(members))
+    predicted = model.predict(X)
+    (held,) = replace(model.committee_, members=(members[0],)).firing(model._encode_table(X))
+    assert 0 < held.size < len(X)
+    np.testing.assert_array_equal(score(model.export_pmml(), X)["prediction_"].to_numpy(float), predicted)
+
+
+def test_rules_with_models_that_refuse_unseen_categories_give_no_result(score):
+    X, y = of_lines()
+    model = CubistRegressor(committees=2, unseen="error").fit(X, y)
+    found = score(model.export_pmml(name="mpg"), pd.concat([X[:5], X[:5].assign(c="new")]))["mpg"]
+    np.testing.assert_array_equal(found[:5].to_numpy(float), model.predict(X[:5]))
+    assert found[5:].isna().all()
