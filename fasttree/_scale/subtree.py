@@ -13,8 +13,9 @@ from fasttree import _core
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine.encoding import Encoding
 from fasttree._engine.records import EngineLimits, PathLimits, Policy, Root, Scale, Sums
+from fasttree._learn.constraints import FREE
 from fasttree._learn.grow.decode import decode_thresholds
-from fasttree._learn.grow.encode import MOST_CODES, Bins, encode_columns
+from fasttree._learn.grow.encode import MOST_CODES, Bins, encode_columns, may_be_bounded
 from fasttree._learn.grow.growth import BLOCK_ROWS
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -76,18 +77,19 @@ class Task:
 def grow_below(growth: Task, node: TreeNode, rows: Arrays) -> dict[str, npt.NDArray[Any]]:
     """Return the tree below a node as fields of a tree, whose node 0 is the node itself."""
     scale = growth.scale
-    schema, order = growth.schema, growth.order
+    schema, order, columns = growth.schema, growth.order, rows.columns
     if order is not None:
-        rows.columns[:] = [rows.columns[j] for j in order.tolist()]
+        columns = [columns[j] for j in order.tolist()]
         schema = Schema(tuple(schema.features[j] for j in order.tolist()))
-    table = RowsOfNode(schema, rows.columns, rows.n_rows, len(rows.columns))
+    table = RowsOfNode(schema, columns, rows.n_rows, len(columns))
     if growth.bins:
         encoding = _encoded_bins(growth, rows)
         table.columns = [_values(column, growth.bins.get(j)) for j, column in enumerate(rows.columns)]
     else:
         table.put_in_rows()
-        unbounded = growth.has_many_codes or (rows.weight is not None and not growth.n_classes)
-        most_codes = 0 if unbounded else MOST_CODES
+        weighted = rows.weight is not None
+        bounded = may_be_bounded(table, growth.recipe, growth.limits, FREE, growth.n_classes, weighted, False)
+        most_codes = MOST_CODES if bounded else 0
         encoding, _, _ = encode_columns(table, table, growth.recipe, growth.limits, BLOCK_ROWS, most_codes, growth.n_jobs)
     depth = growth.numbers.max_depth
     numbers = growth.numbers._replace(max_depth=depth if depth < 0 else depth - node.depth)

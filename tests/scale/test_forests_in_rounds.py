@@ -13,7 +13,7 @@ from test_dataset import table_of
 
 from fasttree import Dataset, RandomForestClassifier, RandomForestRegressor
 from fasttree._model.bags import Bags
-from fasttree._scale.remote import bags, dask_table, on_dask, partitions, shared, weighed
+from fasttree._scale.remote import bags, dask_table, held, on_dask, partitions, shared, weighed
 from fasttree._scale.remote.dask_table import TARGET, DaskTable
 
 pytest.importorskip("dask")
@@ -151,6 +151,22 @@ def test_trees_that_grow_on_lists_in_memory_grow_one_by_one(monkeypatch, name):
     monkeypatch.setattr(weighed.TreesOneByOne, "grow", lambda *given: grown.append("tree") or grow(*given))
     assert ensemble_in_rounds(monkeypatch, forest, table, target, features, weight) == expected
     assert len(grown) == 2
+
+
+def test_large_nodes_in_memory_draw_features(monkeypatch):
+    """Above 32,768 rows, the growth in memory searches a node by bounds, but only where all features compete."""
+    n, features = 80_000, list("abcdef")
+    monkeypatch.setattr(dask_table, "rows_in_memory", lambda *given: n // 2)
+    random = np.random.default_rng(5)
+    table = pd.DataFrame(random.normal(size=(n, 6)).astype(np.float32), columns=features)
+    table["y"] = ((table["a"] > -0.5) & (table["b"] + table["c"] + random.normal(size=n) > -1)).astype(int)
+    forest = RandomForestClassifier(n_estimators=2, criterion="entropy", max_features=4, min_samples_leaf=2000, random_state=0)
+    expected = forest.fit(table[features], table["y"]).ensemble_
+    sizes = list[int]()
+    grow = held.grow_below
+    monkeypatch.setattr(held, "grow_below", lambda growth, node, rows: (sizes.append(rows.n_rows), grow(growth, node, rows))[1])
+    assert ensemble_in_rounds(monkeypatch, forest, table, "y", features) == expected
+    assert max(sizes) > 32_768
 
 
 WHOLE: dict[str, tuple[Any, str, list[str]]] = {
