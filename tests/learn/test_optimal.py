@@ -278,7 +278,7 @@ def test_a_cache_that_grows_or_is_full_changes_no_optimum():
 
 def test_a_cache_that_grows_keeps_what_it_has():
     random = np.random.default_rng(10)
-    X, y = random.integers(0, 3, size=(400, 14)).astype(float), random.integers(0, 2, 400)
+    X, y = random.integers(0, 4, size=(300, 12)).astype(float), random.integers(0, 3, 300)
     one, other = (OptimalTreeClassifier(max_depth=4, memory_limit=memory).fit(X, y) for memory in (1e-9, 256))
     assert one.objective_ == other.objective_
     assert (other.predict(X) != y).sum() == other.objective_

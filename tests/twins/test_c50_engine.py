@@ -74,6 +74,10 @@ def test_trees_of_light_branches_are_the_twins(seed: int) -> None:
     assert_the_twins(light_branches(seed), options)
 
 
+def test_light_branches_below_one_that_is_tried_in_its_nodes_place_count_with_what_they_hold() -> None:
+    assert_the_twins(light_branches(51), Options(minimum=5, confidence=0.25, global_pruning=False, subset=False))
+
+
 @pytest.mark.parametrize("subset", [False, True])
 @pytest.mark.parametrize("seed", [123, 135, 183, 210, 249, 332])
 def test_branches_that_test_categories_are_raised_and_grown_anew_as_the_twins(seed: int, subset: bool) -> None:
