@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import interrupts
 import numpy as np
 import pytest
 
@@ -169,6 +170,18 @@ def test_an_interrupt_ends_a_fit_and_the_model_stays_as_it_was(name, monkeypatch
     assert np.array_equal(model.predict(X[:200]), answers)
     monkeypatch.undo()
     assert np.array_equal(model.fit(X[:200], y[:200]).predict(X[:200]), answers)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of Unix")
+@pytest.mark.parametrize(
+    "given",
+    [("--turns", "24", "--only", "fit C45Classifier"), pytest.param(("--turns", "1000"), marks=pytest.mark.nightly)],
+)
+def test_signals_at_random_moments_leave_nothing_behind(given):
+    program = [sys.executable, "-P", Path(interrupts.__file__), *given]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False, timeout=3000)
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    assert " 0 came in time" not in ended.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", ["bounds", "models of nodes", "growth on residuals"])

@@ -29,3 +29,16 @@ def test_an_operation_that_finds_no_memory_says_so_and_keeps_nothing(most, tmp_p
     lines = ended.stdout.splitlines()
     assert sum(" 0 requests" not in line for line in lines) > 30
     assert int(lines[-1].split()[0]) > 100
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each operation runs in a process of its own")
+@pytest.mark.parametrize("only", ["fit ID3", pytest.param("", marks=pytest.mark.nightly)])
+def test_a_model_is_as_before_where_python_finds_no_memory(only):
+    pytest.importorskip("_testcapi")
+    program = [sys.executable, "-P", HELPERS / "out_of_objects.py", "--most", "8", "--only", only]
+    paths = os.pathsep.join([str(HELPERS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ended = subprocess.run(
+        program, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False, timeout=3000
+    )
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    assert " 0 MemoryErrors" not in ended.stdout.splitlines()[-1]

@@ -8,6 +8,7 @@ line for each.  It must raise MemoryError, or give what it gives with memory; no
 """
 
 import ctypes
+import functools
 import gc
 import pickle
 import sys
@@ -55,7 +56,7 @@ def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every estimator on a table that it takes, and the paths of large tables."""
 
     def of(model: Any, X: Any, y: Any) -> Callable[[], Any]:
-        return lambda: model.fit(X, y)
+        return functools.partial(model.fit, X, y)
 
     for entry in ESTIMATORS:
         kind = entry.load()

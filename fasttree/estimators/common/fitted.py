@@ -30,14 +30,12 @@ def all_or_nothing(fit: Callable[_Parameters, _Result]) -> Callable[_Parameters,
 
     @functools.wraps(fit)
     def fit_or_restore(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        attributes = cast(Any, args[0]).__dict__
-        before = dict(attributes)
+        model = cast(Any, args[0])
+        before = dict(model.__dict__)
         try:
             return fit(*args, **kwargs)
         except BaseException:
-            kept = attributes.get("_so_far", before)
-            attributes.clear()
-            attributes.update(kept)
+            model.__dict__ = model.__dict__.get("_so_far", before)  # not by update, which fails where no memory is left
             raise
 
     return fit_or_restore
