@@ -17,9 +17,11 @@ import numpy.typing as npt
 from fasttree._data.table import Table
 from fasttree._engine.walk import attribution
 from fasttree._explain.pictures import contributions
-from fasttree._explain.shap_models import values_of_models
+from fasttree._explain.shapley.models import values_of_models
+from fasttree._explain.shapley.rules import values_of_rules
 from fasttree._model import walks
 from fasttree._model.arrays import STOP
+from fasttree._model.committees.committee import Committee
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
@@ -28,7 +30,7 @@ from fasttree._model.words import check_count
 if TYPE_CHECKING:
     from fasttree._explain.pictures.contributions import Axes
 
-__all__ = ["ShapValues", "mean_shap_values", "shap_values"]
+__all__ = ["ShapValues", "committee_shap_values", "mean_shap_values", "shap_values"]
 
 AT_ONCE = 3_000_000  # nodes to visit between checks for an interrupt: a fraction of a second
 MOST_LINES = 20  # features in the repr
@@ -240,6 +242,12 @@ def mean_shap_values(
         n_trees += 1
     values /= n_trees
     return _described(tree, values, base / n_trees, table, classes, list(names))
+
+
+def committee_shap_values(committee: Committee, table: Table, background: Table, names: Sequence[str]) -> ShapValues:
+    """Return the exact Shapley values of rules with models; see `values_of_rules`."""
+    values, base = values_of_rules(committee, table, background)
+    return ShapValues(values, np.full(table.n_samples, base), _cells(table), list(names))
 
 
 def _attributed(tree: Tree, table: Table, background: Table | None, n_jobs: int = 1) -> tuple[Floats, Floats]:

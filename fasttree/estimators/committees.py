@@ -12,6 +12,7 @@ from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, che
 if TYPE_CHECKING:
     from fasttree._explain.committee_rules import CommitteeExplanation, CommitteeRules
     from fasttree._explain.rule_table import Backend
+    from fasttree._explain.shap import ShapValues
     from fasttree._export.committees.subject import CommitteeSubject
     from fasttree._export.sql_dialect import DialectName
 
@@ -228,6 +229,67 @@ class CommitteeViews(LabelledModel):
         from fasttree._export.committees.pmml import export_committee_pmml
 
         return export_committee_pmml(self._subject(), self._target_names()[0], name=name)
+
+    def shap_values(self, X: Any, background: Any, *, labels: GivenLabels = None) -> ShapValues:
+        """Return exact Shapley values of the rules: the contribution of each feature to each prediction.
+
+        A prediction is divided among the features: each gets the change of the prediction when its value becomes known, averaged
+        over all orders in which values may become known, and over the samples of a background, whose values replace the unknown
+        ones (interventional).  Overlaps, bounds and rule sets of which no rule holds are taken into account.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Table with the columns of the fit.
+        background : table of shape (n_background, n_features)
+            Samples whose values replace unknown ones, such as a hundred rows of the training table.
+        labels : mapping or None, default=None
+            Labels of features to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        ShapValues
+            Object with `values` of shape (n_samples, n_features), `base_values`, the mean prediction for the background, `data`
+            and `feature_names`.  The base value and the values of a sample sum to its prediction.
+
+        Raises
+        ------
+        ValueError
+            If neighbours correct the predictions, X or the background does not have the columns of the fit or has no rows, or
+            some sets of the terms of a rule pass a bound and these terms have more than 20 features.
+
+        Notes
+        -----
+        The time grows with n_samples times n_background, and with how many sets of rules hold together when some of the features
+        have the values of the background.  In the worst case that is exponential in the number of features of conditions.
+
+        References
+        ----------
+        Shapley 1953, "A value for n-person games".  Lundberg et al. 2020, "From local explanations to global understanding with
+        explainable AI for trees" (Nature Machine Intelligence 2).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fasttree import CubistRegressor
+        >>> x = np.arange(40.0)
+        >>> X = np.column_stack([x, x % 2])
+        >>> model = CubistRegressor().fit(X, np.where(x < 20, 3 * x, 200 - 2 * x))
+        >>> found = model.shap_values(X[30:31], X)
+        >>> found.base_values.round(2), found.values.round(2)
+        (array([84.75]), array([[55.25,  0.  ]]))
+        """
+        from fasttree._explain.shap import committee_shap_values
+
+        check_is_fitted(self)
+        if self.committee_.neighbors is not None:
+            raise ValueError(
+                "neighbours correct the predictions of this model, so that they are no means of formulas: fit with neighbors=0 "
+                "for SHAP values of the rules"
+            )
+        names = [feature.name for feature in self._in_words(labels)[0].features]
+        table, others = self._encode_table(X), self._encode_table(background)  # type: ignore[attr-defined]
+        return committee_shap_values(self.committee_, table, others, names)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return scikit-learn's repr of the parameters, followed by the first rules of a fitted model."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from fasttree._export.branches import apart
 from fasttree._export.committees.subject import CommitteeSubject
 from fasttree._export.pmml_parts.pieces import (
@@ -28,7 +26,6 @@ from fasttree._export.pmml_parts.pieces import (
 )
 from fasttree._model.committees.committee import ModelRule
 from fasttree._model.conditions import Condition
-from fasttree._model.linear.model_tree import LinearModels
 from fasttree._version import __version__
 
 __all__ = ["export_committee_pmml"]
@@ -66,10 +63,6 @@ class _Writer:
         self.target = apart(target, self.names)
         self.name = apart(name, [*self.names, self.target])
         self.models = subject.committee.models()
-        default, none = np.array([subject.committee.default]), np.empty(0)
-        self.fallback = LinearModels(
-            np.zeros(2, np.int64), none.astype(np.int32), none, default, default, default, subject.committee.filling
-        )
 
     def document(self) -> Iterator[str]:
         """Yield the lines of the document."""
@@ -106,7 +99,7 @@ class _Writer:
             yield from self.formula(start)
             return
         if not rules:
-            yield from self.formula(0, self.fallback)
+            yield from self.formula(-1)
             return
         used = {each.index for rule in rules for each in rule.conditions} | {j for rule in rules for j, _ in rule.terms}
         predicates = [self.predicate(rule) for rule in rules]
@@ -114,7 +107,7 @@ class _Writer:
         if TRUE in predicates:
             yield from held
             return
-        parts = [(compound("or", predicates), held), (TRUE, self.formula(0, self.fallback))]
+        parts = [(compound("or", predicates), held), (TRUE, self.formula(-1))]
         yield from self.segmentation("selectFirst", used, iter(parts))
 
     def segmentation(self, method: str, used: Iterable[int], parts: Iterator[tuple[str, Iterator[str]]]) -> Iterator[str]:
@@ -127,8 +120,10 @@ class _Writer:
         yield "  </Segmentation>"
         yield " </MiningModel>"
 
-    def formula(self, node: int, models: LinearModels | None = None) -> Iterator[str]:
-        return regression_lines(self.features, self.target, models or self.models, node, self.names)
+    def formula(self, node: int) -> Iterator[str]:
+        """Yield a model; -1 is that of the default."""
+        place = range(self.models.intercept.size)[node]
+        return regression_lines(self.features, self.target, self.models, place, self.names)
 
     def predicate(self, rule: ModelRule) -> str:
         return compound("and", list(map(self.test, rule.conditions))) if rule.conditions else TRUE

@@ -129,16 +129,16 @@ class Committee:
             yield from member
 
     def models(self) -> LinearModels:
-        """Return the models of all rules as arrays."""
+        """Return the models of all rules as arrays, and after them a model without terms that predicts the default."""
         rules = list(self.rules())
         terms = [term for rule in rules for term in rule.terms]
         return LinearModels(
-            np.cumsum([0, *(len(rule.terms) for rule in rules)]),
+            np.cumsum([0, *(len(rule.terms) for rule in rules), 0]),
             np.array([feature for feature, _ in terms], dtype=np.int32),
             np.array([coefficient for _, coefficient in terms], dtype=np.float64),
-            np.array([rule.intercept for rule in rules]),
-            np.array([rule.lower for rule in rules]),
-            np.array([rule.upper for rule in rules]),
+            np.array([*(rule.intercept for rule in rules), self.default]),
+            np.array([*(rule.lower for rule in rules), self.default]),
+            np.array([*(rule.upper for rule in rules), self.default]),
             self.filling,
         )
 

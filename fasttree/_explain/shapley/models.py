@@ -36,13 +36,14 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.table import Table
 from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, STOP, THRESHOLD
-from fasttree._model.linear.model_tree import ModelTree
+from fasttree._model.linear.model_tree import LinearModels, ModelTree
 from fasttree._model.tree import Tree
 
-__all__ = ["values_of_models"]
+__all__ = ["Floats", "Marks", "PairPath", "blocks_of", "shares_of_end", "values_of_models"]
 
 MOST_TERMS = 20  # features of the terms of a leaf whose sets are evaluated
 SIDE = 2**8  # samples at once, and samples of the background
+REMEDY = "fit with extrapolation=None, for no bounds, or with a larger pruning_factor or a smaller max_depth"
 CELLS = 2**21  # of the sets of pairs that are evaluated at once
 
 Places = npt.NDArray[np.intp]
@@ -67,21 +68,22 @@ def values_of_models(tree: ModelTree, table: Table, background: Table | None) ->
     others = background.block(0, background.n_samples).astype(np.float64)
     base = float(tree.predict(background).mean())
     values = np.zeros((*X.shape, 1))
-    for rows, part in _parts(X):
-        for _, against in _parts(others):
+    for rows, part in blocks_of(X):
+        for _, against in blocks_of(others):
             for end in _ends(tree, part, against):
-                for feature, found in _shares_of_end(tree, end, part, against, base):
+                for feature, found in shares_of_end(tree.models, end, part, against, base, REMEDY):
                     values[rows, feature, 0] += np.bincount(end.row, found, len(part))
     return values / len(others), np.array([base])
 
 
-def _parts(samples: Floats) -> Iterator[tuple[slice, Floats]]:
+def blocks_of(samples: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Yield samples, as many as are paired at once."""
     for start in range(0, len(samples), SIDE):
         yield slice(start, start + SIDE), samples[start : start + SIDE]
 
 
-class _Path(NamedTuple):
-    """A node, and the pairs of which some set leads there.
+class PairPath(NamedTuple):
+    """A node, or the number of a model, and the pairs of which some set leads there.
 
     `passes` has, for each feature that is tested on the way, which samples and which samples of the background pass its tests.
     """
@@ -92,10 +94,10 @@ class _Path(NamedTuple):
     passes: dict[int, tuple[Marks, Marks]]
 
 
-def _ends(tree: Tree, X: Floats, others: Floats) -> Iterator[_Path]:
+def _ends(tree: Tree, X: Floats, others: Floats) -> Iterator[PairPath]:
     """Yield the nodes where samples end."""
     row, other = (place.ravel() for place in np.indices((len(X), len(others))))
-    waiting = [_Path(0, row, other, {})]
+    waiting = [PairPath(0, row, other, {})]
     while waiting:
         path = waiting.pop()
         if not path.row.size:
@@ -111,7 +113,7 @@ def _ends(tree: Tree, X: Floats, others: Floats) -> Iterator[_Path]:
             if before is not None:
                 one, two = one & before[0], two & before[1]
             kept = one[path.row] | two[path.other]
-            below = _Path(
+            below = PairPath(
                 node if branch == STOP else int(tree.first_child[node]) + branch,
                 path.row[kept],
                 path.other[kept],
@@ -165,23 +167,26 @@ class _Values(NamedTuple):
     of_others: dict[int, Floats]
 
 
-def _shares_of_end(tree: ModelTree, end: _Path, X: Floats, others: Floats, base: float) -> Iterator[tuple[int, Floats]]:
+def shares_of_end(
+    models: LinearModels, end: PairPath, X: Floats, others: Floats, base: float, remedy: str
+) -> Iterator[tuple[int, Floats]]:
     """Yield features, and what they add in the games of an end, for each of its pairs.
 
-    Worth is relative to `base`: a constant changes no Shapley value, and numbers near zero keep their digits.
+    Worth is relative to `base`: a constant changes no Shapley value, and numbers near zero keep their digits.  `remedy` is the
+    advice of an error about too many terms.
     """
-    games, with_, without = _games_of(tree, end, X, others, base)
-    found = _values_of(games, float(tree.models.lower[end.node]) - base, float(tree.models.upper[end.node]) - base)
+    games, with_, without = _games_of(models, end, X, others, base)
+    lower, upper = float(models.lower[end.node]) - base, float(models.upper[end.node]) - base
+    found = _values_of(games, lower, upper, remedy)
     for feature in with_:
         yield feature, np.where(with_[feature], found.of_with, np.where(without[feature], found.of_without, 0.0))
     yield from found.of_others.items()
 
 
 def _games_of(
-    tree: ModelTree, end: _Path, X: Floats, others: Floats, base: float
+    models: LinearModels, end: PairPath, X: Floats, others: Floats, base: float
 ) -> tuple[_Games, dict[int, Marks], dict[int, Marks]]:
     """Return the games, and for each feature of the path the pairs where it is in A, and where it is in B."""
-    models = tree.models
     terms: dict[int, tuple[Floats, Floats]] = {}
     for column, coefficient in models.terms(end.node):
         feature, _ = models.source(column)
@@ -208,7 +213,7 @@ def _games_of(
     return _Games(n_with, n_without, constant, change), with_, without
 
 
-def _values_of(games: _Games, lower: float, upper: float) -> _Values:
+def _values_of(games: _Games, lower: float, upper: float, remedy: str) -> _Values:
     least, largest = games.constant.copy(), games.constant.copy()
     for each in games.change.values():
         least += np.minimum(each, 0.0)
@@ -219,7 +224,7 @@ def _values_of(games: _Games, lower: float, upper: float) -> _Values:
     constant = np.where(outside, games.constant.clip(lower, upper), games.constant)
     change = {feature: np.where(outside, 0.0, each) for feature, each in games.change.items()}
     found = _without_bounds(_Games(games.n_with, games.n_without, constant, change))
-    for chosen, features in _patterns(games, np.flatnonzero(passed)):
+    for chosen, features in _patterns(games, np.flatnonzero(passed), remedy):
         step = max(CELLS >> len(features), 1)
         for start in range(0, chosen.size, step):
             part = chosen[start : start + step]
@@ -251,7 +256,7 @@ def _weights(n: int, m: int) -> Floats:
     return np.array([[1 / ((s + t + 1) * math.comb(s + t, s)) for t in range(m)] for s in range(n)])
 
 
-def _patterns(games: _Games, chosen: Places) -> Iterator[tuple[Places, list[int]]]:
+def _patterns(games: _Games, chosen: Places, remedy: str) -> Iterator[tuple[Places, list[int]]]:
     """Yield some of the games by the features that change their worth, with these features."""
     if not chosen.size:
         return
@@ -262,9 +267,8 @@ def _patterns(games: _Games, chosen: Places) -> Iterator[tuple[Places, list[int]
         own = [features[j] for j in np.flatnonzero(pattern).tolist()]
         if len(own) > MOST_TERMS:
             raise ValueError(
-                f"the terms of a leaf have {len(own)} features, and some sets of them pass a bound of its predictions: SHAP "
-                f"values are then computed for at most {MOST_TERMS} features, because every set is evaluated; fit with "
-                "extrapolation=None, for no bounds, or with a larger pruning_factor or a smaller max_depth"
+                f"the terms of a model have {len(own)} features, and some sets of them pass a bound of its predictions: SHAP "
+                f"values are then computed for at most {MOST_TERMS} features, because every set is evaluated; {remedy}"
             )
         yield chosen[place.ravel() == i], own
 

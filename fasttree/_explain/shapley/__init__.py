@@ -1,0 +1,1 @@
+"""Shapley values of what predicts by linear models."""
