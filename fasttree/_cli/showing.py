@@ -153,6 +153,7 @@ COMMITTEE_FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {  # of CubistRegres
     "text": ("export_text", ()),
     "rules": ("export_text", ()),
     "markdown": ("to_markdown", ()),
+    "html": ("export_html", ("title", "data")),
     "json": ("to_json", ()),
     "sql": ("export_sql", SQL_OPTIONS[: -len(SUBSTITUTES)]),
     "c": ("export_c", ("name",)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fasttree._data.targets import encode_values
+from fasttree._data.weights import check_same_length
 from fasttree._model.committees.committee import Committee, ModelRule
 from fasttree._model.words import counted
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
@@ -88,6 +90,61 @@ class CommitteeViews(LabelledModel):
     def to_frame(self, *, backend: Backend = "pandas", labels: GivenLabels = None) -> Any:
         """Return the rules as a data frame; see `CommitteeRules.to_frame`."""
         return self.to_rules(labels=labels).to_frame(backend=backend)
+
+    def export_html(
+        self, *, title: str | None = None, X: Any = None, y: Any = None, max_rows: int = 200, labels: GivenLabels = None
+    ) -> str:
+        """Write an interactive web page of the rules, which needs no network and no other file.
+
+        The page lists the rules with their formulas, to filter and sort.  For values that the reader enters, it marks the
+        conditions and rules that hold, and shows what each rule, each rule set and the model predict.
+
+        Parameters
+        ----------
+        title : str or None, default=None
+            Title of the page; None: the name of the class.
+        X : table of shape (n_samples, n_features), default=None
+            Samples with the columns of the fit.  The page holds `max_rows` of them, at equal distances, to choose from.
+        y : array-like of shape (n_samples,), default=None
+            Targets of the samples, to compare with the predictions.
+        max_rows : int, default=200
+            Maximum number of samples in the page.
+        labels : mapping or None, default=None
+            Labels to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        str
+            HTML document.  Its predictions have the bits of `predict`; if neighbours correct these, the page says so and has what
+            the rules predict.
+
+        Raises
+        ------
+        ValueError
+            If `max_rows` is negative, y is given without X, or the samples do not match the fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pathlib import Path
+        >>> from fasttree import CubistRegressor
+        >>> x = np.arange(40.0)
+        >>> model = CubistRegressor().fit(x[:, None], np.where(x < 20, 3 * x, 200 - 2 * x))
+        >>> Path("rules.html").write_text(model.export_html(title="Two lines"), encoding="utf-8")  # doctest: +SKIP
+        """
+        from fasttree._explain.page.committees.rules import export_committee_html
+
+        check_is_fitted(self)
+        if X is None and y is not None:
+            raise ValueError("y is given without X: give both or neither")
+        shown, _, targets = self._in_words(labels)
+        table = None if X is None else self._encode_table(X)  # type: ignore[attr-defined]
+        truth = None if y is None else encode_values(y)
+        if table is not None and truth is not None:
+            check_same_length(table.n_samples, len(truth))
+        title = type(self).__name__ if title is None else str(title)
+        how = {"title": title, "target": targets[0], "table": table, "truth": truth, "max_rows": max_rows}
+        return export_committee_html(self.committee_, self.schema_, shown, **how)
 
     def _subject(self) -> CommitteeSubject:
         from fasttree._export.committees.subject import CommitteeSubject

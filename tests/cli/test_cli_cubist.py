@@ -1,6 +1,7 @@
 """Rules of Cubist on the command line: learned as in Python, saved, shown, explained and measured."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,21 @@ def test_onnx_is_written_to_a_file(path, tmp_path):
     assert (tmp_path / "rules.onnx").read_bytes() == fasttree.load(path).export_onnx(dtype="float64")
 
 
+def test_a_page_has_rows_of_a_table(path, tmp_path, model):
+    run("show", path, MPG, "--output", tmp_path / "rules.html", "--title", "Fuel")
+    table = pd.read_csv(MPG)
+    written = (
+        (tmp_path / "rules.html").read_text(encoding="utf-8"),
+        model.export_html(title="Fuel", X=table.drop(columns="mpg"), y=table["mpg"]),
+    )
+    found, expected = (json.loads(re.search('id="data">(.*?)</script>', page, re.DOTALL)[1]) for page in written)
+    for data in (found, expected):
+        del data["rows"]["single"]  # a file is read in the smallest type of its numbers
+    assert found == expected
+    assert found["title"] == "Fuel"
+    assert found["rows"]["of"] == len(table)
+
+
 def test_figures_for_programs(path, model):
     shown = json.loads(run("show", path, "--json"))
     assert (shown["algorithm"], shown["task"], shown["n_rows"]) == ("cubist", "regression", None)
@@ -119,7 +135,7 @@ def test_importances_are_those_of_shuffled_columns(path):
 
 def test_what_rules_do_not_have_is_one_clear_error(path, tmp_path):
     assert "rules, which have no impurity: give a table" in run("importances", path, code=1)
-    assert "their formats are 'text', 'rules', 'markdown'" in run("show", path, "--format", "html", code=1)
+    assert "their formats are 'text', 'rules', 'markdown'" in run("show", path, "--format", "svg", code=1)
     assert "leave out --decimals" in run("show", path, "--decimals", 2, code=2)
     assert "explained as they are: leave out --decimals" in run("explain", path, MPG, "--decimals", 2, code=2)
     assert "rules, not a tree" in run("prune", path, "--pruning", "pessimistic", code=1)

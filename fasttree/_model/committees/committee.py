@@ -17,7 +17,16 @@ from fasttree._model.conditions import Condition
 from fasttree._model.linear.model_tree import LinearModels
 from fasttree._model.words import mean_text, name_text, round_text, sum_text, threshold_texts
 
-__all__ = ["Committee", "ModelRule", "conditions_text", "formula_text", "rule_text", "thresholds_in", "value_of"]
+__all__ = [
+    "Committee",
+    "ModelRule",
+    "condition_texts",
+    "conditions_text",
+    "formula_text",
+    "rule_text",
+    "thresholds_in",
+    "value_of",
+]
 
 DIGITS = 4  # of numbers in formulas
 
@@ -74,13 +83,18 @@ def thresholds_in(rules: Iterable[ModelRule]) -> set[tuple[int, float]]:
     return {(each.index, each.threshold) for each in conditions if each.threshold is not None}
 
 
-def conditions_text(rule: ModelRule, thresholds: Mapping[tuple[int, float], str]) -> str:
-    """Write the conditions, those on one feature as one, and without missing values, which count as means or modes."""
+def condition_texts(rule: ModelRule, thresholds: Mapping[tuple[int, float], str]) -> list[tuple[int, str]]:
+    """Write the conditions, those on one feature as one, with its index; missing values count as means or modes."""
     joined: dict[int, Condition] = {}
     for condition in rule.conditions:
         plain = replace(condition, missing=0.0)
         joined[plain.index] = joined[plain.index] & plain if plain.index in joined else plain
-    return " and ".join(condition.words(thresholds) for condition in joined.values())
+    return [(feature, condition.words(thresholds)) for feature, condition in joined.items()]
+
+
+def conditions_text(rule: ModelRule, thresholds: Mapping[tuple[int, float], str]) -> str:
+    """Write the conditions, without missing values."""
+    return " and ".join(text for _, text in condition_texts(rule, thresholds))
 
 
 def rule_text(rule: ModelRule, thresholds: Mapping[tuple[int, float], str]) -> str:
