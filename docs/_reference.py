@@ -66,7 +66,7 @@ METHODS = (
     ),
     ("Shapes of an additive model", "contributions plot_shape set_scores make_monotone"),
     ("Edit by hand", "split regrow"),
-    ("Draw", "plot plot_regions plot_importances export_svg export_dot export_mermaid export_html set_labels"),
+    ("Draw", "plot plot_regions plot_importances plot_usage export_svg export_dot export_mermaid export_html set_labels"),
     ("Find leaves", "apply decision_path leaf_indicator"),
     ("Save", "save load to_json"),
     ("Export", "to_predictor export_c export_python export_sql export_pmml export_onnx to_sklearn"),

@@ -46,3 +46,9 @@ figure, ax = pyplot.subplots(layout="constrained")
 ax.plot(sizes, errors, marker="o")
 ax.set(xlabel="committees", ylabel="root mean squared error, miles per gallon", ylim=(0, None))
 pyplot.show()
+
+# %%
+# How much the twenty rule sets use each feature: a rule counts the samples that it covers.
+
+model.plot_usage()
+pyplot.show()

@@ -13,6 +13,7 @@ from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, che
 
 if TYPE_CHECKING:
     from fasttree._explain.committee_rules import CommitteeExplanation, CommitteeRules
+    from fasttree._explain.pictures.committees.usage import Axes
     from fasttree._explain.rule_table import Backend
     from fasttree._explain.shap import ShapValues
     from fasttree._export.committees.subject import CommitteeSubject
@@ -145,6 +146,46 @@ class CommitteeViews(LabelledModel):
         title = type(self).__name__ if title is None else str(title)
         how = {"title": title, "target": targets[0], "table": table, "truth": truth, "max_rows": max_rows}
         return export_committee_html(self.committee_, self.schema_, shown, **how)
+
+    def plot_usage(self, *, max_features: int = 15, ax: Axes | None = None, labels: GivenLabels = None) -> Axes:
+        """Draw how much the rules use each feature, in conditions and in models, with matplotlib.
+
+        A rule counts as many samples as it covers.  A bar is the part of these in rules that have a condition on the feature, or
+        a term of it, as in the attribute usage that Cubist prints.
+
+        Parameters
+        ----------
+        max_features : int, default=15
+            Maximum number of features to draw, the most used ones.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw in; None: a new figure.
+        labels : mapping or None, default=None
+            Labels of features to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If `max_features` is not an integer of at least 1.
+        ImportError
+            If matplotlib is not installed: it comes with the extra `plot`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fasttree import CubistRegressor
+        >>> x = np.arange(40.0)
+        >>> model = CubistRegressor().fit(x[:, None], np.where(x < 20, 3 * x, 200 - 2 * x))
+        >>> model.plot_usage().figure.savefig("usage.png")  # doctest: +SKIP
+        """
+        from fasttree._explain.pictures.committees.usage import plot_usage, usage_of
+
+        check_is_fitted(self)
+        names = [feature.name for feature in self._in_words(labels)[0].features]
+        return plot_usage(*usage_of(self.committee_, len(names)), names, max_features, ax)
 
     def _subject(self) -> CommitteeSubject:
         from fasttree._export.committees.subject import CommitteeSubject

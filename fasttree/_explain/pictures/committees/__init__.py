@@ -1,0 +1,1 @@
+"""Pictures of rules with linear models."""
