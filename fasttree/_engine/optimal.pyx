@@ -206,9 +206,9 @@ cdef class Optimal:
         return self.hold(np.zeros(size // 8 + 1))
 
     cdef void* hold(self, array):
-        cdef const char[::1] view
+        cdef const uint8_t[::1] view  # not of char, which some processors take as unsigned
         self.kept.append(array)
-        view = np.ascontiguousarray(array).view(np.int8).reshape(-1) if array.size else np.zeros(8, np.int8)
+        view = np.ascontiguousarray(array).view(np.uint8).reshape(-1) if array.size else np.zeros(8, np.uint8)
         self.kept.append(view)
         return <void*> &view[0]
 

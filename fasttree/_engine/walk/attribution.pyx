@@ -28,7 +28,7 @@ Knows the arrays of a tree and samples as numbers; kernels trust their caller, w
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memset
 
 import numpy as np
@@ -375,7 +375,7 @@ def add_attributions(
         others = rows_of(background)
         n_others = others.n
         game.background = &others
-    cdef char[::1] levels = np.empty(n_levels * sizeof(Level), np.byte)
+    cdef uint8_t[::1] levels = np.empty(n_levels * sizeof(Level), np.uint8)
     cdef double[::1] scratch = np.empty(n_levels * (2 + game.n_values) * WIDTH)
     cdef int32_t[::1] last = np.zeros(rows.n_features, np.int32)
     game.level = <Level*> &levels[0]
