@@ -1,11 +1,14 @@
 """Fit every estimator and print digests of documents with predictions: the same on every compiler, option and processor.
 
-    python .ci/digests.py > here.txt
+    python .ci/digests.py [most rows [words]] > here.txt
 
-run in builds by other compilers or options, or on other machines, gives files that do not differ.
+run in builds by other compilers or options gives files that do not differ.  On other processors, the second digest of each line
+is the same, of numbers with 8 digits; the first, of all bits, depends on logarithms of the C library and NumPy in a few models,
+which `.ci/other_processor` names.  Words choose the lines that have them.
 """
 
 import hashlib
+import json
 import sys
 from typing import Any
 
@@ -36,26 +39,39 @@ def table(n: int, magnitude: float, numbers: bool) -> tuple[np.ndarray, np.ndarr
     X = whole / 2.0**38 * magnitude
     y = (whole[:, 0] // 2**36) * (whole[:, 1] > 0) + whole[:, 2] // 2**37
     X[whole[:, [1, 2, 3, 4, 5, 0]] % 19 == 0] = np.nan
-    return X, np.abs(y) / 7.0 if numbers else np.digitize(y, [-4, 8])
+    return X, np.abs(y) / 7.0 if numbers else np.digitize(y, [-4, 8]).astype(np.int64)
 
 
 def digest(*parts: Any) -> str:
-    """A short hash of texts and arrays."""
+    """A short hash of texts and of arrays of numbers, whose bytes are taken in the same order everywhere."""
     found = hashlib.sha256()
     for part in parts:
-        found.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part).tobytes())
+        found.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part, dtype="<f8").tobytes())
     return found.hexdigest()[:16]
 
 
-def lines() -> Any:
-    """Name what was fitted, and its digest."""
+def rounded(value: Any) -> Any:
+    """The numbers of a document with 8 digits."""
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return f"{value:.8g}" if isinstance(value, float) else value
+
+
+def lines(most: int, words_of_name: str) -> Any:
+    """Name what was fitted to tables of at most so many rows, and its digests, of all bits and of 8 digits."""
     for entry in ESTIMATORS:
         base: dict[str, Any] = {"n_estimators": 4, "random_state": 0} if entry.makes_forest else {}
+        if entry.is_additive:
+            base = {"random_state": 0}
         if "Optimal" in entry.name:
             base = {"max_depth": 2}
         for more in [{}, *MORE.get(entry.name, [])]:
             for n, magnitude in ((700, 1.0), (700, 1e300), (700, 1e-300), (40_000, 1.0)):
-                if n > 1000 and (more or entry.makes_rules or entry.name.startswith(("Optimal", "ID3", "CHAID", "C50"))):
+                slow = bool(more) or entry.makes_rules or entry.name.startswith(("Optimal", "ID3", "CHAID", "C50"))
+                name = f"{entry.name} {more} {n} {magnitude}"
+                if n > most or (n > 1000 and slow) or words_of_name not in name:
                     continue
                 X, y = table(n, magnitude, entry.name.endswith("Regressor"))
                 if "Optimal" in entry.name or "lookahead" in more:
@@ -67,13 +83,14 @@ def lines() -> Any:
                 try:
                     model.fit(words, y)
                 except (ValueError, OverflowError) as error:
-                    yield f"{entry.name} {more} {n} {magnitude}: {type(error).__name__} {digest(str(error))}"
+                    yield f"{name}: {type(error).__name__} {digest(str(error))}"
                     continue
-                found = digest(model.to_json(), np.asarray(model.predict(words)).astype(float))
-                yield f"{entry.name} {more} {n} {magnitude}: {found}"
+                document, found = model.to_json(), model.predict(words)
+                few_digits = json.dumps(rounded([json.loads(document), np.asarray(found, np.float64).tolist()]))
+                yield f"{name}: {digest(document, found)} {digest(few_digits)}"
 
 
 if __name__ == "__main__":
     print(fasttree.__file__, file=sys.stderr)
-    for line in lines():
+    for line in lines(int((sys.argv[1:] or ["40000"])[0]), (sys.argv[2:] or [""])[0]):
         print(line, flush=True)

@@ -148,11 +148,12 @@ def uses(folder: Path) -> Iterator[Operation]:
         "error_based": (),
         "pessimistic": (),
         "reduced_error": (X, y),
-        "cost_complexity": (X, y),
         "minimum_error": (),
         "critical_value": (X, y),
     }.items():
         yield Operation(f"prune, {name}", lambda n=name, g=given: cart.prune(n, *g).to_json(), cart, few)
+    costs = fasttree.pruning.CostComplexity(alpha=0.0005)
+    yield Operation("prune, cost_complexity", lambda: cart.prune(costs).to_json(), cart, few)
     yield Operation("rules", lambda: str(c45.to_rules()), c45, few)
     yield Operation("page", lambda: c45.export_html(X=X[:300], y=y[:300]), c45, few)
 
