@@ -6,6 +6,7 @@ Kernels trust their caller: every check is at the edge, in Python.
 from libc.math cimport INFINITY, erfc, exp, fmax, lgamma, log, sqrt
 from libc.stdint cimport int64_t
 
+from fasttree._engine.scan.tiles cimport AHEAD, prefetch
 from fasttree._engine.types cimport code_t
 
 cdef double PI = 3.141592653589793
@@ -32,11 +33,11 @@ def add_cells(const code_t[:] codes, const Py_ssize_t[::1] rows, const Py_ssize_
 
 def add_features(const code_t[:, ::1] codes, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] rows,
                  const Py_ssize_t[::1] label, const double[::1] weight, double[:, ::1] out):
-    """Add the weight of each row to out[starts[j] + codes[row, j], label], for each feature j; see `add_cells`.
+    """Add the weight of each row to out[starts[j] + codes[row, j], label[row]], for each feature j.
 
-    `out` comes with zeros.
+    Without `rows`, they are all, and without `weight`, it is 1.  `out` comes with zeros.
     """
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t i, j, row, ahead
     cdef Py_ssize_t n_features = codes.shape[1]
     cdef Py_ssize_t n_classes = out.shape[1]
     cdef Py_ssize_t n = codes.shape[0] if rows is None else rows.shape[0]
@@ -48,14 +49,20 @@ def add_features(const code_t[:, ::1] codes, const Py_ssize_t[::1] starts, const
     cdef double w
     with nogil:
         for i in range(n):
-            code = &codes[rows[i] if rows is not None else i, 0]
+            row = i
+            if rows is not None:
+                row, ahead = rows[i], rows[min(i + AHEAD, n - 1)]
+                prefetch(&codes[ahead, 0])
+                prefetch(&codes[ahead, n_features - 1])
+                prefetch(&label[ahead])
+            code = &codes[row, 0]
             if weight is None:
-                of_counts = counts + label[i]
+                of_counts = counts + label[row]
                 for j in range(n_features):
                     of_counts[(start[j] + code[j]) * n_classes] += 1
                 continue
-            w = weight[i]
-            of_class = &out[0, label[i]]
+            w = weight[row]
+            of_class = &out[0, label[row]]
             for j in range(n_features):
                 of_class[(start[j] + code[j]) * n_classes] += w
         if weight is None:

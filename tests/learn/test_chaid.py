@@ -10,7 +10,7 @@ from scipy.special import erfcx
 
 from fasttree import CHAIDClassifier, CHAIDRegressor, from_json
 from fasttree._engine.merging import add_cells, add_features
-from fasttree._learn.chaid import growth, merging
+from fasttree._learn.chaid import growth, merging, testing
 from fasttree._learn.chaid.columns import bounds_of
 from fasttree._learn.chaid.merging import Choices, join_both, join_small, merge
 from fasttree._learn.chaid.statistics import STATISTICS, log_chi_square_tail, log_f_tail, log_multiplier, log_stirling
@@ -225,7 +225,7 @@ def test_tables_of_all_features_are_those_of_each():
         chosen = np.arange(60) if rows is None else rows
         of_rows = None if weights is None else weights[chosen]
         out, expected = np.zeros((9, 3)), np.zeros((9, 3))
-        add_features(codes.astype(dtype), starts, rows, label[chosen], of_rows, out)
+        add_features(codes.astype(dtype), starts, rows, label, weights, out)
         for j, (start, stop) in enumerate(itertools.pairwise(starts.tolist())):
             column = np.ascontiguousarray(codes[:, j]).astype(dtype)
             add_cells(column, rows, label[chosen], of_rows, expected[start:stop])
@@ -428,7 +428,7 @@ def test_compiled_tests_of_features_are_those_of_the_general_merges(parameters, 
     weight = rng.integers(1, 4, 500) / 4
     model = CHAIDClassifier(**{"categorical_features": [1, 3]} | parameters)
     compiled = model.fit(X, y, sample_weight=weight).tree_
-    monkeypatch.setattr(growth, "_room", lambda *_: None)
+    monkeypatch.setattr(testing.Tester, "room", lambda _: None)
     general = model.fit(X, y, sample_weight=weight).tree_
     assert Tree.__eq__(compiled, general)
     assert compiled.node_count > 5
@@ -464,3 +464,21 @@ def test_tables_of_the_largest_child_are_what_its_siblings_leave(parameters, mon
     assert trees[0] == trees[2]
     assert trees[1] == trees[3]
     assert min(tree.node_count for tree in trees) > 5
+
+
+def test_a_node_too_small_to_be_divided_has_the_tests_of_its_samples():
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, [4, 6, 3, 5], (2000, 4))
+    signal = rng.random((4, 6))[X[:, 0], X[:, 1]] + rng.random((3, 5))[X[:, 2], X[:, 3]]
+    y = (signal + 0.2 * rng.normal(size=2000) > 1).astype(int)
+    model = CHAIDClassifier(min_samples_leaf=30, categorical_features=[0, 1, 2, 3]).fit(X, y)
+    leaf_of, reasons = model.apply(X), set()
+    for leaf in np.flatnonzero((model.tree_.n_branches == 0) & (model.tree_.n_samples < 60)).tolist():
+        rows = leaf_of == leaf
+        alone = CHAIDClassifier(max_depth=1, categorical_features=[0, 1, 2, 3]).fit(X[rows], y[rows]).node_test(0)
+        test = model.node_test(leaf)
+        reasons.add(test.reason)
+        assert test.reason == {"split": "min_samples_leaf"}.get(alone.reason, alone.reason)
+        assert test.predictors == alone.predictors
+        assert alone.reason != "split" or test.merges[: len(alone.merges)] == alone.merges
+    assert reasons == {"pure", "not_significant", "min_samples_leaf"}

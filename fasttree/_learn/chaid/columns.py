@@ -73,11 +73,11 @@ def bounds_of(cells: npt.NDArray[Any], weight: Floats | None, n_intervals: int) 
     return bounds
 
 
-def by_rows(columns: Sequence[CategoryColumn]) -> tuple[npt.NDArray[Any], list[CategoryColumn]]:
-    """Return the codes of all columns row by row, and the columns as views of them."""
+def by_rows(columns: Sequence[CategoryColumn]) -> npt.NDArray[Any]:
+    """Return the codes of all columns row by row."""
     n = len(columns[0].codes)
     codes = np.empty((n, len(columns)), np.result_type(*(column.codes.dtype for column in columns)))
     for start in range(0, n, _ROWS_AT_ONCE):  # few enough to stay in the processor's cache
         for j, column in enumerate(columns):
             codes[start : start + _ROWS_AT_ONCE, j] = column.codes[start : start + _ROWS_AT_ONCE]
-    return codes, [column._replace(codes=codes[:, j]) for j, column in enumerate(columns)]
+    return codes

@@ -14,26 +14,11 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._data.sums import sum_of_sizes
-from fasttree._engine.merging import add_cells, add_features, divide_rows, test_features
+from fasttree._engine.merging import add_cells, add_features, divide_rows
 from fasttree._learn.chaid.columns import CategoryColumn, by_rows, columns_of
-from fasttree._learn.chaid.merging import Choices, Merged, join_small, with_test
-from fasttree._learn.chaid.reports import (
-    CATEGORIES,
-    DF,
-    DF_WITHIN,
-    GROUPS,
-    LOG_MULTIPLIER,
-    LOG_P,
-    N_FIGURES,
-    NO_DF,
-    STATISTIC,
-    TOO_SMALL,
-    MergedFeature,
-    Predictors,
-    Report,
-    tests_of,
-)
-from fasttree._learn.chaid.statistics import log_chi_square_tail, log_multiplier
+from fasttree._learn.chaid.merging import Choices, Merged
+from fasttree._learn.chaid.reports import UNTESTED, MergedFeature, Report, tests_of
+from fasttree._learn.chaid.testing import Sizes, Tester
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.limits import Limits
 from fasttree._learn.progress import share
@@ -43,8 +28,6 @@ from fasttree._model.tested import SPLIT, TestedTree
 from fasttree._model.tree import Tree
 
 Rows = npt.NDArray[np.intp]
-_Room = tuple[Floats, Floats, npt.NDArray[np.intp]]
-MOST_TERMS = 400  # degrees of freedom for which the compiled tail of chi-square is exact
 _ROWS_OF_CELL = 0.25  # of a node, per cell of its children's tables, from which these are kept until the children are tested
 _EXACT = 52  # bits of a sum that doubles hold exactly, less one
 
@@ -70,7 +53,7 @@ class _Split(NamedTuple):
     has_empty: bool  # the last branch is that of categories that do not occur
 
 
-@dataclass
+@dataclass(slots=True)  # there are many of them, which the collector of garbage visits
 class _Node:
     """A node in growth; `reachable` says of some features which categories can arrive.
 
@@ -219,14 +202,10 @@ class _Growth:
         self.target, self.choices, self.limits = target, choices, limits
         self.columns = columns
         if target.n_classes:
-            self.codes, self.columns = by_rows(columns)
-        sizes = np.array([column.n_known + 1 for column in columns], np.intp)
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        self.kinds = [column.kind for column in columns]
-        self.has_tails = (int(sizes.max()) - 1) * (target.n_classes - 1) <= MOST_TERMS
-        self.parts = list(pairwise(self.starts.tolist()))
-        self.ordered = np.array([column.kind != "nominal" for column in columns], np.uint8)
-        self.room = _room(int(sizes.max()), target.n_classes, choices)
+            self.codes = by_rows(columns)
+        light = [column._replace(codes=np.empty(0, np.uint8)) for column in columns]
+        self.tester = Tester(light, choices, limits, target.n_classes)
+        self.starts, self.parts, self.room = self.tester.starts, self.tester.parts, self.tester.room()
         self.impurity_of = _IMPURITIES[impurity]
         self.nodes: list[_Node] = []
         self.splits: list[_Split | None] = []
@@ -281,48 +260,37 @@ class _Growth:
             return None, Report("max_depth")
         if n < limits.min_samples_split:
             return None, Report("min_samples_split")
-        predictors, tables, merged = self._predictors(node)
-        order = predictors.order()
-        if not len(order):
-            return None, Report("no_predictor")
-        first = int(order[0])
-        test = predictors.test(first)
-        if test.log_adjusted_p_value > math.log(self.choices.alpha_split):
-            return None, Report("not_significant", predictors, merged.get(first) or (first, tables[first].copy()))
-        best = merged.get(first) or MergedFeature.of(first, self.columns[first], tables[first], self.choices, test)
-        assert best is not None  # the test has two categories
-        final = self._large_enough(best, node)
-        if final is None or len(final.groups) < 2:
-            return None, Report(TOO_SMALL, predictors, best, final)
-        return self._as_split(node, best, final), Report(SPLIT, predictors, best, final)
-
-    def _predictors(self, node: _Node) -> tuple[Predictors, list[Floats], dict[int, MergedFeature]]:
-        """Merge the categories of every feature; return the tests, the tables, and the features that no compiled merge has."""
+        if self.target.n_classes and node.cells is None:
+            node.cells = self._counted(node.rows)
+        if node.cells is not None and self.target.weight is None and n < 2 * limits.min_samples_leaf:
+            return None, Report(UNTESTED, cells=node.cells.astype(np.min_scalar_type(n)))
         cells, tables = self._tables(node)
-        figures, left = np.zeros((len(tables), N_FIGURES)), list(range(len(tables)))
-        if cells is not None and self.room is not None:
-            left = self._test(cells, figures, self.room)
-        merged: dict[int, MergedFeature] = {}
-        for j in left:
-            if (candidate := MergedFeature.of(j, self.columns[j], tables[j], self.choices)) is not None:
-                merged[j] = candidate
-                figures[j] = candidate.figures(candidate.merged)
-        return Predictors(figures), tables, merged
+        report = self.tester.report(cells, tables, self.room, self._sizes(node))
+        if report.reason != SPLIT:
+            return None, report
+        assert isinstance(report.best, MergedFeature)  # of a split
+        assert report.final is not None
+        return self._as_split(node, report.best, report.final), report
+
+    def _sizes(self, node: _Node) -> Sizes | None:
+        """Return a function of the numbers of samples, where these are not the weights."""
+        if self.target.weight is None or self.limits.min_samples_leaf <= 1:
+            return None
+        return lambda best: _counts(self.columns[best.feature], node.rows)[best.present]
 
     def _tables(self, node: _Node) -> tuple[Floats | None, list[Floats]]:
         """Return the table of each feature; for classes also the array of which these are parts."""
-        if not self.target.n_classes:
+        if node.cells is None:
             target = self.target.of(node.rows)
             return None, [target.table(column.codes, column.n_known + 1) for column in self.columns]
-        if node.cells is None:
-            node.cells = self._counted(node.rows)
         return node.cells, [node.cells[start:stop] for start, stop in self.parts]
 
     def _counted(self, rows: Rows | None) -> Floats:
-        target = self.target.of(rows)
+        target = self.target
         cells = np.zeros((self.starts[-1], target.n_classes))
-        add_features(self.codes, self.starts, target.rows, target.values, target.weight, cells)
-        cells *= target.unit
+        add_features(self.codes, self.starts, rows, target.values, target.weight, cells)
+        if target.unit != 1.0:
+            cells *= target.unit
         return cells
 
     def _count_children(self, node: _Node, children: Sequence[_Node]) -> None:
@@ -340,48 +308,6 @@ class _Growth:
                 child.cells = self._counted(child.rows)
                 left -= child.cells
         children[largest].cells = left
-
-    def _test(self, cells: Floats, figures: Floats, room: _Room) -> list[int]:
-        """Test each feature by compiled merges; return those whose missing category floats, which are not tested."""
-        choices = self.choices
-        exhaustive, by_likelihood = choices.method == "exhaustive", choices.statistic == "likelihood_ratio"
-        least = -math.inf if exhaustive else math.log(choices.alpha_merge)
-        found = test_features(cells, self.starts, self.ordered, by_likelihood, self.has_tails, least, room)
-        floats = self.ordered.view(np.bool_) & cells[self.starts[1:] - 1].any(axis=1)
-        figures[:, [CATEGORIES, GROUPS, STATISTIC, DF, LOG_P]] = found
-        figures[:, DF_WITHIN] = NO_DF
-        if not self.has_tails:
-            tested = found[:, 0] > 1
-            figures[tested, LOG_P] = log_chi_square_tail(found[tested, 2], found[tested, 3])
-        if choices.bonferroni:
-            sizes, method, form = found[:, :2].astype(np.intp).tolist(), choices.method, choices.exhaustive_multiplier
-            figures[:, LOG_MULTIPLIER] = [
-                log_multiplier(kind, method, n, n_groups, form) if n > 1 else 0.0
-                for kind, (n, n_groups) in zip(self.kinds, sizes, strict=True)
-            ]
-        if not floats.any():
-            return []
-        figures[floats] = 0.0
-        return np.flatnonzero(floats).tolist()
-
-    def _large_enough(self, best: MergedFeature, node: _Node) -> Merged | None:
-        """Join the branches with too few samples to others; return None if there are two, so that none is left."""
-        of_categories = best.table.sum(axis=1) if self.target.n_classes else best.table[:, 0]
-        needs_counts = self.target.weight is not None and self.limits.min_samples_leaf > 1
-        counts = _counts(best.column, node.rows)[best.present] if needs_counts else of_categories
-        weights, sizes = of_categories.tolist(), counts.tolist()
-
-        def is_small(group: tuple[int, ...]) -> float | None:
-            size, weight = float(sum(sizes[i] for i in group)), sum(weights[i] for i in group)
-            return size if size < self.limits.min_samples_leaf or weight < self.limits.min_weight_leaf else None
-
-        merged = best.merged
-        if len(merged.groups) == 2 and any(is_small(group) is not None for group in merged.groups):
-            return None
-        groups, steps = join_small(list(merged.groups), best.table, merged.kind, self.choices.test, is_small)
-        if not steps:
-            return merged
-        return with_test(groups, best.table, merged.kind, self.choices, [*merged.steps, *steps], merged.missing)
 
     def _as_split(self, node: _Node, best: MergedFeature, final: Merged) -> _Split:
         """Return the branches: those of ordered groups in their order, an empty one for categories that do not occur last."""
@@ -403,14 +329,11 @@ class _Growth:
     def _children(self, node: _Node, place: int, split: _Split) -> list[_Node]:
         rows, ends = np.empty(self._n_rows(node), np.intp), np.zeros(split.n_branches, np.intp)
         divide_rows(self.columns[split.feature].codes, node.rows, split.branch_of, ends, rows)
-        parts = np.split(rows, ends[:-1])
+        parts = [rows[start:stop] for start, stop in pairwise([0, *ends.tolist()])]
         of_branches: list[Floats] | list[None] = [None] * split.n_branches
         if node.cells is not None:
             of_categories = node.cells[slice(*self.parts[split.feature])]
-            occurs = split.branch_of >= 0
-            sums = np.zeros((split.n_branches, self.target.n_classes))
-            np.add.at(sums, split.branch_of[occurs], of_categories[occurs])
-            of_branches = list(sums)
+            of_branches = [of_categories[split.branch_of == branch].sum(axis=0) for branch in range(split.n_branches)]
         before = self._reachable(node, split.feature)
         children = [
             _Node(part, place, node.depth + 1, node.reachable | {split.feature: before & (split.branch_of == branch)}, row)
@@ -433,7 +356,7 @@ class _Growth:
         cuts = [test.cuts for test in tests]
         has_cuts = any(map(len, cuts))
         return TestedTree(
-            tests=tests_of(self.reports, self.columns, self.choices),
+            tests=tests_of(self.reports, self.tester.columns, self.choices, self.tester.untested),
             task="classification" if self.target.n_classes else "regression",
             n_features=len(self.columns),
             parent=parent,
@@ -481,14 +404,6 @@ class _Growth:
         return _TreeTest(INTERVALS, missing, cuts=np.concatenate([cuts, own]))
 
 
-def _room(n: int, n_classes: int, choices: Choices) -> _Room | None:
-    """Return room for the compiled merges of all features; None if the choices or the size exclude them."""
-    terms_of_exhaustive = (n - 1) * (n_classes - 1) if choices.method == "exhaustive" else 0
-    if not n_classes or choices.resplit is not None or terms_of_exhaustive > MOST_TERMS:
-        return None
-    return np.empty((n + 1, n_classes)), np.empty((2, n, n)), np.empty(n, np.intp)
-
-
 class _TreeTest(NamedTuple):
     """A test as `Tree` has it."""
 
@@ -505,7 +420,7 @@ def _counts(column: CategoryColumn, rows: Rows | None) -> npt.NDArray[Any]:
 
 
 def _is_pure(row: Floats, n_classes: int) -> bool:
-    return bool((row > 0).sum() < 2 if n_classes else row[2] <= 0)
+    return bool(np.count_nonzero(row > 0) < 2 if n_classes else row[2] <= 0)
 
 
 def _gini(row: Floats) -> float:

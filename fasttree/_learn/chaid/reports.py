@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from fasttree._model.tested import SPLIT, MergeStep, NodeTest, PredictorTest
 N_FIGURES = 7
 CATEGORIES, GROUPS, STATISTIC, DF, DF_WITHIN, LOG_P, LOG_MULTIPLIER = range(N_FIGURES)
 TOO_SMALL = "min_samples_leaf"
+UNTESTED = "untested"  # a node of less than two of the smallest leaves, whatever its tests are
 NO_DF = -1.0  # within the groups, of a chi-square test
 
 
@@ -28,10 +29,20 @@ class Predictors(NamedTuple):
 
     def order(self) -> npt.NDArray[np.intp]:
         """Return the features of at least two categories, the best first."""
-        figures = self.figures
-        adjusted = np.minimum(figures[:, LOG_P] + figures[:, LOG_MULTIPLIER], 0.0)
+        figures, adjusted = self.figures, self._adjusted()
         order = np.lexsort((-figures[:, STATISTIC], figures[:, LOG_P], adjusted))
         return np.asarray(order[figures[order, CATEGORIES] > 1])
+
+    def best(self) -> int | None:
+        """Return the first feature of the order; None if there is none."""
+        adjusted = np.where(self.figures[:, CATEGORIES] > 1, self._adjusted(), np.inf)
+        if not (least := adjusted.min()) < np.inf:  # there is none, or no number is the least
+            order = self.order()
+            return int(order[0]) if len(order) else None
+        return int(adjusted.argmin()) if np.count_nonzero(adjusted == least) == 1 else int(self.order()[0])
+
+    def _adjusted(self) -> Floats:
+        return np.asarray(np.minimum(self.figures[:, LOG_P] + self.figures[:, LOG_MULTIPLIER], 0.0))
 
     def test(self, feature: int) -> PredictorTest:
         """Return the test of a feature."""
@@ -95,20 +106,15 @@ class MergedFeature(NamedTuple):
 class Report(NamedTuple):
     """What the growth knows of the tests of a node.
 
-    `best` is the best feature with its merges, or its number and table, if its merges were not needed in the growth.
+    `best` is the best feature with its merges, or its number and table, if its merges were not needed in the growth.  `cells` has
+    the tables of all features, one after the other, of a node that is too small to be divided: its tests were not needed.
     """
 
     reason: str
     predictors: Predictors | None = None
     best: MergedFeature | tuple[int, Floats] | None = None
     final: Merged | None = None
-
-    def without_samples(self) -> Report:
-        """Return the report without the codes of the samples."""
-        best = self.best
-        if not isinstance(best, MergedFeature):
-            return self
-        return self._replace(best=best._replace(column=best.column._replace(codes=np.empty(0, np.uint8))))
+    cells: npt.NDArray[Any] | None = None
 
     def test(self, columns: Sequence[CategoryColumn], choices: Choices) -> NodeTest:
         """Return the tests of the node."""
@@ -128,8 +134,18 @@ class Report(NamedTuple):
         return NodeTest(self.reason, split, predictors, best.steps(final), best.bounds)
 
 
-def tests_of(reports: Sequence[Report], columns: Sequence[CategoryColumn], choices: Choices) -> Made[NodeTest]:
-    """Return the tests of the nodes; the codes of the samples in `columns` are not kept."""
-    light = [column._replace(codes=np.empty(0, np.uint8)) for column in columns]
-    kept = [report.without_samples() for report in reports]
-    return Made(lambda i: kept[i].test(light, choices), len(kept))
+def tests_of(
+    reports: Sequence[Report],
+    columns: Sequence[CategoryColumn],
+    choices: Choices,
+    untested: Callable[[npt.NDArray[Any]], Report],
+) -> Made[NodeTest]:
+    """Return the tests of the nodes; `columns` are kept, and `untested` tests a node from its tables."""
+    kept = list(reports)
+
+    def make(i: int) -> NodeTest:
+        cells = kept[i].cells
+        report = kept[i] if cells is None else untested(cells)
+        return report.test(columns, choices)
+
+    return Made(make, len(kept))
