@@ -24,7 +24,7 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "encoding": {"watch", "types", "memory", "arrays", "columns", "scan", "walk"},
     "passes": {"watch", "types", "memory", "arrays", "columns", "risk", "walk", "prune"},
     "rulesets": {"watch", "types", "memory", "arrays", "prune"},
-    "merging": {"types"},
+    "merging": {"types", "scan"},
     "shards": {"types", "scan"},
     "rounds": {*FOLDERS, "shards"},
     "serving": {"watch", "types", "walk"},
