@@ -14,12 +14,15 @@ from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
 from fasttree._learn.grow.grower import Grower
+from fasttree._learn.prune.c50 import branches_of
 from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.samples import total_weight, weighted_rows
 from fasttree._model import walks
 from fasttree._model.tree import Tree
 
 LEAST_BRANCH = 2.0  # weight of a branch in the trial trees, which otherwise is half of the given one
+MANY_CATEGORIES = 0.3  # of the samples
+NEAR = 1e-6  # difference of votes that rounding in single precision may turn over
 
 
 class Hidden(Table):
@@ -36,6 +39,10 @@ class Hidden(Table):
         self.schema, self.n_samples, self.n_features = table.schema, table.n_samples, table.n_features
         self.matrix = None
         self._table, self._features = table, sorted(features)
+
+    def hides(self, j: int) -> bool:
+        """Return whether a feature is hidden."""
+        return j in self._features
 
     def column(self, j: int) -> npt.NDArray[Any]:
         if j not in self._features:
@@ -62,6 +69,9 @@ def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
     fewer errors where the feature is taken for missing, unless a tree without all of these makes more errors.  Features that the
     tree does not test, before it is pruned, are removed too.  With costs, errors count as much as they cost.
 
+    Features with very many categories, compared with the half, are not tested, unless all features have very many compared with
+    all samples: the original finds out about the latter before it divides the samples.
+
     Parameters
     ----------
     grower : Grower
@@ -81,13 +91,14 @@ def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
         bound_share=0.0,
         n_cases=total_weight(samples),
     )
-    whole = replace(grower, limits=limits)  # thresholds are values of all samples
-    half = replace(whole, samples=replace(samples, weight=weight, class_factor=None))
+    many = _of_many_categories(grower, sum_of_sizes(weight))
+    whole = without_features(replace(grower, limits=limits), many)  # thresholds are values of all samples
+    half = replace(whole, samples=replace(whole.samples, weight=weight, class_factor=None))
 
     costs = cost_rules(grower)
 
     def errors(tree: Tree, features: Collection[int] = ()) -> float:
-        predicted, truth = walks.predict_class(tree, Hidden(samples.table, features))[second], samples.target[second]
+        predicted, truth = _predicted(tree, Hidden(samples.table, features), second), samples.target[second]
         if costs is not None:
             loss: Floats = costs.loss[truth, predicted]
             return sum_of_sizes(loss if samples.weight is None else loss * samples.weight[second])
@@ -104,6 +115,52 @@ def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
         if errors(prune(without_features(half, harmful), without)) > base:
             harmful = []
     return sorted({*range(samples.table.n_features)}.difference(tested(grown)).union(harmful))
+
+
+def _of_many_categories(grower: Grower, n_half: float) -> list[int]:
+    """Return the features of very many categories for a half of this weight; none if the growth tests them all the same."""
+    if grower.recipe.nominal == "groups":
+        return []
+    features = grower.samples.table.schema.features
+    n_values = [0 if each.categories is None else len(each.categories) + 1 for each in features]  # with "not applicable"
+    if all(n >= MANY_CATEGORIES * total_weight(grower.samples) for n in n_values):
+        return []
+    return [j for j, n in enumerate(n_values) if n >= MANY_CATEGORIES * n_half]
+
+
+def _predicted(tree: Tree, table: Hidden, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return the classes of some samples, where votes of divided samples that nearly tie have the original's precision."""
+    predicted = walks.predict_class(tree, table)[rows]
+    if tree.loss is not None or tree.value.shape[1] < 2:
+        return predicted
+    largest = np.partition(walks.predict_value(tree, table)[rows], -2, axis=1)[:, -2:]
+    near = np.flatnonzero(largest[:, 1] - largest[:, 0] < NEAR)
+    if near.size:
+        predicted[near] = _votes_in_single(tree, table, rows[near]).argmax(axis=1)
+    return predicted
+
+
+def _votes_in_single(tree: Tree, table: Hidden, rows: npt.NDArray[np.intp]) -> Floats:
+    """Return the votes of samples by class: parts of samples and weights in single precision, and sums in double."""
+    single, votes = np.float32, np.zeros((rows.size, tree.value.shape[1]))
+    weight = tree.weight.astype(single)
+    arrived = {0: (np.arange(rows.size), np.ones(rows.size, single))}
+    for node in range(tree.node_count):  # parents first
+        places, parts = arrived.pop(node, (rows[:0], np.ones(0, single)))
+        if not tree.n_branches[node]:
+            at = node if tree.weight[node] > 0 else int(tree.parent[node])
+            votes[places] += parts[:, None] * tree.value[at].astype(single) / weight[at]
+            continue
+        children = range(tree.first_child[node], tree.first_child[node] + tree.n_branches[node])
+        branch = np.full(places.size, -1)
+        if not table.hides(int(tree.feature[node])):
+            branch = branches_of(tree, node, table.column(int(tree.feature[node]))[rows[places]])
+        for b, child in enumerate(children):
+            here = (branch == b) | ((branch < 0) & (tree.weight[child] > 0))
+            if here.any():
+                below = np.where(branch < 0, parts * (weight[child] / weight[node]), parts)
+                arrived[child] = (places[here], below[here])
+    return votes
 
 
 def tested(tree: Tree) -> list[int]:

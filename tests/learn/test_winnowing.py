@@ -71,3 +71,13 @@ def test_without_winnowing_nothing_is_removed(noisy):
 def test_winnowing_needs_the_pruning_of_c50(noisy):
     with pytest.raises(ValueError, match="winnow=True and pruning=None exclude each other"):
         C50Classifier(winnow=True, pruning=None).fit(*noisy)
+
+
+def test_features_of_very_many_categories_for_a_half_are_removed():
+    n = 40
+    X = pd.DataFrame({"x": pd.Categorical(["u", "v"] * (n // 2)), "id": pd.Categorical([f"{i % 8}" for i in range(n)])})
+    y = np.arange(n) % 8 < 4  # known from the id, which has 9 values with "not applicable": below 12, but not below 6
+    assert C50Classifier(winnow=True).fit(X, y).winnowed_ == ("x", "id")
+    assert C50Classifier(winnow=True, subset=True).fit(X, y).winnowed_ == ("x",)
+    alone = C50Classifier(winnow=True).fit(X[["id"]], y)
+    assert alone.winnowed_ == ("id",)

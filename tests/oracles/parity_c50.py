@@ -65,11 +65,13 @@ def figures_of(dataset: DataSet, run: Run) -> dict[str, int]:
 
 
 def figures_of_twin(dataset: DataSet, run: Run) -> dict[str, int]:
-    from test_c50 import boosted_figures_of, figures_of, rule_figures_of
+    from test_c50 import boosted_figures_of, figures_of, rule_figures_of, winnowed_figures_of
 
     tables = dataset.tables(run.split)
     if run.name == "rules":
         return rule_figures_of(tables)
+    if run.name == "winnow":
+        return winnowed_figures_of(tables)
     return boosted_figures_of(tables) if run.name == "boost" else figures_of(tables, OPTIONS[run.name])
 
 

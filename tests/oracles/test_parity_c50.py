@@ -36,8 +36,8 @@ def test_all_figures_of_soft_thresholds_on_small_tables_but_one_are_those_of_the
 
 def test_nearly_all_figures_of_winnowing_on_small_tables_are_those_of_the_original():
     count = report(small(), runs=["winnow"])
-    assert count[True] >= 56
-    assert count[False] <= 7  # one feature in loan, iris and credit-a
+    assert count[True] >= 62
+    assert count[False] <= 1  # a split of iris, which ties but for rounding; the twin repeats it
 
 
 def test_all_figures_of_rules_on_small_tables_are_those_of_the_original():

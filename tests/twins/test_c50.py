@@ -15,6 +15,7 @@ from c50.recorded import OPTIONS, DataSet, Run, sets_in, shipped_sets
 from c50.rules import learn
 from c50.softening import n_soft_errors, soften
 from c50.subsets import stirling
+from c50.winnowing import halves, winnow
 
 SHIPPED = shipped_sets()
 LARGEST = 1000  # rows
@@ -46,6 +47,13 @@ def rule_figures_of(tables: tuple[Table, Table | None]) -> dict[str, int]:
     return figures if test is None else figures | {"test_errors": int((found.predict(test) != test.classes).sum())}
 
 
+def winnowed_figures_of(tables: tuple[Table, Table | None]) -> dict[str, int]:
+    train, test = tables
+    removed = winnow(train, Options())
+    kept = [attribute for attribute in range(len(train.columns)) if attribute not in removed]
+    return {"winnowed": len(removed)} | figures_of((train.of(kept), test and test.of(kept)), Options())
+
+
 def differing(dataset: DataSet, runs: list[Run]) -> list[Any]:
     tables = {run.split: dataset.tables(run.split) for run in runs}
     ours = [figures_of(tables[run.split], OPTIONS[run.name]) for run in runs]
@@ -70,6 +78,28 @@ def test_repeats_every_figure_of_rules(name):
     assert runs
     for run in runs:
         assert rule_figures_of(SHIPPED[name].tables(run.split)) == run.printed
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if SHIPPED[name].declared.n_rows <= LARGEST])
+def test_repeats_every_figure_of_winnowing(name):
+    runs = [run for run in SHIPPED[name].runs if run.name == "winnow"]
+    assert runs
+    for run in runs:
+        assert winnowed_figures_of(SHIPPED[name].tables(run.split)) == run.printed
+
+
+def test_the_halves_of_winnowing_have_every_second_case_of_each_class():
+    columns = (np.zeros(5, np.float32),)
+    first, second = halves(Table(columns, (0,), np.array([0, 0, 1, 0, 1]), 2))
+    assert (first.tolist(), second.tolist()) == ([0, 2], [3, 4, 1])
+
+
+@pytest.mark.nightly
+def test_repeats_every_figure_of_winnowing_on_all_tables_of_up_to_3000_rows(shared):
+    for dataset in sets_in(shared).values():
+        for run in dataset.runs:
+            if run.name == "winnow" and dataset.declared.n_rows <= 3_000:
+                assert winnowed_figures_of(dataset.tables(run.split)) == run.printed, (dataset.name, run.split)
 
 
 @pytest.mark.nightly

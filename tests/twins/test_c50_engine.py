@@ -12,6 +12,7 @@ from c50.growing import Growth, grow
 from c50.problem import Node, Options
 from c50.pruning import prune
 from c50.recorded import as_table
+from c50.winnowing import winnow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tables import light_branches, raised_categories
@@ -45,6 +46,16 @@ def leaves_of_twin(tree: Node) -> list[tuple[float, ...]]:
 @given(frame=frames(), options=OPTIONS)
 def test_the_tree_of_a_small_mixed_table_is_the_twins(frame: pd.DataFrame, options: Options) -> None:
     assert_the_twins(frame, options)
+
+
+@settings(max_examples=60)
+@given(frame=frames(), options=OPTIONS)
+def test_winnowing_removes_the_features_that_the_twin_removes(frame: pd.DataFrame, options: Options) -> None:
+    model = C50Classifier(
+        winnow=True, min_samples_branch=options.minimum, confidence=options.confidence, subset=options.subset
+    ).fit(frame.iloc[:, :-1], frame.iloc[:, -1])
+    removed = [frame.columns[attribute] for attribute in sorted(winnow(as_table(frame), options))]
+    assert list(model.winnowed_) == removed
 
 
 def assert_the_twins(frame: pd.DataFrame, options: Options) -> None:

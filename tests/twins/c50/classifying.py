@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 from .problem import STAYS, UNKNOWN, Costs, Node, Rows, Table
 
+single = np.float32
 NOTHING = 0.0001  # case weight below which a leaf predicts as its parent does
 
 
 def class_sums(tree: Node, table: Table) -> NDArray[np.float64]:
     """Return the weight of each class over the leaves that each case reaches; (n_cases, n_classes)."""
     sums = np.zeros((len(table), table.n_classes))
-    send(tree, tree, table, np.arange(len(table)), np.ones(len(table)), sums)
+    send(tree, tree, table, np.arange(len(table)), np.ones(len(table), single), sums)
     return sums
 
 
 def stand_alone(tree: Node, table: Table) -> NDArray[np.float64]:
     """Return the probabilities of the classifier of saved trees."""
-    rows, ones, sums = np.arange(len(table)), np.ones(len(table)), np.zeros((len(table), table.n_classes + 1))
+    rows, ones, sums = np.arange(len(table)), np.ones(len(table), single), np.zeros((len(table), table.n_classes + 1))
     send(tree, tree, table, rows, ones, sums)
     n = sums[:, -1:]
     return (n * sums[:, :-1] + tree.weights / tree.cases) / (n + 1)
@@ -52,11 +53,11 @@ def send(node: Node, parent: Node, table: Table, rows: Rows, weight: NDArray[Any
     for b, child in enumerate(node.children):
         here = (branch == b) | (unknown & (child.cases > NOTHING))
         if here.any():
-            part = np.where(unknown, weight * child.cases / node.cases, weight)[here]
+            part = np.where(unknown, weight * single(single(child.cases) / single(node.cases)), weight)[here]
             send(child, node, table, rows[here], part, sums)
 
 
 def add(node: Node, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
     """Add the class shares of a node, times `weight`; a further column gets its cases."""
-    figures = [*(node.weights / node.cases), node.cases][: sums.shape[1]]
-    sums[rows] += weight[:, None] * figures
+    weights = [*(weight[:, None] * single(node.weights) / single(node.cases)).T, weight * single(node.cases)]
+    sums[rows] += np.stack(weights[: sums.shape[1]], axis=1)

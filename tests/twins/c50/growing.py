@@ -248,7 +248,7 @@ def threshold_candidate(growth: Growth, rows: Rows, cases: float, attribute: int
     at = int(infos.argmin())
     i = int(cuts[at])
     base = information(total + without) / known
-    gain = single((1 - unknown / cases) * (base - (information(without) + infos[at]) / known))
+    gain = (1 - unknown / cases) * (base - (information(without) + infos[at]) / known)
     interval = (values[-1] - values[0]) / (values[i + 1] - values[i])
     gain = single(gain - lg(min(interval, len(cuts))) / cases)
     if gain <= 0:

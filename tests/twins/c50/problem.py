@@ -62,6 +62,11 @@ class Table:
     def take(self, rows: Rows) -> Table:
         return Table(tuple(c[rows] for c in self.columns), self.n_values, self.classes[rows], self.n_classes)
 
+    def of(self, attributes: list[int]) -> Table:
+        """Return the table of some attributes."""
+        columns, n_values = (tuple(each[a] for a in attributes) for each in (self.columns, self.n_values))
+        return Table(columns, n_values, self.classes, self.n_classes)
+
 
 @dataclass(eq=False)
 class Test:
