@@ -51,6 +51,7 @@ SEEN = {
     "cubist": [
         "A line that rises and falls, with noise: the tree has four steps, and two rules follow both slopes",
         "Test errors by committees: they fall from 2.8 miles per gallon with one to 2.6 with ten, and no further",
+        "Bars of each feature: its use in conditions and in models of the rules",
     ],
     "optimal": [
         "Six fields, dark and light in turn: the greedy tree makes 83 errors, lookahead 20, the best tree of the depth 19"
