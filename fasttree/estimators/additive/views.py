@@ -115,7 +115,7 @@ class AdditiveViews(LabelledModel):
         title : str or None, default=None
             Title of the page; None: the name of the class.
         X : table of shape (n_samples, n_features), default=None
-            PageSamples with the columns of the fit.  The page holds `max_rows` of them, at equal distances, to choose from.
+            Samples with the columns of the fit.  The page holds `max_rows` of them, at equal distances, to choose from.
         y : array-like of shape (n_samples,), default=None
             Targets of the samples, to compare with the predictions.
         max_rows : int, default=200

@@ -1,7 +1,5 @@
 /* The panels: the list of the terms, the shape of one, values and what they lead to. */
 
-const fields = new Map(); // the control of each feature
-let row = -1; // index of the chosen sample among those of the page; -1 for none
 const order = model.terms.map((_, i) => i).sort((a, b) => model.terms[b].importance - model.terms[a].importance || a - b);
 
 // ----------------------------------------------------------------------------------------------------------------- the terms
@@ -94,62 +92,13 @@ function runText(axis, first, last) {
 function buildSample() {
   const grid = el("div", { class: "fields" });
   for (const j of new Set(order.flatMap((i) => model.terms[i].axes.map((axis) => axis.feature)))) {
-    const { name, categories } = model.features[j];
-    const control = categories ? selectFor(categories) : el("input", { type: "number", step: "any", placeholder: "missing" });
-    control.id = `field-${j}`;
-    control.addEventListener("input", () => {
-      row = -1;
-      predictFor(readFields());
-    });
-    control.addEventListener("focus", () => showTerm(model.terms.findIndex((term) => term.axes[0].feature === j)));
-    fields.set(j, control);
-    grid.append(el("label", { for: control.id }, name), control);
+    addField(grid, j, el("option", { value: "other" }, "(not seen in training)"));
+    fields.get(j).addEventListener("focus", () => showTerm(model.terms.findIndex((term) => term.axes[0].feature === j)));
   }
   $("sample").append(...[
     el("h2", {}, "Prediction"), model.rows ? rowChooser() : "", el("div", { id: "result" }),
     el("h3", {}, "Values"), grid, note("An empty field is a missing value. At first, each value is the median, or the most frequent."),
   ].filter(Boolean));
-}
-
-function selectFor(categories) {
-  const options = categories.map((category, i) => el("option", { value: i + 1 }, category));
-  return el("select", {}, el("option", { value: "" }, "(missing)"), ...options, el("option", { value: "other" }, "(not seen in training)"));
-}
-
-function rowChooser() {
-  const { rows } = model;
-  const options = rows.row.map((number, i) => el("option", { value: i }, `row ${number}${rows.truth ? `: ${rows.truth[i]}` : ""}`));
-  const some = rows.row.length < rows.of ? ` (${rows.row.length} of ${separated(rows.of)})` : "";
-  const chooser = el("select", { id: "row", "aria-label": "Row of the data" }, el("option", { value: -1 }, `row …${some}`), ...options);
-  chooser.addEventListener("change", () => chooseRow(Number(chooser.value)));
-  const turn = (by) => () => chooseRow((row + by + rows.row.length + Number(row < 0 && by < 0)) % rows.row.length);
-  return el("div", { class: "stepper" }, button("‹", turn(-1), { "aria-label": "Row before" }), chooser, button("›", turn(1), { "aria-label": "Next row" }));
-}
-
-function readFields() {
-  const sample = model.features.map(() => NaN);
-  for (const [feature, control] of fields) sample[feature] = control.value === "" ? NaN : Number(control.value); // "other": NaN
-  return sample;
-}
-
-function writeFields(sample) {
-  for (const [feature, control] of fields) control.value = Number.isNaN(sample[feature]) ? "" : sample[feature];
-}
-
-/** Predict for a sample of the page; numbers of single precision are shown in their shortest form, but counted as float32. */
-function chooseRow(i) {
-  row = i;
-  if (row < 0) return predictFor(readFields());
-  const { feature, cell, single } = model.rows;
-  const shown = model.features.map(() => NaN), sample = shown.slice();
-  feature.forEach((j, c) => {
-    const number = cell[c][row];
-    const isMissing = number === null || (model.features[j].categories && number === 0);
-    shown[j] = isMissing ? NaN : number;
-    sample[j] = !isMissing && single[c] ? Math.fround(number) : shown[j];
-  });
-  writeFields(shown);
-  return predictFor(sample);
 }
 
 /** Take a value that was chosen in a picture. */

@@ -24,7 +24,7 @@ from fasttree._model.words import check_count, name_text, word
 
 __all__ = ["PageSamples", "PageWords", "additive_data", "export_additive_html"]
 
-SCRIPTS = ("common/numbers", "common/elements", "additive/scores", "additive/pictures", "additive/panels")
+SCRIPTS = ("common/numbers", "common/elements", "common/fields", "additive/scores", "additive/pictures", "additive/panels")
 STYLES = ("page", "additive/additive")
 BARS = 30  # of the samples along a number
 
@@ -40,7 +40,7 @@ class PageWords:
 
 @dataclass(frozen=True)
 class PageSamples:
-    """PageSamples for a page, some of which the reader may choose.
+    """Samples for a page, some of which the reader may choose.
 
     Parameters
     ----------

@@ -11,8 +11,6 @@ const ORDERS = {
   "largest mean first": (a, b) => b.rule.mean - a.rule.mean || a.number - b.number,
   "fewest conditions first": (a, b) => a.rule.conditions.length - b.rule.conditions.length || a.number - b.number,
 };
-const fields = new Map(); // the control of each feature that a rule reads
-let row = -1; // index of the chosen sample among those of the page; -1 for none
 let sample = model.features.map(() => NaN);
 let most = MOST;
 
@@ -101,62 +99,12 @@ function buildFilters() {
 function buildSample() {
   const grid = el("div", { class: "fields" });
   const used = new Set(entries.flatMap(({ rule }) => [...rule.conditions.map(({ tests }) => tests[0].feature), ...rule.terms.map(([feature]) => feature)]));
-  for (const feature of [...used].sort((a, b) => a - b)) {
-    const { name, categories } = model.features[feature];
-    const control = categories ? selectFor(categories) : el("input", { type: "number", step: "any", placeholder: "missing" });
-    control.id = `field-${feature}`;
-    control.addEventListener("input", () => {
-      row = -1;
-      predictFor(readFields());
-    });
-    fields.set(feature, control);
-    grid.append(el("label", { for: control.id }, name), control);
-  }
+  for (const feature of [...used].sort((a, b) => a - b)) addField(grid, feature);
   const neighbors = model.hasNeighbors ? note("The model corrects what the rules predict by the nearest samples of the fit. This page has no samples of the fit, and shows what the rules predict.") : "";
   $("sample").append(...[
     el("h2", {}, "Prediction"), neighbors, model.rows ? rowChooser() : "", el("div", { id: "result" }),
     el("h3", {}, "Values"), grid, note("An empty field is a missing value, which counts as the mean or the most frequent category of the fit."),
   ].filter(Boolean));
-}
-
-function selectFor(categories) {
-  return el("select", {}, el("option", { value: "" }, "(missing)"), ...categories.map((category, i) => el("option", { value: i + 1 }, category)));
-}
-
-function rowChooser() {
-  const { rows } = model;
-  const options = rows.row.map((number, i) => el("option", { value: i }, `row ${number}${rows.truth ? `: ${rows.truth[i]}` : ""}`));
-  const some = rows.row.length < rows.of ? ` (${rows.row.length} of ${separated(rows.of)})` : "";
-  const chooser = el("select", { id: "row", "aria-label": "Row of the data" }, el("option", { value: -1 }, `row …${some}`), ...options);
-  chooser.addEventListener("change", () => chooseRow(Number(chooser.value)));
-  const turn = (by) => () => chooseRow((row + by + rows.row.length + Number(row < 0 && by < 0)) % rows.row.length);
-  return el("div", { class: "stepper" }, button("‹", turn(-1), { "aria-label": "Row before" }), chooser, button("›", turn(1), { "aria-label": "Next row" }));
-}
-
-function readFields() {
-  const found = model.features.map(() => NaN);
-  for (const [feature, control] of fields) found[feature] = control.value === "" ? NaN : Number(control.value);
-  return found;
-}
-
-function writeFields(shown) {
-  for (const [feature, control] of fields) control.value = Number.isNaN(shown[feature]) ? "" : shown[feature];
-}
-
-/** Predict for a sample of the page; numbers of single precision are shown in their shortest form, but counted as float32. */
-function chooseRow(i) {
-  row = i;
-  if (row < 0) return predictFor(readFields());
-  const { feature, cell, single } = model.rows;
-  const shown = model.features.map(() => NaN), counted = shown.slice();
-  feature.forEach((j, c) => {
-    const number = cell[c][row];
-    const isMissing = number === null || (model.features[j].categories && number === 0);
-    shown[j] = isMissing ? NaN : number;
-    counted[j] = !isMissing && single[c] ? Math.fround(number) : shown[j];
-  });
-  writeFields(shown);
-  return predictFor(counted);
 }
 
 function predictFor(given) {

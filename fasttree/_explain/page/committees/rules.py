@@ -23,7 +23,7 @@ from fasttree._model.words import check_count, name_text, threshold_texts, word
 
 __all__ = ["committee_data", "export_committee_html"]
 
-SCRIPTS = ("common/numbers", "common/elements", "committees/predictions", "committees/panels")
+SCRIPTS = ("common/numbers", "common/elements", "common/fields", "committees/predictions", "committees/panels")
 STYLES = ("page", "additive/additive", "committees/rules")  # the columns of the page of additive models
 
 
