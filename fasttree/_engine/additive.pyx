@@ -105,16 +105,14 @@ cdef class Booster:
                 self.best_loss = self.first_loss = self.marked_loss = self.loss_of_others()
 
     def run(self, int64_t n_rounds):
-        """Do rounds.  Returns whether the loss of the other rows says that no more are needed."""
+        """Do rounds.  Returns how many more without a better loss of the other rows are allowed: 0 ends the bag."""
         cdef int64_t _turn
-        cdef bint over = False
         with nogil:
             for _turn in range(n_rounds):
                 self.round()
                 if self.n_fitted < self.n_rows and self.is_over():
-                    over = True
                     break
-        return over
+        return self.patience - (self.n_rounds - self.marked_round) if self.n_fitted < self.n_rows else self.patience
 
     def found(self):
         """Return the tables at the best round, that round, the rounds so far, and the loss of the other rows.

@@ -56,7 +56,8 @@ def progress(listener: Listener | None = None, *, bounds: Bounds | None = None) 
         - `fit`: ``"growth"``, with a part for each percent of the samples that have reached a leaf, or, for optimal trees, each
           percent of the objective of the best tree that the lower bound has reached; ``"cross-validation"``, with a part for
           each fold; ``"windowing"``, with a part for each trial; ``"rules"`` of `C45Rules`, and ``"trees"`` of a forest, with a
-          part for each tree.  A fit to a `Dataset` reports ``"reading"``, if the number of rows is known, ``"large nodes"`` and
+          part for each tree; ``"bags"`` of an additive model, and ``"bags of pairs"``, with a part for each bag.  A fit to a
+          `Dataset` reports ``"reading"``, if the number of rows is known, ``"large nodes"`` and
           ``"subtrees"``, with a part for each percent of the rows.
         - `permutation_importances` of a forest: ``"permutation"``, with a part for each tree.
         - `evaluation.compare`: ``"model 1 of 2"`` and so on, with a part for each fold, or with one part if `n_jobs` works on

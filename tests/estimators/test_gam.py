@@ -345,7 +345,7 @@ def test_an_interrupt_ends_the_bags_of_all_threads(table, monkeypatch):
                 raise KeyboardInterrupt
             turns.append(n_rounds)
             time.sleep(0.001)
-            return False
+            return 100
 
     monkeypatch.setattr(boosting, "Booster", Slow)
     monkeypatch.setattr(boosting, "CELLS_AT_ONCE", 1)

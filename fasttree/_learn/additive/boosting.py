@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from threading import get_ident
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from fasttree._engine.additive import Booster
 from fasttree._learn import progress
+from fasttree._learn.additive.turns import Turns
 from fasttree._model.additive.model import AdditiveModel, Axis, Link, Term, importance_of
 from fasttree._model.bags import seed_of_growth, stream
 from fasttree._model.threads import in_threads
@@ -28,6 +30,8 @@ TOLERANCE = 1e-5  # a loss is better if it is smaller by more than this share of
 CATEGORY_SMOOTHING = 10.0  # added to the curvature of a category when categories are ordered: rare ones come to the middle
 LEAST_CURVATURE = 1e-4  # of a leaf, where samples weigh 1 on average: no Newton step divides by nearly nothing
 CELLS_AT_ONCE = 2**24  # that rounds read between two checks for interrupts
+ROUNDS_AT_ONCE = 32  # of a bag at most, before a thread looks which bag needs it most
+OPEN_CELLS = 2**25  # of the bags that several threads have begun, unless each thread has one: their codes take 64 MB
 
 
 @dataclass(frozen=True)
@@ -102,52 +106,55 @@ def first_scores(rows: Binned, order: NDArray[np.intp], n_fitted: int) -> Floats
     return np.asarray(np.log(share))
 
 
-def boost(
-    rows: Binned, plan: TermPlan, rounds: Rounds, bag: int, start: Floats | None = None, failures: Sequence[BaseException] = ()
-) -> Fitted:
-    """Fit one bag.
+class BagRounds:
+    """The rounds of one bag.
 
     Parameters
     ----------
     rows : Binned
     plan : TermPlan
     rounds : Rounds
-    bag : int
+    number : int
         Its number.
     start : ndarray of shape (n_scores, n_rows) or None
         Scores of the rows by an earlier stage.  None: the same for all rows.
-    failures : sequence of exceptions
-        The rounds end as soon as another thread puts one there, such as an interrupt; what the bag found is then of no use.
     """
-    order, n_fitted = bag_of(rows, rounds, bag)
-    if start is None:
-        intercept = first_scores(rows, order, n_fitted)
-        score = np.repeat(intercept[:, None], len(order), axis=1)
-    else:
-        intercept, score = np.zeros(rows.n_scores), np.ascontiguousarray(start[:, order])
-    booster = Booster(
-        np.ascontiguousarray(plan.codes[:, order]),
-        rows.target[order],
-        rows.weight[order],
-        score,
-        plan.entries,
-        (
-            LOSSES[rows.link],
-            n_fitted,
-            rounds.max_leaves,
-            rounds.smoothing_rounds,
-            rounds.patience,
-            seed_of_growth(rounds.seed, bag),
-        ),
-        (rounds.learning_rate, float(rounds.min_samples_leaf), LEAST_CURVATURE, rounds.penalty, CATEGORY_SMOOTHING, TOLERANCE),
-    )
-    step = max(1, CELLS_AT_ONCE // (plan.codes.size * rows.n_scores))
-    done, over = 0, False
-    while done < rounds.max_rounds and not over and not failures:
-        over = booster.run(min(step, rounds.max_rounds - done))
-        done += step
-    tables, best_round, _, _ = booster.found()
-    return Fitted(intercept, tables, best_round)
+
+    def __init__(self, rows: Binned, plan: TermPlan, rounds: Rounds, number: int, start: Floats | None) -> None:
+        order, n_fitted = bag_of(rows, rounds, number)
+        if start is None:
+            self.intercept = first_scores(rows, order, n_fitted)
+            score = np.repeat(self.intercept[:, None], len(order), axis=1)
+        else:
+            self.intercept, score = np.zeros(rows.n_scores), np.ascontiguousarray(start[:, order])
+        self.number, self.most_rounds, self.done, self.patience = number, rounds.max_rounds, 0, rounds.patience
+        self.step = max(1, min(ROUNDS_AT_ONCE, CELLS_AT_ONCE // (plan.codes.size * rows.n_scores)))
+        seed, smoothing = seed_of_growth(rounds.seed, number), CATEGORY_SMOOTHING
+        self.booster = Booster(
+            np.ascontiguousarray(plan.codes[:, order]),
+            rows.target[order],
+            rows.weight[order],
+            score,
+            plan.entries,
+            (LOSSES[rows.link], n_fitted, rounds.max_leaves, rounds.smoothing_rounds, rounds.patience, seed),
+            (rounds.learning_rate, float(rounds.min_samples_leaf), LEAST_CURVATURE, rounds.penalty, smoothing, TOLERANCE),
+        )
+
+    def advance(self) -> None:
+        """Do some rounds."""
+        step = min(self.step, self.most_rounds - self.done)
+        self.patience = self.booster.run(step)
+        self.done += step
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more rounds are needed or allowed."""
+        return self.patience <= 0 or self.done >= self.most_rounds
+
+    def fitted(self) -> Fitted:
+        """Return what the bag found."""
+        tables, best_round, _, _ = self.booster.found()
+        return Fitted(self.intercept, tables, best_round)
 
 
 def entries_of(axes: Sequence[Axis], nominal: Sequence[bool], monotone: Sequence[int] | None) -> NDArray[np.int64]:
@@ -166,13 +173,24 @@ def fit_bags(
     """Fit all bags, in threads; `starts` gives the scores that a bag starts from."""
     report = progress.steps("bags" if starts is None else "bags of pairs", rounds.n_bags)
     report(0)
+    n_threads, caller = min(n_jobs, rounds.n_bags), get_ident()
     failures: list[BaseException] = []
 
-    def fit(bag: int) -> Fitted:
-        return boost(rows, plan, rounds, bag, None if starts is None else starts(bag), failures)
+    def begin(bag: int) -> BagRounds:
+        return BagRounds(rows, plan, rounds, bag, None if starts is None else starts(bag))
 
-    found = in_threads(fit, rounds.n_bags, n_jobs, after=report, failures=failures)
-    return [fitted for fitted in found if fitted is not None]
+    turns = Turns(begin, rounds.n_bags, n_threads if n_threads == 1 else max(n_threads, OPEN_CELLS // plan.codes.size))
+
+    def work(_: int) -> None:
+        while not failures and (bag := turns.take()) is not None:
+            bag.advance()
+            turns.give_back(bag)
+            if get_ident() == caller:
+                report(len(turns.found))
+
+    in_threads(work, n_threads, n_threads, failures=failures)
+    report(rounds.n_bags)
+    return [turns.found[bag] for bag in range(rounds.n_bags)]
 
 
 def scores_of(fitted: Fitted, plan: TermPlan) -> Floats:
