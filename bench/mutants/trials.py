@@ -15,7 +15,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,6 @@ from typing import Any
 import pytest
 
 SWITCHES = 1 << 16
-
-
-def some_of_each(items: list[Any], most: int) -> list[Any]:
-    """At most some instances of each test that has parameters, spread over all of them."""
-    functions: dict[str, list[Any]] = {}
-    for item in items:
-        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return [each for found in functions.values() for each in found[:: -(-len(found) // most)]]
 
 
 def too_slow(*_: Any) -> None:
@@ -50,6 +42,7 @@ class Trials:
     reach: dict[int, list[int]] = field(default_factory=dict)
     tried: dict[int, int] = field(default_factory=dict)
     noticed: dict[int, int] = field(default_factory=dict)
+    met: dict[int, set[int]] = field(default_factory=dict)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note that a test failed."""
@@ -57,23 +50,45 @@ class Trials:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         """Try all mutants."""
-        self.items = some_of_each(session.items, self.plan.get("instances", 3))
+        self.items, self.seconds = session.items, [0.0] * len(session.items)
         gc.collect()
         gc.freeze()
-        self.note(kind="tests", tests=self.without_changes())
-        for number in self.plan["mutants"]:
-            self.note(kind="mutant", number=number, **self.tested(number))
+        left = {number: {} for number in self.plan["mutants"]}
+        for share, most in self.plan["rounds"]:
+            fresh = self.instances(share, most, left)
+            self.without_changes(fresh)
+            self.note(kind="tests", tests=len(fresh), seconds=round(sum(self.seconds), 1))
+            for number in left:
+                left[number] = result = self.tested(number)
+                if result["killed"]:
+                    self.note(kind="mutant", number=number, **result)
+            left = {number: result for number, result in left.items() if not result["killed"]}
+        for number, result in left.items():
+            self.note(kind="mutant", number=number, **result)
         return True
+
+    def instances(self, share: int, most: int, left: Iterable[int]) -> list[int]:
+        """Tests to measure: of a share of all tests some instances, spread over the parameters.
+
+        After the first time, files of tests that pass no mutant of the sources where one is left are left out.
+        """
+        functions: dict[str, list[int]] = {}
+        sources = {self.plan["sources"][number] for number in left}
+        of_left = [number for number in self.reach if self.plan["sources"][number] in sources]
+        files = {self.items[at].path for number in of_left for at in self.reach[number]}
+        for at, item in enumerate(self.items):
+            if not self.reach or item.path in files:
+                functions.setdefault(item.nodeid.partition("[")[0], []).append(at)
+        chosen = [at for found in [*functions.values()][::share] for at in found[:: -(-len(found) // most)]]
+        return [at for at in chosen if not self.seconds[at]]
 
     def note(self, **what: Any) -> None:
         """Add a line to the results."""
         with self.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(what) + "\n")
 
-    def without_changes(self) -> int:
-        """Run each test once, keep those that pass, and return how many there are."""
-        self.seconds = [0.0] * len(self.items)
-        order = list(range(len(self.items)))
+    def without_changes(self, order: list[int]) -> None:
+        """Run tests once, and note which switches those passed that did not fail."""
         while order:
             reached = [*self.forked(0, order, measured=True)]
             for at, passed, seconds, switches in reached:
@@ -83,7 +98,6 @@ class Trials:
                 for number in switches if passed else ():
                     self.reach.setdefault(number, []).append(at)
             order = order[len(reached) + 1 :]  # a test that ended the process is left out
-        return sum(seconds > 0 for seconds in self.seconds)
 
     def tested(self, number: int) -> dict[str, Any]:
         """Let tests meet a mutant until one notices it."""
@@ -91,9 +105,9 @@ class Trials:
         def worth(at: int) -> float:
             return (self.noticed.get(at, 0) + 0.5) / (self.tried.get(at, 0) + 1) / (self.seconds[at] + 0.005)
 
-        passing = sorted(self.reach.get(number, ()), key=worth, reverse=True)
+        met, passing = self.met.setdefault(number, set()), self.reach.get(number, [])
         order, total = [], 0.0
-        for at in passing:
+        for at in sorted(set(passing) - met, key=worth, reverse=True):
             total += self.seconds[at]
             if total > self.plan["seconds"] and order:
                 break
@@ -104,11 +118,13 @@ class Trials:
             done += passed
             self.tried[at] = self.tried.get(at, 0) + 1
         spent = round(time.monotonic() - start, 2)
+        met.update(order[:done])
+        figures = {"ran": len(met), "passing": len(passing), "seconds": spent}
         if done == len(order):
-            return {"killed": False, "ran": done, "passing": len(passing), "seconds": spent}
+            return {"killed": False, **figures}
         at = order[done]
         self.noticed[at] = self.noticed.get(at, 0) + 1
-        return {"killed": True, "by": self.items[at].nodeid, "ran": done + 1, "passing": len(passing), "seconds": spent}
+        return {"killed": True, "by": self.items[at].nodeid, **figures}
 
     def forked(self, number: int, order: list[int], measured: bool) -> Iterator[tuple[int, bool, float, list[int]]]:
         """Run tests in a process of their own; yield what became of each, up to the first that fails or ends the process."""
@@ -136,7 +152,7 @@ class Trials:
         for place, at in enumerate(order):
             if measured:
                 signal.signal(signal.SIGVTALRM, too_slow)
-                signal.setitimer(signal.ITIMER_VIRTUAL, self.plan.get("longest", 3))
+                signal.setitimer(signal.ITIMER_VIRTUAL, self.plan["longest"])
             else:
                 limit = int(resource.getrusage(resource.RUSAGE_SELF).ru_utime + 10 * self.seconds[at] + 5)
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
