@@ -1,7 +1,6 @@
 """Types of the compiled passes."""
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,24 @@ DIGITS_OF_SUM: int
 class Columns:
     def __new__(cls, n_features: int) -> Self: ...
     def add(self, feature: int, column: npt.NDArray[Any]) -> None: ...
+    def values(self, feature: npt.NDArray[np.int32], row: npt.NDArray[np.intp], out: npt.NDArray[np.float64]) -> None: ...
+
+class Tests(Protocol):
+    node_count: int
+    first_child: npt.NDArray[np.int32]
+    n_branches: npt.NDArray[np.int32]
+    feature: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+    threshold: npt.NDArray[np.float64]
+    missing: npt.NDArray[np.int32]
+    categories_start: npt.NDArray[np.int64]
+    categories_code: npt.NDArray[np.uint32]
+    categories_branch: npt.NDArray[np.int32]
+
+class GrowAnew(Protocol):
+    @property
+    def value(self) -> npt.NDArray[np.float64]: ...
+    def __call__(self, node: int, rows: npt.NDArray[np.intp], weight: npt.NDArray[np.float64]) -> Tests: ...
 
 def error_based(
     tree: Tree,
@@ -26,7 +43,7 @@ def error_based(
     whole: int,
     unit: float,
     rules: ErrorRules,
-    grow_anew: Callable[[Tree, int, npt.NDArray[np.intp], npt.NDArray[np.float64]], Tree] | None = None,
+    grow_anew: GrowAnew | None = None,
 ) -> dict[str, Any]: ...
 def threshold_tests(
     tree: Tree,
@@ -77,7 +94,9 @@ def sums_as_doubles(
     sums: npt.NDArray[np.int64], bound: npt.NDArray[np.float64], n_samples: int, out: npt.NDArray[np.float64]
 ) -> None: ...
 def add_sizes(values: npt.NDArray[np.float64], group: npt.NDArray[np.intp] | None, digits: npt.NDArray[np.int64]) -> None: ...
-def midpoints(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], out: npt.NDArray[np.float64]) -> None: ...
+def midpoints(
+    low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], out: npt.NDArray[np.float64], single: bool = False
+) -> None: ...
 def thresholds(
     X: npt.NDArray[Any],
     at: npt.NDArray[np.intp],

@@ -10,8 +10,10 @@ from libc.string cimport memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport copied
-from fasttree._engine.columns.cells cimport CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell_t, midpoint
+from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, uint8s_of, uint32s_of
+from fasttree._engine.columns.cells cimport (
+    CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
+)
 from fasttree._engine.memory cimport resize
 from fasttree._engine.prune.errors cimport free_pruning, prune_by_errors
 from fasttree._engine.prune.frames cimport GROW_ANEW, ErrorPruning, Frame, whole_weight
@@ -187,6 +189,28 @@ cdef class Columns:
         else:
             cells.type = CODE32
 
+    def values(self, const int32_t[:] feature, const Py_ssize_t[:] row, double[::1] out):
+        """out[i] = the value of feature[i] in row[i]; codes as numbers, missing values as NaN."""
+        cdef Py_ssize_t i
+        for i in range(out.shape[0]):
+            out[i] = cell(&self.cells[feature[i]], row[i])
+
+
+cdef Flat tests_of(object nodes):
+    """The arrays of the tests of `nodes`, which have neither intervals nor surrogates."""
+    cdef Flat t
+    memset(&t, 0, sizeof(Flat))
+    t.first_child = int32s_of(nodes.first_child)
+    t.n_branches = int32s_of(nodes.n_branches)
+    t.feature = int32s_of(nodes.feature)
+    t.kind = uint8s_of(nodes.kind)
+    t.threshold = doubles_of(nodes.threshold)
+    t.missing = int32s_of(nodes.missing)
+    t.table_start = int64s_of(nodes.categories_start)
+    t.table_code = uint32s_of(nodes.categories_code)
+    t.table_branch = int32s_of(nodes.categories_branch)
+    return t
+
 
 cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) except -1:
     """Make room for what the nodes hold, those from `n_before` on for the first time."""
@@ -227,9 +251,8 @@ cdef object samples_of(const ErrorPruning* p):
     return rows, weights
 
 
-cdef object nodes_of(const ErrorPruning* p, object tree):
-    """What `error_based` returns."""
-    cdef Py_ssize_t n_nodes = tree.node_count
+cdef object nodes_of(const ErrorPruning* p, Py_ssize_t n_nodes, object values):
+    """What `error_based` returns; `values` are those of the nodes as they were grown."""
     cdef Py_ssize_t i
     cdef int32_t k
     cdef double[:, ::1] value
@@ -240,8 +263,7 @@ cdef object nodes_of(const ErrorPruning* p, object tree):
         "n_samples": copied(p.n_samples, n_nodes, sizeof(int64_t), "i8"),
         "errors": copied(p.errors, n_nodes, sizeof(float), "f4"),
         "weight": np.empty(n_nodes),
-        "value": np.array(tree.value),     # empty leaves keep theirs
-        "tree": tree,
+        "value": values,                   # empty leaves keep theirs
     }
     value = out["value"]
     total = out["weight"]
@@ -275,14 +297,14 @@ def error_based(
     label : (n,) class codes
     weight : (n,) in fixed point of quantum `unit`, or None where each is `whole`
     rules : ErrorRules
-    grow_anew : called with a tree, a node, rows and their weights where C5.0 grows a branch anew (None: it never does); returns
-        the tree with more nodes behind its own, the first of which has the test of the node
+    grow_anew : called with a node, rows and their weights where C5.0 grows a branch anew (None: it never does); adds nodes behind
+        the others, the first of which has the test of the node, and returns the tests of all; its `value` has their values
 
     Returns
     -------
     dict of arrays over the nodes of the tree, with those added: `source`, the node whose test and children are now here; `leaf`;
-    what the training samples say there: `value`, `weight`, `n_samples`, `errors`; and `tree`, the tree with those added.
-    Meaningful for the nodes that can still be reached.
+    what the training samples say there: `value`, `weight`, `n_samples`, `errors`.  Meaningful for the nodes that can still be
+    reached.
     """
     cdef ErrorPruning p
     cdef Py_ssize_t n_nodes = tree.node_count
@@ -322,14 +344,14 @@ def error_based(
             if status != GROW_ANEW:
                 break
             raised = raised_node(&p)
-            tree = grow_anew(tree, raised, *samples_of(&p))
-            n_before, n_nodes = n_nodes, tree.node_count
-            p.tree = arrays_of(tree)[0]
+            nodes = grow_anew(raised, *samples_of(&p))
+            n_before, n_nodes = n_nodes, nodes.node_count
+            p.tree = tests_of(nodes)
             make_room(&p, n_before, n_nodes)
             go_on_anew(&p, <int32_t> n_before)
         if status:
             raise MemoryError
-        return nodes_of(&p, tree)
+        return nodes_of(&p, n_nodes, np.array(tree.value) if grow_anew is None else grow_anew.value)
     finally:
         free_pruning(&p)
 
@@ -553,11 +575,11 @@ def add_sizes(const double[:] values, const Py_ssize_t[:] group, int64_t[:, ::1]
                 add_size(&digits[group[i] if by_group else 0, 0], values[i])
 
 
-def midpoints(const double[:] low, const double[:] high, double[::1] out):
-    """out[i] = a number between low[i] and high[i]; less than it unless the two are equal."""
+def midpoints(const double[:] low, const double[:] high, double[::1] out, bint single=False):
+    """out[i] = a number between low[i] and high[i]; less than it unless the two are equal.  `single`: by `single_midpoint`."""
     cdef Py_ssize_t i
     for i in range(out.shape[0]):
-        out[i] = midpoint(low[i], high[i])
+        out[i] = single_midpoint(low[i], high[i]) if single else midpoint(low[i], high[i])
 
 
 def thresholds(

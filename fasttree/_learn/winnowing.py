@@ -14,8 +14,8 @@ from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
 from fasttree._learn.grow.grower import Grower
-from fasttree._learn.prune.c50 import branches_of
 from fasttree._learn.prune.costs_c50 import cost_rules
+from fasttree._learn.prune.regrowth import branches_of
 from fasttree._learn.samples import total_weight, weighted_rows
 from fasttree._model import walks
 from fasttree._model.tree import Tree

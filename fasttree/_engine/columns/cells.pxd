@@ -1,6 +1,6 @@
 """The columns of a table, read cell by cell in any order.  Header only."""
 
-from libc.math cimport NAN, isfinite
+from libc.math cimport INFINITY, NAN, isfinite, nextafter, nextafterf
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 ctypedef fused cell_t:
@@ -47,3 +47,17 @@ cdef inline double midpoint(double low, double high) noexcept nogil:
     if not isfinite(middle):
         middle = low / 2 + high / 2
     return (middle if low <= middle < high else low) + 0.0
+
+
+cdef inline double single_midpoint(double low, double high) noexcept nogil:
+    """The largest double that in single precision, in which Release 8 compares, is not above the midpoint.
+
+    It is `low` where the two values are one in single precision, or infinite there.
+    """
+    cdef float below = <float> low
+    cdef float middle = (below + <float> high) / 2
+    cdef double halfway
+    if not (below <= middle < <float> high):
+        return low
+    halfway = (<double> middle + <double> nextafterf(middle, INFINITY)) / 2   # rounded to the even one of both
+    return nextafter(halfway, -INFINITY) if <float> halfway > middle else halfway

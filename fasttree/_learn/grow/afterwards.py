@@ -6,6 +6,7 @@ import heapq
 
 import numpy as np
 
+from fasttree._data.cells import Floats
 from fasttree._engine import passes
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -75,10 +76,15 @@ def with_values_in_bounds(tree: Tree, monotone: tuple[int, ...]) -> Tree:
     return tree.replace(value=value)
 
 
+def tolerated_errors(errors: Floats, rank: str) -> Floats:
+    """Return by how many errors the branches of each node must be better than a leaf for C4.5's collapse to leave its split."""
+    return (1 - C50_SHARE) * errors if rank == "mdl_gain_ratio" else np.full(len(errors), RELEASE8_TOLERANCE)
+
+
 def without_useless_splits(tree: Tree, rank: str) -> Tree:
     """Return the tree after C4.5's collapse: a split that does not reduce the training errors becomes a leaf (Quinlan 1993)."""
     useless = np.empty(tree.node_count, dtype=np.uint8)
-    by_share = rank == "mdl_gain_ratio"
-    tolerance = (1 - C50_SHARE) * tree.errors if by_share else np.full(tree.node_count, RELEASE8_TOLERANCE)
-    passes.useless_splits(tree.parent, tree.first_child, tree.errors, tolerance, np.zeros(tree.node_count), useless)
+    errors = tree.errors
+    none = np.zeros(tree.node_count)
+    passes.useless_splits(tree.parent, tree.first_child, errors, tolerated_errors(errors, rank), none, useless)
     return tree.prune_at(useless.astype(bool)) if useless.any() else tree

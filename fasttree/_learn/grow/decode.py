@@ -128,15 +128,9 @@ def single_midpoints(low: Floats, high: Floats) -> Floats:
 
     Where the two values are one in single precision, it is `low`.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # values that are infinite in single precision are not separable
-        below, above = low.astype(np.float32), high.astype(np.float32)
-        middle = (below + above) / np.float32(2)
-        separable = (below <= middle) & (middle < above)
-        upper = np.nextafter(middle, np.float32(np.inf)).astype(np.float64)
-        halfway = (middle.astype(np.float64) + upper) / 2  # rounded to the even one of both
-        rounded_up = halfway.astype(np.float32) > middle
-        most = np.where(rounded_up, np.nextafter(halfway, -np.inf), halfway)
-    return np.where(separable, most, low)
+    between = np.empty(len(low))
+    passes.midpoints(low, high, between, single=True)
+    return between
 
 
 def raised(column: npt.NDArray[Any], thresholds: Floats) -> Floats:
@@ -204,6 +198,12 @@ def as_tree(
     cuts: dict[str, npt.NDArray[Any]],
     outputs: tuple[int, ...] | None,
 ) -> Tree:
+    categories_by_node(grown)
+    return Tree.of_engine(task=task, n_features=n_features, surrogates=surrogates, outputs=outputs, **cuts, **grown)
+
+
+def categories_by_node(grown: dict[str, Any]) -> None:
+    """Put the categories of tests in the order of their nodes, and say where those of each node start."""
     owner = grown.pop("categories_node")
     start = np.zeros(len(grown["kind"]) + 1, dtype=np.int64)
     if owner.size:
@@ -213,6 +213,4 @@ def as_tree(
             grown["categories_code"][by_node],
             grown["categories_branch"][by_node],
         )
-    return Tree.of_engine(
-        task=task, n_features=n_features, categories_start=start, surrogates=surrogates, outputs=outputs, **cuts, **grown
-    )
+    grown["categories_start"] = start

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.cells import Floats
-from fasttree._data.schema import Kind
-from fasttree._data.sums import sum_of_sizes
-from fasttree._learn.grow import growth
-from fasttree._learn.grow.decode import raised
-from fasttree._learn.grow.encode import SomeRows
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.prune.error_based import error_based, without_impossible_categories
+from fasttree._learn.prune.regrowth import Regrowth, entries_of, is_missing
 from fasttree._model import walks
-from fasttree._model.arrays import CATEGORY, LEAF, NOMINAL, STOP, THRESHOLD
+from fasttree._model.arrays import CATEGORY, NOMINAL
 from fasttree._model.graft import OF_SAMPLES, OF_TESTS
 from fasttree._model.tree import Tree
 
@@ -63,7 +59,7 @@ class C50Pruning:
             samples.counts,
             self.confidence,
             minimum=grower.limits.min_branch_weight,
-            grow_anew=Regrowth(grower, self.whole or grower) if self.grows_anew else None,
+            grow_anew=Regrowth(tree, grower, self.whole or grower) if self.grows_anew else None,
             class_weight=(1.0, 1.0) if costs is None else costs.of_two_classes,
         )
         pruned = with_null_leaves(pruned)
@@ -84,166 +80,6 @@ class C50Pruning:
             return float(by_node[tree.n_branches == 0].sum())
         wrong = walks.predict_class(tree, samples.table) != samples.target
         return float(np.count_nonzero(wrong) if samples.counts is None else samples.counts[wrong].sum())
-
-
-class Regrowth:
-    """Growth of branches that take their nodes' places, on all samples of these nodes.
-
-    The thresholds of new nodes are midpoints until `with_values` makes them values of the table.
-
-    Parameters
-    ----------
-    grower : Grower
-    whole : Grower
-        Growth with the samples whose values are thresholds.
-    """
-
-    def __init__(self, grower: Grower, whole: Grower) -> None:
-        self._grower, self._whole = grower, whole
-        limits = grower.limits
-        counts = whole.samples.counts
-        n_cases = grower.samples.table.n_samples if counts is None else sum_of_sizes(counts)
-        self._limits = replace(limits, n_cases=float(n_cases) if limits.n_cases is None else limits.n_cases)
-
-    def __call__(self, tree: Tree, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> Tree:
-        """Return the tree with a subtree behind its nodes that has the test of a node, and is grown on some samples below it."""
-        order = np.argsort(rows, kind="stable")
-        rows, weight = rows[order], weight[order]
-        branch = branches_of(tree, node, self._grower.samples.table.column(int(tree.feature[node]))[rows])
-        unknown = branch < 0
-        divides = bool(unknown.any())
-        known = float(weight[~unknown].sum())
-        branches: list[Tree | None] = []
-        for b in range(int(tree.n_branches[node])):
-            here = branch == b
-            part = weight[here]
-            share = float(part.sum()) / known
-            if divides and share > 0:
-                here |= unknown
-                part = np.where(unknown[here], weight[here] * share, weight[here])
-            branches.append(self._grow_branch(rows[here], part))
-        return behind(tree, node, branches)
-
-    def _grow_branch(self, rows: npt.NDArray[np.intp], weight: Floats) -> Tree | None:
-        """Return the subtree of a branch, None if it is a leaf."""
-        grower = self._grower
-        target = grower.samples.target[rows]
-        total = float(weight.sum())
-        if total < 2 * grower.limits.min_branch_weight * (1 - 1e-9) or (target[1:] == target[:1]).all():
-            return None
-        return growth.grow(
-            SomeRows(grower.samples.table, rows),
-            target,
-            weight,
-            grower.recipe,
-            self._limits,
-            n_classes=grower.n_classes,
-            keeps_midpoints=True,
-            n_jobs=grower.n_jobs,
-        )
-
-    def with_values(self, tree: Tree, n_before: int) -> Tree:
-        """Return the tree with the largest values up to the midpoints as thresholds of its nodes from number `n_before` on."""
-        new = n_before + np.flatnonzero(tree.kind[n_before:] == THRESHOLD)
-        if not new.size:
-            return tree
-        samples = self._whole.samples
-        kept = None if samples.counts is None or samples.counts.all() else samples.counts > 0
-        threshold = tree.threshold.copy()
-        for feature in np.unique(tree.feature[new]).tolist():
-            if samples.table.schema.features[feature].kind is Kind.CONTINUOUS:
-                at = new[tree.feature[new] == feature]
-                column = samples.table.column(feature)
-                threshold[at] = raised(column if kept is None else column[kept], threshold[at])
-        return tree.replace(threshold=threshold)
-
-
-def is_missing(column: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Return which cells of an encoded column are missing."""
-    missing: npt.NDArray[np.bool_] = np.isnan(column) if column.dtype.kind == "f" else column == 0
-    return missing
-
-
-def branches_of(tree: Tree, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
-    """Return the branch of each value of a node's feature, -1 if it is missing."""
-    if tree.kind[node] == THRESHOLD:
-        branch = (column > tree.threshold[node]).astype(np.intp)
-    elif tree.kind[node] == NOMINAL:
-        entries = entries_of(tree, node)
-        branch_of = np.full(int(tree.categories_code[entries].max()) + 1, -1, np.intp)
-        branch_of[tree.categories_code[entries]] = tree.categories_branch[entries]
-        branch = branch_of[column]
-    else:
-        branch = column.astype(np.intp) - 1
-    return np.where(is_missing(column), -1, branch)
-
-
-def entries_of(tree: Tree, node: int) -> slice:
-    """Return where the categories of a node's test are."""
-    return slice(int(tree.categories_start[node]), int(tree.categories_start[node + 1]))
-
-
-def behind(tree: Tree, node: int, branches: list[Tree | None]) -> Tree:
-    """Return the tree with nodes behind its own: one with the test of `node`, and below it the branches (None: an empty leaf).
-
-    Nothing leads to the new nodes yet.
-    """
-    n_before, n_branches = tree.node_count, len(branches)
-    grown = [branch for branch in branches if branch is not None]
-    sizes = [1 if branch is None else branch.node_count for branch in branches]
-    # the first nodes of all branches are siblings, so they come first, and their other nodes follow branch by branch
-    starts = n_before + 1 + n_branches + np.cumsum([0, *(size - 1 for size in sizes[:-1])])
-
-    def rows(name: str, of_node: npt.ArrayLike, empty: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        own = getattr(tree, name)
-        parts = [np.asarray(empty, own.dtype)[None] if b is None else getattr(b, name)[:1] for b in branches]
-        rest = [getattr(b, name)[1:] for b in grown]
-        return np.concatenate([own, np.asarray(of_node, own.dtype)[None], *parts, *rest])
-
-    shifted = [
-        np.array([-1], np.int32) if b is None else np.where(b.first_child < 0, -1, b.first_child - 1 + start).astype(np.int32)
-        for b, start in zip(branches, starts.tolist(), strict=True)
-    ]
-    codes, of_codes, ends = categories_behind(tree, node, branches)
-    own = np.array([n_before + 1], np.int32)
-    first_child = [tree.first_child, own, *(s[:1] for s in shifted), *(s[1:] for s in shifted)]
-    n_nodes = n_before + 1 + sum(sizes)
-    return Tree(
-        task=tree.task,
-        n_features=tree.n_features,
-        parent=np.zeros(n_nodes, np.int32),
-        first_child=np.concatenate(first_child),
-        n_branches=rows("n_branches", n_branches, 0),
-        feature=rows("feature", tree.feature[node], -1),
-        kind=rows("kind", tree.kind[node], LEAF),
-        threshold=rows("threshold", tree.threshold[node], np.nan),
-        missing=rows("missing", tree.missing[node], STOP),
-        categories_start=np.append(tree.categories_start, ends),
-        categories_code=codes,
-        categories_branch=of_codes,
-        n_samples=rows("n_samples", 0, 0),
-        weight=rows("weight", 0.0, 0.0),
-        value=rows("value", tree.value[node], tree.value[node]),
-        impurity=rows("impurity", 0.0, 0.0),
-        gain=rows("gain", tree.gain[node], 0.0),
-    )
-
-
-def categories_behind(
-    tree: Tree, node: int, branches: list[Tree | None]
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Return the categories of a tree with nodes as in `behind`, their branches, and where those of each new node end."""
-    grown = [branch for branch in branches if branch is not None]
-    parts = [(tree, 0, tree.node_count), (tree, node, node + 1)]
-    sizes = [np.diff(tree.categories_start)[node : node + 1]]
-    for branch in branches:
-        sizes.append(np.zeros(1, np.int64) if branch is None else np.diff(branch.categories_start[:2]))
-    parts += [(branch, 0, 1) for branch in grown] + [(branch, 1, branch.node_count) for branch in grown]
-    sizes += [np.diff(branch.categories_start[1:]) for branch in grown]
-    entries = [slice(int(t.categories_start[first]), int(t.categories_start[last])) for t, first, last in parts]
-    codes = np.concatenate([t.categories_code[here] for (t, _, _), here in zip(parts, entries, strict=True)])
-    of_codes = np.concatenate([t.categories_branch[here] for (t, _, _), here in zip(parts, entries, strict=True)])
-    return codes, of_codes, tree.categories_start[-1] + np.cumsum(np.concatenate(sizes))
 
 
 def with_null_leaves(tree: Tree) -> Tree:

@@ -21,9 +21,12 @@ from fasttree._model.tree import Tree
 class GrowAnew(Protocol):
     """C5.0's growth of branches that take their nodes' places."""
 
-    def __call__(self, tree: Tree, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> Tree: ...
+    @property
+    def value(self) -> Floats: ...
 
-    def with_values(self, tree: Tree, n_before: int) -> Tree: ...
+    def __call__(self, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> passes.Tests: ...
+
+    def tree(self) -> Tree: ...
 
 
 RELEASE8_MORE_ERRORS = 0.1  # C4.5 accepts so many more errors for a simpler tree
@@ -79,7 +82,7 @@ def error_based(
         If not 0, the rules of C5.0: errors of branches lighter than this are predicted together.
     grow_anew : callable, default None
         With the rules of C5.0, grows the branch that takes a node's place: see `passes.error_based`.  In the end, its method
-        `with_values` sets the thresholds of the new nodes.
+        `tree` returns the tree with the new nodes.
     class_weight : tuple of two floats
         With the rules of C5.0, by costs of two classes: what the samples of each class weigh in `sample_weight`.  Errors are
         predicted from their numbers.
@@ -103,7 +106,7 @@ def error_based(
         ErrorRules(level, float(normal_quantile(confidence) ** 2), min_part_weight, minimum, class_weight),
         grow_anew,
     )
-    tree = found["tree"] if grow_anew is None else grow_anew.with_values(found["tree"], tree.node_count)
+    tree = tree if grow_anew is None else grow_anew.tree()
     leaf, source = found["leaf"].astype(bool), found["source"]
 
     def of_test(name: str, at_leaf: float) -> npt.NDArray[Any]:
