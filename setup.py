@@ -206,8 +206,8 @@ SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": WHAT_PAYS_MOST} | {
     f"fasttree._engine.{name}": [*AS_IT_SEES_FIT, *level]
     for level, names in (
         ([], ("additive", "encoding", "forest", "lookahead", "serving")),
-        (VECTORS, ("lines.equations", "rounds")),
-        (["-O2"], ("merging", "optimal", "passes", "rulesets")),
+        (VECTORS, ("lines.equations", "rounds", "rulesets")),
+        (["-O2"], ("merging", "optimal", "passes")),
         (["-Os"], ("walk.attribution",)),
     )
     for name in names

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 def simplify_rules(
     edges: dict[str, npt.NDArray[Any]],
-    codes: npt.NDArray[np.uint32],
+    codes: npt.NDArray[np.unsignedinteger[Any]],
     places: tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]],
     class_start: npt.NDArray[np.int64],
     n_samples: int,

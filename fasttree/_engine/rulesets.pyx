@@ -9,13 +9,13 @@ import numpy as np
 
 from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, uint8s_of, uint32s_of
 from fasttree._engine.memory cimport free_arena, reserve
+from fasttree._engine.prune.bits cimport Failures, count_condition, list_samples
 from fasttree._engine.prune.select cimport (
     FEW_RULES, WORDS_OF_RANDOM, RuleTests, Cover, Field, Ordered, Random, Record, Refinement, anneal, climb_from_all_sides,
     connect, divide, draw, holds, judge, lg, try_all,
 )
 from fasttree._engine.prune.simplify cimport (
-    BATCH, Confidence, Draft, Edges, Failures, RuleClass, SampleSet, Verdict, Without, count_failing, digits_of, fill_failing,
-    list_samples, put_in_order, simplify,
+    Confidence, Draft, Edges, RuleClass, SampleSet, Verdict, Without, digits_of, fill_failing, put_in_order, simplify,
 )
 from fasttree._engine.prune.vote cimport Ballots, RulesMessage, begin_with, climb, order_by_use, vote_of_all
 from fasttree._engine.types cimport Arena, real_t
@@ -64,15 +64,16 @@ cdef class Simplification:
     cdef tuple kept                # arrays whose memory is in use
 
     def __cinit__(
-        self, dict edges, const uint32_t[:, ::1] codes, const uint64_t[::1] padding, const int64_t[::1] weight,
-        const int32_t[::1] leaves,
+        self, dict edges, codes, const uint64_t[::1] padding, const int64_t[::1] weight, const int32_t[::1] leaves,
     ):
         cdef Edges* e = &self.edges
+        cdef const uint8_t[:, ::1] bytes_of_codes = codes.view(np.uint8)
         e.parent, e.slot, e.feature = int32s_of(edges["parent"]), int32s_of(edges["slot"]), int32s_of(edges["feature"])
         e.low, e.high, e.kind = uint32s_of(edges["low"]), uint32s_of(edges["high"]), uint8s_of(edges["kind"])
         e.group_start, e.group_code = int64s_of(edges["group_start"]), uint32s_of(edges["group_code"])
         e.threshold = doubles_of(edges["threshold"])
-        self.samples.codes = &codes[0, 0] if codes.shape[0] else NULL
+        self.samples.codes = &bytes_of_codes[0, 0] if bytes_of_codes.shape[0] else NULL
+        self.samples.width = codes.itemsize
         self.samples.padding = &padding[0]
         self.samples.weight = &weight[0] if weight.shape[0] else NULL
         self.samples.n_words = padding.shape[0]
@@ -88,26 +89,23 @@ cdef class Simplification:
 
     cdef int make_room(self) except -1:
         cdef int64_t n_words = self.samples.n_words
-        cdef uint64_t[:, ::1] digits = np.zeros((4, max(digits_of(self.longest), 1) * n_words), dtype=np.uint64)
+        cdef int32_t n_digits = digits_of(self.longest)
+        cdef uint64_t[:, ::1] digits = np.zeros((4, max(n_digits, 1) * n_words), dtype=np.uint64)
         cdef uint64_t[::1] failing = np.empty(max(self.longest, 1) * n_words, dtype=np.uint64)
-        cdef uint64_t[:, ::1] planes = np.empty((2, BATCH), dtype=np.uint64)
+        cdef int64_t[:, ::1] alone = np.empty((2, self.longest + 1), dtype=np.int64)
         cdef uint8_t[::1] without = np.empty((self.longest + 1) * sizeof(Without), dtype=np.uint8)
-        cdef int32_t[:, ::1] paths = np.empty((4, self.longest + 1), dtype=np.int32)
-        self.kept = (digits.base, failing.base, planes.base, without.base, paths.base)
+        cdef int32_t[:, ::1] paths = np.empty((2, self.longest + 1), dtype=np.int32)
+        cdef Failures* f = &self.failures
+        self.kept = (digits.base, failing.base, alone.base, without.base, paths.base)
         self.path, self.ordered = &paths[0, 0], &paths[1, 0]
         self.failing = &failing[0]
-        self.rule.failing = &failing[0]
-        self.rule.once, self.rule.twice = &planes[0, 0], &planes[1, 0]
-        self.rule.without = <Without*> &without[0]
-        self.rule.kept, self.rule.alone = &paths[2, 0], &paths[3, 0]
-        self.failures.times, self.failures.which = &digits[0, 0], &digits[1, 0]
-        self.failures.n_digits = digits_of(self.longest)
+        f.times, f.which, f.failing, f.n_digits = &digits[0, 0], &digits[1, 0], self.failing, n_digits
+        f.padding, f.weight, f.n_words = self.samples.padding, self.samples.weight, n_words
+        self.rule.failures = self.failures
         self.rule.failures.times, self.rule.failures.which = &digits[2, 0], &digits[3, 0]
+        self.rule.sides.alone = [&alone[0, 0], &alone[1, 0]]
+        self.rule.without = <Without*> &without[0]
         return 0
-
-    cdef void count_condition(self, int32_t number, uint64_t flip) noexcept nogil:
-        cdef int64_t n_words = self.samples.n_words
-        count_failing(&self.failures, self.failing + number * n_words, number, number + 1, flip, n_words, self.rule.once)
 
     cdef int32_t follow_path(self, int32_t leaf, int32_t depth) noexcept nogil:
         """Go on from the last leaf's path, of `depth` conditions, to this one's; only what differs is evaluated."""
@@ -124,11 +122,11 @@ cdef class Simplification:
         while known < min(n, depth) and path[known] == upward[n - 1 - known]:
             known += 1
         for i in range(depth - 1, known - 1, -1):
-            self.count_condition(i, ~<uint64_t> 0)
+            count_condition(&self.failures, i, digits_of(i + 1), ~<uint64_t> 0)
         for i in range(known, n):
             path[i] = upward[n - 1 - i]
             fill_failing(&self.edges, path[i], &self.samples, self.failing + i * self.samples.n_words)
-            self.count_condition(i, 0)
+            count_condition(&self.failures, i, digits_of(i + 1), 0)
         return n
 
     cdef int keep(self, int32_t label, const Verdict* verdict, int32_t depth) noexcept nogil:
@@ -138,7 +136,7 @@ cdef class Simplification:
         cdef int64_t most = verdict.n if self.samples.weight == NULL else 64 * self.samples.n_words
         if reserve(&self.cover, (self.n_covered + most) * sizeof(uint32_t)):
             return -1
-        self.n_covered += list_samples(rule, &self.samples, <uint32_t*> self.cover.data + self.n_covered)
+        self.n_covered += list_samples(&rule.failures, <uint32_t*> self.cover.data + self.n_covered)
         for j in range(depth):
             self.ordered[j] = -1 if rule.without[j].dropped else self.path[j]
         put_in_order(&self.edges, self.ordered, depth, rule.n_kept)
@@ -169,7 +167,7 @@ cdef class Simplification:
 
 
 def simplify_rules(
-    dict edges, const uint32_t[:, ::1] codes, tuple places, const int64_t[::1] class_start, int64_t n_samples,
+    dict edges, codes, tuple places, const int64_t[::1] class_start, int64_t n_samples,
     const float[::1] default_error, const int32_t[::1] leaves, const int32_t[::1] labels, class_count, tuple rates,
 ):
     """Return the rules of nodes without the conditions that they do not need, and leave out rules that have no use.

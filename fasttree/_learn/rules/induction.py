@@ -39,7 +39,7 @@ def _log_number(n: int) -> np.float32:
 
 
 class PlacedSamples:
-    """Training samples class by class, each class on whole words of 64 bits: the place of a sample is its bit.
+    """Training samples class by class, each class on whole words of 64 bits, all on eight: the place of a sample is its bit.
 
     A sample of weight w has w places.  Samples of one class are in the order of `ranks`, if given, else in that of the table.
     """
@@ -55,7 +55,7 @@ class PlacedSamples:
         np.cumsum(-(-self.class_count // 64), out=self.class_start[1:])
         first = np.cumsum(self.class_count) - self.class_count
         self.places = np.arange(self.n_samples) + np.repeat(64 * self.class_start[:-1] - first, self.class_count)
-        self.truth = np.full(64 * self.class_start[-1], -1, dtype=np.int32)
+        self.truth = np.full(64 * 8 * -(-self.class_start[-1] // 8), -1, dtype=np.int32)
         self.truth[self.places] = y[self.rows]
         self.padding = np.packbits(self.truth < 0, bitorder="little").view("<u8").astype(np.uint64)
 
@@ -124,27 +124,28 @@ class Conditions:
         found = np.array(leaves, dtype=np.int32)
         return found[tree.weight[found].astype(np.float32) >= 1]
 
-    def encode(self, samples: PlacedSamples) -> tuple[dict[str, NDArray[Any]], NDArray[np.uint32]]:
-        """Return the arrays of the engine's edges, and the codes that they test; code 0 satisfies nothing.
+    def encode(self, samples: PlacedSamples) -> tuple[dict[str, NDArray[Any]], NDArray[np.unsignedinteger[Any]]]:
+        """Return the arrays of the engine's edges, and the codes that they test, of the smallest type; code 0 satisfies nothing.
 
         The code of a continuous value is the number of its interval between the thresholds of the trees.
         """
         low, high = self.code.astype(np.uint32), self.code.astype(np.uint32)
-        codes = np.zeros((len(self.tested), len(samples.truth)), dtype=np.uint32)
-        for slot, feature in enumerate(self.tested.tolist()):
-            column = self.table.column(feature)
-            edges = np.flatnonzero((self.feature == feature) & (self.kind == BY_THRESHOLD))
-            if self.table.schema.features[feature].kind == Kind.CONTINUOUS:
-                thresholds, cut = np.unique(self.threshold[edges], return_inverse=True)
-                last = len(thresholds) + 1
-                column = np.where(np.isnan(column), 0, 1 + np.searchsorted(thresholds, column))
+        features, tested = self.table.schema.features, self.tested.tolist()
+        edges = [np.flatnonzero((self.feature == feature) & (self.kind == BY_THRESHOLD)) for feature in tested]
+        cuts = [np.unique(self.threshold[each]) for each in edges]
+        sizes = [len(features[feature].categories or cut) + 1 for feature, cut in zip(tested, cuts, strict=True)]
+        codes = np.zeros((len(tested), len(samples.truth)), dtype=np.min_scalar_type(max(sizes, default=1)))
+        for slot, (feature, here) in enumerate(zip(tested, edges, strict=True)):
+            column, last = self.table.column(feature), sizes[slot]
+            if features[feature].kind == Kind.CONTINUOUS:
+                cut = np.searchsorted(cuts[slot], self.threshold[here])
+                column = np.where(np.isnan(column), 0, 1 + np.searchsorted(cuts[slot], column)).astype(codes.dtype)
             else:
-                cut = np.floor(self.threshold[edges]).astype(np.int64) - 1
-                last = len(self.table.schema.features[feature].categories or ())
+                cut, last = np.floor(self.threshold[here]).astype(np.int64) - 1, last - 1
             codes[slot, samples.places] = column[samples.rows]
-            above = self.branch[edges] == 1
-            low[edges] = np.where(above, cut + 2, 1)
-            high[edges] = np.where(above, last, cut + 1)
+            above = self.branch[here] == 1
+            low[here] = np.where(above, cut + 2, 1)
+            high[here] = np.where(above, last, cut + 1)
         start, group_codes = self.groups
         return {
             "parent": self.parent,
