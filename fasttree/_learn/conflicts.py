@@ -79,7 +79,6 @@ CONFLICTS = (
     Conflict(SEVERAL, MONOTONE, "the bounds are for one prediction", A_TREE_EACH),
     Conflict(ABSOLUTE, ("missing", ("fractional",)), "medians of divided samples are not kept", "missing='direction'"),
     Conflict(ABSOLUTE, MONOTONE, "medians are not bounded as means are", "'squared_error'"),
-    Conflict(FIFTH_ROOT, SEVERAL, "the variances of several targets have no common root", A_TREE_EACH),
     Conflict(FIFTH_ROOT, ("missing", ("fractional",)), "variances of divided samples are not kept", "missing='direction'"),
     Conflict(FIFTH_ROOT, MONOTONE, "the bounds are for means that predict", "'squared_error'"),
     Conflict(

@@ -40,7 +40,8 @@ class Recipe:
         Impurity of a node.  For classes: "gini"; "entropy", in bits; or "misclassification".  For numeric targets:
         "squared_error", mean squared deviation from the mean; "absolute_error", mean absolute deviation from the median;
         "poisson", half the mean Poisson deviance from the mean, in nats; or "fifth_root", the fifth root of the variance, as in
-        M5' (Wang and Witten 1997): it is drawn less to outliers, and suits trees whose leaves have models.  Two groups of
+        M5' (Wang and Witten 1997): it is drawn less to outliers, and suits trees whose leaves have models.  Several targets have
+        the mean of their impurities, or for "fifth_root" the fifth root of their mean variance.  With it, two groups of
         categories are then the best ones in the order of the categories' means, which need not be the best ones of all.
     rank : {"gain", "gain_ratio", "plain_gain_ratio", "mdl_gain_ratio"}, default="gain"
         How the splits of different features compete: by gain; by gain ratio among those whose gain is at least average (Quinlan

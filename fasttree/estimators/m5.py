@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from fasttree._data.checks import is_collection, is_integer
+from fasttree._data.checks import is_integer
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.limits import Limits
 from fasttree._learn.models.growth import ModelChoices, grow_models
@@ -73,16 +73,24 @@ class M5Regressor(_WithModels, BaseRegressor):
     combination of others.  For a missing value, and for a category that the fit did not see, each indicator is its mean in the
     fit, the share of its category.
 
+    Several targets share one tree, and each node has a model for each.  The mean of their variances takes the place of the
+    variance, and the sum of the estimated errors that of the estimated error, of targets that are divided by their standard
+    deviations in all samples.
+
     The algorithm differs from Weka's M5P in what made its predictions better on test samples: bounds of the predictions, models
     with the features on the way, elimination by the estimated error, and an estimated error with the factor 1 in the place of 2.
 
     ``variant="weka"`` makes the trees and models of M5P: by running sums in its order, with its ties and absolute tolerances.
     ``pruning_factor=None`` is its option ``-N``, ``smoothing=0`` its ``-U``, ``linear=False`` its ``-R``, and
     `min_samples_split` its ``-M``.  The factor of pruning is 2.  The parameters that M5P does not have must keep their defaults.
-    Features must be numbers; missing values count as means in splits, too.
+    Features must be numbers; missing values count as means in splits, too.  There is one target.
 
     References
     ----------
+    Appice, A. and Džeroski, S. (2007). Stepwise Induction of Multi-target Model Trees. ECML 2007, LNCS 4701, 502-509.
+
+    Blockeel, H., De Raedt, L. and Ramon, J. (1998). Top-down Induction of Clustering Trees. ICML-98, 55-63.
+
     Quinlan, J. R. (1992). Learning with Continuous Classes. 5th Australian Joint Conference on Artificial Intelligence, 343-348.
 
     Wang, Y. and Witten, I. H. (1997). Induction of Model Trees for Predicting Continuous Classes. ECML-97, poster papers.
@@ -120,7 +128,8 @@ class M5Regressor(_WithModels, BaseRegressor):
     least_deviation: float = parameter(
         0.05,
         AMOUNT,
-        "A node is a leaf if the standard deviation of its targets is at most this share of that of all samples.",
+        """A node is a leaf if the standard deviation of its targets is at most this share of that of all samples; of several targets
+        the root of the mean variance, each divided by its variance in all samples.""",
     )
     linear: bool = parameter(
         True,
@@ -178,6 +187,7 @@ class M5Regressor(_WithModels, BaseRegressor):
     }
     _descriptions = {"random_state": "Has no effect, because nothing is drawn.  It is there for programs that set it."}
 
+    _takes_several = True
     _grows_by_recipe: ClassVar[bool] = False
     pruning: ClassVar[None] = None  # type: ignore[misc]
     ccp_alpha: ClassVar[float] = 0.0  # type: ignore[misc]
@@ -193,7 +203,15 @@ class M5Regressor(_WithModels, BaseRegressor):
         return M5.variant(impurity=self.criterion)
 
     def _fits_several(self) -> bool:
-        return False
+        return self.variant != "weka"
+
+    def _several_targets(self, y: Any) -> list[Any] | None:
+        columns = super()._several_targets(y)
+        if columns is not None and self.variant == "weka":
+            raise ValueError(
+                f"y has {len(columns)} columns: variant='weka' takes 1 target, as M5P does; fit it to each, or use variant='m5'"
+            )
+        return columns
 
     def _limits(self, n_samples: int, n_features: int, total: float) -> Limits:
         limits = super()._limits(n_samples, n_features, total)
@@ -235,14 +253,14 @@ class M5Regressor(_WithModels, BaseRegressor):
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         table = self._encode_table(X)
-        found = self.tree_.predict(table)
-        unknown = np.flatnonzero(np.isnan(found))
+        found = self.tree_.predict(table).reshape(table.n_samples, -1)
+        unknown = np.flatnonzero(np.isnan(found).any(axis=1))
         if unknown.size:
             raise ValueError(
                 f"row {unknown[0]} of X holds numbers so large that the terms of a formula overflow: scale X before the fit, or "
                 "check the row"
             )
-        return found[:, None]
+        return found
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted values.
@@ -254,7 +272,7 @@ class M5Regressor(_WithModels, BaseRegressor):
 
         Returns
         -------
-        ndarray of float64, shape (n_samples,)
+        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
             What the models of the leaves predict.
 
         Raises
@@ -262,7 +280,7 @@ class M5Regressor(_WithModels, BaseRegressor):
         ValueError
             If the columns are not those of the fit, or the terms of a formula overflow.
         """
-        return self._lazily("predict", X) if is_collection(X) else self._predictions(X)[:, 0]
+        return super().predict(X)
 
     def _method_to_prune_by(self, pruning: Any) -> PruningMethod:
         raise ValueError(

@@ -26,7 +26,7 @@ from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
 from fasttree._data.table import Table
 from fasttree._learn.grow import growth
 from fasttree._learn.limits import Limits
-from fasttree._learn.recipe import CART_CLASSIFICATION, CART_REGRESSION, ID3, Recipe
+from fasttree._learn.recipe import CART_CLASSIFICATION, CART_REGRESSION, ID3, M5, Recipe
 from fasttree.pruning import CAlpha, CostComplexity
 
 ANY_GAIN = -math.inf
@@ -42,6 +42,7 @@ NUMBERS = {
     "poisson": replace(CART_REGRESSION, impurity="poisson"),
     "absolute error": replace(CART_REGRESSION, impurity="absolute_error"),
     "squared error, one against the rest": replace(CART_REGRESSION, nominal="one_vs_rest"),
+    "fifth root": M5,
 }
 
 
@@ -92,7 +93,7 @@ def test_trees_agree_with_the_twin(name: str, data: st.DataObject, bounds: Limit
     assert_same_tree(data.draw(several(recipe)), recipe, bounds)
 
 
-@pytest.mark.parametrize("name", ["gini", "entropy", "squared error", "poisson", "absolute error"])
+@pytest.mark.parametrize("name", ["gini", "entropy", "squared error", "poisson", "absolute error", "fifth root"])
 @pytest.mark.parametrize("seed", range(3))
 def test_subsets_of_many_categories_agree_with_the_twin(name: str, seed: int) -> None:
     # random weights: the leading eigenvalue is simple and no two categories lie on one point of its axis

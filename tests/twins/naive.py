@@ -288,8 +288,10 @@ def entropy(weights: Iterable[float]) -> float:
 
 
 def impurity(problem: Problem, parts: list[Part]) -> float:
-    """Impurity per unit weight; of several targets the mean."""
+    """Impurity per unit weight; of several targets the mean, or the fifth root of their mean variance."""
     if len(problem.targets) > 1:
+        if problem.recipe.impurity == "fifth_root":
+            return (math.fsum(impurity(target, parts) ** 5 for target in problem.targets) / len(problem.targets)) ** 0.2
         return math.fsum(impurity(target, parts) for target in problem.targets) / len(problem.targets)
     if len({problem.y[row] for row, _ in parts}) == 1:
         return 0.0

@@ -56,8 +56,12 @@ def predict(tree, X, y, weight, path, row, *, factor=1.0, smoothing=15.0, extrap
     """Return what M5 predicts for `row`, from the samples that reach the nodes of a grown tree.
 
     `path` (n_samples, n_nodes) says which samples pass which nodes, the last one for `row`.  `features` are those of the columns
-    of `X`, if they are others than its columns.
+    of `X`, if they are others than its columns.  Of several targets, the columns of `y`, an array: a subtree is pruned by the sum
+    of their estimated errors, each over the target's standard deviation.
     """
+    targets = y.reshape(len(y), -1).T
+    means = [weight @ target / weight.sum() for target in targets]
+    units = [math.sqrt(weight @ (target - mean) ** 2 / weight.sum()) or 1 for target, mean in zip(targets, means, strict=True)]
     features = range(X.shape[1]) if features is None else features
     tested = [set() if tree.n_branches[i] == 0 else {int(tree.feature[i])} for i in range(tree.node_count)]
     below, above = [set(names) for names in tested], [set() for _ in tested]
@@ -65,32 +69,39 @@ def predict(tree, X, y, weight, path, row, *, factor=1.0, smoothing=15.0, extrap
         below[tree.parent[i]] |= below[i]
     for i in range(1, tree.node_count):
         above[i] = above[tree.parent[i]] | tested[tree.parent[i]]
-    models, errors, sizes, leaf = [], [], [], [True] * tree.node_count
+    models, leaf = [], [True] * tree.node_count
     for i in range(tree.node_count):
         here = path[:-1, i]
         known = below[i] | above[i] if path_features else below[i]
         allowed = [j for j, feature in enumerate(features) if feature in known]
-        models.append(model(X[here], y[here], weight[here], allowed))
-        errors.append(models[i][2])
-        sizes.append(models[i][3])
+        models.append([model(X[here], target[here], weight[here], allowed) for target in targets])
+    errors, sizes = ([[each[k] for each in of_node] for of_node in models] for k in (2, 3))
+
+    def estimated(of_targets, parameters, n):
+        counted = [(n + factor * size) / (n - size) if n > size else 10 for size in parameters]
+        return sum(math.sqrt(error) * share / unit for error, share, unit in zip(of_targets, counted, units, strict=True))
+
     for i in range(tree.node_count - 1, -1, -1):
         if tree.n_branches[i]:
             children = [int(tree.first_child[i]), int(tree.first_child[i]) + 1]
-            error, size, n = sum(errors[c] for c in children), sum(sizes[c] for c in children) + 1, int(path[:-1, i].sum())
-            as_leaf = math.sqrt(errors[i]) * ((n + factor * sizes[i]) / (n - sizes[i]) if n > sizes[i] else 10)
-            leaf[i] = as_leaf <= math.sqrt(error) * ((n + factor * size) / (n - size) if n > size else 10)
+            error = [sum(parts) for parts in zip(*(errors[c] for c in children), strict=True)]
+            size, n = [sum(parts) + 1 for parts in zip(*(sizes[c] for c in children), strict=True)], int(path[:-1, i].sum())
+            leaf[i] = estimated(errors[i], sizes[i], n) <= estimated(error, size, n)
             if not leaf[i]:
                 errors[i], sizes[i] = error, size
     node = 0
     while not leaf[node]:
         node = next(c for c in range(tree.first_child[node], tree.first_child[node] + 2) if path[-1, c])
-    low, high = y[path[:-1, node]].min(), y[path[:-1, node]].max()
-    found, at = value(models[node], row), node
-    while at:
-        n = int(path[:-1, at].sum())
-        at = int(tree.parent[at])
-        found = (n * found + smoothing * value(models[at], row)) / (n + smoothing)
-    return min(max(found, low - extrapolation * (high - low)), high + extrapolation * (high - low))
+    predicted = []
+    for k, target in enumerate(targets):
+        low, high = target[path[:-1, node]].min(), target[path[:-1, node]].max()
+        found, at = value(models[node][k], row), node
+        while at:
+            n = int(path[:-1, at].sum())
+            at = int(tree.parent[at])
+            found = (n * found + smoothing * value(models[at][k], row)) / (n + smoothing)
+        predicted.append(min(max(found, low - extrapolation * (high - low)), high + extrapolation * (high - low)))
+    return predicted if y.ndim > 1 else predicted[0]
 
 
 def value(of, row):

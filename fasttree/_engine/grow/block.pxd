@@ -20,7 +20,7 @@ from fasttree._engine.grow.work cimport (
     share_weights, share_work, stays_wide,
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
-from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of
+from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of, risk_of_outputs
 from fasttree._engine.risk.medians cimport find_medians, median_of_part, rank_targets
 from fasttree._engine.risk.sums cimport exact_add, exact_value
 from fasttree._engine.scan.counts cimport add_sample
@@ -132,7 +132,8 @@ cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals
             weight = p.unit if block.weight == NULL else block.weight[i] * p.unit
             exact_add(&sum, weight * deviation(p.impurity, block.y[<size_t> i * p.n_outputs + o], mean))
         t.value[o] = mean
-        risk = add_output(p, o, risk, max(exact_value(&sum), 0.0), whole)
+        risk = add_output(p, o, risk, max(exact_value(&sum), 0.0))
+    risk = risk_of_outputs(p, risk, whole)
     t.n_samples[0] = block.n
     t.weight[0] = whole
     t.impurity[0] = risk / whole

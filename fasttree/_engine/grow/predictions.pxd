@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from fasttree._engine.grow.nodes cimport NodeTable
 from fasttree._engine.grow.work cimport Child, Work, goes_two_ways
-from fasttree._engine.risk.impurity cimport add_output, deviation
+from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of_outputs
 from fasttree._engine.risk.medians cimport NO_PART, find_medians, median_of_part
 from fasttree._engine.risk.sums cimport exact_add, exact_value, spread_weight
 from fasttree._engine.types cimport MEDIANS, SPREAD, Block, Exact, Problem, Scratch
@@ -126,10 +126,10 @@ cdef inline void describe_children(
         for o in range(n_outputs):
             at = b * n_outputs + o
             if w.varies[at]:
-                risk = add_output(p, o, risk, max(exact_value(&w.sums[at]), 0.0), <double> child.totals.weight * p.unit)
+                risk = add_output(p, o, risk, max(exact_value(&w.sums[at]), 0.0))
             else:
                 t.value[child.id * n_outputs + o] = w.any_target[at]
-        child.totals.risk = risk
         t.n_samples[child.id] = child.totals.n
         t.weight[child.id] = <double> child.totals.weight * p.unit
+        child.totals.risk = risk = risk_of_outputs(p, risk, t.weight[child.id])
         t.impurity[child.id] = risk / t.weight[child.id]

@@ -591,34 +591,38 @@ cdef double estimated(double error, double n, double parameters) noexcept nogil:
     return error * (n + counted) / (n - counted)
 
 
-cdef void stack_sums(NodeSums* sums, double* room, Py_ssize_t depth, Py_ssize_t d) noexcept nogil:
+cdef void stack_sums(NodeSums* sums, double* room, Py_ssize_t depth, Py_ssize_t d, Py_ssize_t m) noexcept nogil:
     """Give each of the sums on the stack its room."""
-    cdef Py_ssize_t i, width = d + 1
+    cdef Py_ssize_t i, width = d + m
     for i in range(depth):
-        sums[i].mean = room + i * width * (width + 1)
+        sums[i].mean = room + i * (width * (width + 1) + 2 * m)
         sums[i].product = sums[i].mean + width
+        sums[i].least = sums[i].product + width * width
+        sums[i].largest = sums[i].least + m
 
 
-cdef void write_model(const NodeSums* sums, const NodeModel* model, Py_ssize_t d, double rounding, double* to) noexcept nogil:
-    """Write what is known of a node; an intercept that cancels is 0."""
-    cdef double value = sums.mean[d], size = fabs(value), at_mean
+cdef void write_model(
+    const NodeSums* sums, const NodeModel* model, Py_ssize_t d, Py_ssize_t target, double rounding, double* to,
+) noexcept nogil:
+    """Write what is known of a node and a target; an intercept that cancels is 0."""
+    cdef double value = sums.mean[d + target], size = fabs(value), at_mean
     cdef Py_ssize_t j
     for j in range(d):
         at_mean = model.coefficient[j] * sums.mean[j]
         value -= at_mean
         size += fabs(at_mean)
     to[0] = 0 if fabs(value) < rounding * size else value
-    to[1], to[2], to[3], to[4] = model.error, <double> model.n_parameters, sums.least, sums.largest
+    to[1], to[2], to[3], to[4] = model.error, <double> model.n_parameters, sums.least[target], sums.largest[target]
 
 
 def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers, const double[::1] least_variance,
-             double[:, ::1] found):
-    """Fit a linear model in each node of a tree, from sums that children add up to, in postorder.
+             double[:, :, ::1] found):
+    """Fit a linear model for each of m targets in each node of a tree, from sums that children add up to, in postorder.
 
     Parameters
     ----------
     samples : tuple of arrays
-        Features and then the target, float64, shape (n_samples, d + 1); weights, float64, or None, if every sample counts 1;
+        Features and then the targets, float64, shape (n_samples, d + m); weights, float64, or None, if every sample counts 1;
         samples by leaf, int64; and the first place of each node among them, int64, shape (n_nodes + 1,), not read at inner nodes.
     tree : tuple
         First child of trees with two branches, int32, -1 at a leaf; features that may have a term, uint8, shape (n_nodes, d); and
@@ -629,7 +633,7 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
         Least pivot, least error, ridge, largest coefficient, and rounding of an intercept.
     least_variance : float64 array of shape (d,)
         Variance for each sample of a node: a feature below it is constant there.
-    found : float64 array of shape (n_nodes, d + 5)
+    found : float64 array of shape (m, n_nodes, d + 5)
         Gets coefficients, intercept, squared error, number of parameters, least and largest target.
     """
     import numpy as np
@@ -639,21 +643,23 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
     cdef const int64_t[::1] place = samples[3]
     cdef const int32_t[::1] first_child = tree[0]
     cdef const uint8_t[:, ::1] allowed = tree[1]
-    cdef Py_ssize_t d = x.shape[1] - 1, width = d + 1, depth = tree[2] + 2, node, top = 0, waiting = 1
+    cdef Py_ssize_t m = found.shape[0], width = x.shape[1], d = width - m, depth = tree[2] + 2, node, o, top = 0, waiting = 1
     cdef list kept = [np.zeros(size, dtype) for dtype, size in (
-        ("f8", depth * width * (width + 1)), ("u1", depth * sizeof(NodeSums)), ("f8", width * (width + 4)), ("i8", 2 * width),
-        ("u1", width), ("i8", 2 * depth))]
+        ("f8", depth * (width * (width + 1) + 2 * m)), ("u1", depth * sizeof(NodeSums)),
+        ("f8", width * (width * (2 if m > 1 else 1) + 4)), ("i8", 3 * width), ("u1", width), ("i8", 2 * depth),
+        ("u1", m * sizeof(NodeModel)))]
     cdef NodeSums* sums = <NodeSums*> memory_of(kept[1])
     cdef int64_t* path = <int64_t*> memory_of(kept[5])   # nodes to do; ~node: its children are done
     cdef FitChoices choices
     cdef FitScratch t
-    cdef NodeModel model
+    cdef NodeModel* models = <NodeModel*> memory_of(kept[6])
     cdef Watch watch
-    stack_sums(sums, <double*> memory_of(kept[0]), depth, d)
-    t.matrix = <double*> memory_of(kept[2])
-    t.scale, t.own, t.best = t.matrix + width * width, t.matrix + width * (width + 1), t.matrix + width * (width + 2)
+    stack_sums(sums, <double*> memory_of(kept[0]), depth, d, m)
+    t.scale = <double*> memory_of(kept[2])
+    t.own, t.best, t.matrix = t.scale + width, t.scale + 2 * width, t.scale + 3 * width
+    t.of_all = t.matrix + width * width
     t.feature = <Py_ssize_t*> memory_of(kept[3])
-    t.of_best, t.is_in = t.feature + width, <uint8_t*> memory_of(kept[4])
+    t.of_best, t.feature_of_all, t.is_in = t.feature + width, t.feature + 2 * width, <uint8_t*> memory_of(kept[4])
     start_watch(&watch, handles_signals(), NULL)
     t.watch = &watch
     choices.policy = BY_SIZE if by_size else EXACT
@@ -668,14 +674,16 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
                 waiting += 3
                 continue
             if node >= 0:
-                sums_of_leaf(&x[0, 0], &rows[place[node]], weights, place[node + 1] - place[node], d, &t, &sums[top])
+                sums_of_leaf(&x[0, 0], &rows[place[node]], weights, place[node + 1] - place[node], d, m, &t, &sums[top])
                 top += 1
             else:
                 node = ~node
                 top -= 1
                 watch.cells += width * width // 2
-                add_sums(&sums[top - 1], &sums[top], d, t.own)
-            model.coefficient = &found[node, 0]
-            fit_node(&sums[top - 1], &allowed[node, 0] if d else NULL, d, &choices, &t, &model)
-            write_model(&sums[top - 1], &model, d, numbers[4], &found[node, d])
+                add_sums(&sums[top - 1], &sums[top], d, m, t.own)
+            for o in range(m):
+                models[o].coefficient = &found[o, node, 0]
+            fit_node(&sums[top - 1], &allowed[node, 0] if d else NULL, d, m, &choices, &t, models)
+            for o in range(m):
+                write_model(&sums[top - 1], &models[o], d, o, numbers[4], &found[o, node, d])
     raise_pending()

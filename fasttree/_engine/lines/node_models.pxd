@@ -2,16 +2,18 @@
 
 The sums of a leaf are its weight, the means of its columns, and the sums of products of deviations from these means.  Those of
 two children add up to those of their parent (Chan, Golub and LeVeque 1979), so that a sample is touched once, at any depth of
-its leaf.  The last column is the target.
+its leaf.  The last columns are the targets.
 
 A model comes from the sums of its node alone.  They are scaled to a unit diagonal and swept feature by feature, the largest
 remaining diagonal first: Cholesky's method with pivoting, in the form of Beaton's sweep operator.  A swept matrix shows the
 coefficients, the squared error, and how much each feature would raise it by leaving.  A feature that leaves is removed from the
-matrix.  The lower triangle of a symmetric matrix is kept.
+matrix.  The lower triangle of a symmetric matrix is kept.  Which features are swept in does not depend on the target, so that
+several targets share this step; features leave the model of each target on their own.
 """
 
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
 
 from fasttree._engine.watch cimport Watch, interrupted
 
@@ -23,9 +25,10 @@ cdef enum:
 cdef struct NodeSums:
     int64_t n
     double weight
-    double least, largest             # target
-    double* mean                      # d + 1
-    double* product                   # (d + 1) x (d + 1)
+    double* mean                      # d + m, of d features and m targets
+    double* product                   # (d + m) x (d + m)
+    double* least                     # m
+    double* largest                   # m
 
 
 cdef struct NodeModel:
@@ -45,35 +48,41 @@ cdef struct FitChoices:
 
 cdef struct FitScratch:
     Watch* watch                      # once it is over, functions return soon, and what they leave is not to be used
-    double* matrix                    # (d + 1) x (d + 1)
-    double* scale                     # d + 1
-    double* own                       # d + 1: the row that is swept
+    double* matrix                    # (d + m) x (d + m)
+    double* of_all                    # the same: the matrix for all targets, if there are several
+    double* scale                     # d + m
+    double* own                       # d + m: the row that is swept
     double* best                      # d
-    Py_ssize_t* feature               # d: of each row of the matrix
+    Py_ssize_t* feature               # d + m: of each row of the matrix
     Py_ssize_t* of_best               # d
+    Py_ssize_t* feature_of_all        # d
     uint8_t* is_in                    # d
     Py_ssize_t width                  # of a row in memory
-    Py_ssize_t k                      # features of the matrix; the target is its last row
+    Py_ssize_t k                      # features of the matrix
+    Py_ssize_t m                      # its last rows, the targets
 
 
 cdef inline void sums_of_leaf(
-    const double* x, const int64_t* rows, const double* weight, int64_t n, Py_ssize_t d, FitScratch* t, NodeSums* to,
+    const double* x, const int64_t* rows, const double* weight, int64_t n, Py_ssize_t d, Py_ssize_t m, FitScratch* t, NodeSums* to,
 ) noexcept nogil:
-    """Add up the samples of a leaf, whose rows have d + 1 values."""
-    cdef Py_ssize_t i, j, width = d + 1
+    """Add up the samples of a leaf, whose rows have d + m values."""
+    cdef Py_ssize_t i, j, width = d + m
     cdef int64_t r
     cdef double w, value
     cdef const double* row
     cdef double* products
     cdef double* deviation = t.own
-    to.n, to.weight, to.least, to.largest = n, 0, INFINITY, -INFINITY
+    to.n, to.weight = n, 0
+    for j in range(m):
+        to.least[j], to.largest[j] = INFINITY, -INFINITY
     for j in range(width):
         to.mean[j] = 0
     for r in range(n):
         row = x + rows[r] * width
         w = 1 if weight == NULL else weight[rows[r]]
         to.weight += w
-        to.least, to.largest = min(to.least, row[d]), max(to.largest, row[d])
+        for j in range(m):
+            to.least[j], to.largest[j] = min(to.least[j], row[d + j]), max(to.largest[j], row[d + j])
         for j in range(width):
             to.mean[j] += w * row[j]
         if interrupted(t.watch, width):
@@ -96,9 +105,9 @@ cdef inline void sums_of_leaf(
             return
 
 
-cdef inline void add_sums(NodeSums* one, const NodeSums* other, Py_ssize_t d, double* apart) noexcept nogil:
+cdef inline void add_sums(NodeSums* one, const NodeSums* other, Py_ssize_t d, Py_ssize_t m, double* apart) noexcept nogil:
     """Make the sums of a node from those of its children; they replace those of the first."""
-    cdef Py_ssize_t i, j, width = d + 1
+    cdef Py_ssize_t i, j, width = d + m
     cdef double share = other.weight / (one.weight + other.weight), scaled
     cdef double* products
     cdef const double* others
@@ -111,7 +120,8 @@ cdef inline void add_sums(NodeSums* one, const NodeSums* other, Py_ssize_t d, do
             products[j] += others[j] + scaled * apart[j]
     one.weight += other.weight
     one.n += other.n
-    one.least, one.largest = min(one.least, other.least), max(one.largest, other.largest)
+    for j in range(m):
+        one.least[j], one.largest[j] = min(one.least[j], other.least[j]), max(one.largest[j], other.largest[j])
 
 
 cdef inline void sweep_in(FitScratch* t, Py_ssize_t place) noexcept nogil:
@@ -122,9 +132,9 @@ cdef inline void sweep_in(FitScratch* t, Py_ssize_t place) noexcept nogil:
     cdef double* own = t.own
     for j in range(place + 1):
         own[j] = t.matrix[place * t.width + j]
-    for i in range(place + 1, k + 1):
+    for i in range(place + 1, k + t.m):
         own[i] = t.matrix[i * t.width + place]
-    for i in range(k + 1):
+    for i in range(k + t.m):
         row, factor = t.matrix + i * t.width, own[i] / pivot
         for j in range(i + 1):
             row[j] -= factor * own[j]
@@ -132,7 +142,7 @@ cdef inline void sweep_in(FitScratch* t, Py_ssize_t place) noexcept nogil:
     for j in range(place):
         row[j] = own[j] / pivot
     row[place] = -1 / pivot
-    for i in range(place + 1, k + 1):
+    for i in range(place + 1, k + t.m):
         t.matrix[i * t.width + place] = own[i] / pivot
 
 
@@ -145,9 +155,9 @@ cdef inline void leave_out(FitScratch* t, Py_ssize_t place, bint is_in) noexcept
     cdef double* own = t.own
     for j in range(place):
         own[j] = t.matrix[place * t.width + j]
-    for i in range(place + 1, k + 1):
+    for i in range(place + 1, k + t.m):
         own[i] = t.matrix[i * t.width + place]
-    for i in range(k + 1):
+    for i in range(k + t.m):
         if i == place:
             continue
         row = t.matrix + i * t.width
@@ -257,48 +267,78 @@ cdef inline void eliminate_by_size(FitScratch* t, const NodeSums* sums, double t
     t.k = kept
 
 
-cdef inline void fit_node(
-    const NodeSums* sums, const uint8_t* allowed, Py_ssize_t d, const FitChoices* choices, FitScratch* t, NodeModel* to,
+cdef inline void lay_out_matrix(
+    const NodeSums* sums, const uint8_t* allowed, Py_ssize_t d, Py_ssize_t m, const FitChoices* choices, FitScratch* t,
 ) noexcept nogil:
-    """Fit the model of a node, with terms of the allowed features."""
-    cdef Py_ssize_t i, j, f, width = d + 1
+    """Scale the sums of the allowed features that vary, and of the targets; then `scale` has a factor for each column."""
+    cdef Py_ssize_t i, j, width = d + m
     cdef bint by_size = choices.policy == BY_SIZE
-    cdef double whole = sums.product[d * width + d], scale
+    cdef double whole, scale
     cdef const double* row
-    for j in range(d):
-        to.coefficient[j] = 0
-    to.error, to.n_parameters = max(whole, 0), 1
-    if sums.n <= 2 and not by_size:
-        return
-    t.k, t.width = 0, width
+    t.k, t.m, t.width = 0, m, width
     for j in range(d):
         if allowed[j] and sums.product[j * width + j] > choices.least_variance[j] * sums.n:
             t.feature[t.k], t.scale[t.k] = j, 1 / sqrt(sums.product[j * width + j])
             t.k += 1
-    t.feature[t.k] = d
-    t.scale[t.k] = 1 / sqrt(whole) if by_size and whole > 0 else 1
-    for i in range(t.k + 1):
+    for j in range(m):
+        whole = sums.product[(d + j) * width + d + j]
+        t.feature[t.k + j] = d + j
+        t.scale[t.k + j] = 1 / sqrt(whole) if by_size and whole > 0 else 1
+    for i in range(t.k + m):
         row, scale = sums.product + t.feature[i] * width, t.scale[i]
         for j in range(i + 1):
             t.matrix[i * width + j] = row[t.feature[j]] * (scale * t.scale[j])
-        t.matrix[i * width + i] = 1 if i < t.k else whole * (scale * scale)
-    scale = t.scale[t.k]
-    for i in range(t.k):                  # scales by feature, as rows leave the matrix
+        if i < t.k:
+            t.matrix[i * width + i] = 1 + choices.ridge / max(sums.n - 1, 1) if by_size else 1
+    for i in range(t.k + m):              # scales by column, as rows leave the matrix
         t.own[i] = t.scale[i]
-    for i in range(t.k - 1, -1, -1):
+    for i in range(t.k + m - 1, -1, -1):
         t.scale[t.feature[i]] = t.own[i]
-    if by_size:
-        for i in range(t.k):
-            t.matrix[i * width + i] += choices.ridge / max(sums.n - 1, 1)
-        take_in(t, t.k, 0)
-        eliminate_by_size(t, sums, choices.too_steep, to)
-        to.error /= scale * scale
-    else:
-        take_in(t, sums.n - 2, choices.least_pivot)
-        eliminate(t, sums, choices.least_error, whole, to)
-    if t.watch.over:
+
+
+cdef inline void restore(FitScratch* t, Py_ssize_t k, Py_ssize_t target) noexcept nogil:
+    """Put the k features of all targets into the matrix again, and one target."""
+    cdef Py_ssize_t i, width = t.width
+    cdef const double* row = t.of_all + (k + target) * width
+    for i in range(k):
+        memcpy(t.matrix + i * width, t.of_all + i * width, (i + 1) * sizeof(double))
+    memcpy(t.matrix + k * width, row, k * sizeof(double))
+    t.matrix[k * width + k] = row[k + target]
+    memcpy(t.feature, t.feature_of_all, k * sizeof(Py_ssize_t))
+    t.k = k
+
+
+cdef inline void fit_node(
+    const NodeSums* sums, const uint8_t* allowed, Py_ssize_t d, Py_ssize_t m, const FitChoices* choices, FitScratch* t, NodeModel* to,
+) noexcept nogil:
+    """Fit the models of a node, one for each target, with terms of the allowed features."""
+    cdef Py_ssize_t i, j, f, k, width = d + m
+    cdef bint by_size = choices.policy == BY_SIZE
+    cdef double whole, scale
+    for j in range(m):
+        for i in range(d):
+            to[j].coefficient[i] = 0
+        to[j].error, to[j].n_parameters = max(sums.product[(d + j) * width + d + j], 0), 1
+    if sums.n <= 2 and not by_size:
         return
-    for i in range(t.k):
-        f = t.of_best[i]
-        to.coefficient[f] = t.best[i] * (t.scale[f] / scale)
-    to.n_parameters = t.k + 1
+    lay_out_matrix(sums, allowed, d, m, choices, t)
+    take_in(t, t.k if by_size else sums.n - 2, 0 if by_size else choices.least_pivot)
+    k, t.m = t.k, 1
+    if m > 1:
+        memcpy(t.of_all, t.matrix, (k + m) * width * sizeof(double))
+        memcpy(t.feature_of_all, t.feature, k * sizeof(Py_ssize_t))
+    for j in range(m):
+        whole, scale = sums.product[(d + j) * width + d + j], t.scale[d + j]
+        if m > 1:
+            restore(t, k, j)
+        if by_size:
+            eliminate_by_size(t, sums, choices.too_steep, &to[j])
+            to[j].error /= scale * scale
+        else:
+            eliminate(t, sums, choices.least_error, whole, &to[j])
+        if t.watch.over:
+            return
+        for i in range(t.k):
+            f = t.of_best[i]
+            to[j].coefficient[f] = t.best[i] * (t.scale[f] / scale)
+        to[j].n_parameters = t.k + 1

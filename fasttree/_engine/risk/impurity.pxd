@@ -16,7 +16,7 @@ cdef enum Impurity:
     SQUARED_ERROR
     POISSON           # half the deviance, nats
     ABSOLUTE_ERROR    # around the median
-    FIFTH_ROOT        # of the variance; the sums of the squares are those of a second target
+    FIFTH_ROOT        # of the mean variance of the targets; the sums of their squares are those of one more target, the last
 
 
 cdef inline dict impurity_words():
@@ -153,26 +153,37 @@ cdef inline double deviance_gain(int64_t n, int64_t total, int64_t n_left, int64
     return deviance_of_part(n, total, n_left, left) + deviance_of_part(n, total, n - n_left, total - left)
 
 
-cdef inline double fifth_root(const Problem* p, int64_t n, double sum, double squares) noexcept nogil:
-    """weight x fifth root of the variance of a part of this weight, from the sums of its targets and of their squares.
+cdef inline double fifth_root(const Problem* p, int64_t n, const int64_t* total, const int64_t* less) noexcept nogil:
+    """weight x fifth root of the mean variance of a part of this weight, from the sums of its targets and of their mean square.
 
+    The sums are `total` less `less`, which may be NULL.
     A variance below 1e-12 of the mean square of all targets is rounding, whose fifth root would be seen: it counts as none.
     The quantum of the squares is 2^-60 to 2^-61 of their sum.
     """
     cdef double weight = <double> n * p.unit
-    cdef double mean = sum * p.y_unit[0] / weight
-    cdef double square = squares * p.y_unit[1] / weight
-    cdef double variance = square - mean * mean
-    if variance <= 1e-13 * square + 1e6 * p.y_unit[1] / p.total_weight:
+    cdef int32_t last = p.n_outputs - 1, o
+    cdef double squares = 0, mean
+    cdef double square = <double> (total[last] - (0 if less == NULL else less[last])) * p.y_unit[last] / weight
+    cdef double variance
+    for o in range(last):
+        mean = <double> (total[o] - (0 if less == NULL else less[o])) * p.y_unit[o] / weight
+        squares += mean * mean
+    variance = square - squares / last
+    if variance <= 1e-13 * square + 1e6 * p.y_unit[last] / p.total_weight:
         return 0
     return weight * pow(variance, 0.2)
 
 
-cdef inline double add_output(const Problem* p, int32_t o, double risk, double deviations, double weight) noexcept nogil:
-    """Return the risk of a node after that of target o is added, from the sum of its deviations from the mean."""
+cdef inline double add_output(const Problem* p, int32_t o, double risk, double deviations) noexcept nogil:
+    """Return the mean deviation of the targets after that of target o is added, from the sum of its deviations from the mean."""
     if p.impurity == FIFTH_ROOT:
-        return risk if o else weight * pow(deviations / weight, 0.2)
+        return risk if o == p.n_outputs - 1 else risk + deviations / (p.n_outputs - 1)
     return risk + deviations / p.n_outputs
+
+
+cdef inline double risk_of_outputs(const Problem* p, double deviations, double weight) noexcept nogil:
+    """Return the risk of a node of numeric targets from their mean deviation."""
+    return weight * pow(deviations / weight, 0.2) if p.impurity == FIFTH_ROOT else deviations
 
 
 cdef inline double outputs_gain(
@@ -183,9 +194,9 @@ cdef inline double outputs_gain(
     cdef int64_t base
     cdef int32_t o
     if p.impurity == FIFTH_ROOT:
-        gain = fifth_root(p, n_left, <double> left[0], <double> left[1])
-        gain += fifth_root(p, n - n_left, <double> (total[0] - left[0]), <double> (total[1] - left[1]))
-        return max(fifth_root(p, n, <double> total[0], <double> total[1]) - gain, 0.0)
+        gain = fifth_root(p, n_left, left, NULL)
+        gain += fifth_root(p, n - n_left, total, left)
+        return max(fifth_root(p, n, total, NULL) - gain, 0.0)
     for o in range(p.n_outputs):
         if p.impurity == POISSON:
             gain += deviance_gain(n, total[o], n_left, left[o]) * p.y_unit[o]

@@ -17,7 +17,7 @@ cdef inline double fifth_root_gains(
     """Gains of the candidates that may reach `at_least`, or the largest found here; minus infinity for the others."""
     cdef const int64_t* a = <const int64_t*> s.a
     cdef const int64_t* b = <const int64_t*> s.b
-    cdef double risk = fifth_root(p, total.n, <double> total.counts[0], <double> total.counts[1])
+    cdef double risk = fifth_root(p, total.n, total.counts, NULL)
     cdef double variance = pow(risk / (<double> total.n * p.unit), 5)
     cdef double largest = -INFINITY
     cdef double scales[5]

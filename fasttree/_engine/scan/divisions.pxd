@@ -88,9 +88,9 @@ cdef inline double gain_of_part(const Problem* p, const Totals* total, const int
     cdef int64_t all, base
     cdef int32_t o
     if p.impurity == FIFTH_ROOT:
-        gain = fifth_root(p, total.weight, <double> total.counts[0], <double> total.counts[1])
+        gain = fifth_root(p, total.weight, total.counts, NULL)
         gain *= <double> weight / <double> total.weight
-        return gain - fifth_root(p, weight, <double> part[0], <double> part[1])
+        return gain - fifth_root(p, weight, part, NULL)
     for o in range(p.n_outputs):
         all = total.counts[o] if p.n_counts else total.sum
         if p.impurity == POISSON:

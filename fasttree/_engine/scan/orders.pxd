@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.risk.impurity cimport POISSON
+from fasttree._engine.risk.impurity cimport FIFTH_ROOT, POISSON
 from fasttree._engine.risk.medians cimport find_medians, median_of_part
 from fasttree._engine.types cimport BY_PRINCIPAL, MEDIANS, SQUARED, Problem, Ranked, Scratch
 
@@ -119,6 +119,8 @@ cdef inline void principal_scores(const Problem* p, const Scratch* s, int64_t q)
         scale_of[k] = 1 if p.n_classes else p.y_unit[k]
         if p.impurity == POISSON and mean[k] > 0:
             scale_of[k] = sqrt(p.y_unit[k] * total / mean[k])
+        if p.impurity == FIFTH_ROOT and k == k_n - 1:
+            scale_of[k] = 0         # the squares are no target
         mean[k] = mean[k] / total * scale_of[k]
     if k_n <= SQUARED:
         squared_axis(p, s, q, mean, axis)

@@ -230,7 +230,7 @@ cdef inline void try_order(const Problem* p, Scratch* s, GroupSearch* x, int32_t
 
 cdef inline int32_t orders_of(const Problem* p, int64_t q, int32_t* orders) noexcept nogil:
     """How many `GroupOrder`s are tried, and the first; the others count up from it, and the principal one is the last."""
-    cdef bint many = p.n_counts > 2 or (p.n_outputs > 1 and p.impurity != FIFTH_ROOT)
+    cdef bint many = p.n_counts > 2 or (p.n_outputs > 1 and p.impurity != FIFTH_ROOT)  # one target has 2
     if p.nominal == ONE_VS_REST:
         orders[0] = BY_SINGLE
     elif not many:
@@ -239,7 +239,7 @@ cdef inline int32_t orders_of(const Problem* p, int64_t q, int32_t* orders) noex
         orders[0] = BY_PARTITION
     else:
         orders[0] = 0
-        return p.n_counts + (p.sweep != MEDIANS)
+        return p.n_counts + (p.sweep != MEDIANS) - (p.impurity == FIFTH_ROOT)  # the squares are no target
     return 1
 
 
@@ -290,6 +290,7 @@ cdef inline Cut best_groups(const Problem* p, Scratch* s, const Division* divisi
     cdef double largest = -INFINITY
     cdef bint every = division.at_least == -INFINITY
     cdef int32_t first, n_orders, o
+    cdef bint by_axis
     x.best = no_cut(division.feature)
     if q < 2:
         return x.best
@@ -300,11 +301,12 @@ cdef inline Cut best_groups(const Problem* p, Scratch* s, const Division* divisi
     x.choosing = False
     x.limit = division.at_least
     n_orders = orders_of(p, q, &first)
+    by_axis = n_orders > 1 and p.sweep != MEDIANS
     for o in range(n_orders if every else 0):
         if interrupted(s.watch, q * p.width):
             return no_cut(division.feature)
         x.largest = -INFINITY
-        try_order(p, s, &x, BY_PRINCIPAL if n_orders > 1 and o == p.n_counts else first + o)
+        try_order(p, s, &x, BY_PRINCIPAL if by_axis and o == n_orders - 1 else first + o)
         s.order_gain[o] = x.largest
         largest = max(largest, x.largest)
     if every:
@@ -319,7 +321,7 @@ cdef inline Cut best_groups(const Problem* p, Scratch* s, const Division* divisi
         if interrupted(s.watch, q * p.width):
             return no_cut(division.feature)
         if not every or s.order_gain[o] >= x.limit:
-            try_order(p, s, &x, BY_PRINCIPAL if n_orders > 1 and o == p.n_counts else first + o)
+            try_order(p, s, &x, BY_PRINCIPAL if by_axis and o == n_orders - 1 else first + o)
     if x.best.form != NO_CUT:
         x.best.first_gain = x.best.gain
         if every:

@@ -386,13 +386,13 @@ cdef inline int64_t sweep_events(
 
 
 cdef inline bint has_moments(const Problem* p) noexcept nogil:
-    return p.sweep == OUTPUTS and p.impurity == FIFTH_ROOT and not p.weighted
+    return p.sweep == OUTPUTS and p.impurity == FIFTH_ROOT and p.n_outputs == 2 and not p.weighted
 
 
 cdef inline int64_t sweep_moments(
     const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
 ) noexcept nogil:
-    """Fifth root of the variance, samples that count 1: a, b = the sums of targets and of squares, as integers."""
+    """Fifth root of the variance of one target, samples that count 1: a, b = the sums of targets and of squares, as integers."""
     cdef const int64_t* ysum = block.ysum
     cdef int64_t sum = s.left[0]
     cdef int64_t square = s.left[1]

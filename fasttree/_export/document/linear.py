@@ -1,12 +1,13 @@
-"""Linear models of the nodes of a tree in a document: an object per node; null for an infinite bound."""
+"""Linear models of the nodes of a tree in a document: an object per node, or one per target of it; null for an infinite bound."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fasttree._export.document.values import DocumentError, as_index, as_number, as_type, entry_of
 from fasttree._model.linear.model_tree import LinearModels, ModelTree
@@ -15,22 +16,26 @@ from fasttree._model.tree import Tree
 
 def written(tree: ModelTree) -> dict[str, Any]:
     """Return the models of all nodes for JSON."""
-    models = tree.models
-    columns = zip(models.intercept.tolist(), models.lower.tolist(), models.upper.tolist(), strict=True)
+    models, nodes = tree.models_by_target[0], list(map(_written_nodes, tree.models_by_target))
     return {
         "smoothing": tree.smoothing,
         **({"indicators": (models.indicators - [0, 1]).tolist()} if len(models.indicators) else {}),
         "filling": [None if math.isnan(value) else value for value in models.filling.tolist()],
-        "nodes": [
-            {
-                "intercept": intercept,
-                "terms": [list(term) for term in models.terms(node)],
-                "lower": lower if math.isfinite(lower) else None,
-                "upper": upper if math.isfinite(upper) else None,
-            }
-            for node, (intercept, lower, upper) in enumerate(columns)
-        ],
+        "nodes": nodes[0] if tree.outputs is None else list(map(list, zip(*nodes, strict=True))),
     }
+
+
+def _written_nodes(models: LinearModels) -> list[dict[str, Any]]:
+    columns = zip(models.intercept.tolist(), models.lower.tolist(), models.upper.tolist(), strict=True)
+    return [
+        {
+            "intercept": intercept,
+            "terms": [list(term) for term in models.terms(node)],
+            "lower": lower if math.isfinite(lower) else None,
+            "upper": upper if math.isfinite(upper) else None,
+        }
+        for node, (intercept, lower, upper) in enumerate(columns)
+    ]
 
 
 def with_models(tree: Tree, document: dict[str, Any], order: list[int], n_categories: Sequence[int]) -> Tree:
@@ -61,15 +66,39 @@ def with_models(tree: Tree, document: dict[str, Any], order: list[int], n_catego
     for name, entries, size in (("nodes", nodes, tree.node_count), ("filling", filling, n_columns)):
         if len(entries) != size:
             raise DocumentError(f"models.{name}: must have {size} entries; got {len(entries)}")
-    start, column, coefficient = [0], list[int](), list[float]()
-    figures = np.empty((3, len(nodes)))
-    for place, node in enumerate(order):
+    means = [math.nan if value is None else as_number(value, f"models.filling[{j}]") for j, value in enumerate(filling)]
+    columns = np.array(means, np.float64), np.array(indicators, np.int64).reshape(-1, 2)
+    by_target = [_models(list(entries), *columns) for entries in zip(*_entries(nodes, order, tree.outputs), strict=True)]
+    found = ModelTree.of(tree, by_target, as_number(given.get("smoothing"), "models.smoothing"))
+    found.check()
+    return found
+
+
+def _entries(nodes: list[Any], order: list[int], outputs: tuple[int, ...] | None) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """Yield for each node where its models stand, and the entry of each, one for each target."""
+    for node in order:
         where = f"models.nodes[{node}]"
-        entry = as_type(nodes[node], dict, where)
+        if outputs is None:
+            yield [(where, as_type(nodes[node], dict, where))]
+            continue
+        entries = as_type(nodes[node], list, where)
+        if len(entries) != len(outputs):
+            raise DocumentError(f"{where}: must have an entry for each of {len(outputs)} targets; got {len(entries)}")
+        places = [f"{where}[{target}]" for target in range(len(outputs))]
+        yield [(place, as_type(entry, dict, place)) for place, entry in zip(places, entries, strict=True)]
+
+
+def _models(
+    entries: list[tuple[str, dict[str, Any]]], filling: npt.NDArray[np.float64], indicators: npt.NDArray[np.int64]
+) -> LinearModels:
+    """Read the models of one target."""
+    start, column, coefficient = [0], list[int](), list[float]()
+    figures = np.empty((3, len(entries)))
+    for place, (where, entry) in enumerate(entries):
         for term in entry_of(entry, "terms", list, where):
             if type(term) is not list or len(term) != 2:
                 raise DocumentError(f"{where}.terms: must be pairs of a column and its coefficient")
-            column.append(as_index(term[0], n_columns, f"{where}.terms"))
+            column.append(as_index(term[0], filling.size, f"{where}.terms"))
             coefficient.append(as_number(term[1], f"{where}.terms"))
         start.append(len(column))
         figures[:, place] = (
@@ -77,21 +106,17 @@ def with_models(tree: Tree, document: dict[str, Any], order: list[int], n_catego
             _bound(entry, "lower", where, -math.inf),
             _bound(entry, "upper", where, math.inf),
         )
-    means = [math.nan if value is None else as_number(value, f"models.filling[{j}]") for j, value in enumerate(filling)]
     intercept, lower, upper = figures
-    models = LinearModels(
+    return LinearModels(
         start=np.array(start),
         column=np.array(column, np.int32),
         coefficient=np.array(coefficient, np.float64),
         intercept=intercept,
         lower=lower,
         upper=upper,
-        filling=np.array(means, np.float64),
-        indicators=np.array(indicators, np.int64).reshape(-1, 2),
+        filling=filling,
+        indicators=indicators,
     )
-    found = ModelTree.of(tree, models, as_number(given.get("smoothing"), "models.smoothing"))
-    found.check()
-    return found
 
 
 def _indicators(given: list[Any], n_categories: Sequence[int]) -> list[tuple[int, int]]:

@@ -78,7 +78,7 @@ def fixed_point_targets(values: Floats, weight: npt.NDArray[np.int64] | None, un
     for output in range(n_outputs):
         column = values[:, output]
         low, high = float(column.min()), float(column.max())
-        if impurity != "poisson" and not (impurity == "fifth_root" and output):
+        if impurity != "poisson" and not (impurity == "fifth_root" and output == n_outputs - 1):
             centre[output] = 0.5 * low + 0.5 * high
         products = column - centre[output]
         if weights is not None:
@@ -97,10 +97,10 @@ def fixed_point_targets(values: Floats, weight: npt.NDArray[np.int64] | None, un
     return Sums(sums, y_unit, centre, y_bound, deviation_bound)
 
 
-def with_squares(target: Floats) -> Floats:
-    """Return targets and, as a second column, their squared distances from the middle of their range; shape (n_samples, 2)."""
-    middle = 0.5 * float(target.min()) + 0.5 * float(target.max())
-    return np.column_stack([target, (target - middle) ** 2])
+def with_squares(targets: Floats) -> Floats:
+    """Return targets and, as a last column, their mean squared distance from the middles of their ranges."""
+    middles = 0.5 * targets.min(axis=0) + 0.5 * targets.max(axis=0)
+    return np.column_stack([targets, ((targets - middles) ** 2).mean(axis=1)])
 
 
 def ranks_of(values: Floats) -> npt.NDArray[np.uint32]:

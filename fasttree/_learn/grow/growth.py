@@ -274,7 +274,7 @@ def _targets(
         return _core.Targets(unit, labels=(target + first_class[:-1]).astype(np.uint16), first_class=first_class)
     values = np.ascontiguousarray(target, dtype=np.float64).reshape(len(target), -1)
     if impurity == "fifth_root":
-        values = with_squares(values[:, 0])
+        values = with_squares(values)
     ranks = ranks_of(values) if impurity == "absolute_error" else None
     return _core.Targets(unit, values=values, sums=fixed_point_targets(values, weight, unit, impurity, divides), ranks=ranks)
 
@@ -360,7 +360,7 @@ def _decode(
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
     if recipe.impurity == "fifth_root":
-        grown["value"] = np.ascontiguousarray(grown["value"][:, :1])  # without the means of the squares
+        grown["value"] = np.ascontiguousarray(grown["value"][:, :-1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
     seed = limits.seed if limits.random_cuts else None
     grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)

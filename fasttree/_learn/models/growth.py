@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -46,28 +48,62 @@ def grow_models(grower: Grower, choices: ModelChoices) -> tuple[ModelTree, Tree]
     """Return the tree with models, pruned and smoothed, and the tree as grown."""
     samples = grower.samples
     rows = weighted_rows(samples)
-    target = np.asarray(samples.target, np.float64)[rows]
+    targets = list(np.ascontiguousarray(np.asarray(samples.target, np.float64)[rows].reshape(rows.size, -1).T))
     weight = None if samples.weight is None else samples.weight[rows]
     if weight is not None and (weight == 1).all():
         weight = None  # a sample of weight 0 is as none at all, bit for bit
-    tree = _grown_as_m5p(grower, choices, rows, target, weight) if choices.as_m5p else _grown(grower, choices, target, weight)
+    units = _units(targets, weight)
+    if choices.as_m5p:
+        tree = _grown_as_m5p(grower, choices, rows, targets[0], weight)
+    elif len(targets) > 1:
+        tree = _grown_for_all(grower, choices, units)
+    else:
+        tree = _grown(grower, choices, _variance(targets[0], weight))
     features = _features_of_models(tree, samples.table, Kind.CONTINUOUS)[: None if choices.linear else 0]
     columns = _filled(samples.table, features, rows, weight)
     if choices.linear and choices.indicators:
         columns = _with_indicators(columns, samples.table, _features_of_models(tree, samples.table, Kind.NOMINAL), rows, weight)
     leaf = walks.walk(tree, samples.table)[rows]
     allowed = _candidates(tree, columns.features, choices.path_features)
-    fits = fit(tree, leaf, [*columns.values, target], weight, allowed, choices.elimination)
-    cut = np.zeros(tree.node_count, dtype=bool) if choices.pruning_factor is None else _cut(tree, fits, choices.pruning_factor)
-    kept = np.flatnonzero(~counts_below(cut, tree.parent))
-    models = _models(Fits(*(part[kept] for part in fits)), columns, choices.extrapolation)
-    return _smoothed(ModelTree.of(tree.prune_at(cut), models, 0.0), choices.smoothing), tree
+    fits = fit(tree, leaf, columns.values, targets, weight, allowed, choices.elimination)
+    cut = np.zeros(tree.node_count, dtype=bool)
+    if choices.pruning_factor is not None:
+        cut = _cut(tree, fits, units, choices.pruning_factor)
+    kept, pruned = np.flatnonzero(~counts_below(cut, tree.parent)), tree.prune_at(cut)
+    models = [_models(Fits(*(part[kept] for part in each)), columns, choices.extrapolation) for each in fits]
+    leaves = pruned.n_branches == 0
+    by_target = [smoothed(pruned, each, leaves, choices.smoothing) for each in models]
+    return ModelTree.of(pruned, by_target, choices.smoothing), tree
 
 
-def _grown(grower: Grower, choices: ModelChoices, target: Floats, weight: Floats | None) -> Tree:
+def _units(targets: Sequence[Floats], weight: Floats | None) -> Floats:
+    """Return the standard deviation of each of several targets; 1 for a target alone, and for a constant one, which has none."""
+    return np.array([(_deviation(target, weight) or 1.0) if len(targets) > 1 else 1.0 for target in targets])
+
+
+def _deviation(target: Floats, weight: Floats | None) -> float:
+    """Return the standard deviation, of numbers whose squares may be too small or too large for a double, too."""
+    apart = target - _mean(target, weight)
+    largest = float(np.abs(apart).max())
+    return largest * math.sqrt(_mean((apart / largest) ** 2, weight)) if largest else 0.0
+
+
+def _grown(grower: Grower, choices: ModelChoices, variance: float) -> Tree:
     power = FIFTH if grower.recipe.impurity == "fifth_root" else 1.0
-    least = min(choices.least_deviation, 1e150) ** 2 * _variance(target, weight)
+    least = min(choices.least_deviation, 1e150) ** 2 * variance
     return replace(grower, limits=replace(grower.limits, min_impurity=least**power))()
+
+
+def _grown_for_all(grower: Grower, choices: ModelChoices, units: Floats) -> Tree:
+    """Grow on several targets in units of their standard deviations, whose mean variance is the impurity, or its power.
+
+    A target then counts the same whatever its unit, as in clustering trees (Blockeel, De Raedt and Ramon 1998).
+    """
+    samples = grower.samples
+    target = samples.target / units
+    varies = np.ptp(target if samples.weight is None else target[samples.weight > 0], axis=0) > 0
+    tree = _grown(replace(grower, samples=replace(samples, target=target)), choices, float(varies.mean()))
+    return tree.replace(value=tree.value * units + 0.0)
 
 
 def _grown_as_m5p(grower: Grower, choices: ModelChoices, rows: NDArray[np.intp], target: Floats, weight: Floats | None) -> Tree:
@@ -83,11 +119,6 @@ def _grown_as_m5p(grower: Grower, choices: ModelChoices, rows: NDArray[np.intp],
     features = np.arange(table.n_features)
     columns = _filled(table, features, rows, weight)
     return grow_m5p(np.column_stack(columns.values), features, target, table.n_features, grower.limits, choices.least_deviation)
-
-
-def _smoothed(tree: Tree, smoothing: float) -> ModelTree:
-    assert isinstance(tree, ModelTree)
-    return ModelTree.of(tree, smoothed(tree, tree.models, tree.n_branches == 0, smoothing), smoothing)
 
 
 def _mean(values: Floats, weight: Floats | None) -> float:
@@ -188,22 +219,27 @@ def _models(fits: Fits, columns: _Columns, extrapolation: float | None) -> Linea
     return LinearModels.of_rows(fits.coefficient, columns.numbers, *figures)
 
 
-def _cut(tree: Tree, fits: Fits, factor: float) -> NDArray[np.bool_]:
-    """Return the nodes that become leaves: those whose model has no larger estimated error than their subtree.
+def _cut(tree: Tree, fits: Sequence[Fits], units: Floats, factor: float) -> NDArray[np.bool_]:
+    """Return the nodes that become leaves: those whose models have no larger estimated error than their subtree.
 
-    The root mean squared error counts (n + factor v) / (n - v) times; v are the parameters, and one for each test.
+    The root mean squared error counts (n + factor v) / (n - v) times; v are the parameters, and one for each test.  Those of
+    several targets are added, each in its unit.
     """
     n, cut = tree.n_samples.astype(np.float64), np.zeros(tree.node_count, dtype=bool)
-    error, size = fits.error.copy(), fits.n_parameters.copy()
+    error, size = np.array([each.error for each in fits]), np.array([each.n_parameters for each in fits])
+
+    def estimated(nodes: NDArray[np.intp], errors: Floats, sizes: Floats) -> Floats:
+        found: Floats = (np.sqrt(errors) * _factor(n[nodes], sizes, factor) / units[:, None]).sum(axis=0)
+        return found
+
     for first, stop in levels_of(tree)[-2::-1]:
         inner = first + np.flatnonzero(tree.n_branches[first:stop])
         one = tree.first_child[inner]
-        below, below_size = error[one] + error[one + 1], size[one] + size[one + 1] + 1
-        as_leaf = np.sqrt(error[inner]) * _factor(n[inner], size[inner], factor)
-        is_cut = as_leaf <= np.sqrt(below) * _factor(n[inner], below_size, factor)
+        below, below_size = error[:, one] + error[:, one + 1], size[:, one] + size[:, one + 1] + 1
+        is_cut = estimated(inner, error[:, inner], size[:, inner]) <= estimated(inner, below, below_size)
         cut[inner] = is_cut
-        error[inner] = np.where(is_cut, error[inner], below)
-        size[inner] = np.where(is_cut, size[inner], below_size)
+        error[:, inner] = np.where(is_cut, error[:, inner], below)
+        size[:, inner] = np.where(is_cut, size[:, inner], below_size)
     return cut
 
 

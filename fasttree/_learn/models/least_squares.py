@@ -41,11 +41,12 @@ def fit(
     tree: Tree,
     leaf: npt.NDArray[np.int32],
     columns: Sequence[Floats],
+    targets: Sequence[Floats],
     weight: Floats | None,
     allowed: npt.NDArray[np.bool_],
     elimination: Elimination = "exact",
-) -> Fits:
-    """Fit a model in each node.
+) -> list[Fits]:
+    """Fit a model for each target in each node.
 
     Elimination passes models from that of all features to the mean.  The one of least ``sqrt(S) (n + v) / (n - v)`` is kept,
     where S is its squared error and v the number of its parameters (Quinlan 1992); of equal ones the smallest.  The models do not
@@ -58,7 +59,8 @@ def fit(
     leaf : int32 array, shape (n_samples,)
         Leaf of each sample; every leaf has one.
     columns : sequence of float64 array, shape (n_samples,)
-        Features without missing values, then the target.
+        Features without missing values.
+    targets : sequence of float64 array, shape (n_samples,)
     weight : float64 array, shape (n_samples,), or None
         Positive; None: every sample counts 1.
     allowed : bool array, shape (n_nodes, d)
@@ -68,23 +70,24 @@ def fit(
 
     Returns
     -------
-    Fits
+    list of Fits
+        One for each target.
     """
-    d = allowed.shape[1]
-    order = in_order(leaf, columns if weight is None else [*columns, weight])
+    d, both = allowed.shape[1], [*columns, *targets]
+    order = in_order(leaf, both if weight is None else [*both, weight])
     place = np.searchsorted(leaf[order], np.arange(tree.node_count + 1, dtype=leaf.dtype))
-    variance = np.array([np.var(column[order]) for column in columns[:d]])
+    variance = np.array([np.var(column[order]) for column in columns])
     numbers = np.array([LEAST_PIVOT, LEAST_ERROR, RIDGE, TOO_STEEP, ROUNDING])
-    found = np.empty((tree.node_count, d + 5))
+    found = np.empty((len(targets), tree.node_count, d + 5))
     equations.fit_tree(
-        (_in_rows(columns), weight, order.astype(np.int64, copy=False), place.astype(np.int64, copy=False)),
+        (_in_rows(both), weight, order.astype(np.int64, copy=False), place.astype(np.int64, copy=False)),
         (tree.first_child, allowed.view(np.uint8), tree.max_depth),
         elimination == "m5",
         numbers,
         LEAST_VARIANCE * variance,
         found,
     )
-    return Fits(found[:, :d], *found[:, d:].T)
+    return [Fits(of_target[:, :d], *of_target[:, d:].T) for of_target in found]
 
 
 def _in_rows(columns: Sequence[Floats]) -> Floats:

@@ -1,8 +1,9 @@
-"""`ModelTree`: a regression tree with a linear model in each node, as M5 makes them."""
+"""`ModelTree`: a regression tree with a linear model in each node, or one for each target, as M5 makes them."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -151,34 +152,61 @@ _ARRAYS: dict[str, type[np.generic]] = {
 
 
 class ModelTree(Tree):
-    """A regression tree with a linear model in each node.
+    """A regression tree with a linear model in each node, for each target.
 
-    A leaf predicts by its model; `value` is the mean of its samples, as in any tree.
+    A leaf predicts by its models; `value` has the means of its samples, as in any tree.
 
     Parameters
     ----------
-    models : LinearModels
-        Those of inner nodes are as fitted, those of leaves are smoothed.
+    models : LinearModels, or iterable of LinearModels
+        A `LinearModels` for each target.  Those of inner nodes are as fitted, those of leaves are smoothed.
     smoothing : float
         Number of samples for which the model of a parent counts, where a node becomes a leaf.
     **arrays
         As for `Tree`.
+
+    Attributes
+    ----------
+    models_by_target : tuple of LinearModels
+        The models of each target.
     """
 
-    models: LinearModels
+    models_by_target: tuple[LinearModels, ...]
     smoothing: float
 
-    def __init__(self, *, models: LinearModels, smoothing: float, **arrays: Any) -> None:
+    def __init__(self, *, models: LinearModels | Iterable[LinearModels], smoothing: float, **arrays: Any) -> None:
         super().__init__(**arrays)
-        self.models, self.smoothing = models, float(smoothing)
+        self.models_by_target = (models,) if isinstance(models, LinearModels) else tuple(models)
+        self.smoothing = float(smoothing)
 
     @classmethod
-    def of(cls, tree: Tree, models: LinearModels, smoothing: float) -> ModelTree:
+    def of(cls, tree: Tree, models: LinearModels | Iterable[LinearModels], smoothing: float) -> ModelTree:
         """Return a tree with models."""
         return cls(models=models, smoothing=smoothing, **Tree.__getstate__(tree))
 
+    @property
+    def models(self) -> LinearModels:
+        """The models of the target.
+
+        Raises
+        ------
+        ValueError
+            If there are several targets.
+        """
+        if len(self.models_by_target) > 1:
+            raise ValueError(
+                f"the leaves have models of {len(self.models_by_target)} targets, and one is needed: use models_by_target, or "
+                "of_target, which gives the tree of one target"
+            )
+        return self.models_by_target[0]
+
+    def of_target(self, target: int) -> ModelTree:
+        """Return the tree that predicts one of the targets."""
+        fields = Tree.__getstate__(self) | {"value": self.value[:, target : target + 1], "outputs": None}
+        return ModelTree(models=self.models_by_target[target], smoothing=self.smoothing, **fields)
+
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"models": self.models, "smoothing": self.smoothing}
+        return super().__getstate__() | {"models": self.models_by_target, "smoothing": self.smoothing}
 
     def replace(self, **changes: Any) -> Tree:
         """Return the tree with some arrays replaced, not checked."""
@@ -192,7 +220,8 @@ class ModelTree(Tree):
         tree = super().prune_at(nodes)
         kept = np.flatnonzero(~counts_below(np.asarray(nodes), self.parent))
         new = (tree.n_branches == 0) & (self.n_branches[kept] > 0)
-        return ModelTree.of(tree, smoothed(tree, self.models.of_nodes(kept), new, self.smoothing), self.smoothing)
+        models = [smoothed(tree, each.of_nodes(kept), new, self.smoothing) for each in self.models_by_target]
+        return ModelTree.of(tree, models, self.smoothing)
 
     def check(self) -> None:
         """Verify every invariant of the arrays, as `Tree.check` does, and those of the models."""
@@ -204,7 +233,7 @@ class ModelTree(Tree):
         return (
             isinstance(other, ModelTree)
             and bool(super().__eq__(other))
-            and self.models == other.models
+            and self.models_by_target == other.models_by_target
             and self.smoothing == other.smoothing
         )
 
@@ -213,23 +242,29 @@ class ModelTree(Tree):
     @cached_property
     def used(self) -> list[int]:
         """Features that a prediction may need, ascending: those of tests, and those of the models of leaves."""
-        of_leaves = np.repeat(self.n_branches == 0, np.diff(self.models.start))
-        tested = self.feature[self.n_branches > 0]
-        found: list[int] = np.union1d(tested, self.models.sources(self.models.column[of_leaves])).tolist()
-        return found
+        leaf, found = self.n_branches == 0, self.feature[self.n_branches > 0].astype(np.int64)
+        for models in self.models_by_target:
+            found = np.union1d(found, models.sources(models.column[np.repeat(leaf, np.diff(models.start))]))
+        used: list[int] = np.unique(found).tolist()
+        return used
 
     def predict(self, table: Table, ends: npt.NDArray[Any] | None = None) -> Floats:
-        """Return the predictions for the samples of a table, shape (n_samples,), by the models of their leaves, or of `ends`.
+        """Return the predictions for the samples of a table, by the models of their leaves, or of `ends`.
 
-        NaN where terms of both signs overflow.
+        The shape is (n_samples,), or (n_samples, n_outputs) for several targets.  NaN where terms of both signs overflow.
         """
-        ends, models = walks.walk(self, table) if ends is None else ends, self.models
-        predicted = models.intercept.take(ends)
-        for place, column in enumerate(models.columns.tolist()):
-            given = table.column(models.source(column)[0])
-            with np.errstate(over="ignore", invalid="ignore"):
-                predicted += models.rows[:, place].take(ends) * models.values(column, given)
-        return np.minimum(np.maximum(predicted, models.lower.take(ends)), models.upper.take(ends))
+        ends = walks.walk(self, table) if ends is None else ends
+        found = [_predicted(models, table, ends) for models in self.models_by_target]
+        return found[0] if self.outputs is None else np.column_stack(found)
+
+
+def _predicted(models: LinearModels, table: Table, ends: npt.NDArray[Any]) -> Floats:
+    predicted = models.intercept.take(ends)
+    for place, column in enumerate(models.columns.tolist()):
+        given = table.column(models.source(column)[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            predicted += models.rows[:, place].take(ends) * models.values(column, given)
+    return np.minimum(np.maximum(predicted, models.lower.take(ends)), models.upper.take(ends))
 
 
 def levels_of(tree: Tree) -> list[tuple[int, int]]:
@@ -267,15 +302,26 @@ def smoothed(tree: Tree, models: LinearModels, leaves: npt.NDArray[np.bool_], sm
 
 
 def _check_models(tree: ModelTree) -> None:
-    models, n = tree.models, tree.node_count
     if tree.divides:
         raise ValueError("models: only a tree that divides no samples has them")
     if tree.surrogates is not None:
         raise ValueError("models: only a tree without surrogate splits has them")
-    if tree.task != "regression" or tree.outputs is not None:
-        raise ValueError("models: only a regression tree of one target has them")
+    if tree.task != "regression":
+        raise ValueError("models: only a regression tree has them")
     if not (np.isfinite(tree.smoothing) and tree.smoothing >= 0):
         raise ValueError(f"smoothing={tree.smoothing!r}: must be a finite number >= 0")
+    if len(tree.models_by_target) != tree.n_outputs:
+        raise ValueError(f"models: must be those of {tree.n_outputs} targets; got those of {len(tree.models_by_target)}")
+    first = tree.models_by_target[0]
+    for models in tree.models_by_target:
+        _check_models_of_target(tree, models)
+        same = [np.array_equal(getattr(models, name), getattr(first, name), equal_nan=True) for name in ("filling", "indicators")]
+        if not all(same):
+            raise ValueError("models: those of all targets must have the same filling and indicators")
+
+
+def _check_models_of_target(tree: ModelTree, models: LinearModels) -> None:
+    n = tree.node_count
     n_columns = tree.n_features + len(models.indicators)
     sizes = {"start": n + 1, "intercept": n, "lower": n, "upper": n, "filling": n_columns}
     for name, size in sizes.items():
