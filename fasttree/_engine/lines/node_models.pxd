@@ -63,7 +63,8 @@ cdef struct FitScratch:
 
 
 cdef inline void sums_of_leaf(
-    const double* x, const int64_t* rows, const double* weight, int64_t n, Py_ssize_t d, Py_ssize_t m, FitScratch* t, NodeSums* to,
+    const double* x, const int64_t* rows, const double* weight, int64_t n, Py_ssize_t d, Py_ssize_t m, FitScratch* t,
+    NodeSums* to,
 ) noexcept nogil:
     """Add up the samples of a leaf, whose rows have d + m values."""
     cdef Py_ssize_t i, j, width = d + m
@@ -309,7 +310,8 @@ cdef inline void restore(FitScratch* t, Py_ssize_t k, Py_ssize_t target) noexcep
 
 
 cdef inline void fit_node(
-    const NodeSums* sums, const uint8_t* allowed, Py_ssize_t d, Py_ssize_t m, const FitChoices* choices, FitScratch* t, NodeModel* to,
+    const NodeSums* sums, const uint8_t* allowed, Py_ssize_t d, Py_ssize_t m, const FitChoices* choices, FitScratch* t,
+    NodeModel* to,
 ) noexcept nogil:
     """Fit the models of a node, one for each target, with terms of the allowed features."""
     cdef Py_ssize_t i, j, f, k, width = d + m
