@@ -75,7 +75,7 @@ def with_models(tree: Tree, document: dict[str, Any], order: list[int], n_catego
 
 
 def _entries(nodes: list[Any], order: list[int], outputs: tuple[int, ...] | None) -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """Yield for each node where its models stand, and the entry of each, one for each target."""
+    """Yield for each node the places and the entries of its models, one for each target."""
     for node in order:
         where = f"models.nodes[{node}]"
         if outputs is None:
