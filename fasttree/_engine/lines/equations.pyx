@@ -658,6 +658,7 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
     t.scale = <double*> memory_of(kept[2])
     t.own, t.best, t.matrix = t.scale + width, t.scale + 2 * width, t.scale + 3 * width
     t.of_all = t.matrix + width * width
+    t.d, t.n_targets, t.width = d, m, width
     t.feature = <Py_ssize_t*> memory_of(kept[3])
     t.of_best, t.feature_of_all, t.is_in = t.feature + width, t.feature + 2 * width, <uint8_t*> memory_of(kept[4])
     start_watch(&watch, handles_signals(), NULL)
@@ -674,16 +675,16 @@ def fit_tree(tuple samples, tuple tree, bint by_size, const double[::1] numbers,
                 waiting += 3
                 continue
             if node >= 0:
-                sums_of_leaf(&x[0, 0], &rows[place[node]], weights, place[node + 1] - place[node], d, m, &t, &sums[top])
+                sums_of_leaf(&x[0, 0], &rows[place[node]], weights, place[node + 1] - place[node], &t, &sums[top])
                 top += 1
             else:
                 node = ~node
                 top -= 1
                 watch.cells += width * width // 2
-                add_sums(&sums[top - 1], &sums[top], d, m, t.own)
+                add_sums(&sums[top - 1], &sums[top], &t)
             for o in range(m):
                 models[o].coefficient = &found[o, node, 0]
-            fit_node(&sums[top - 1], &allowed[node, 0] if d else NULL, d, m, &choices, &t, models)
+            fit_node(&sums[top - 1], &allowed[node, 0] if d else NULL, &choices, &t, models)
             for o in range(m):
                 write_model(&sums[top - 1], &models[o], d, o, numbers[4], &found[o, node, d])
     raise_pending()

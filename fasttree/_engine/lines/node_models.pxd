@@ -57,17 +57,17 @@ cdef struct FitScratch:
     Py_ssize_t* of_best               # d
     Py_ssize_t* feature_of_all        # d
     uint8_t* is_in                    # d
-    Py_ssize_t width                  # of a row in memory
+    Py_ssize_t d, n_targets           # columns: features, and m targets
+    Py_ssize_t width                  # d + m, and the length of a row in memory
     Py_ssize_t k                      # features of the matrix
     Py_ssize_t m                      # its last rows, the targets
 
 
 cdef inline void sums_of_leaf(
-    const double* x, const int64_t* rows, const double* weight, int64_t n, Py_ssize_t d, Py_ssize_t m, FitScratch* t,
-    NodeSums* to,
+    const double* x, const int64_t* rows, const double* weight, int64_t n, FitScratch* t, NodeSums* to,
 ) noexcept nogil:
-    """Add up the samples of a leaf, whose rows have d + m values."""
-    cdef Py_ssize_t i, j, width = d + m
+    """Add up the samples of a leaf, whose rows have a value for each feature and then for each target."""
+    cdef Py_ssize_t i, j, d = t.d, m = t.n_targets, width = t.width
     cdef int64_t r
     cdef double w, value
     cdef const double* row
@@ -106,11 +106,12 @@ cdef inline void sums_of_leaf(
             return
 
 
-cdef inline void add_sums(NodeSums* one, const NodeSums* other, Py_ssize_t d, Py_ssize_t m, double* apart) noexcept nogil:
+cdef inline void add_sums(NodeSums* one, const NodeSums* other, FitScratch* t) noexcept nogil:
     """Make the sums of a node from those of its children; they replace those of the first."""
-    cdef Py_ssize_t i, j, width = d + m
+    cdef Py_ssize_t i, j, width = t.width
     cdef double share = other.weight / (one.weight + other.weight), scaled
     cdef double* products
+    cdef double* apart = t.own
     cdef const double* others
     for j in range(width):
         apart[j] = other.mean[j] - one.mean[j]
@@ -121,7 +122,7 @@ cdef inline void add_sums(NodeSums* one, const NodeSums* other, Py_ssize_t d, Py
             products[j] += others[j] + scaled * apart[j]
     one.weight += other.weight
     one.n += other.n
-    for j in range(m):
+    for j in range(t.n_targets):
         one.least[j], one.largest[j] = min(one.least[j], other.least[j]), max(one.largest[j], other.largest[j])
 
 
@@ -269,14 +270,14 @@ cdef inline void eliminate_by_size(FitScratch* t, const NodeSums* sums, double t
 
 
 cdef inline void lay_out_matrix(
-    const NodeSums* sums, const uint8_t* allowed, Py_ssize_t d, Py_ssize_t m, const FitChoices* choices, FitScratch* t,
+    const NodeSums* sums, const uint8_t* allowed, const FitChoices* choices, FitScratch* t,
 ) noexcept nogil:
     """Scale the sums of the allowed features that vary, and of the targets; then `scale` has a factor for each column."""
-    cdef Py_ssize_t i, j, width = d + m
+    cdef Py_ssize_t i, j, d = t.d, m = t.n_targets, width = t.width
     cdef bint by_size = choices.policy == BY_SIZE
     cdef double whole, scale
     cdef const double* row
-    t.k, t.m, t.width = 0, m, width
+    t.k, t.m = 0, m
     for j in range(d):
         if allowed[j] and sums.product[j * width + j] > choices.least_variance[j] * sums.n:
             t.feature[t.k], t.scale[t.k] = j, 1 / sqrt(sums.product[j * width + j])
@@ -310,11 +311,10 @@ cdef inline void restore(FitScratch* t, Py_ssize_t k, Py_ssize_t target) noexcep
 
 
 cdef inline void fit_node(
-    const NodeSums* sums, const uint8_t* allowed, Py_ssize_t d, Py_ssize_t m, const FitChoices* choices, FitScratch* t,
-    NodeModel* to,
+    const NodeSums* sums, const uint8_t* allowed, const FitChoices* choices, FitScratch* t, NodeModel* to,
 ) noexcept nogil:
     """Fit the models of a node, one for each target, with terms of the allowed features."""
-    cdef Py_ssize_t i, j, f, k, width = d + m
+    cdef Py_ssize_t i, j, f, k, d = t.d, m = t.n_targets, width = t.width
     cdef bint by_size = choices.policy == BY_SIZE
     cdef double whole, scale
     for j in range(m):
@@ -323,7 +323,7 @@ cdef inline void fit_node(
         to[j].error, to[j].n_parameters = max(sums.product[(d + j) * width + d + j], 0), 1
     if sums.n <= 2 and not by_size:
         return
-    lay_out_matrix(sums, allowed, d, m, choices, t)
+    lay_out_matrix(sums, allowed, choices, t)
     take_in(t, t.k if by_size else sums.n - 2, 0 if by_size else choices.least_pivot)
     k, t.m = t.k, 1
     if m > 1:
