@@ -128,8 +128,8 @@ class M5Regressor(_WithModels, BaseRegressor):
     least_deviation: float = parameter(
         0.05,
         AMOUNT,
-        """A node is a leaf if the standard deviation of its targets is at most this share of that of all samples; of several targets
-        the root of the mean variance, each divided by its variance in all samples.""",
+        """A node is a leaf if the standard deviation of its targets is at most this share of that of all samples; of several
+        targets the root of the mean variance, each divided by its variance in all samples.""",
     )
     linear: bool = parameter(
         True,
