@@ -188,7 +188,8 @@ class _Follower:
         tree = self.tree
         if not isinstance(tree, ModelTree):
             return tree.predict_nodes(nodes)
-        return np.array([tree.predict(self.table, np.array([i])) if not tree.n_branches[i] else tree.value[i] for i in nodes])
+        predicted = [tree.value[i] if tree.n_branches[i] else tree.predict(self.table, np.array([i])).ravel() for i in nodes]
+        return np.array(predicted)
 
     def prediction(self, node: int, values: NDArray[np.float64]) -> Any:
         if self.tree.outputs is not None:
@@ -379,7 +380,7 @@ class _Follower:
             weight,
             weight / float(self.tree.weight[0]),
             self.words.outcome(node),
-            self.words.calculation(self.tree, node, self.row, float(values[0])) if isinstance(self.tree, ModelTree) else "",
+            self.words.calculations(self.tree, node, self.row, values.tolist()) if isinstance(self.tree, ModelTree) else "",
         )
 
     def _whole_prediction(self, values: NDArray[np.float64]) -> Any:

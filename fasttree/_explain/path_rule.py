@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fasttree._data.schema import Category, Schema
 from fasttree._learn.progress import each_of_many
 from fasttree._model.conditions import Condition
-from fasttree._model.linear.model_tree import ModelTree
+from fasttree._model.linear.model_tree import LinearModels, ModelTree
 from fasttree._model.paths import Paths
 from fasttree._model.tested import TestedTree, merge_texts, p_text, split_text
 from fasttree._model.tree import Tree
@@ -49,11 +49,12 @@ class RuleSource:
         return word(label)
 
     def formula(self, node: int, decimals: int) -> str:
-        """Write the model of a leaf: ``price = 12.3 + 0.51 horsepower``; "" for a tree without models."""
+        """Write the models of a leaf: ``price = 12.3 + 0.51 horsepower``; "" for a tree without models."""
         if not isinstance(self.tree, ModelTree):
             return ""
         words = self.words(decimals)
-        return f"{words.targets[0]} = {words.answer(node)}" if words.targets[0] else words.answer(node)
+        each = zip(words.targets, words.answers(node), strict=True)
+        return " | ".join(f"{name} = {answer}" if name else answer for name, answer in each)
 
     def words(self, decimals: int = 2) -> Words:
         """Return the words of the tree."""
@@ -130,8 +131,9 @@ class PathRule:
         Precision divided by the share of that class in the whole tree.
     spread : float or None
         Standard deviation of the targets around the prediction, or mean absolute deviation for absolute error; None otherwise.
-    model : LeafModel or None
-        The linear model of the leaf, if it has one.  `prediction` and `values` are then the mean of its training samples.
+    model : LeafModel, tuple of LeafModel, or None
+        The linear model of the leaf, if it has one; a tuple if there are several targets.  `prediction` and `values` are then the
+        means of its training samples.
     p_values : tuple of float
         Adjusted p-values of the tests of the path, from the root on, as trees of CHAID have them; else empty.
     merges : tuple of tuple of str
@@ -161,11 +163,16 @@ class PathRule:
     _source: RuleSource = field(repr=False)
 
     @property
-    def model(self) -> LeafModel | None:
+    def model(self) -> LeafModel | tuple[LeafModel, ...] | None:
         tree = self._source.tree
         if not isinstance(tree, ModelTree):
             return None
-        models, features = tree.models, self._source.schema.features
+        found = tuple(map(self._model_of, tree.models_by_target))
+        return found[0] if tree.outputs is None else found
+
+    def _model_of(self, models: LinearModels) -> LeafModel:
+        """Return the model of one target."""
+        features = self._source.schema.features
         terms: dict[str | tuple[str, Category], float] = {}
         for column, coefficient in models.terms(self.node):
             index, code = models.source(column)

@@ -441,7 +441,8 @@ class RuleList(Sequence[PathRule]):
         columns = columns_of(self._source.schema, dialect, cast, nan_as_missing)
         results = [columns.dialect.literal(result) for result in self._results(target, probability_of)]
         if isinstance(self._source.tree, ModelTree):
-            results = [columns.formula(self._source.schema, self._source.tree.models, rule.node) for rule in self._rules]
+            models = self._source.tree.models_by_target[target]
+            results = [columns.formula(self._source.schema, models, rule.node) for rule in self._rules]
         adapted, source = self._expressible(missing, soft)
         lines = []
         for rule, result in zip(self._rules, results, strict=True):

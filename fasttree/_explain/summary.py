@@ -56,7 +56,7 @@ def summary(
         lines.append(f"Pruned by {pruning}{before}")
     lines += _training(tree, words)
     if isinstance(tree, ModelTree):
-        n_terms = np.diff(tree.models.start)[tree.leaves()]
+        n_terms = np.array([np.diff(models.start)[tree.leaves()] for models in tree.models_by_target])
         lines.append(f"Models: {counted(int(n_terms.sum()), 'term')} in the leaves, {int(n_terms.max())} at most in one")
     if note := split_text(words, 0):
         lines.append(f"Root: {words.test(0)}, {note}")

@@ -607,18 +607,17 @@ class CSource:
         )
 
     def answers(self) -> Iterator[str]:
+        refusal, nan = ("    if (tree_refuses(x))\n        return -1;\n", NAN) if self.refuses else ("", "")
         if self.layout.formulas is not None:
-            yield predict_by_model(self.layout.formulas, NAN if self.refuses else "")
+            yield predict_by_model(self.layout.formulas, refusal if self.n_targets > 1 else nan)
             return
-        refusal = "    if (tree_refuses(x))\n        return -1;\n" if self.refuses else ""
         give = self.way_of(GIVE_MEAN, GIVE_DIVIDED, GIVE)
         give = give.replace("@whole", self.whole).replace("@width", self.width).replace("@refusal", refusal)
         if not self.classifies:
             if self.n_targets > 1:
                 yield give.replace("@function", "tree_predict")
                 return
-            refusal = NAN if self.refuses else ""
-            yield self.way_of(MEAN_PREDICTED, MEAN_DIVIDED, MEAN).replace("@refusal", refusal)
+            yield self.way_of(MEAN_PREDICTED, MEAN_DIVIDED, MEAN).replace("@refusal", nan)
             return
         if self.n_targets > 1:
             yield self.way_of(CLASSES_OF_MEAN, CLASSES_DIVIDED, CLASSES).replace("@refusal", refusal)

@@ -296,6 +296,24 @@ double tree_predict(const TREE_INPUT *x)
 }
 """
 
+PREDICT_BY_MODELS = """
+static double tree_of_model(const TREE_INPUT *x, const double *const model)
+{
+    double value = model[0];
+@terms@bounds    return value;
+}
+
+int tree_predict(const TREE_INPUT *x, double *out)
+{
+    int k;
+    const double *models;
+@refusal    models = tree_values[tree_row(x)];
+    for (k = 0; k < TREE_N_TARGETS; k++)
+        out[k] = tree_of_model(x, models + k * @width);
+    return 0;
+}
+"""
+
 # the volatile prevents a fused multiply-add, which rounds once instead of twice
 TERMS = """\
     int k;
@@ -554,7 +572,8 @@ def model_tables(
 ) -> Iterator[tuple[str, str, Iterable[str]]]:
     """Yield comment, declaration and cells of the tables: the models that occur, and the features that have terms."""
     bounds = ", lower and upper bound" * formulas.is_bounded
-    comment = f"Linear models: intercept, coefficients of tree_terms{bounds}."
+    each = " of each target" * (formulas.n_targets > 1)
+    comment = f"Linear models{each}: intercept, coefficients of tree_terms{bounds}."
     yield comment, f"static const double tree_values[][{values.shape[1]}]", map(row_of, values.tolist())
     if formulas.features:
         comment = "The features of the coefficients, and what takes the place of a missing value"
@@ -571,6 +590,8 @@ def model_tables(
 def predict_by_model(formulas: Formulas, refusal: str) -> str:
     """Return the function that predicts; `refusal` is source for samples that get no prediction."""
     n_terms = len(formulas.features)
-    source = PREDICT_BY_MODEL.replace("@refusal", refusal).replace("@bounds", BOUNDS if formulas.is_bounded else "")
-    terms = TERMS_OR_INDICATORS if any(formulas.codes) else TERMS if n_terms else ""
+    source = PREDICT_BY_MODEL if formulas.n_targets == 1 else PREDICT_BY_MODELS.replace("@width", str(formulas.width))
+    source = source.replace("@refusal", refusal).replace("@bounds", BOUNDS if formulas.is_bounded else "")
+    unused = "" if formulas.n_targets == 1 else "    (void)x;\n"
+    terms = TERMS_OR_INDICATORS if any(formulas.codes) else TERMS if n_terms else unused
     return source.replace("@terms", terms).replace("@n_terms", str(n_terms))

@@ -198,7 +198,7 @@ def _exported(
     node_name = "a missing value or an unseen category is refused" if refuses else "look up"
     if plan.formulas is not None:
         value = add_formulas(graph, subject.schema, plan.formulas, plan.rows, row, node_name)
-        _name_output(graph, "variable", value, [None, 1])
+        _name_output(graph, "variable", value, [None, plan.formulas.n_targets])
     elif by_vote:
         _add_votes(graph, subject, plan.rows, row, node_name, len(subjects))
     elif is_forest:

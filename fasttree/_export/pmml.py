@@ -38,7 +38,7 @@ from fasttree._export.pmml_parts.pieces import (
     simple,
     text_of,
 )
-from fasttree._export.subject import Subject
+from fasttree._export.subject import Subject, of_one_target
 from fasttree._export.substitutes import Adapted, Medium, adapt, adapt_forest
 from fasttree._model.arrays import STOP
 from fasttree._model.linear.model_tree import ModelTree
@@ -86,6 +86,7 @@ def export_pmml(
         is invalid.
     """
     check_name(name)
+    subject, target = of_one_target(subject, target)
     found = answers(subject, target)
     adapted = adapt(subject, PMML, missing=missing, soft=soft)
     writer = _Writer(subject, adapted, found, _target_name(subject, target), name, missing)

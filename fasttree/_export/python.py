@@ -171,9 +171,13 @@ def _surrogates(tree: Tree, surrogates: Surrogates, places: dict[tuple[tuple[int
 def _value_tables(tree: Tree, layout: Layout, *, compares_shares: bool) -> Iterator[str]:
     rows = (repr(tuple(row)) for row in layout.values.tolist())
     if layout.formulas is not None:
-        bounds = ", lower and upper bound" * layout.formulas.is_bounded
-        yield block("VALUES", f"linear models: intercept, coefficients of TERMS{bounds}", rows)
-        formulas, meaning = layout.formulas, "features, and what takes the place of a missing value"
+        formulas, bounds = layout.formulas, ", lower and upper bound" * layout.formulas.is_bounded
+        each = " of each target" * (formulas.n_targets > 1)
+        if each:
+            by_target = layout.values.reshape(-1, formulas.n_targets, formulas.width).tolist()
+            rows = (repr(tuple(map(tuple, row))) for row in by_target)
+        yield block("VALUES", f"linear models{each}: intercept, coefficients of TERMS{bounds}", rows)
+        meaning = "features, and what takes the place of a missing value"
         codes = [formulas.codes] if any(formulas.codes) else []
         meaning += ", and the code of a category whose indicator is meant, or 0" * len(codes)
         yield block("TERMS", meaning, map(repr, zip(formulas.features, formulas.filling, *codes, strict=True)))
@@ -238,6 +242,8 @@ def _answers(joined: Joined, votes: tuple[str, str] | None) -> Iterator[str]:
     several = tree.outputs is not None
     if layout.formulas is not None:
         source = PREDICT_BOUNDED if layout.formulas.is_bounded else PREDICT_BY_MODEL
+        if several:
+            source = source.replace("VALUES[_row(x)]", "model").replace(OF_ONE_MODEL, OF_MODELS)
         yield source.replace(ADD_TERM, ADD_TERM_OR_INDICATOR) if any(layout.formulas.codes) else source
         return
     if tree.task == "regression":
@@ -278,13 +284,27 @@ ADD_TERM_OR_INDICATOR = """\
         value += coefficient * (given if x[feature] == x[feature] else filling)
 """
 
-PREDICT_BY_MODEL = f'''
+OF_MODELS = '''\
+def predict(row):
+    """Return the predictions for a row: what the linear models of its leaf give, a tuple."""
+    x = _sample(row)
+    return tuple(_of_model(x, model) for model in VALUES[_row(x)])
+
+
+def _of_model(x, model):
+    """Return what a linear model gives a sample."""
+'''
+
+OF_ONE_MODEL = '''\
 def predict(row):
     """Return the prediction for a row: what the linear model of its leaf gives."""
     x = _sample(row)
-    value, *coefficients = VALUES[_row(x)]
-{ADD_TERM}    return value
 '''
+
+PREDICT_BY_MODEL = f"""
+{OF_ONE_MODEL}    value, *coefficients = VALUES[_row(x)]
+{ADD_TERM}    return value
+"""
 
 PREDICT_BOUNDED = PREDICT_BY_MODEL.replace("*coefficients", "*coefficients, lower, upper").replace(
     "return value", "return min(max(value, lower), upper)"

@@ -21,7 +21,7 @@ from fasttree._data.schema import Category
 from fasttree._export.branches import REFUSED, Answers, Range, Test, answers, apart, destinations, surrogates_of, test_of
 from fasttree._export.sql_dialect import STEPS, Dialect
 from fasttree._export.sql_text import ColumnTexts, columns_of
-from fasttree._export.subject import Subject, check_class
+from fasttree._export.subject import Subject, check_class, of_one_target
 from fasttree._export.substitutes import Adapted, Medium, adapt
 from fasttree._model.arrays import STOP
 from fasttree._model.linear.model_tree import ModelTree
@@ -74,6 +74,7 @@ def export_sql(
         If SQL cannot express the tree and no substitute is given, or a parameter is invalid.
     """
     parts = check_names(name, table, probability_of)
+    subject, target = of_one_target(subject, target)
     found = answers(subject, target)
     if probability_of is not None:
         check_class(probability_of, found.labels)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._data.schema import Schema
+from fasttree._data.schema import Schema, default_target_names
 from fasttree._model.conditions import Condition
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.ruleset import TrialRules, vote_shares
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes
 
-__all__ = ["Formulas", "Inputs", "RuleSubject", "Subject", "check_class", "check_target", "formulas_of"]
+__all__ = ["Formulas", "Inputs", "RuleSubject", "Subject", "check_class", "check_target", "formulas_of", "of_one_target"]
 
 MOST = float(np.finfo(np.float64).max)  # for an infinite bound, which few languages can write
 
@@ -113,6 +113,8 @@ class Subject:
 class Formulas(NamedTuple):
     """The linear models of some nodes as a table, whose rows predict ``min(max(((b0 + b1 x1) + b2 x2) + ..., lower), upper)``.
 
+    Those of several targets are beside each other.
+
     Parameters
     ----------
     features : list of int
@@ -121,10 +123,12 @@ class Formulas(NamedTuple):
         For each column, the code of the category that it indicates by 1, others by 0; 0 for the value of the feature itself.
     filling : list of float
         What takes the place of a missing value of each of these columns, and of a category that the fit did not see.
-    rows : array of float64, shape (n_nodes, 1 + n_columns) or (n_nodes, 1 + n_columns + 2)
-        Intercept, coefficients (0 for no term, which changes no bit of the sum), and the bounds if there are any.
+    rows : array of float64, shape (n_nodes, n_targets * width)
+        For each target the intercept, coefficients (0 for no term, which changes no bit of the sum), and the bounds if there are
+        any.
     is_bounded : bool
         Whether there are bounds.
+    n_targets : int
     """
 
     features: list[int]
@@ -132,25 +136,52 @@ class Formulas(NamedTuple):
     filling: list[float]
     rows: NDArray[np.float64]
     is_bounded: bool
+    n_targets: int
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a target."""
+        return int(self.rows.shape[1]) // self.n_targets
 
 
 def formulas_of(tree: Tree, nodes: NDArray[np.intp]) -> Formulas | None:
     """Return the linear models of some nodes of a tree; None if its leaves predict constants."""
     if not isinstance(tree, ModelTree):
         return None
-    models = tree.models.of_nodes(nodes)
-    bounds = np.column_stack([models.lower, models.upper])
+    by_target = [models.of_nodes(nodes) for models in tree.models_by_target]
+    columns = np.unique(np.concatenate([models.columns for models in by_target]))
+    bounds = [np.column_stack([models.lower, models.upper]) for models in by_target]
     is_bounded = bool(np.isfinite(bounds).any())
-    parts = [models.intercept[:, None], models.rows, *([bounds.clip(-MOST, MOST)] if is_bounded else [])]
-    columns = models.columns.tolist()
-    sources = [models.source(column) for column in columns]
+    parts = []
+    for models, of_target in zip(by_target, bounds, strict=True):
+        coefficients = np.zeros((nodes.size, columns.size))
+        coefficients[:, np.searchsorted(columns, models.columns)] = models.rows
+        parts += [models.intercept[:, None], coefficients, *([of_target.clip(-MOST, MOST)] if is_bounded else [])]
+    first = by_target[0]
+    sources = [first.source(column) for column in columns.tolist()]
     return Formulas(
         [feature for feature, _ in sources],
         [code for _, code in sources],
-        models.filling[columns].tolist(),
+        first.filling[columns].tolist(),
         np.hstack(parts),
         is_bounded,
+        len(by_target),
     )
+
+
+def of_one_target(subject: Subject, target: int) -> tuple[Subject, int]:
+    """Return the subject and the target for a format that writes one target; a tree with models becomes that of the target.
+
+    Raises
+    ------
+    ValueError
+        If there is no such target.
+    """
+    check_target(target, subject.tree.n_outputs)
+    if not isinstance(subject.tree, ModelTree) or subject.tree.outputs is None:
+        return subject, target
+    names = subject.target_names or default_target_names(subject.tree.n_outputs)
+    return replace(subject, tree=subject.tree.of_target(target), target_names=(names[target],)), 0
 
 
 def check_target(target: int, n_targets: int) -> None:

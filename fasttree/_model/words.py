@@ -301,14 +301,14 @@ class Words:
     def answers(self, node: int) -> list[str]:
         """Write the prediction of the node for each target: ``yes``, ``2.4``, or the formula of a leaf with a model."""
         if isinstance(self.tree, ModelTree) and self.tree.n_branches[node] == 0:
-            return [self.formula(self.tree, node)]
+            return [self.formula(models, node) for models in self.tree.models_by_target]
         if self._answers is None:
             return [mean_text(mean, self.decimals) for mean in self.tree.value[node].tolist()]
         return [self.labels[answers[node]] for answers in self._answers]
 
-    def formula(self, tree: ModelTree, node: int) -> str:
+    def formula(self, models: LinearModels, node: int) -> str:
         """Write the model of a node, rounded, and its bounds: ``12.3 + 0.51 horsepower - 0.0062 weight, from 8.55 to 24.5``."""
-        models, digits = tree.models, self.decimals + 2
+        digits = self.decimals + 2
         lower, upper, intercept = (float(array[node]) for array in (models.lower, models.upper, models.intercept))
         if not (terms := models.terms(node)):
             return mean_text(min(max(intercept, lower), upper), self.decimals)
@@ -326,9 +326,17 @@ class Words:
         """Write a sum of an intercept and terms, rounded: ``12.3 + 0.51 horsepower``."""
         return sum_text(intercept, terms, self.decimals + 2)
 
-    def calculation(self, tree: ModelTree, node: int, row: npt.NDArray[np.float64], predicted: float) -> str:
+    def calculations(self, tree: ModelTree, node: int, row: npt.NDArray[np.float64], predicted: Sequence[float]) -> str:
+        """Write the models of a node with the values of a sample, as `calculation` does for each target; "" without terms."""
+        pairs = list(zip(tree.models_by_target, predicted, strict=True))
+        texts = [self.calculation(models, node, row, value) for models, value in pairs]
+        if not any(texts):
+            return ""
+        return " | ".join(text or mean_text(value, self.decimals) for text, (_, value) in zip(texts, pairs, strict=True))
+
+    def calculation(self, models: LinearModels, node: int, row: npt.NDArray[np.float64], predicted: float) -> str:
         """Write the model of a node with the values of a sample: ``200 - 2 * 90 = 20, bounded at 120.1``; "" without terms."""
-        models, digits = tree.models, self.decimals + 2
+        digits = self.decimals + 2
         value, factors, filled = float(models.intercept[node]), [], []
         if not (terms := models.terms(node)):
             return ""
@@ -414,7 +422,7 @@ class Words:
 
     def predicted(self, node: int, target: int) -> str:
         """Write the mean of a target, as `mean` does, or the formula of a leaf with a model."""
-        return self.answers(node)[0] if self.has_formulas and not self.tree.n_branches[node] else self.mean(node, target)
+        return self.answers(node)[target] if self.has_formulas and not self.tree.n_branches[node] else self.mean(node, target)
 
     def mean(self, node: int, target: int) -> str:
         """Write the mean of a target with the decimals of all means of a picture."""

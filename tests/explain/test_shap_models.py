@@ -48,6 +48,24 @@ def test_values_are_the_mean_over_all_orders(extrapolation, indicators):
     assert found.base_values + found.values.sum(axis=1) == pytest.approx(model.predict(rows), abs=1e-12)
 
 
+def test_each_of_several_targets_has_values():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 4))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    filled = np.nan_to_num(X)
+    Y = np.column_stack([np.abs(filled).sum(axis=1), 100 * np.where(filled[:, 0] > 0, filled[:, 1], 1.0)])
+    model = M5Regressor(extrapolation=0.0).fit(X, Y)
+    assert model.get_n_leaves() > 2
+    rows, others = X[:3] * 2, X[150:160]
+    found = model.shap_values(rows, others)
+    assert found.values.shape == (3, 4, 2)
+    for target in range(2):
+        expected = by_sets(lambda given, k=target: model.predict(given)[:, k], rows, others, model.tree_.used)
+        assert found.values[:, :, target] == pytest.approx(expected, abs=1e-10)
+    assert found.base_values + found.values.sum(axis=1) == pytest.approx(model.predict(rows), abs=1e-10)
+    assert "2 outputs" in str(found)
+
+
 def test_a_background_is_needed():
     X = np.arange(40.0)[:, None]
     with pytest.raises(ValueError, match="needs background"):

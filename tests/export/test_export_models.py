@@ -41,6 +41,7 @@ ROOM = RNG.choice([1.5, 2.0, 40.0], N)  # categories that are numbers
 ROOMS = TRAIN.assign(room=pd.Series(ROOM).mask(RNG.random(N) < 0.05))
 ROWS["room"] = pd.Series(RNG.choice([1.5, 2.0, 40.0, 7.0], len(ROWS))).mask(RNG.random(len(ROWS)) < 0.2)
 Y_ROOMS = Y + np.where(ROOM == 40, 30, ROOM)
+BOTH = pd.DataFrame({"price": Y, "rent": np.where(COLOUR == "blue", 100 * DEPTH.fillna(0), HEIGHT.fillna(0))})
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +57,17 @@ def models():
         "indicators without bounds": M5Regressor(indicators=True, extrapolation=None, pruning_factor=2.5).fit(TRAIN, Y),
         "indicators of rooms": M5Regressor(indicators=True, categorical_features=["room"]).fit(ROOMS, Y_ROOMS),
         "indicators alone": M5Regressor(indicators=True, min_samples_leaf=60).fit(TRAIN[["colour"]], Y),
+        "two targets": M5Regressor().fit(TRAIN, BOTH),
+        "two targets of numbers": M5Regressor(extrapolation=None).fit(TRAIN[NUMBERS].to_numpy(), BOTH.to_numpy()),
+        "two targets without terms": M5Regressor().fit(TRAIN[["colour"]], BOTH),
+        "indicators for two targets": M5Regressor(indicators=True).fit(TRAIN, BOTH),
     }
     for name, model in found.items():
-        models = model.tree_.models
-        has = any(models.source(j)[1] for leaf in model.tree_.leaves().tolist() for j, _ in models.terms(leaf))
+        leaves = model.tree_.leaves().tolist()
+        by_target = model.tree_.models_by_target
+        has = any(models.source(j)[1] for models in by_target for leaf in leaves for j, _ in models.terms(leaf))
         assert has == name.startswith("indicators")
+        assert len(by_target) == 1 + ("two" in name)
     assert found["unpruned"].get_n_leaves() > 8
     return found
 
@@ -74,8 +81,11 @@ def listed(X):
     return [[None if cell is None or cell != cell else cell for cell in row] for row in zip(*columns, strict=True)]
 
 
-def assert_bits(found, model, name):
+def assert_bits(found, model, name, target=None):
+    """Compare with all predictions, or with those for one of the targets."""
     wanted = model.predict(rows_of(model))
+    if target is not None:
+        wanted = wanted.reshape(len(wanted), -1)[:, target].copy()
     assert np.asarray(found, float).tobytes() == wanted.tobytes(), name
 
 
@@ -108,12 +118,18 @@ def test_c_gives_the_bits_of_predict(models, tmp_path):
     library = ctypes.CDLL(str(tmp_path / "all.so"))
     for prefix, name in names.items():
         predict = getattr(library, f"{prefix}_predict")
-        predict.restype = ctypes.c_double
         model, found = models[name], []
+        out = (ctypes.c_double * model.n_outputs_)()
+        predict.restype = ctypes.c_double if model.n_outputs_ == 1 else ctypes.c_int
         for row in listed(rows_of(model)):
             features = zip(model.schema_.features, row, strict=True)
             cells = [math.nan if cell is None else cell if f.categories is None else code_in(f, cell) for f, cell in features]
-            found.append(predict((ctypes.c_double * len(cells))(*cells)))
+            cells = (ctypes.c_double * len(cells))(*cells)
+            if model.n_outputs_ == 1:
+                found.append(predict(cells))
+            else:
+                assert predict(cells, out) == 0
+                found.append(list(out))
         assert_bits(found, model, prefix)
 
 
@@ -131,13 +147,14 @@ def in_sqlite(model, query):
 
 
 def test_sqlite_gives_the_bits_of_predict(models):
-    for name, model in models.items():
-        expression = model.export_sql(dialect="sqlite")
-        assert_bits([row[0] for row in in_sqlite(model, f"SELECT {expression} FROM given")], model, name)
-        rules = model.to_rules().to_sql(dialect="sqlite")
-        assert_bits([row[0] for row in in_sqlite(model, f"SELECT {rules} FROM given")], model, name)
-        found = in_sqlite(model, model.export_sql(table="given", dialect="sqlite"))
-        assert_bits([row[-1] for row in found], model, name)
+    for name, target in ((name, target) for name, model in models.items() for target in range(model.n_outputs_)):
+        model = models[name]
+        expression = model.export_sql(dialect="sqlite", target=target)
+        assert_bits([row[0] for row in in_sqlite(model, f"SELECT {expression} FROM given")], model, name, target)
+        rules = model.to_rules().to_sql(dialect="sqlite", target=target)
+        assert_bits([row[0] for row in in_sqlite(model, f"SELECT {rules} FROM given")], model, name, target)
+        found = in_sqlite(model, model.export_sql(table="given", dialect="sqlite", target=target))
+        assert_bits([row[-1] for row in found], model, name, target)
         assert [row[-2] for row in found] == model.apply(rows_of(model)).tolist()
 
 
@@ -179,7 +196,8 @@ def test_onnx_gives_predictions_within_rounding(models):
                 feed = {"X": rounded.astype(dtype)}
             (found,) = run.run(["variable"], feed)
             assert found.dtype == dtype
-            assert found[:, 0] == pytest.approx(model.predict(rounded), rel=tolerance, abs=tolerance), name
+            wanted = model.predict(rounded).reshape(len(found), -1)
+            assert found == pytest.approx(wanted, rel=tolerance, abs=tolerance), name
 
 
 def scored(document, X):
@@ -255,8 +273,8 @@ def scored(document, X):
 
 def test_pmml_has_the_model_of_each_leaf(models):
     for name, model in models.items():
-        if name != "numbers":
-            assert_bits(list(scored(model.export_pmml(), rows_of(model))), model, name)
+        for target in range(model.n_outputs_ if isinstance(rows_of(model), pd.DataFrame) else 0):
+            assert_bits(list(scored(model.export_pmml(target=target), rows_of(model))), model, name, target)
 
 
 @pytest.mark.parametrize("name", ["export_python", "export_c", "export_sql", "export_pmml"])
@@ -271,5 +289,14 @@ def test_coefficients_have_all_digits(models, name):
 
 @pytest.mark.parametrize("name", ["to_sklearn", "to_predictor"])
 def test_what_has_no_models_raises_an_error_that_names_what_has(models, name):
-    with pytest.raises(ValueError, match=r"linear models in leaves: use to_rules, export_c"):
-        getattr(models["numbers"], name)()
+    for model in ("numbers", "two targets of numbers"):
+        with pytest.raises(ValueError, match=r"linear models in leaves: use to_rules, export_c"):
+            getattr(models[model], name)()
+
+
+@pytest.mark.parametrize("name", ["export_sql", "export_pmml"])
+def test_a_target_that_is_not_there_raises_an_error(models, name):
+    with pytest.raises(ValueError, match=r"target=2: must be an integer in \[0, 1\]"):
+        getattr(models["two targets"], name)(target=2)
+    if name == "export_pmml":
+        assert 'name="rent"' in models["two targets"].export_pmml(target=1)

@@ -65,7 +65,7 @@ HOMES = {
 
 LINES = {".py": 600, ".js": 500}
 LONG_FILES = {
-    "_export/c.py": (631, "templates of C"),
+    "_export/c.py": (630, "templates of C"),
     "measures.py": (708, "two thirds are docstrings"),
 }
 FUNCTION_LINES, PARAMETERS, NESTING = 60, 7, 5

@@ -18,7 +18,7 @@ from fasttree._data.table import Table
 from fasttree._explain.page.charts import chart_data, split_data
 from fasttree._explain.page.common.cells import WHOLE, features_data, numbers_of, rows_data
 from fasttree._explain.page.common.document import assembled
-from fasttree._explain.page.linear.models import error_of_models, model_data
+from fasttree._explain.page.linear.models import check_one_target, error_of_models, model_data
 from fasttree._explain.pictures.charts import ChartSamples
 from fasttree._explain.pictures.colours import NUMERIC, class_colour
 from fasttree._explain.pictures.style import Style
@@ -138,9 +138,10 @@ def tree_data(
     Raises
     ------
     ValueError
-        If a number is out of range, or `schema` or `classes` does not fit the tree.
+        If a number is out of range, `schema` or `classes` does not fit the tree, or leaves have models of several targets.
     """
     check_count("max_rows", max_rows, 0)
+    check_one_target(tree)
     title = title.encode("utf-8", "replace").decode("utf-8")  # file names may contain lone surrogates, a page may not
     words = Words(tree, schema, classes, max_categories=max_categories, decimals=decimals, targets=targets)
     is_asked = max_depth is not None or max_nodes is not None

@@ -51,7 +51,9 @@ Marks = npt.NDArray[np.bool_]
 
 
 def values_of_models(tree: ModelTree, table: Table, background: Table | None) -> tuple[Floats, Floats]:
-    """Return the Shapley values, shape (n_samples, n_features, 1), and the mean prediction for the background, shape (1,).
+    """Return the Shapley values, shape (n_samples, n_features, k), and the mean predictions for the background, shape (k,).
+
+    k is the number of targets.
 
     Raises
     ------
@@ -66,14 +68,15 @@ def values_of_models(tree: ModelTree, table: Table, background: Table | None) ->
         )
     X = table.block(0, table.n_samples).astype(np.float64)
     others = background.block(0, background.n_samples).astype(np.float64)
-    base = float(tree.predict(background).mean())
-    values = np.zeros((*X.shape, 1))
+    base = tree.predict(background).reshape(len(others), -1).mean(axis=0)
+    values = np.zeros((*X.shape, base.size))
     for rows, part in blocks_of(X):
         for _, against in blocks_of(others):
             for end in _ends(tree, part, against):
-                for feature, found in shares_of_end(tree.models, end, part, against, base, REMEDY):
-                    values[rows, feature, 0] += np.bincount(end.row, found, len(part))
-    return values / len(others), np.array([base])
+                for target, models in enumerate(tree.models_by_target):
+                    for feature, found in shares_of_end(models, end, part, against, float(base[target]), REMEDY):
+                        values[rows, feature, target] += np.bincount(end.row, found, len(part))
+    return values / len(others), base
 
 
 def blocks_of(samples: Floats) -> Iterator[tuple[slice, Floats]]:

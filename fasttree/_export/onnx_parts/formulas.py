@@ -16,25 +16,31 @@ __all__ = ["add_formulas"]
 
 
 def add_formulas(graph: Graph, schema: Schema, formulas: Formulas, rows: NDArray[np.float64], row: str, node_name: str) -> str:
-    """Add what the models of some rows predict, by a cumulative sum, which has an order, and within bounds; return its name."""
+    """Add what the models of some rows predict, by a cumulative sum, which has an order, and within bounds; return its name.
+
+    There is a column for each target.
+    """
     n_terms = len(formulas.features)
     model = graph.add("Gather", [graph.constant("fasttree.models", rows), row], node_name=f"{node_name} (models)", axis=0)
 
     def part(name: str, columns: Sequence[int]) -> str:
         return graph.add("Gather", [model, graph.constant(f"fasttree.{name}", np.array(columns, np.int64))], axis=1)
 
-    value = part("intercept", [0])
-    if n_terms:
-        columns = _add_columns(graph, schema, formulas)
-        terms = graph.add("Mul", [part("coefficients", range(1, n_terms + 1)), columns])
-        sums = graph.add(
-            "CumSum", [graph.add("Concat", [value, terms], axis=1), graph.constant("fasttree.terms", np.array(1, np.int64))]
-        )
-        value = graph.add("Gather", [sums, graph.constant("fasttree.last", np.array([n_terms], np.int64))], axis=1)
-    if formulas.is_bounded:
-        value = graph.add("Max", [value, part("lower", [n_terms + 1])])
-        value = graph.add("Min", [value, part("upper", [n_terms + 2])])
-    return value
+    columns = _add_columns(graph, schema, formulas) if n_terms else ""
+    values = []
+    for first in range(0, formulas.n_targets * formulas.width, formulas.width):
+        value = part("intercept", [first])
+        if n_terms:
+            terms = graph.add("Mul", [part("coefficients", range(first + 1, first + n_terms + 1)), columns])
+            sums = graph.add(
+                "CumSum", [graph.add("Concat", [value, terms], axis=1), graph.constant("fasttree.terms", np.array(1, np.int64))]
+            )
+            value = graph.add("Gather", [sums, graph.constant("fasttree.last", np.array([n_terms], np.int64))], axis=1)
+        if formulas.is_bounded:
+            value = graph.add("Max", [value, part("lower", [first + n_terms + 1])])
+            value = graph.add("Min", [value, part("upper", [first + n_terms + 2])])
+        values.append(value)
+    return values[0] if len(values) == 1 else graph.add("Concat", values, axis=1)
 
 
 def _add_columns(graph: Graph, schema: Schema, formulas: Formulas) -> str:

@@ -14,7 +14,16 @@ from fasttree._model.linear.model_tree import LinearModels, ModelTree, smoothed
 from fasttree._model.tree import Tree
 from fasttree._model.words import Words
 
-__all__ = ["chart_term", "error_of_models", "model_data"]
+__all__ = ["chart_term", "check_one_target", "error_of_models", "model_data"]
+
+
+def check_one_target(tree: Tree) -> None:
+    """Raise a ValueError if leaves have models of several targets, of which the page would show one."""
+    if isinstance(tree, ModelTree) and tree.outputs is not None:
+        raise ValueError(
+            f"the page shows linear models of one target, and the tree has {tree.n_outputs} targets: fit a tree to each, or "
+            "use export_svg or export_text, which have the formulas of all"
+        )
 
 
 def model_data(tree: Tree, words: Words) -> dict[str, Any] | None:
@@ -33,10 +42,9 @@ def model_data(tree: Tree, words: Words) -> dict[str, Any] | None:
         return None
     folded = (tree.n_branches > 0) & (tree.missing != STOP)
     models = smoothed(tree, tree.models, folded, tree.smoothing)
-    as_leaves = ModelTree.of(tree, models, tree.smoothing)
     columns = models.columns.tolist()
     return {
-        "text": [words.formula(as_leaves, node) for node in range(tree.node_count)],
+        "text": [words.formula(models, node) for node in range(tree.node_count)],
         "start": models.start.tolist(),
         "column": models.column.tolist(),
         "coefficient": models.coefficient.tolist(),
