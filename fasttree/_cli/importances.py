@@ -90,7 +90,7 @@ def importances(
     if as_json:
         print_json(found)
         return
-    rows = [["", "impurity", "with surrogates", "permutation"]]
+    rows = [["", "scores" if holds_shapes(loaded) else "impurity", "with surrogates", "permutation"]]
     for feature in features:
         shuffled = feature["permutation"]
         row = [word(feature["name"]), _share(feature["impurity"]), _share(feature["surrogates"])]

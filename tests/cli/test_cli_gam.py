@@ -49,6 +49,14 @@ def test_a_row_is_explained_by_its_terms(path):
     assert all(name in explained for name in fasttree.load(path).term_names_)
 
 
+def test_importances_are_of_scores(path):
+    head, first = run("importances", path).splitlines()[:2]
+    model = fasttree.load(path)
+    best = model.feature_importances_.argmax()
+    assert head.split() == ["scores"]
+    assert first.split() == [model.feature_names_in_[best], f"{model.feature_importances_[best]:.4f}"]
+
+
 def test_classes_need_no_other_word(tmp_path):
     assert "GAMClassifier: " in run("train", IRIS, "--target", "class", *QUICK, "--output", tmp_path / "model.json")
 

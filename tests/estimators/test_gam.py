@@ -226,7 +226,8 @@ def test_shapes_are_changed_by_hand_and_files_say_so(table):
     assert model.additive_.terms[1].by_hand == ()
     assert json.loads(changed.to_json())["terms"][1]["by_hand"] == ["y: score 0.5"]
     assert fasttree.from_json(changed.to_json()).additive_.terms[1].by_hand == ("y: score 0.5",)
-    assert "changed by hand" in changed.export_text()
+    assert "    changed by hand: y: score 0.5\n" in changed.export_text()
+    assert "    changed by hand: all values: does not fall\n" in changed.export_text()
     with pytest.raises(ValueError, match="categories of 'b'"):
         model.set_scores("b", ["w"], 0.5)
 
@@ -240,6 +241,26 @@ def test_a_range_changes_the_bins_inside_it(where, changed):
     model = GAMRegressor(**QUICK).fit(X, X[:, 0])
     scores = model.set_scores(0, where, 7.0).additive_.terms[0].scores[0]
     assert np.flatnonzero(scores == 7.0).tolist() == changed
+
+
+@pytest.mark.parametrize(
+    ("where", "words"), [((1.5, 3.5), "1.5 to 3.5"), ((1.5, 9), "> 1.5"), ((1.2, 3), "<= 2.5"), ((-9, 9), "any value")]
+)
+def test_words_of_a_change_are_the_values_that_change(where, words):
+    X = np.repeat([[1.0], [2.0], [3.0], [4.0]], 20, axis=0)
+    model = GAMRegressor(**QUICK).fit(X, X[:, 0])
+    assert model.set_scores(0, where, 7.0).additive_.terms[0].by_hand == (f"{words}: score 7.0",)
+
+
+def test_texts_say_whose_scores_they_have(table):
+    X, truth = table
+    two, three = (GAMClassifier(**QUICK).fit(X, classes_of(truth, n)) for n in (2, 3))
+    assert two.export_text().splitlines()[0].endswith(", log odds of middle")
+    assert two.export_text(labels={"y": {"middle": "Mitte"}}).splitlines()[0].endswith(", log odds of Mitte")
+    assert three.export_text().splitlines()[0].endswith(", scores of high, low, middle")
+    changed = three.set_scores("b", ["y"], 0.5, output="low").make_monotone("a", 1, output="middle")
+    assert changed.additive_.terms[1].by_hand == ("y: score 0.5, class low",)
+    assert changed.additive_.terms[0].by_hand == ("all values: does not fall, class middle",)
 
 
 def test_an_explanation_has_what_each_term_adds(table):

@@ -29,11 +29,11 @@ def export_additive_text(subject: AdditiveSubject, *, decimals: int = 3, max_lin
         Most lines of a term; None: all.
     """
     model = subject.model
-    lines = [f"intercept: {_numbers(model.intercept, decimals)}"]
+    lines = [f"intercept: {_numbers(model.intercept, decimals)}{_scale(subject)}"]
     for term in sorted(model.terms, key=lambda term: -term.importance):
         names = " × ".join(name_text(subject.schema.features[j].name) for j in term.features)
-        by_hand = "  (changed by hand)" if term.by_hand else ""
-        lines.append(f"{names}, importance {term.importance:.{decimals}f}{by_hand}")
+        lines.append(f"{names}, importance {term.importance:.{decimals}f}")
+        lines += [f"    changed by hand: {change}" for change in term.by_hand]
         if len(term.axes) > 1:
             low, high = float(term.scores.min()), float(term.scores.max())
             lines.append(f"    {counted(term.weight.size, 'cell')}, from {low:+.{decimals}f} to {high:+.{decimals}f}")
@@ -41,6 +41,15 @@ def export_additive_text(subject: AdditiveSubject, *, decimals: int = 3, max_lin
         found = list(_lines(term, subject.schema, decimals))
         lines += found if max_lines is None or len(found) <= max_lines else _shortened(found, max_lines)
     return "\n".join(lines) + "\n"
+
+
+def _scale(subject: AdditiveSubject) -> str:
+    """Say of what the scores are, if they are not the predicted numbers."""
+    if subject.classes is None:
+        return ""
+    if subject.model.link == "logit":
+        return f", log odds of {word(subject.classes[1])}"
+    return f", {'scores' if len(subject.classes) > 1 else 'score'} of {', '.join(map(word, subject.classes))}"
 
 
 def _shortened(lines: list[str], most: int) -> list[str]:
@@ -54,23 +63,10 @@ def _lines(term: Term, schema: Schema, decimals: int) -> Iterator[str]:
     texts = bin_texts(axis, schema)
     for first, last in runs_of(axis, values):
         deviation = term.deviations[:, first : last + 1].mean(axis=1)
-        label = texts[first] if first == last else interval_of(axis, first, last)
+        label = texts[first] if first == last else axis.interval(first, last)
         yield f"    {label}: {_numbers(values[first], decimals)} ± {_numbers(deviation, decimals, sign='')}"
     if term.weight[0] > 0:
         yield f"    missing: {_numbers(values[0], decimals)} ± {_numbers(term.deviations[:, 0], decimals, sign='')}"
-
-
-def interval_of(axis: Axis, first: int, last: int) -> str:
-    """Write the values in some bins of a continuous feature."""
-    cuts = axis.cuts
-    assert cuts is not None
-    low = None if first == 1 else float(cuts[first - 2])
-    high = None if last == len(cuts) + 1 else float(cuts[last - 1])
-    if low is None and high is None:
-        return "any value"
-    if low is None:
-        return f"<= {high:.6g}"
-    return f"> {low:.6g}" if high is None else f"{low:.6g} to {high:.6g}"
 
 
 def bin_texts(axis: Axis, schema: Schema) -> list[str]:
@@ -78,7 +74,7 @@ def bin_texts(axis: Axis, schema: Schema) -> list[str]:
     categories: tuple[Any, ...] | None = schema.features[axis.feature].categories
     if categories is not None:
         return ["missing", *map(word, categories)]
-    return ["missing", *(interval_of(axis, i, i) for i in range(1, axis.n_bins))]
+    return ["missing", *(axis.interval(i, i) for i in range(1, axis.n_bins))]
 
 
 def _numbers(values: Any, decimals: int, sign: str = "+") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,24 @@ from fasttree._data.schema import Kind, Schema
 from fasttree._model.additive.model import Term
 
 
-def with_score(term: Term, schema: Schema, where: Any, score: float, output: int) -> Term:
+class Output(NamedTuple):
+    """A score that is changed: its number, and words for it if there are several."""
+
+    number: int
+    words: str = ""
+
+
+def with_score(term: Term, schema: Schema, where: Any, score: float, output: Output) -> Term:
     """Return the term with a score for some bins, and the words of the change."""
     if not np.isfinite(score):
         raise ValueError(f"score={score!r}: must be finite")
     bins, words = _bins_at(term, schema, where)
     scores = term.scores.copy()
-    scores[output, bins] = score
-    return term.with_scores(scores, f"{words}: score {score!r}{_of_output(term, output)}")
+    scores[output.number, bins] = score
+    return term.with_scores(scores, f"{words}: score {score!r}{output.words}")
 
 
-def with_order(term: Term, schema: Schema, direction: int, where: Any, output: int) -> Term:
+def with_order(term: Term, schema: Schema, direction: int, where: Any, output: Output) -> Term:
     """Return the term with scores that do not fall (1) or do not rise (-1), and the words of the change."""
     feature = schema.features[term.features[0]]
     if direction not in (1, -1):
@@ -37,13 +44,9 @@ def with_order(term: Term, schema: Schema, direction: int, where: Any, output: i
         bins, words = _bins_at(term, schema, where)
     scores = term.scores.copy()
     weight = np.maximum(term.weight[bins], 1e-9 * max(float(term.weight.sum()), 1e-300))
-    scores[output, bins] = direction * _isotonic(direction * scores[output, bins], weight)
+    scores[output.number, bins] = direction * _isotonic(direction * scores[output.number, bins], weight)
     what = "does not fall" if direction > 0 else "does not rise"
-    return term.with_scores(scores, f"{words}: {what}{_of_output(term, output)}")
-
-
-def _of_output(term: Term, output: int) -> str:
-    return f", score {output}" if len(term.scores) > 1 else ""
+    return term.with_scores(scores, f"{words}: {what}{output.words}")
 
 
 def _bins_at(term: Term, schema: Schema, where: Any) -> tuple[NDArray[np.intp], str]:
@@ -69,7 +72,7 @@ def _bins_at(term: Term, schema: Schema, where: Any) -> tuple[NDArray[np.intp], 
     bins = np.flatnonzero(inside) + 1
     if not len(bins):
         raise ValueError(f"where={where!r}: no bin of {feature.name!r} lies in this range; its cuts are {_few(axis.cuts)}")
-    return bins, f"{low!r} to {high!r}"
+    return bins, axis.interval(int(bins[0]), int(bins[-1]), "")
 
 
 def _few(cuts: NDArray[np.float64]) -> str:

@@ -49,6 +49,15 @@ class Axis:
         codes[np.isnan(column)] = 0
         return codes
 
+    def interval(self, first: int, last: int, form: str = ".6g") -> str:
+        """Write the values in some bins of a continuous feature; `form` says how numbers are written, "" to the last digit."""
+        assert self.cuts is not None
+        low = None if first == 1 else format(float(self.cuts[first - 2]), form)
+        high = None if last == len(self.cuts) + 1 else format(float(self.cuts[last - 1]), form)
+        if low is None:
+            return "any value" if high is None else f"<= {high}"
+        return f"> {low}" if high is None else f"{low} to {high}"
+
 
 @dataclass(frozen=True, eq=False)
 class Term:

@@ -73,7 +73,7 @@ class AdditiveViews(LabelledModel):
         Returns
         -------
         str
-            A line for each part, with the standard deviation over the bags behind ±.
+            A line for each part, with the standard deviation over the bags behind ±, and for each change by hand.
 
         Examples
         --------
@@ -90,8 +90,9 @@ class AdditiveViews(LabelledModel):
         check_count("decimals", decimals, 0)
         if max_lines is not None:
             check_count("max_lines", max_lines, 2)
-        subject = self._subject()
-        shown = AdditiveSubject(subject.model, self._in_words(labels)[0], subject.classes, subject.target, False)
+        subject, (schema, classes, _) = self._subject(), self._in_words(labels)
+        names = None if classes is None else np.asarray(classes).tolist()
+        shown = AdditiveSubject(subject.model, schema, names, subject.target, False)
         return export_additive_text(shown, decimals=int(decimals), max_lines=max_lines)
 
     def export_html(
@@ -307,7 +308,8 @@ class AdditiveViews(LabelledModel):
             Name or index of the term of a feature.
         where : tuple of two floats, list of categories, or None
             The bins to change: those between the two numbers, which may be cuts, and the first or the last bin if the range goes
-            past its cut; those of the categories; or None for missing values.
+            past its cut; those of the categories; or None for missing values.  A bin that reaches beyond the numbers stays as it
+            is; the words of the change say which values have the new score.
         score : float
             Their new score.
         output : object, default=None
@@ -332,7 +334,7 @@ class AdditiveViews(LabelledModel):
         >>> changed.predict([[0.0], [1.0]]).round(3)
         array([1., 7.])
         >>> changed.additive_.terms[0].by_hand
-        ('0.5 to 9.0: score 5.0',)
+        ('> 0.5: score 5.0',)
         """
         i = self._term(term)
         changed = editing.with_score(self._feature_term(i), self.schema_, where, float(score), self._output(output))
@@ -375,15 +377,15 @@ class AdditiveViews(LabelledModel):
             raise ValueError(f"term {i} is a pair: changes by hand are for the shapes of features")
         return term
 
-    def _output(self, output: Any) -> int:
+    def _output(self, output: Any) -> editing.Output:
         if self.additive_.link != "softmax":
             if output is not None:
                 raise ValueError(f"output={output!r}: the model has one score; leave it out")
-            return 0
+            return editing.Output(0)
         classes = self.__dict__["classes_"].tolist()
         if output not in classes:
             raise ValueError(f"output={output!r}: must be one of {classes}")
-        return int(classes.index(output))
+        return editing.Output(classes.index(output), f", class {output}")
 
     def _changed(self, i: int, term: Term) -> Self:
         model = copy(self)
