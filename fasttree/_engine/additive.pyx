@@ -278,7 +278,7 @@ cdef class Booster:
         add_up(grid, &self.sums[2 * COPIES * k * self.terms[j, 1]], &self.count[self.start[j]])
 
     cdef void divide_grid(self, int64_t j, int64_t k, uint64_t key) noexcept nogil:
-        """Make the update of a score by two cuts of a grid."""
+        """Make the update of a score by two cuts of a grid; a quarter with too few rows stays."""
         cdef Corners grid
         cdef int64_t found[4]
         cdef int64_t i, c, along, across, half, other
@@ -299,8 +299,7 @@ cdef class Booster:
             for other in range(2):
                 a[2 - at] = found[2 + half] if other else 0
                 a[3 - at] = across if other else found[2 + half]
-                side(&grid, a, &gradient, &curvature)
-                step = self.rate * gradient / curvature if curvature > self.min_curvature else 0.0
+                step = self.rate * gradient / curvature if side(&grid, a, &gradient, &curvature) else 0.0
                 for i in range(a[0], a[1]):
                     for c in range(a[2], a[3]):
                         self.update[k, i * grid.n_columns + c] = step

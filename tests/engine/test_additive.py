@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from naive_additive import boosted
+from naive_additive import best_quarters, boosted, gradients
 
 from fasttree import GAMClassifier, GAMRegressor
 from fasttree._engine.additive import Booster
@@ -47,5 +47,55 @@ def test_rounds_are_those_of_the_twin(loss, penalty):
     booster = Booster(codes, target, weight, score, terms.astype(np.int64), plan, amounts)
     booster.run(6)
     rules = {"loss": loss, "rate": 0.3, "min_samples_leaf": 5, "penalty": penalty, "rounds": 6, "monotone": monotone}
-    expected = boosted(codes, kinds, n_bins, target, weight, start, rules)
-    np.testing.assert_allclose(booster.found()[0][0], np.concatenate(expected), atol=1e-9)
+    expected = boosted(codes, kinds, n_bins, target, weight, [start], rules)
+    np.testing.assert_allclose(booster.found()[0], np.concatenate(expected, axis=1), atol=1e-9)
+
+
+LOSSES = {"squared": 0, "logistic": 1, "softmax": 2}
+GRID = 2
+
+
+def grids(loss, seed):
+    """Return bins of a feature and of two grids, of 4 by 3 and of 2 by 5 cells, with targets, weights and first scores."""
+    rng = np.random.default_rng(seed)
+    codes = np.array([rng.integers(0, n, 80) for n in (6, 12, 10)], dtype=np.uint16)
+    truth = 0.5 * np.sin(codes[0]) + (codes[1] % 3 == 1) * (codes[1] > 5) + rng.normal(0, 0.4, 80)
+    target = truth if loss == "squared" else np.digitize(truth, [0.1, 0.9] if loss == "softmax" else [0.3]).astype(float)
+    return codes, target, rng.uniform(0.5, 2, 80), [0.2, -0.1, 0.0] if loss == "softmax" else [0.2]
+
+
+def booster_of(codes, target, weight, start, loss, amounts):
+    terms = np.array([[0, 6, 0, 0], [GRID, 12, 3, 0], [GRID, 10, 5, 0]], dtype=np.int64)[-len(codes) :]
+    score = np.repeat(np.array(start)[:, None], 80, axis=1)
+    return Booster(codes, target, weight, score, terms, (LOSSES[loss], 80, 2, 0, 10, 0), amounts)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("penalty", "min_samples_leaf"), [(0.0, 2), (1.5, 9)])
+def test_rounds_of_grids_and_of_classes_are_those_of_the_twin(loss, penalty, min_samples_leaf):
+    codes, target, weight, start = grids(loss, 6)
+    booster = booster_of(codes, target, weight, start, loss, (0.3, float(min_samples_leaf), 1e-4, penalty, 10.0, 0.0))
+    booster.run(4)
+    rules = {
+        "loss": loss,
+        "rate": 0.3,
+        "min_samples_leaf": min_samples_leaf,
+        "penalty": penalty,
+        "rounds": 4,
+        "monotone": [0] * 3,
+    }
+    expected = boosted(codes, ["ordered", 3, 5], [6, 12, 10], target, weight, start, rules)
+    np.testing.assert_allclose(booster.found()[0], np.concatenate(expected, axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_screen_of_pairs_finds_the_gains_of_the_twin(loss):
+    codes, target, weight, start = grids(loss, 7)
+    booster = booster_of(codes[1:], target, weight, start, loss, (1.0, 4.0, 1e-4, 0.0, 10.0, 0.0))
+    rules = {"min_samples_leaf": 4, "penalty": 0.0}
+    scores = np.repeat(np.array(start)[:, None], 80, axis=1)
+    expected = [
+        sum(max(best_quarters(column, *shape, *parts, rules)[0], 0) for parts in gradients(loss, target, scores, weight))
+        for column, shape in zip(codes[1:], [(3, 12), (5, 10)], strict=True)
+    ]
+    np.testing.assert_allclose(booster.screen(), expected, rtol=1e-9)

@@ -1,13 +1,17 @@
-"""Slow twin of the rounds of additive models: gradients row by row, every cut tried, one score, NumPy alone."""
+"""Slow twin of the rounds of additive models: gradients row by row, every cut tried, NumPy alone."""
 
 import numpy as np
 
 
 def gradients(loss, target, score, weight):
+    """Return gradients and curvatures for each score; `score` has shape (n_scores, n_rows)."""
     if loss == "squared":
-        return weight * (target - score), weight.copy()
-    p = 1 / (1 + np.exp(-score))
-    return weight * (target - p), weight * p * (1 - p)
+        return [(weight * (target - score[0]), weight.copy())]
+    if loss == "logistic":
+        p = 1 / (1 + np.exp(-score[0]))
+        return [(weight * (target - p), weight * p * (1 - p))]
+    p = np.exp(score) / np.exp(score).sum(axis=0)
+    return [(weight * ((target == k) - p[k]), weight * p[k] * (1 - p[k])) for k in range(len(score))]
 
 
 def leaf_step(rows, gradient, curvature, penalty):
@@ -33,25 +37,72 @@ def best_stump(codes, order, gradient, curvature, rules, direction):
     return steps
 
 
+def stump(column, kind, n_bins, gradient, curvature, rules, direction):
+    """Return the steps of the bins of a feature by a tree of two leaves."""
+    order = np.arange(n_bins)
+    if kind == "nominal":
+        sums = [np.array([part[column == b].sum() for b in order]) for part in (gradient, curvature)]
+        order = np.argsort(sums[0] / (sums[1] + 10.0), kind="stable")
+    found = best_stump(column, order, gradient, curvature, rules, direction)
+    if found is None:
+        return np.full(n_bins, leaf_step(range(len(column)), gradient, curvature, rules["penalty"]))
+    update = np.zeros(n_bins)
+    for side, value in zip(found[:2], found[2], strict=True):
+        update[side] = value
+    return update
+
+
+def best_quarters(column, n_columns, n_bins, gradient, curvature, rules):
+    """Return the gain of the best cut of a grid with a cut across on each side, and the steps of its cells.
+
+    A side with too few rows is worth nothing, and its cells stay.
+    """
+    cells = np.arange(n_bins).reshape(-1, n_columns)
+
+    def large(rows):
+        return len(rows) >= rules["min_samples_leaf"] and curvature[rows].sum() >= 1e-4
+
+    def worth(part):
+        rows = np.flatnonzero(np.isin(column, part))
+        return gradient[rows].sum() * leaf_step(rows, gradient, curvature, rules["penalty"]) if large(rows) else 0.0
+
+    def halved(band):
+        best, parts = worth(band), [band]
+        for cut in range(1, band.shape[1]):
+            sides = [band[:, :cut], band[:, cut:]]
+            if all(large(np.flatnonzero(np.isin(column, side))) for side in sides) and sum(map(worth, sides)) > best + 1e-9:
+                best, parts = sum(map(worth, sides)), sides
+        return best, parts
+
+    best, quarters = -np.inf, []
+    for grid in (cells, cells.T):
+        for cut in range(1, len(grid)):
+            (one, first), (two, second) = halved(grid[:cut]), halved(grid[cut:])
+            if one + two - worth(grid) > best + 1e-9:
+                best, quarters = one + two - worth(grid), [*first, *second]
+    steps = np.zeros(n_bins)
+    for part in quarters:
+        rows = np.flatnonzero(np.isin(column, part))
+        if large(rows):
+            steps[part.ravel()] = leaf_step(rows, gradient, curvature, rules["penalty"])
+    return best, steps
+
+
 def boosted(codes, kinds, n_bins, target, weight, start, rules):
-    """Return the table of each term after some rounds; codes have shape (n_terms, n_rows)."""
-    score = np.full(len(target), start)
-    tables = [np.zeros(n) for n in n_bins]
+    """Return the tables of each term after some rounds, for each score.
+
+    Codes have shape (n_terms, n_rows), and `start` has a number for each score.  The kind of a term is "ordered", "nominal", or
+    the number of columns of a grid.
+    """
+    score = np.repeat(np.array(start)[:, None], len(target), axis=1)
+    tables = [np.zeros((len(start), n)) for n in n_bins]
     for _ in range(rules["rounds"]):
         for j, column in enumerate(codes):
-            gradient, curvature = gradients(rules["loss"], target, score, weight)
-            order = np.arange(n_bins[j])
-            if kinds[j] == "nominal":
-                sums = [np.array([part[column == b].sum() for b in order]) for part in (gradient, curvature)]
-                order = np.argsort(sums[0] / (sums[1] + 10.0), kind="stable")
-            found = best_stump(column, order, gradient, curvature, rules, rules["monotone"][j])
-            update = np.zeros(n_bins[j])
-            if found is None:
-                update[:] = leaf_step(range(len(target)), gradient, curvature, rules["penalty"])
-            else:
-                for side, value in zip(found[:2], found[2], strict=True):
-                    update[side] = value
-            update *= rules["rate"]
-            tables[j] += update
-            score += update[column]
+            for k, (gradient, curvature) in enumerate(gradients(rules["loss"], target, score.copy(), weight)):
+                if isinstance(kinds[j], int):
+                    update = best_quarters(column, kinds[j], n_bins[j], gradient, curvature, rules)[1]
+                else:
+                    update = stump(column, kinds[j], n_bins[j], gradient, curvature, rules, rules["monotone"][j])
+                tables[j][k] += rules["rate"] * update
+                score[k] += rules["rate"] * update[column]
     return tables

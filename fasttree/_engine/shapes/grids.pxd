@@ -79,8 +79,7 @@ cdef inline double best_quarters(const Corners* g, uint64_t key, int64_t* found)
     cdef int64_t c, n, first, last, one, two
     cdef bint by_rows
     cdef int direction
-    cdef double total = halves(g, True, 0, g.n_rows, 0, &one)
-    cdef double gradient, curvature, gain
+    cdef double total, gradient, curvature, gain
     cdef double best = -INFINITY
     cdef int64_t a[4]
     a[0] = 0
