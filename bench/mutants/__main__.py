@@ -7,10 +7,10 @@
 draws mutants at random, the same share of each folder, and builds a copy of the sources that holds all of them, each behind a
 switch that is set when the code runs.  So there is one build for all, and tests are imported once.  A mutant is killed if a test
 fails or crashes, or takes ten times as long as without the change; the others survive and are printed as they are: each is a test
-that is missing, or a change that changes nothing.  Only tests that pass the changed place run, as many of them as take `--budget`
-seconds without the change.  `--rounds 2x1 1x4` tries one instance of every second test, and then four of each test with
-parameters for the mutants that are left; tests that take longer than `--longest` seconds are left out.  A mutant that no test
-passes survives, and one that does not compile is not counted.
+that is missing, or a change that changes nothing.  Only tests that pass the changed place run.  `--rounds 3x1x3 1x6x20` lets a
+mutant meet one instance of each of a third of the tests, as many as take 3 seconds without the change; those that are left meet
+six instances of all, for 20 seconds.  Tests that take longer than `--longest` seconds are left out.  A mutant that no test passes
+survives, and one that does not compile is not counted.
 """
 
 import argparse
@@ -43,11 +43,8 @@ def parsed() -> argparse.Namespace:
     options.add_argument("--places", nargs="+", help="of mutants, as path:line; without it, they are drawn")
     options.add_argument("--most", type=int, default=300, help="how many mutants are drawn")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--budget", type=float, default=30, help="seconds of tests that a mutant meets at most")
-    options.add_argument(
-        "--rounds", nargs="+", default=["2x1", "1x4"], help="which share of the tests, and how many instances of each"
-    )
-    options.add_argument("--longest", type=float, default=3, help="seconds of a test that is tried")
+    options.add_argument("--rounds", nargs="+", default=["3x1x3", "1x6x20"], help="share of tests, instances, seconds")
+    options.add_argument("--longest", type=float, default=1, help="seconds of a test that is tried")
     options.add_argument("--profile", default="few", help="of Hypothesis")
     options.add_argument("--jobs", type=int, default=1, help="compilers that run side by side")
     options.add_argument("--report", help="file to which the results are added, a line of JSON for each mutant")
@@ -81,7 +78,7 @@ def described(mutant: Mutant, result: dict[str, int]) -> str:
 def tried(folder: Path, mutants: list[Mutant], broken: list[Mutant], given: argparse.Namespace) -> list[dict[str, object]]:
     """Run the trials, and return a record for each mutant that compiles."""
     numbers = [number for number, mutant in enumerate(mutants, start=1) if mutant not in broken]
-    plan = {"mutants": numbers, "seconds": given.budget, "memory": 16 << 30, "profile": given.profile}
+    plan = {"mutants": numbers, "memory": 16 << 30, "profile": given.profile}
     plan |= {"longest": given.longest, "tests": given.tests, "sources": ["", *(mutant.path for mutant in mutants)]}
     plan["rounds"] = [[int(part) for part in each.split("x")] for each in given.rounds]
     plan |= {"results": str(folder / "results"), "options": [f"--ignore=tests/{name}" for name in WITHOUT]}

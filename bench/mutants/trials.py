@@ -2,9 +2,9 @@
 
     python -m bench.mutants.trials PLAN
 
-reads a plan as JSON: the tests, the numbers of the mutants, and the seconds of tests for each.  Each test runs once without a
-change; which switches it passed and how long it took is noted.  A mutant then meets the tests that pass its switch, those first
-that have noticed most mutants for their time.
+reads a plan as JSON: the tests, the numbers of the mutants, and rounds.  Each test runs once without a change, one of its
+instances where it has parameters; which switches it passed and how long it took is noted.  A mutant then meets the tests that
+pass its switch, those first that have noticed most mutants for their time.  Those that are left meet more in the next round.
 """
 
 import ctypes
@@ -12,9 +12,11 @@ import gc
 import json
 import os
 import resource
+import select
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,13 +32,15 @@ def too_slow(*_: Any) -> None:
     raise TimeoutError("this test is slow, and is left out")
 
 
-@dataclass
+@dataclass(eq=False)
 class Trials:
     """A plugin of pytest that takes the place of its loop over tests."""
 
     plan: dict[str, Any]
     results: Path
     failed: bool = False
+    failing: set[int] = field(default_factory=set)
+    functions: dict[str, list[int]] = field(default_factory=dict)
     items: list[Any] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     reach: dict[int, list[int]] = field(default_factory=dict)
@@ -51,15 +55,17 @@ class Trials:
     def pytest_runtestloop(self, session: Any) -> bool:
         """Try all mutants."""
         self.items, self.seconds = session.items, [0.0] * len(session.items)
+        for at, item in enumerate(self.items):
+            self.functions.setdefault(item.nodeid.partition("[")[0], []).append(at)
         gc.collect()
         gc.freeze()
-        left = {number: {} for number in self.plan["mutants"]}
-        for share, most in self.plan["rounds"]:
-            fresh = self.instances(share, most, left)
+        left: dict[int, dict[str, Any]] = {number: {} for number in self.plan["mutants"]}
+        for share, most, seconds in self.plan["rounds"]:
+            fresh = self.unmeasured(share, left)
             self.without_changes(fresh)
             self.note(kind="tests", tests=len(fresh), seconds=round(sum(self.seconds), 1))
             for number in left:
-                left[number] = result = self.tested(number)
+                left[number] = result = self.tested(number, most, seconds)
                 if result["killed"]:
                     self.note(kind="mutant", number=number, **result)
             left = {number: result for number, result in left.items() if not result["killed"]}
@@ -67,20 +73,17 @@ class Trials:
             self.note(kind="mutant", number=number, **result)
         return True
 
-    def instances(self, share: int, most: int, left: Iterable[int]) -> list[int]:
-        """Tests to measure: of a share of all tests some instances, spread over the parameters.
+    def unmeasured(self, share: int, left: Iterable[int]) -> list[int]:
+        """Tests to measure: of a share of all the first instance.
 
         After the first time, files of tests that pass no mutant of the sources where one is left are left out.
         """
-        functions: dict[str, list[int]] = {}
         sources = {self.plan["sources"][number] for number in left}
         of_left = [number for number in self.reach if self.plan["sources"][number] in sources]
         files = {self.items[at].path for number in of_left for at in self.reach[number]}
-        for at, item in enumerate(self.items):
-            if not self.reach or item.path in files:
-                functions.setdefault(item.nodeid.partition("[")[0], []).append(at)
-        chosen = [at for found in [*functions.values()][::share] for at in found[:: -(-len(found) // most)]]
-        return [at for at in chosen if not self.seconds[at]]
+        first = [found[0] for found in self.functions.values()]
+        chosen = [at for at in first if not self.reach or self.items[at].path in files]
+        return [at for at in chosen[::share] if not self.seconds[at]]
 
     def note(self, **what: Any) -> None:
         """Add a line to the results."""
@@ -94,24 +97,22 @@ class Trials:
             for at, passed, seconds, switches in reached:
                 self.seconds[at] = seconds
                 if not passed:
+                    self.failing.add(at)
                     self.note(kind="fails", test=self.items[at].nodeid)
                 for number in switches if passed else ():
                     self.reach.setdefault(number, []).append(at)
             order = order[len(reached) + 1 :]  # a test that ended the process is left out
 
-    def tested(self, number: int) -> dict[str, Any]:
-        """Let tests meet a mutant until one notices it."""
-
-        def worth(at: int) -> float:
-            return (self.noticed.get(at, 0) + 0.5) / (self.tried.get(at, 0) + 1) / (self.seconds[at] + 0.005)
-
+    def tested(self, number: int, most: int, seconds: float) -> dict[str, Any]:
+        """Let tests that pass a mutant meet it until one notices it; those with parameters in several instances."""
         met, passing = self.met.setdefault(number, set()), self.reach.get(number, [])
         order, total = [], 0.0
-        for at in sorted(set(passing) - met, key=worth, reverse=True):
-            total += self.seconds[at]
-            if total > self.plan["seconds"] and order:
-                break
-            order.append(at)
+        for worth, at, of_test in sorted(self.candidates(passing, most), reverse=True):
+            if at not in met and worth:
+                total += self.seconds[of_test]
+                if total > seconds and order:
+                    break
+                order.append(at)
         start = time.monotonic()
         done = 0
         for at, passed, _, _ in self.forked(number, order, measured=False):
@@ -123,8 +124,21 @@ class Trials:
         if done == len(order):
             return {"killed": False, **figures}
         at = order[done]
+        if not self.seconds[at]:
+            self.without_changes([at])
+            if at in self.failing or not self.seconds[at]:
+                met.add(at)
+                return self.tested(number, most, seconds)
         self.noticed[at] = self.noticed.get(at, 0) + 1
         return {"killed": True, "by": self.items[at].nodeid, **figures}
+
+    def candidates(self, passing: list[int], most: int) -> Iterator[tuple[float, int, int]]:
+        """Give instances of tests, each with what it is likely to notice for its time, and the instance that was measured."""
+        for of_test in passing:
+            found = self.functions[self.items[of_test].nodeid.partition("[")[0]]
+            for place, at in enumerate(found[:: -(-len(found) // most)]):
+                worth = (self.noticed.get(at, 0) + 0.5) / (self.tried.get(at, 0) + 1)
+                yield 0 if at in self.failing else worth / (self.seconds[of_test] + 0.005) / (1 + place), at, of_test
 
     def forked(self, number: int, order: list[int], measured: bool) -> Iterator[tuple[int, bool, float, list[int]]]:
         """Run tests in a process of their own; yield what became of each, up to the first that fails or ends the process."""
@@ -134,12 +148,14 @@ class Trials:
             os.close(reading)
             try:
                 self.run(number, order, measured, writing)
+            except BaseException:  # not of a test
+                traceback.print_exc(file=sys.__stderr__)
             finally:
                 os._exit(0)
         os.close(writing)
-        with os.fdopen(reading, encoding="utf-8") as lines:
-            for line in lines:
-                yield tuple(json.loads(line))
+        for line in lines_of(reading, child):
+            yield tuple(json.loads(line))
+        os.close(reading)
         os.waitpid(child, 0)
 
     def run(self, number: int, order: list[int], measured: bool, writing: int) -> None:
@@ -154,10 +170,8 @@ class Trials:
                 signal.signal(signal.SIGVTALRM, too_slow)
                 signal.setitimer(signal.ITIMER_VIRTUAL, self.plan["longest"])
             else:
-                limit = int(resource.getrusage(resource.RUSAGE_SELF).ru_utime + 10 * self.seconds[at] + 5)
-                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(int(60 + 20 * self.seconds[at]))
+                limit = int(time.process_time() + 10 * (self.seconds[at] or 1) + 5)
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
             ctypes.memset(switches, 0, SWITCHES)
             self.failed, start = False, time.process_time()
             item = self.items[at]
@@ -168,6 +182,24 @@ class Trials:
             os.write(writing, (json.dumps([at, not self.failed, seconds, reached]) + "\n").encode())
             if self.failed and not measured:
                 return
+
+
+def lines_of(reading: int, child: int) -> Iterator[str]:
+    """Read what a process writes, line by line, and end it where it waits for itself: where it does not use the processor."""
+    text, before = "", -1.0
+    while True:
+        if not select.select([reading], [], [], 30)[0]:
+            spent = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13]
+            seconds = sum(int(ticks) for ticks in spent) / os.sysconf("SC_CLK_TCK")
+            if seconds < before + 0.05:
+                os.killpg(child, signal.SIGKILL)
+            before = seconds
+            continue
+        some = os.read(reading, 1 << 16)
+        if not some:
+            return
+        *lines, text = (text + some.decode()).split("\n")
+        yield from lines
 
 
 class Python:
@@ -190,7 +222,7 @@ def main() -> int:
 
     builtins.fasttree_is = Python()  # type: ignore[attr-defined]
     plan = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:benchmark", "-p", "no:randomly"]
+    options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:benchmark", "-p", "no:randomly"]
     options += [f"--hypothesis-profile={plan['profile']}", *plan["options"], *plan["tests"]]
     return int(pytest.main(options, plugins=[Trials(plan, Path(plan["results"]))]))
 
