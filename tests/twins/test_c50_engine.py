@@ -123,6 +123,22 @@ def test_the_order_of_the_rows_changes_nothing() -> None:
     assert tree == other
 
 
+@pytest.mark.parametrize("seed", [1, 10])
+def test_each_node_counts_the_samples_that_reach_it_with_any_part(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    X = pd.DataFrame(draw.normal(size=(150, 3)).round(1), columns=list("abc"))
+    X["e"] = pd.Categorical(draw.choice(list("uvwxyz"), 150))
+    X["g"] = pd.Categorical(draw.choice(list("pqrs"), 150))
+    y = np.where((X["a"] > 0) ^ X["e"].isin(["u", "w"]) ^ X["g"].isin(["p"]), "yes", "no")
+    y = np.where(draw.random(150) < 0.1, "other", y)
+    X = X.mask(draw.random(X.shape) < 0.2)
+    model = C50Classifier(min_samples_branch=1, confidence=0.95, global_pruning=False).fit(X, y)
+    tree, reached = model.tree_, np.asarray(model.decision_path(X).astype(bool).sum(axis=0)).ravel()
+    too_light_to_divide = (tree.n_branches == 0) & (tree.weight < 0.05) & (tree.n_samples > 0)
+    assert too_light_to_divide.any()
+    assert tree.n_samples.tolist() == reached.tolist()
+
+
 @pytest.mark.parametrize("limit", [{"max_depth": 2}, {"max_leaf_nodes": 3}])
 def test_limits_hold_after_pruning(limit: dict[str, int]) -> None:
     X, y = mixed_table(300, 4)
