@@ -665,3 +665,11 @@ def test_bags_of_two_trees_do_not_depend_on_each_other():
     for one, other in itertools.combinations(range(3), 2):
         table = np.histogram2d(drawn[:, one], drawn[:, other], 2)[0]
         assert chi2_contingency(table).pvalue > 1e-3
+
+
+def test_large_trees_that_share_memory_while_they_grow_do_not_overwrite_each_other() -> None:
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(5000, 3)), draw.normal(size=5000)
+    forest = RandomForestRegressor(n_estimators=4, bootstrap=False, max_features=1, random_state=0).fit(X, y)
+    assert min(16 * forest.ensemble_.tree(number).node_count for number in range(4)) > 1 << 16  # bytes: smaller ones lie alone
+    assert forest.predict(X) == pytest.approx(y, abs=1e-6)
