@@ -114,6 +114,9 @@ def compile_rules(rules: Sequence[Rule], schema: Schema) -> _Compiled:
     lookups: dict[int, dict[Any, int]] = {}
     codes: list[list[int]] = []
     for condition in conditions:
+        if not condition.categories:
+            codes.append([])
+            continue
         if condition.index not in lookups:
             categories = schema.features[condition.index].categories or ()
             lookups[condition.index] = {category: code for code, category in enumerate(categories, start=1)}

@@ -403,13 +403,16 @@ def described(
     wrong = (rules.errors if errors is None else errors).tolist()
     labels = classes.tolist()
     known: dict[int, Condition] = {}
+    made: dict[tuple[Any, ...], Condition] = {}  # by their words: many edges have the same
     for i in range(len(rules.label)):
         edges = rules.node[rules.start[i] : rules.stop[i]].tolist()
         for edge in edges:
             if edge not in known:
-                index, operator, threshold, categories = conditions.describe(edge)
-                feature = conditions.table.schema.features[index]
-                known[edge] = Condition(feature.name, index, feature.kind, operator, threshold, categories)
+                index, operator, threshold, categories = words = conditions.describe(edge)
+                if words not in made:
+                    feature = conditions.table.schema.features[index]
+                    made[words] = Condition(feature.name, index, feature.kind, operator, threshold, categories)
+                known[edge] = made[words]
         yield Rule(
             tuple(known[edge] for edge in edges),
             labels[rules.label[i]],

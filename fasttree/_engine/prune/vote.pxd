@@ -44,32 +44,34 @@ cdef struct RulesMessage:
     int64_t total              # weight of all places
 
 
-cdef inline bint is_ahead(int32_t label, int32_t votes, int32_t truth, int32_t own) noexcept nogil:
-    """Whether a class with these votes is predicted instead of the true one."""
-    return votes > own or (label < truth and votes == own)
-
-
 cdef inline void judge_place(Ballots* b, int64_t place) noexcept nogil:
-    """Find out anew whether a place is predicted right, and which rules would turn it."""
+    """Find out anew whether a place is predicted right, and which rules would turn it.
+
+    A right place is turned by a rule of its class that leaves, or by another that enters, and a wrong one by a rule of its class
+    that enters, or by one of the only class ahead that leaves: if their votes are enough.
+    """
     cdef const int32_t* votes = b.votes + place * b.n_classes
     cdef int32_t truth = b.truth[place]
     cdef int32_t own = votes[truth]
-    cdef int32_t before = -1
-    cdef int32_t behind = -1
+    cdef int32_t need = 1          # votes with which the class is predicted
     cdef int32_t n_ahead = 0
-    cdef int32_t best, then, k, r
+    cdef int32_t leader = -1
+    cdef int32_t k, r, margin
     cdef int64_t i
-    cdef bint is_right, is_open, stays
+    cdef bint is_right, is_open
     cdef int8_t turn
-    for k in range(truth):
-        before = max(before, votes[k])
-        n_ahead += votes[k] >= own
-    for k in range(truth + 1, b.n_classes):
-        behind = max(behind, votes[k])
-        n_ahead += votes[k] > own
-    is_right = own > 0 and n_ahead == 0
-    best = max(max(before, behind), 0)
-    is_open = own - best <= MOST_VOTES if is_right else best - own <= MOST_VOTES
+    for k in range(b.n_classes):
+        if k != truth:
+            margin = votes[k] + (k < truth)
+            need = max(need, margin)
+            if margin > own:
+                n_ahead += 1
+                leader = k
+    is_right = own >= need
+    if own == 0 or n_ahead > 1:
+        leader = -1                # no other class alone is in the way
+    margin = own - need if is_right else need - own - 1
+    is_open = margin <= MOST_VOTES
     b.errors += (b.is_right[place] - <int32_t> is_right) * b.weight[place]
     b.is_right[place] = is_right
     if not is_open and not b.is_open[place]:
@@ -80,12 +82,13 @@ cdef inline void judge_place(Ballots* b, int64_t place) noexcept nogil:
         k = b.label[r]
         turn = 0
         if is_open:
-            then = votes[k] - b.vote[r] if b.selected[r] else votes[k] + b.vote[r]
             if k == truth:
-                stays = then > 0 and then > before and then >= behind
-            else:
-                stays = own > 0 and n_ahead == is_ahead(k, votes[k], truth, own) and not is_ahead(k, then, truth, own)
-            turn = <int8_t> (<int32_t> is_right - <int32_t> stays)
+                turn = b.selected[r] == is_right and b.vote[r] > margin
+            elif is_right:
+                turn = not b.selected[r] and b.vote[r] + votes[k] + (k < truth) > own
+            elif k == leader:
+                turn = b.selected[r] and votes[k] - b.vote[r] + (k < truth) <= own
+            turn = turn if is_right else -turn
         if turn != b.turn[i]:
             b.change[r] += (turn - b.turn[i]) * b.weight[place]
             b.turn[i] = turn
@@ -153,9 +156,8 @@ cdef inline void vote_of_all(Ballots* b, int64_t n_places) noexcept nogil:
 
 
 cdef inline double message_length(const RulesMessage* m, double bits, int64_t size, int64_t errors) noexcept nogil:
-    """Bits of some rules and of the errors, to two decimals."""
-    cdef double rules = m.share * max(bits - m.orders[size], 0.0)
-    return rint(100 * (rules + errors * m.of_error + (m.total - errors) * m.of_hit)) / 100
+    """Hundredths of bits of some rules and of the errors, which count once they are rounded."""
+    return 100 * (m.share * max(bits - m.orders[size], 0.0) + errors * m.of_error + (m.total - errors) * m.of_hit)
 
 
 cdef inline void climb(Ballots* b, const RulesMessage* m, Watch* watch) noexcept nogil:
@@ -176,7 +178,7 @@ cdef inline void climb(Ballots* b, const RulesMessage* m, Watch* watch) noexcept
                 bits += m.bits[r]
                 size += 1
         if last < 0:
-            now = message_length(m, bits, size, b.errors)
+            now = rint(message_length(m, bits, size, b.errors))
         best = -1
         least = INFINITY
         for r in range(b.n_rules):
@@ -186,6 +188,9 @@ cdef inline void climb(Ballots* b, const RulesMessage* m, Watch* watch) noexcept
                 m, bits - m.bits[r] if b.selected[r] else bits + m.bits[r], size - 1 if b.selected[r] else size + 1,
                 b.errors + b.change[r],
             )
+            if length > least + 0.5:  # longer, once rounded: most are
+                continue
+            length = rint(length)
             if length < least or (length == least and b.selected[r]):
                 best = r
                 least = length

@@ -27,6 +27,7 @@ __all__ = ["Conditions", "Drafts", "Induction", "PlacedSamples", "RuleSet"]
 NEVER_FIRES = np.float32(0.7)  # a rule with a larger error estimate counts as absent
 ROUNDING = 1e-9  # relative, of Fisher's probability, a sum of exponentials: one that equals the level must not exceed it
 BY_CATEGORY, BY_THRESHOLD, BY_GROUP = 1, 2, 3
+FEW_CUTS = 32  # up to which a comparison with each is faster than a search, as measured
 
 
 def _lg(x: float | np.floating[Any]) -> float:
@@ -139,7 +140,7 @@ class Conditions:
             column, last = self.table.column(feature), sizes[slot]
             if features[feature].kind == Kind.CONTINUOUS:
                 cut = np.searchsorted(cuts[slot], self.threshold[here])
-                column = np.where(np.isnan(column), 0, 1 + np.searchsorted(cuts[slot], column)).astype(codes.dtype)
+                column = interval_numbers(column, cuts[slot], codes.dtype)
             else:
                 cut, last = np.floor(self.threshold[here]).astype(np.int64) - 1, last - 1
             codes[slot, samples.places] = column[samples.rows]
@@ -215,6 +216,18 @@ class Conditions:
             start, codes = self.groups
             chosen = tuple(categories[code - 1] for code in codes[start[edge] : start[edge + 1]].tolist())
         return index, "=" if len(chosen) == 1 else "in", None, chosen
+
+
+def interval_numbers(column: NDArray[np.floating[Any]], cuts: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return for each value one more than how many of the cuts, which ascend, are below it; 0 if it is missing."""
+    if len(cuts) > FEW_CUTS:
+        found = (1 + np.searchsorted(cuts, column)).astype(dtype)
+    else:
+        found = np.ones(len(column), dtype=dtype)
+        for cut in cuts:
+            found += column > cut
+    found[np.isnan(column)] = 0
+    return found
 
 
 @dataclass

@@ -262,8 +262,9 @@ class VotingInduction:
 
 def threshold_bits(column: npt.NDArray[np.generic]) -> float:
     """Return the bits of a threshold of a column: half those of one of its cuts, and one for the direction."""
-    known = np.unique(column.astype(np.float32))
-    n_cuts = int(np.count_nonzero(~np.isnan(known))) - 1
+    ordered = np.sort(column.astype(np.float32))  # missing values come last, and differ from all
+    known = ordered[~np.isnan(ordered)]
+    n_cuts = int(np.count_nonzero(known[1:] != known[:-1]))
     return 1 + math.log2(n_cuts) / 2 if n_cuts > 1 else 0.0
 
 
@@ -281,13 +282,13 @@ def group_bits(n_values: int, size: int) -> float:
 
 def candidates(tree: Tree) -> npt.NDArray[np.int32]:
     """Return the nodes with a weight of at least 1, without the root, children before their node."""
+    first_child, n_branches = tree.first_child.tolist(), tree.n_branches.tolist()
     found: list[int] = []
     waiting = [0]
     while waiting:
         node = waiting.pop()
         found.append(node)
-        first = int(tree.first_child[node])
-        waiting += range(first, first + int(tree.n_branches[node]))
+        waiting += range(first_child[node], first_child[node] + n_branches[node])
     nodes = np.array(found[:0:-1], dtype=np.int32)
     return nodes[tree.weight[nodes].astype(np.float32) >= 1]
 
@@ -295,24 +296,35 @@ def candidates(tree: Tree) -> npt.NDArray[np.int32]:
 def looks(conditions: Conditions) -> npt.NDArray[np.int64]:
     """Return numbers that are equal for equal conditions."""
     start, codes = conditions.groups
-    numbers: dict[tuple[object, ...], int] = {}
-    found = []
-    for edge, (feature, kind) in enumerate(zip(conditions.feature.tolist(), conditions.kind.tolist(), strict=True)):
-        detail: tuple[object, ...]
-        if kind == BY_THRESHOLD:
-            detail = (float(conditions.threshold[edge]), int(conditions.branch[edge]))
-        else:
-            detail = tuple(codes[start[edge] : start[edge + 1]].tolist()) or (int(conditions.code[edge]),)
-        found.append(numbers.setdefault((feature, kind == BY_THRESHOLD, *detail), len(numbers)))
-    return np.array(found, dtype=np.int64)
+    found = np.empty(len(conditions.feature), dtype=np.int64)
+    by_threshold = conditions.kind == BY_THRESHOLD
+    parts = (conditions.branch[by_threshold], conditions.threshold[by_threshold], conditions.feature[by_threshold])
+    order = np.lexsort(parts)
+    differs = np.any([np.diff(part[order]) != 0 for part in parts], axis=0)
+    found[np.flatnonzero(by_threshold)[order]] = np.cumsum(np.append(0, differs))[: len(order)]
+    numbers: dict[tuple[int, ...], int] = {}
+    for edge in np.flatnonzero(~by_threshold).tolist():
+        detail = codes[start[edge] : start[edge + 1]].tolist() or [int(conditions.code[edge])]
+        found[edge] = numbers.setdefault((int(conditions.feature[edge]), *detail), len(found) + len(numbers))
+    return found
+
+
+def edges_of(rules: Drafts) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the conditions of the rules one after the other, the rule of each, and where those of a rule begin, and all end."""
+    length = rules.stop - rules.start
+    begin = np.concatenate([[0], np.cumsum(length)])
+    owner = np.repeat(np.arange(len(length)), length)
+    return rules.node[np.arange(begin[-1]) + (rules.start - begin[:-1])[owner]], owner, begin
 
 
 def without_repeats(rules: Drafts, look: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """Return the numbers of the first of each set of rules with the same conditions and class."""
-    first: dict[tuple[int, ...], int] = {}
-    for rule, label in enumerate(rules.label.tolist()):
-        conditions = sorted(look[rules.node[rules.start[rule] : rules.stop[rule]]].tolist())
-        first.setdefault((label, *conditions), rule)
+    edges, owner, begin = edges_of(rules)
+    seen = look[edges]
+    seen = seen[np.lexsort((seen, owner))]
+    first: dict[tuple[int, bytes], int] = {}
+    for rule, (label, (start, stop)) in enumerate(zip(rules.label.tolist(), pairwise(begin.tolist()), strict=True)):
+        first.setdefault((label, seen[start:stop].tobytes()), rule)
     return np.array(list(first.values()), dtype=np.intp)
 
 
@@ -320,8 +332,8 @@ def rule_bits(rules: Drafts, of_condition: Floats) -> Floats:
     """Return the bits of each rule: of the number of its conditions, and of the conditions, which have no order."""
     length = rules.stop - rules.start
     orders = log_factorials(int(length.max(initial=0)))
-    found = [float(of_condition[rules.node[start:stop]].sum()) for start, stop in zip(rules.start, rules.stop, strict=True)]
-    bits: Floats = np.array(found, dtype=np.float64) + np.log2(length) - orders[length]
+    edges, owner, _ = edges_of(rules)
+    bits: Floats = np.bincount(owner, of_condition[edges], minlength=len(length)) + np.log2(length) - orders[length]
     return bits
 
 
