@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from fasttree._data.checks import is_number
 from fasttree._data.targets import encode_classes, encode_values
 from fasttree._data.weights import weigh_samples
 from fasttree._learn.parameters import AMOUNT, ParameterRule, parameter, parameters
 from fasttree._model.additive.model import probabilities_of
 from fasttree.estimators.additive.base import BaseAdditive
-from fasttree.estimators.additive.parameters import NONE_OR_MORE
+from fasttree.estimators.additive.parameters import NONE_OR_MORE, RATE
 from fasttree.estimators.common.fitted import LogProbability, all_or_nothing, with_bars
 
 __all__ = ["GAMClassifier", "GAMRegressor"]
@@ -66,15 +65,12 @@ class GAMClassifier(LogProbability, ClassifierMixin, BaseAdditive):  # type: ign
     """
 
     _task: ClassVar[str] = "classification"
+    _rate: ClassVar[float] = 0.015
 
     learning_rate: float | None = parameter(
         None,
-        ParameterRule(
-            lambda value: value is None or (is_number(value) and 0 < value <= 1),
-            "a number in (0, 1], or None",
-            "float or None",
-        ),
-        """Factor of the steps of all trees.  None: 0.1 if there are at least 10,000 samples, which allow more steps than
+        RATE,
+        """Factor of the steps of all trees.  None: 0.3 if there are at least 10,000 samples, which allow more steps than
         `max_iter` small ones, else 0.015.""",
     )
     l2_regularization: float = parameter(1.0, AMOUNT, "Amount added to the curvature of each leaf, which makes its step smaller.")
@@ -212,6 +208,7 @@ class GAMRegressor(RegressorMixin, BaseAdditive):  # type: ignore[misc]
     """
 
     _task: ClassVar[str] = "regression"
+    _rate: ClassVar[float] = 0.1
 
     @all_or_nothing
     @with_bars

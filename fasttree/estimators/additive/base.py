@@ -32,14 +32,15 @@ from fasttree.estimators.common.labelling import check_is_fitted
 
 ALGORITHM = "gam"
 MANY_ROWS = 10_000
+FAST_RATE = 0.3  # of many rows: with 0.1, folds of adult and california housing need more than 5,000 rounds
 MOST_ROUNDS = 2**31 - 1  # that the engine counts
-FAST_RATE, SLOW_RATE = 0.1, 0.015  # with 0.015, the 26,000 rows of a fold of adult need more than 5,000 rounds
 
 
 class BaseAdditive(AdditiveViews, FittedModel, Reading, AdditiveChoices):
     """Base of additive models."""
 
     _task: ClassVar[str]
+    _rate: ClassVar[float]  # for few rows
 
     _attributes = {
         "additive_": ("AdditiveModel", "Intercept and tables, as arrays."),
@@ -109,7 +110,7 @@ class BaseAdditive(AdditiveViews, FittedModel, Reading, AdditiveChoices):
             )
 
     def _rounds(self, n_rows: int) -> Rounds:
-        rate = (FAST_RATE if n_rows >= MANY_ROWS else SLOW_RATE) if self.learning_rate is None else float(self.learning_rate)
+        rate = (FAST_RATE if n_rows >= MANY_ROWS else self._rate) if self.learning_rate is None else float(self.learning_rate)
         return Rounds(
             learning_rate=rate,
             max_leaves=int(self.max_leaf_nodes),

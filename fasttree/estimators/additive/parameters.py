@@ -15,6 +15,9 @@ def _is_interactions(value: Any) -> bool:
     return (is_integer(value) and value >= 0) or (isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping))
 
 
+RATE = ParameterRule(
+    lambda value: value is None or (is_number(value) and 0 < value <= 1), "a number in (0, 1], or None", "float or None"
+)
 NONE_OR_MORE = ParameterRule(lambda value: is_integer(value) and value >= 0, "an integer >= 0", "int")
 
 
@@ -23,9 +26,10 @@ class AdditiveChoices:
     """Rates, rounds, bags, bins, pairs and constraints of additive models."""
 
     learning_rate: float | None = parameter(
-        0.1,
-        ParameterRule(lambda value: is_number(value) and 0 < value <= 1, "a number in (0, 1]", "float"),
-        "Factor of the steps of all trees.",
+        None,
+        RATE,
+        """Factor of the steps of all trees.  None: 0.3 if there are at least 10,000 samples, which allow more steps than
+        `max_iter` small ones, else 0.1.""",
     )
     l2_regularization: float = parameter(0.0, AMOUNT, "Amount added to the weight of each leaf, which makes its step smaller.")
     max_iter: int = parameter(5000, COUNT, "Largest number of rounds of a bag.  In a round, each feature gets one tree.")
