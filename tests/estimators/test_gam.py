@@ -83,6 +83,14 @@ def test_breast_cancer_is_as_good_as_the_text_asks():
     assert -found["test_neg_log_loss"].mean() <= 0.10
 
 
+@pytest.mark.parametrize(("n_rows", "rates"), [(10_000, (0.3, 0.3)), (9_999, (0.1, 0.015))])
+def test_steps_of_many_samples_are_larger(n_rows, rates):
+    X = np.arange(n_rows * 1.0)[:, None]
+    for model, rate in zip((GAMRegressor, GAMClassifier), rates, strict=True):
+        default, given = (model(n_bags=1, max_iter=1, random_state=0, **each) for each in ({}, {"learning_rate": rate}))
+        np.testing.assert_array_equal(*(one.fit(X, X[:, 0] > 5_000).contributions(X) for one in (default, given)))
+
+
 def test_tables_are_centred_and_contributions_add_up(table):
     X, truth = table
     model = GAMRegressor(interactions=1, **QUICK).fit(X, truth)
