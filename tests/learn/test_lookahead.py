@@ -117,6 +117,18 @@ def test_two_levels_are_the_best_of_a_larger_table(criterion, several, min_leaf,
     assert found == pytest.approx(least_risk(X, y, weight, **choices), rel=1e-9)
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "misclassification", "squared_error"])
+def test_two_levels_find_the_ends_of_four_long_runs(criterion):
+    """The cuts that are searched first are far from the best, and say little about it."""
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        x = random.permutation(300)
+        y = np.searchsorted(np.sort(random.choice(np.arange(9, 290), 3, replace=False)), x) % 2
+        model = (CARTRegressor if criterion == "squared_error" else CARTClassifier)(criterion=criterion, max_depth=2, lookahead=2)
+        tree = model.fit(x[:, None], y).tree_
+        assert tree.impurity[tree.leaves()].max() == pytest.approx(0, abs=1e-12)
+
+
 @st.composite
 def tables(draw):
     """Draw a table of few different values, and classes."""
