@@ -139,6 +139,16 @@ def test_each_node_counts_the_samples_that_reach_it_with_any_part(seed: int) -> 
     assert tree.n_samples.tolist() == reached.tolist()
 
 
+def test_a_threshold_in_a_wide_gap_takes_few_bits_to_name() -> None:
+    """The gain is 4.75 bits: fewer than name one of some 36 cuts, and more than name one of two intervals as wide as the gap."""
+    first = np.isin(np.arange(20), [1, 4, 7, 10, 13, 16])
+    y = np.r_[first, ~first[::-1]]
+    even, gap = np.arange(40.0), np.r_[np.arange(20.0), np.arange(220.0, 240.0)]
+    tree = C50Classifier(pruning=None).fit(gap[:, None], y).tree_
+    assert tree.threshold[0] == 19
+    assert C50Classifier(pruning=None).fit(even[:, None], y).tree_.node_count == 1
+
+
 @pytest.mark.parametrize("limit", [{"max_depth": 2}, {"max_leaf_nodes": 3}])
 def test_limits_hold_after_pruning(limit: dict[str, int]) -> None:
     X, y = mixed_table(300, 4)
