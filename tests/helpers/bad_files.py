@@ -60,6 +60,7 @@ def models() -> dict[str, Any]:
         "intervals": TreeClassifier(recipe=intervals, **small).fit(X, text),
         "regression": CARTRegressor(**small).fit(X, number),
         "models in leaves": M5Regressor(**small, indicators=True, pruning_factor=None).fit(X, number),
+        "models of two targets": M5Regressor(max_depth=2).fit(X[["age", "pay", "size"]], np.column_stack([number, -number])),
         "regression that shares": TreeRegressor(recipe={"missing": "fractional"}, **small).fit(X, number),
         "two targets": CARTClassifier(max_depth=3).fit(known, np.column_stack([y > 0, y > 1])),
         "two numbers": CARTRegressor(max_depth=2).fit(known, np.column_stack([number, -number])),

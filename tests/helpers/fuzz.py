@@ -35,6 +35,7 @@ from fasttree._learn import parameters
 from fasttree.estimators.common.registry import ESTIMATORS
 
 SECONDS_EACH = 10
+NO_PREDICTOR = ("c45rules", "models in leaves", "models of two targets")
 _FIGURES = re.compile(r"""[0-9]+|"[^"]*"|'[^']*'""")  # of an input, in the words of an error
 WORDS = [
     b"?",
@@ -160,7 +161,7 @@ def kinds(folder: Path) -> Iterator[tuple[str, Kind]]:
     images = [
         model.to_predictor().to_bytes()
         for name, model in models.items()
-        if hasattr(model, "to_predictor") and name not in ("c45rules", "models in leaves")  # which have no predictor
+        if hasattr(model, "to_predictor") and name not in NO_PREDICTOR
     ]
     yield "images of predictors", Kind(images, image, (ValueError,))
 
