@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 
+from fasttree._engine import locks
 from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
 from fasttree._engine.encoding cimport Encoding
 from fasttree._engine.grow.queue cimport grow_queue
@@ -68,7 +69,7 @@ cdef class Workers:
         if self.worker == NULL:
             raise MemoryError
         self.n_workers = n_workers
-        self.lock = threading.Lock()
+        self.lock = locks.new_lock()
 
     def __dealloc__(self):
         cdef int32_t i
@@ -138,8 +139,8 @@ def started_threads(work, int32_t n):
     """Start threads that call work(1), ..., work(n): as many as the system has room for."""
     threads = []
     for i in range(n):
-        thread = threading.Thread(target=work, args=(i + 1,))
-        try:
+        try:  # a thread has locks, too
+            thread = threading.Thread(target=work, args=(i + 1,))
             thread.start()
         except RuntimeError:
             break
@@ -292,7 +293,7 @@ cdef class Workspace:
     def __cinit__(self, bint consume=False, report=None):
         self.consume = consume
         self.report = report
-        self.lock = threading.Lock()
+        self.lock = locks.new_lock()
 
     def __dealloc__(self):
         cdef int32_t i

@@ -142,6 +142,10 @@ def dates(name: str, dtype: object) -> TypeError:
     )
 
 
+def damaged_labels(name: str, error: ValueError) -> ValueError:
+    return ValueError(f"column {name!r} has damaged values ({error}): write the table again")
+
+
 def nested_cells(name: str, dtype: object) -> TypeError:
     return TypeError(f"column {name!r} holds nested values ({dtype}); every cell must be one string, boolean or number")
 

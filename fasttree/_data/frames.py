@@ -50,7 +50,7 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
         filled = series.fill_null(False if dtype == nw.Boolean else 0)
         return Numbers(filled.to_numpy(), series.is_null().to_numpy())
     if dtype == nw.String:
-        return _string_cells(series)
+        return _string_cells(series, name)
     if dtype in (nw.Categorical, nw.Enum):
         return _category_cells(series, name)
     if dtype.is_temporal():
@@ -80,13 +80,13 @@ def column_cells(column: Any, name: str, first_row: int) -> Cells:
     return series_cells(nw.from_native(column, series_only=True), name, first_row)
 
 
-def _string_cells(series: nw.Series[Any]) -> Labels:
+def _string_cells(series: nw.Series[Any], name: str) -> Labels:
     native = series.to_native()
     if series.implementation.is_pandas_like():
         codes, distinct = native.factorize()
         return Labels(distinct.tolist(), np.asarray(codes))
     if series.implementation.is_pyarrow():
-        return _arrow_dictionary(native.dictionary_encode())
+        return _arrow_dictionary(native.dictionary_encode(), name)
     labels = series.drop_nulls().unique().sort().to_list()
     codes = series.cast(nw.Enum(labels)).to_native().to_physical()
     return Labels(labels, _from_nullable(codes))
@@ -96,7 +96,7 @@ def _category_cells(series: nw.Series[Any], name: str) -> Labels:
     native = series.to_native()
     if series.implementation.is_polars():
         if series.dtype == nw.Categorical:  # its categories belong to the process, not to the column
-            return _string_cells(series.cast(nw.String()))
+            return _string_cells(series.cast(nw.String()), name)
         categories = series.dtype.categories  # type: ignore[attr-defined]  # it is an Enum
         return Labels(list(categories), _from_nullable(native.to_physical()), declared=True)
     if series.implementation.is_pandas_like() and hasattr(native.dtype, "categories"):
@@ -104,7 +104,7 @@ def _category_cells(series: nw.Series[Any], name: str) -> Labels:
             native.cat.categories.tolist(), native.cat.codes.to_numpy(), declared=True, ordered=bool(native.cat.ordered)
         )
     else:
-        labels = _arrow_dictionary(series.to_arrow())
+        labels = _arrow_dictionary(series.to_arrow(), name)
     check_labels(labels.values, name)
     return labels
 
@@ -119,8 +119,12 @@ def _from_nullable(codes: Any) -> Array:
     return positions
 
 
-def _arrow_dictionary(column: Any) -> Labels:
+def _arrow_dictionary(column: Any, name: str) -> Labels:
     """Return positions and labels of an Arrow dictionary column, whose dictionary may hold nulls and repeated values."""
+    try:  # Arrow reads positions past the end of a dictionary, and text in any encoding
+        column.validate(full=True)
+    except ValueError as error:
+        raise errors.damaged_labels(name, error) from None
     if hasattr(column, "combine_chunks"):
         column = column.combine_chunks()
     labels = column.dictionary.to_pylist()

@@ -7,8 +7,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-import threading
-
 import numpy as np
 
 from fasttree._engine.arrays cimport memory_of
@@ -20,6 +18,7 @@ from fasttree._engine.columns.edges cimport (
 from fasttree._engine.columns.keys cimport (
     Extent, double_keys, encode_few, float_of, list_column, single_keys, sort_records, sortable, value_of,
 )
+from fasttree._engine.locks import new_lock
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
@@ -107,7 +106,7 @@ cdef class Encoding:
         self.block_rows = block_rows
         self.wide = n_samples > block_rows
         self.bounded = self.wide and bounded
-        self.lock = threading.Lock() if self.bounded else None
+        self.lock = new_lock() if self.bounded else None
         self.most_codes = most_codes
         self.kept = []
         self.cursor = node_header(d, n_samples)

@@ -201,7 +201,7 @@ def _as_own_error(path: str, where: str = "") -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, OSError) as error:
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, UnicodeDecodeError, OSError) as error:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         reason = str(error).partition("\n")[0].rstrip(".")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import signal
 import subprocess
@@ -25,10 +26,13 @@ from fasttree import (
     CARTRegressor,
     CubistRegressor,
     M5Regressor,
+    RandomForestClassifier,
     Recipe,
     TreeClassifier,
     _core,
+    from_json,
 )
+from fasttree._data.schema import Kind
 from fasttree._engine import rulesets
 from fasttree._engine.lines import equations
 
@@ -252,6 +256,26 @@ def fit_one_node(n_samples: int, n_features: int) -> float:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers of Unix")
+@pytest.mark.parametrize("kind", [CARTClassifier, RandomForestClassifier])
+def test_a_model_is_loaded_without_a_question_of_numpy_that_discards_an_interrupt(kind, monkeypatch):
+    """NumPy asks the class of what an array is compared with for `__array_ufunc__`, and discards whatever that raises."""
+    asked: list[str] = []
+
+    def ask(cls: type, name: str) -> Any:
+        if cls is Kind:
+            asked.append(name)
+        raise AttributeError(name)
+
+    X = [["a", 1.0], ["b", 2.0], ["a", 3.0], ["b", 4.0]] * 5
+    text = kind(ordinal_features={0: ["a", "b"]}).fit(X, [0, 1, 1, 0] * 5).to_json()
+    monkeypatch.setattr(enum.EnumMeta, "__getattr__", ask, raising=False)  # CPython 3.11 has one
+    assert np.array([0.0]) != Kind.ORDINAL
+    assert set(asked) == {"__array_ufunc__"}
+    asked.clear()
+    from_json(text)
+    assert asked == []
+
+
 def test_the_model_of_one_node_ends_in_each_of_its_phases():
     whole = fit_one_node(1500, 1450)
     for share in (0.1, 0.4, 0.7):

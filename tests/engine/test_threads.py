@@ -154,6 +154,27 @@ def test_an_interrupt_while_threads_start_ends_the_growth_and_all_threads(monkey
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
+def no_lock(*_: object) -> None:
+    raise RuntimeError("can't allocate lock")  # as CPython's, where there is no memory
+
+
+def test_a_lock_without_memory_is_a_memory_error(monkeypatch):
+    X, y = signal(300, 4, 2, 0)
+    model = CARTClassifier(max_depth=2)
+    monkeypatch.setattr(threading, "Lock", no_lock)
+    with pytest.raises(MemoryError, match="lock"):
+        model.fit(X, y)
+
+
+def test_a_thread_without_memory_for_its_locks_is_left_out(monkeypatch):
+    X, y = signal(300, 4, 2, 0)
+    table = learn_table(X)
+    alone = growth.grow(table, y, None, Recipe(), Limits(), n_classes=2)
+    monkeypatch.setattr(threading, "Condition", no_lock)  # which a thread makes
+    together = growth.grow(table, y, None, Recipe(), Limits(), n_classes=2, n_jobs=3, block_rows=50, bounded_from=12)
+    assert together == alone
+
+
 def test_threads_share_the_rows_of_a_prediction(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = signal(1_000, 4, 3, 0)
     rows = np.asarray(np.tile(X, (60, 1)), order=order)

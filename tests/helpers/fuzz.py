@@ -1,4 +1,4 @@
-"""Try what no one would write: mutated documents, images of predictors, tables, files of C4.5 and ARFF, and parameters.
+"""Try what no one would write: mutated documents, images of predictors, tables, files of C4.5, ARFF and Parquet, and parameters.
 
     python tests/helpers/fuzz.py --seconds 60 --seed 1 --corpus folder
 
@@ -25,6 +25,7 @@ from random import Random
 from typing import Any
 
 import bad_files
+import fuzz_parquet
 import numpy as np
 from click.testing import CliRunner
 
@@ -129,11 +130,38 @@ def mutated(data: bytes, random: Random) -> bytes:
 class Kind:
     """A kind of input: examples, what reads them, and the errors that refuse them."""
 
+    mutated = staticmethod(mutated)
+
     def __init__(self, examples: list[bytes], read: Callable[[bytes], Any], refuses: tuple[type[Exception], ...]) -> None:
         self.corpus, self.read, self.refuses = list(examples), read, refuses
         self.good = list(examples)  # what was read: most inputs are mutated from these, because few mutations mend an input
         self.known: set[str] = set()
         self.tried = self.refused = self.failed = 0
+
+    def seconds(self) -> float:
+        """Processor time so far, from any moment on."""
+        return time.process_time()
+
+    def close(self) -> None:
+        """End what the kind started."""
+
+
+class Parquet(Kind):
+    """Files of Parquet, which a process of its own reads."""
+
+    mutated = staticmethod(fuzz_parquet.mutated)
+
+    def __init__(self, reader: str, folder: Path) -> None:
+        self.apart = fuzz_parquet.Apart(reader, folder)
+        super().__init__(fuzz_parquet.examples(), self.apart, (ValueError,))
+
+    def seconds(self) -> float:
+        """Processor time so far, of that process, too."""
+        return time.process_time() + self.apart.seconds()
+
+    def close(self) -> None:
+        """End the process."""
+        self.apart.close()
 
 
 def kinds(folder: Path) -> Iterator[tuple[str, Kind]]:
@@ -190,6 +218,8 @@ def kinds(folder: Path) -> Iterator[tuple[str, Kind]]:
         return ended.output.count("\n")
 
     yield "tables (CSV)", Kind([CSV, OPEN_QUOTE], csv, (ValueError,))
+    for reader in fuzz_parquet.READERS:
+        yield f"Parquet, by {reader}", Parquet(reader, folder)
 
     def parameter(data: bytes) -> Any:
         random = Random(data)
@@ -241,12 +271,17 @@ def outcome_of(kind: Kind, data: bytes) -> tuple[str, bool]:
     return found, True
 
 
+def label_of(name: str) -> str:
+    """The word that begins the names of a kind's inputs in the corpus; both readers of Parquet have the same."""
+    return name.replace(",", "").split()[0]
+
+
 def run(name: str, kind: Kind, seconds: float, random: Random, corpus: Path | None) -> None:
     """Try inputs of a kind for some seconds of processor time."""
-    end = time.process_time() + seconds
+    end = kind.seconds() + seconds
     todo = list(kind.corpus)
-    while time.process_time() < end:
-        data = todo.pop() if todo else mutated(random.choice(kind.corpus if random.random() < 0.2 else kind.good), random)
+    while kind.seconds() < end:
+        data = todo.pop() if todo else kind.mutated(random.choice(kind.corpus if random.random() < 0.2 else kind.good), random)
         outcome, allowed = outcome_of(kind, data)
         kind.tried += 1
         kind.failed += not allowed
@@ -257,8 +292,9 @@ def run(name: str, kind: Kind, seconds: float, random: Random, corpus: Path | No
         if not allowed:
             print(f"{name}: {outcome}\n    {data[:300]!r}", flush=True)
         if corpus is not None:
-            label = f"{'' if allowed else 'failed-'}{name.split()[0]}-{hashlib.sha256(data).hexdigest()[:12]}"
+            label = f"{'' if allowed else 'failed-'}{label_of(name)}-{hashlib.sha256(data).hexdigest()[:12]}"
             (corpus / label).write_bytes(data)
+    kind.close()
 
 
 def main() -> int:
@@ -267,16 +303,17 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=60, help="of processor time, in all")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--corpus", type=Path, help="folder with inputs of earlier runs, which grows")
+    options.add_argument("--only", default="", help="words in the name of a kind of input")
     given = options.parse_args()
     if given.corpus:
         given.corpus.mkdir(exist_ok=True, parents=True)
     warnings.simplefilter("ignore")
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        every = dict(kinds(Path(folder)))
+        every = {name: kind for name, kind in kinds(Path(folder)) if given.only in name}
         for number, (name, kind) in enumerate(every.items()):
             if given.corpus:
-                kind.corpus += [path.read_bytes() for path in sorted(given.corpus.glob(f"{name.split()[0]}-*"))]
+                kind.corpus += [path.read_bytes() for path in sorted(given.corpus.glob(f"{label_of(name)}-*"))]
             run(name, kind, given.seconds / len(every), Random(f"{given.seed} {number}"), given.corpus)
             failed += kind.failed
             print(

@@ -425,6 +425,37 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
 
 
+@pytest.mark.parametrize("target", ["two", "text"])
+def test_text_that_is_not_utf8_is_an_error_with_its_column(target, tmp_path):
+    """PyArrow reads such text; only a look at it fails."""
+    path = tmp_path / "table.parquet"
+    table = pa.table({"text": ["Bonn", "Köln", "Ulm"] * 10, "two": [0, 1, 1] * 10})
+    pq.write_table(table, path, compression="none", write_statistics=False)
+    path.write_bytes(path.read_bytes().replace("Köln".encode(), b"K\xff\xfeln"))
+    with pytest.raises(ValueError, match=r"column 'text' has damaged values \(.*UTF"):
+        Dataset.from_parquet(path, target, scratch=tmp_path).prepare()
+
+
+@pytest.mark.parametrize("target", ["two", "text"])
+def test_a_position_past_the_end_of_a_dictionary_is_an_error_with_its_column(target):
+    """A damaged Parquet file has such positions, and PyArrow reads them."""
+    positions = pa.array([0, 1, 0, 7], pa.int32())
+    text = pa.DictionaryArray.from_arrays(positions, pa.array(["a", "b"]), safe=False)
+    table = pa.table({"text": text, "two": [0, 1, 0, 1]})
+    with pytest.raises(ValueError, match=r"column 'text' has damaged values \(.*7"):
+        Dataset.from_batches(lambda: iter([table]), target).prepare()
+    with pytest.raises(ValueError, match=r"column 'text' has damaged values \(.*7"):
+        CARTClassifier().fit(table.select(["text"]), table["two"])
+
+
+def test_a_name_of_a_column_that_is_not_utf8_is_an_error_of_the_file(tmp_path):
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"Köln": [0.5, 1.5], "two": [0, 1]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace("Köln".encode(), b"K\xff\xfeln"))
+    with pytest.raises(ValueError, match=r"table\.parquet cannot be read as Parquet"):
+        Dataset.from_parquet(path, "two")
+
+
 def test_the_disk_must_have_room_before_a_row_is_read(files, tmp_path, monkeypatch):
     data = Dataset.from_parquet(files[1], "label", weight="weight", features=FEATURES, scratch=tmp_path)
     n_bytes = N * (8 + 4 + 8 + 4 + 4 + 4 + 8 + 20 + 16)  # values, codes in tiles of eight, what a fit adds, target and weight

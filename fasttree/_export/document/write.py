@@ -321,12 +321,17 @@ def _check_tests_fit(
 ) -> None:
     """Verify that tests, given as columns, fit their features."""
     all_n_categories = np.array([len(feature.categories or ()) for feature in schema.features])
-    feature_kind, n_categories = np.array([feature.kind for feature in schema.features])[feature], all_n_categories[feature]
+    # Not an array that is compared with members of Kind: NumPy would ask the class of a member for a method.  That is Python in
+    # CPython 3.11, and NumPy discards whatever it raises, such as an interrupt.
+    continuous, ordinal, nominal = (
+        np.array([each.kind == which for each in schema.features], dtype=bool)[feature] for which in Kind
+    )
+    n_categories = all_n_categories[feature]
     by_category = (kind == NOMINAL) | (kind == CATEGORY)
-    on_ordinal = (kind == THRESHOLD) & (feature_kind == Kind.ORDINAL)
+    on_ordinal = (kind == THRESHOLD) & ordinal
     rules = [
-        ((kind == THRESHOLD) & (feature_kind == Kind.NOMINAL), "a threshold test needs a continuous or ordinal feature"),
-        (by_category & (feature_kind == Kind.CONTINUOUS), "a test of categories needs a nominal or ordinal feature"),
+        ((kind == THRESHOLD) & nominal, "a threshold test needs a continuous or ordinal feature"),
+        (by_category & continuous, "a test of categories needs a nominal or ordinal feature"),
         (
             on_ordinal & ~((threshold >= 1) & (threshold < n_categories)),
             "a threshold on an ordinal feature must lie between its categories",

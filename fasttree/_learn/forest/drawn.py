@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine.forest import DrawnGrower, DrawnRoom, grow_packed
+from fasttree._engine.locks import new_lock
 from fasttree._learn.grow.drawn import MOST_DRAWN, DrawnLimits, drawn_limits, encode_drawn, has_drawn_form
 from fasttree._learn.grow.grower import Grower, Whole
 from fasttree._model.packed.nodes import Packed
@@ -82,7 +83,7 @@ class DrawnForest:
         if not grower.n_classes and np.signbit(target[target == 0]).any():
             target = target + 0.0  # no -0.0: which of equal targets comes first must not show
         self._target = target
-        self._rooms, self._making = threading.local(), threading.Lock()
+        self._rooms, self._making = threading.local(), new_lock()
         self._last: tuple[tuple[int, int], DrawnGrower] | None = None
 
     def __call__(self, counts: npt.NDArray[np.integer], seed: int, below: Below | None = None) -> Packed | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -16,6 +15,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values, copy_columns
+from fasttree._engine.locks import new_lock
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -70,7 +70,7 @@ class KeptColumns:
     def __init__(self, table: AnyTable, recipe: Recipe, limits: Limits, bins_of: npt.NDArray[np.intp] | None = None) -> None:
         kept = [np.ascontiguousarray(table.column(feature)) for feature in range(table.n_features)]
         self.schema, self.n_samples, self.n_features = table.schema, table.n_samples, table.n_features
-        self._columns, self._lock, self._sorted = kept, threading.Lock(), list[_Sorted]()
+        self._columns, self._lock, self._sorted = kept, new_lock(), list[_Sorted]()
         self._recipe, self._limits, self.bins_of = recipe, limits, bins_of
 
     def column(self, j: int) -> npt.NDArray[Any]:
