@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-from fasttree._engine import locks
+from fasttree._engine.columns import locks
 from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
 from fasttree._engine.encoding cimport Encoding
 from fasttree._engine.grow.queue cimport grow_queue

@@ -18,7 +18,7 @@ from fasttree._engine.columns.edges cimport (
 from fasttree._engine.columns.keys cimport (
     Extent, double_keys, encode_few, float_of, list_column, single_keys, sort_records, sortable, value_of,
 )
-from fasttree._engine.locks import new_lock
+from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (

@@ -32,7 +32,7 @@ from fasttree._engine.types cimport code_t, real_t
 from fasttree._engine.walk.rows cimport rows_of
 from fasttree._engine.watch cimport handles_signals, raise_pending, start_watch
 
-NODE = np.dtype([("operand", "<f8"), ("child", "<u4"), ("feature", "<u2"), ("kind", "u1"), ("missing", "u1")])
+NODE = np.dtype([("operand", "f8"), ("child", "u4"), ("feature", "u2"), ("kind", "u1"), ("missing", "u1")])
 
 cdef enum:
     MOST_NARROW = 65536        # codes of a column that 16 bits hold

@@ -4,6 +4,7 @@ import base64
 import copy
 import gzip
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 import fasttree
 from fasttree import CARTClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, Recipe
 from fasttree._export.document.values import DocumentError
+from fasttree._model.packed.nodes import KNOWN, LEAF, NODE, SUBSET, THRESHOLD, pairs, with_byte_order
 
 X, Y = load_iris(return_X_y=True)
 
@@ -60,6 +62,25 @@ def test_every_forest_is_read_as_its_class():
 def test_a_file_of_the_first_version_is_read():
     first = document() | {"version": "1.0"}
     assert fasttree.from_json(json.dumps(first)).ensemble_ == forest().ensemble_
+
+
+def test_nodes_have_the_same_numbers_in_either_order_of_bytes():
+    """Operands are a threshold, or two numbers of 32 bits; a big-endian machine writes the documents of any other."""
+    written = [
+        (THRESHOLD, "d", (0.1,), (1, 3, 1)),
+        (SUBSET, "II", (5, 2), (3, 70_000 % 65_536, 0)),
+        (KNOWN, "d", (np.inf,), (5, 2, 1)),
+        *((LEAF, "II", (value, 1_000_000 + value), (child, 0, 0)) for value, child in ((0, 3), (9, 4), (2**31, 5), (3, 6))),
+    ]
+
+    def nodes(order):
+        rows = [struct.pack(f"{order}{form}IHBB", *operand, *rest[:2], kind, rest[2]) for kind, form, operand, rest in written]
+        return np.frombuffer(b"".join(rows), dtype=NODE.newbyteorder(order))
+
+    for one, other in ("<>", "><", "<<", ">>"):
+        assert with_byte_order(nodes(one), other).tobytes() == nodes(other).tobytes()
+    assert with_byte_order(nodes(">"), "=").dtype == NODE
+    assert pairs(nodes(">"))[-2:].tolist() == pairs(nodes("<"))[-2:].tolist() == [[2**31, 1_000_000 + 2**31], [3, 1_000_003]]
 
 
 def test_the_plan_of_the_bags_is_kept():

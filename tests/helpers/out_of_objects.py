@@ -57,8 +57,18 @@ def model_of(operation: Any) -> Any:
 
 
 def lost_elsewhere(error: BaseException) -> bool:
-    """Whether a function or an operator of NumPy or CPython failed and set no exception: those of the engine are cyfunctions."""
-    return isinstance(error, SystemError) and "without" in str(error) and "cyfunction" not in str(error)
+    """Whether code of NumPy or CPython failed and set no exception, or succeeded and set one; the engine has cyfunctions."""
+    lost = "without" in str(error) or "with an exception set" in str(error)
+    return isinstance(error, SystemError) and lost and "cyfunction" not in str(error)
+
+
+def crashed(trace: Any) -> str:
+    """Where a process was when it ended, from the notes of `faulthandler`, and whose code that is."""
+    trace.seek(0)
+    places = [line.strip() for line in trace.read().decode().splitlines() if line.strip().startswith("File ")]
+    trace.truncate(0)
+    ours = not places or f"{os.sep}fasttree{os.sep}" in places[0].split('"')[1]
+    return f"{'wrong' if ours else 'elsewhere'} the process ended in {places[0] if places else 'an unknown place'}"
 
 
 def tries(operation: Callable[[], Any], numbers: list[tuple[int, int]], expected: Any) -> Iterator[str]:
@@ -98,12 +108,13 @@ def in_a_process(operation: Callable[[], Any], numbers: list[tuple[int, int]], e
     """How often tries of an operation ended how; a try that ends the process is counted, and another process goes on."""
     found: Counter[str] = Counter()
     done = 0
+    trace = tempfile.TemporaryFile()  # noqa: SIM115  # of every child
     while done < len(numbers):
         reads, writes = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reads)
-            with os.fdopen(writes, "w", buffering=1) as stream, tempfile.TemporaryFile() as trace:
+            with os.fdopen(writes, "w", buffering=1) as stream:
                 faulthandler.enable(trace)
                 for line in tries(operation, numbers[done:], expected):
                     print(line, file=stream)
@@ -122,8 +133,9 @@ def in_a_process(operation: Callable[[], Any], numbers: list[tuple[int, int]], e
             break
         first, last = numbers[done + begun - 1]
         alone = "alone" if last == first + 1 else "and those that follow"
-        found[f"wrong the process ended by {status} (request {first} {alone})"] += 1
+        found[f"{crashed(trace)} by {status} (request {first} {alone})"] += 1
         done += begun
+    trace.close()
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from test_oracle_sklearn import assert_same_tree
 
@@ -58,6 +59,9 @@ def weights_for(kind: str, n_samples: int) -> np.ndarray | None:
 )
 def test_trees_agree_over_the_grid(name, weighted, size, extra):
     ours_class, theirs_class, criterion, n_classes = CRITERIA[name]
+    is_old = sklearn.__version__.startswith(("1.6", "1.7", "1.8"))
+    if is_old and "missing" in extra and criterion in ("absolute_error", "poisson"):
+        pytest.skip("before 1.9, scikit-learn refuses missing values with absolute_error, and finds other trees with poisson")
     if "monotone" in extra and (n_classes > 2 or criterion == "absolute_error"):
         extra = extra.replace("monotone", "plain")  # scikit-learn knows no order of three classes; ours refuses absolute error
     if criterion == "absolute_error" and "max_leaf_nodes" in SIZES[size]:

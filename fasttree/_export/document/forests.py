@@ -20,13 +20,13 @@ from fasttree._export.document.values import DocumentError, as_index, as_number,
 from fasttree._model.bags import Bags
 from fasttree._model.ensemble import Ensemble
 from fasttree._model.packed.check import as_array, check_packed
-from fasttree._model.packed.nodes import NODE, Packed
+from fasttree._model.packed.nodes import NODE, Packed, with_byte_order
 from fasttree._model.tree import Tree
 
 FORMAT = "fasttree.forest"
 VERSION = "1.1"  # docs/shipping/json.md lists what is new in each
 MOST_SAMPLES = 2**48
-_ARRAYS = {"nodes": NODE, "start": np.dtype("<i8"), "bits": np.dtype("<u4"), "value": np.dtype("<f8")}
+_ARRAYS = {"nodes": NODE.newbyteorder("<"), "start": np.dtype("<i8"), "bits": np.dtype("<u4"), "value": np.dtype("<f8")}
 _OF_A_TREE = ("nodes", "values", "soft_thresholds", "surrogates", "tests")
 
 
@@ -39,7 +39,8 @@ def written_ensemble(ensemble: Ensemble, schema: Schema, classes: Any) -> dict[s
 
 def _written_trees(ensemble: Ensemble, schema: Schema, classes: Any) -> dict[str, Any]:
     if ensemble.packed is not None:
-        parts = {name: _encoded(array, _ARRAYS[name]) for name, array in ensemble.packed._asdict().items()}
+        packed = ensemble.packed._replace(nodes=with_byte_order(ensemble.packed.nodes, "<"))
+        parts = {name: _encoded(array, _ARRAYS[name]) for name, array in packed._asdict().items()}
         return {"packed": parts}
     trees = []
     for tree in ensemble.trees():
@@ -127,7 +128,7 @@ def _decoded(given: dict[str, Any], name: str, dtype: np.dtype[Any]) -> npt.NDAr
         array = as_array(base64.b64decode(text, validate=True), dtype)
     except (binascii.Error, ValueError) as error:
         raise DocumentError(f"packed.{name}: {error}") from None
-    return array
+    return with_byte_order(array, "=") if dtype.names else array.astype(dtype.newbyteorder("="), copy=False)
 
 
 def written_bags(bags: Bags) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
+from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.forest import DrawnGrower, DrawnRoom, grow_packed
-from fasttree._engine.locks import new_lock
 from fasttree._learn.grow.drawn import MOST_DRAWN, DrawnLimits, drawn_limits, encode_drawn, has_drawn_form
 from fasttree._learn.grow.grower import Grower, Whole
 from fasttree._model.packed.nodes import Packed

@@ -14,8 +14,8 @@ from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
+from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values, copy_columns
-from fasttree._engine.locks import new_lock
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe

@@ -6,7 +6,7 @@ and gains of all nodes follow.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,18 @@ class Packed(NamedTuple):
 
 def pairs(nodes: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     """Return the operands as two uint32 each, a view of shape (n, 2)."""
-    return nodes.view("<u4").reshape(len(nodes), 4)[:, :2]
+    return nodes.view(nodes.dtype["child"]).reshape(len(nodes), 4)[:, :2]
+
+
+def with_byte_order(nodes: npt.NDArray[Any], order: Literal["<", ">", "="]) -> npt.NDArray[Any]:
+    """Return nodes with another order of bytes, as for `numpy.dtype.newbyteorder`; operands that are two numbers stay two."""
+    wanted = NODE.newbyteorder(order)
+    if nodes.dtype == wanted:
+        return nodes
+    found = nodes.astype(wanted)
+    two = np.isin(nodes["kind"], (LEAF, SUBSET))
+    pairs(found)[two] = pairs(nodes)[two]
+    return found
 
 
 def pack_tree(tree: Tree, impurity: str) -> Packed | None:
@@ -263,7 +274,7 @@ def _tables(
     offset, words = pairs(nodes)[by_table].astype(np.int64).T
     starts, at = gather(offset, words)
     owner = np.repeat(np.arange(len(by_table)), words)
-    known, left = (np.unpackbits(bits[each].view(np.uint8), bitorder="little") for each in (at, at + words[owner]))
+    known, left = (np.unpackbits(bits[each].astype("<u4").view(np.uint8), bitorder="little") for each in (at, at + words[owner]))
     entry = np.flatnonzero(known)
     word = entry // _WORD
     codes = (word - starts[:-1][owner[word]]) * _WORD + entry % _WORD
