@@ -294,12 +294,14 @@ def test_the_pruning_of_rules_ends_by_an_interrupt():
     parent[0] = -1
     alive, cut = (number % 2 == 0).astype(np.uint8), np.zeros(number.size, np.uint8)
     alive[-1] = 0
-    own, below, size = 60_002.0 - number, 30_001.0 - number // 2, np.full(number.size, 2.0)
+    own, size = 60_002.0 - number, np.full(number.size, 2.0)
+    error, parameters = (alive == 0).astype(float), np.zeros(number.size)  # of leaves
+    parameters[-1] = 2
     start = time.process_time()
     with handled(signal.SIGPROF, Stopped):
         signal.setitimer(signal.ITIMER_PROF, 0.1)
         with pytest.raises(Stopped):
-            equations.prune(parent, (own, size), (below, size.copy()), alive, cut, 1e6, 1)
+            equations.prune(parent, (own, size), (error, parameters), alive, cut, 1e6, 1)
     assert time.process_time() - start < 0.1 + 0.15
     assert 0 < cut.sum() < 30_000
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fasttree import CubistRegressor, from_json, load
-from fasttree._engine.lines.equations import drop_conditions
+from fasttree._engine.lines.equations import make_rules
 from fasttree._model.committees.neighbors import average_distance
 
 
@@ -215,17 +215,35 @@ def test_sizes_that_overflow_or_vanish_raise():
 
 
 def test_conditions_of_deep_rules_are_dropped():
-    n_conditions, n = 700, 6  # sums of places of failed conditions are beyond 16 bits
+    """Of 700 conditions, one stays: that whose row alone would lose.  Two leaves with equal rules make one."""
+    n_conditions, n = 700, 70
     fails = np.zeros((n_conditions, n), dtype=np.uint8)
-    fails[:, :2] = 1
-    fails[-1, 2] = fails[-2, 3] = 1
-    dropped, joined, count = np.empty(n_conditions, np.uint8), np.empty(n_conditions), np.empty(n, np.int32)
-    gain = np.array([-1.0, -1.0, 2.0, -3.0, 1.0, 1.0])
-    drop_conditions(fails, gain, np.ones(n), dropped, joined, count)
-    # all but that whose rows would lose; the first rows then fail this one alone
-    assert np.flatnonzero(dropped == 0).tolist() == [n_conditions - 2]
-    assert joined[n_conditions - 2] == 3
-    assert (count > 0).tolist() == [True, True, False, True, False, False]
+    fails[:, :2] = 1  # as soon as one condition is left, these fail it alone
+    fails[-1, 2] = fails[-2, 69] = 1
+    codes = np.ascontiguousarray(fails.astype(np.int32))  # each condition is about a nominal feature of its own
+    y = np.full(n, 5.0)
+    y[[0, 1, 69]] = 1.0  # those that would lose by the prediction 5
+    size = np.arange(n_conditions)
+    tests = (
+        size.astype(np.int32),
+        np.zeros(n_conditions, np.uint8),
+        np.zeros(n_conditions),
+        2 * size,
+        np.tile(np.array([1, 0], dtype=np.uint8), n_conditions),
+        codes,
+    )
+    samples = (np.empty((0, n)), np.empty((n, 0)), y, np.ones(n), np.empty(0), -9.0, 9.0)
+    # rows of the first leaf, and others, whose predictions 1 are right for those that would lose
+    rows = np.array([i for i in range(n) if y[i] == 5] + [i for i in range(n) if y[i] == 1], dtype=np.int32)
+    leaves = (rows, np.array([0, 67]), np.array([67, n]), np.array([1, 1]), np.array([0, n_conditions, n_conditions]))
+    conditions, kept, models = np.arange(n_conditions, dtype=np.int32), np.zeros(2, np.int64), np.array([[5.0], [1.0]])
+    covered, figures = np.empty((2, 2), np.uint64), np.empty((2, 7))
+    make_rules(samples, tests, leaves, (conditions, kept, models, covered, figures), np.array([0.0, 0.1, 0.0]))
+    assert kept.tolist() == [1, 0]
+    assert conditions[0] == n_conditions - 2
+    covers = [[bool(int(covered[rule, i // 64]) >> i % 64 & 1) for i in range(n)] for rule in range(2)]
+    assert covers == [[y[i] == 5 for i in range(n)], [True] * n]
+    assert figures[:, 0].tolist() == [67, n]
 
 
 @pytest.mark.parametrize("exponent", [-100, 50, 120])

@@ -32,7 +32,7 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "shapes": {"random"},
     "additive": {"random", "shapes"},
     "optimal": {"arrays", "levels"},
-    "lines": {"watch", "arrays"},
+    "lines": {"watch", "types", "arrays", "prune"},
     "ahead": set(),
     "lookahead": {"arrays", "ahead"},
     "_core": {*FOLDERS, "walk", "encoding"},

@@ -16,6 +16,7 @@ def grow(
     choices: _Floats,
     nodes: tuple[npt.NDArray[Any], ...],
 ) -> int: ...
+def arrange(nodes: tuple[npt.NDArray[Any], ...], d: int, least_cover: int, arranged: tuple[npt.NDArray[Any], ...]) -> int: ...
 def fit_nodes(
     samples: tuple[Any, ...],
     rows: npt.NDArray[np.int32],
@@ -33,16 +34,20 @@ def smooth(
     models: _Floats,
     errors: _Floats,
 ) -> None: ...
-def drop_conditions(
-    fails: npt.NDArray[np.uint8],
-    gain: _Floats,
-    w: _Floats,
-    dropped: npt.NDArray[np.uint8],
-    joined: _Floats,
-    count: npt.NDArray[np.int32],
+def make_rules(
+    samples: tuple[Any, ...],
+    tests: tuple[npt.NDArray[Any], ...],
+    leaves: tuple[npt.NDArray[Any], ...],
+    rules: tuple[npt.NDArray[Any], ...],
+    choices: _Floats,
 ) -> None: ...
-def gains_of(
-    samples: tuple[Any, ...], model: _Floats, predictions: tuple[_Floats, _Floats, _Floats], value: _Floats, gain: _Floats
+def predict_rules(
+    samples: tuple[Any, ...],
+    models: _Floats,
+    covered: npt.NDArray[np.uint64],
+    bounds: _Floats,
+    default: float,
+    predicted: _Floats,
 ) -> None: ...
 def prune(
     parent: npt.NDArray[np.int32],

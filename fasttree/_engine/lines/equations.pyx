@@ -14,20 +14,24 @@ Long work looks for signals now and then, and ends where a handler raises an exc
 """
 
 from libc.math cimport fabs, rint, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from fasttree._engine.arrays cimport doubles_of, int32s_of, memory_of
+from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of, uint8s_of
+from fasttree._engine.lines.arrange cimport ArrangedNodes, GrownNodes, allow_features, arrange_nodes
 from fasttree._engine.lines.cuts cimport LEAST_SIDE, LineTables, Residuals, best_cut, best_division
-from fasttree._engine.lines.least_squares cimport LineSamples, LineScratch, clamped, dot, fit, predict_gathered
+from fasttree._engine.lines.least_squares cimport (
+    LineSamples, LineScratch, clamped, dot, fit, gather, list_terms, predict_gathered, value_of,
+)
 from fasttree._engine.lines.node_models cimport (
     BY_SIZE, EXACT, FitChoices, FitScratch, NodeModel, NodeSums, add_sums, fit_node, sums_of_leaf,
 )
+from fasttree._engine.lines.rules cimport (
+    RuleChoices, RuleFigures, RuleLeaves, RuleScratch, LineTests, between, estimated, fill_fails, make_rule, predict_leaves,
+)
+from fasttree._engine.prune.bits cimport lowest_bit
+from fasttree._engine.prune.simplify cimport digits_of
 from fasttree._engine.watch cimport Watch, handles_signals, interrupted, raise_pending, start_watch
-
-cdef enum:
-    FAILED_BITS = 16
-    ONE_FAILED = 1 << 16
 
 cdef double ALMOST = 0.999            # of the largest gain: such a gain wins by its preference
 cdef double LEAST_GAIN = -1e-4
@@ -35,27 +39,13 @@ cdef double SLACK = 1.005             # share of the estimated error that the se
 cdef double LEAST_SPREAD = 1e-12
 
 
-cdef void predict_rows(const LineSamples* s, const double* model, const int32_t* rows, Py_ssize_t n, double* out) noexcept nogil:
-    """The values of a model, intercept first, without bounds."""
-    cdef Py_ssize_t i, j
-    cdef const double* x
-    cdef double b = model[0]
-    for i in range(n):
-        out[i] = b
-    for j in range(s.d):
-        b = model[j + 1]
-        if b != 0:
-            x = s.x + j * s.n
-            for i in range(n):
-                out[i] += b * x[rows[i]]
-
-
 cdef LineSamples samples_of(tuple given) except *:
-    x, y, w, least_variance, floor, ceiling = given
+    x, side_by_side, y, w, least_variance, floor, ceiling = given
     cdef LineSamples s
     cdef const double[:, ::1] columns = x
     s.d, s.n = columns.shape[0], columns.shape[1]
     s.x = &columns[0, 0] if s.d else NULL
+    s.side_by_side = doubles_of(side_by_side.reshape(-1))
     s.y, s.w, s.least_variance = doubles_of(y), doubles_of(w), doubles_of(least_variance)
     s.floor, s.ceiling = floor, ceiling
     return s
@@ -69,10 +59,11 @@ cdef LineScratch scratch_of(const LineSamples* s, Watch* watch, list kept):
     t.watch = watch
     cdef Py_ssize_t size = s.d + 1
     for dtype, n in (("f8", (s.d + 4) * s.n), ("f8", size * (size + 1)), ("f8", size * (size + 1)), ("f8", size), ("f8", size),
-                     ("i4", 2 * s.d + 1)):
+                     ("i4", 3 * s.d + 1)):
         kept.append(np.zeros(n, dtype))
     t.z, t.gram, t.system = <double*> memory_of(kept[0]), <double*> memory_of(kept[1]), <double*> memory_of(kept[2])
     t.model, t.spread, t.active = <double*> memory_of(kept[3]), <double*> memory_of(kept[4]), <int32_t*> memory_of(kept[5])
+    t.terms.feature = t.active + 2 * s.d
     return t
 
 
@@ -154,10 +145,10 @@ cdef bint find_residuals(LineGrowth* g, Py_ssize_t node) noexcept nogil:
         i = g.parent[i]
     if node:
         fit(&g.s, &g.t, rows, n, g.allowed, g.model)
-        predict_rows(&g.s, g.model, rows, n, g.values)
+        list_terms(&g.s, g.model, &g.t.terms)
     for i in range(n):
         row = rows[i]
-        residual = g.s.y[row] - clamped(&g.s, g.values[i]) if node else g.s.y[row]
+        residual = g.s.y[row] - clamped(&g.s, value_of(&g.s, &g.t.terms, g.model, row)) if node else g.s.y[row]
         g.residual[row] = residual
         weight += g.s.w[row]
         total += g.s.w[row] * residual
@@ -292,6 +283,36 @@ def grow(tuple samples, tuple nominal, order, tuple features, tuple tables, cons
     return g.n_nodes
 
 
+def arrange(tuple nodes, Py_ssize_t d, int64_t least_cover, tuple arranged):
+    """Number nodes in preorder, without divisions with a branch of too few rows, and return how many stay.
+
+    Parameters
+    ----------
+    nodes : tuple of arrays of shape (n_nodes,)
+        Parent, feature, first row and the one after the last, as `grow` leaves them.
+    d : int
+        Number of continuous features.
+    arranged : tuple of arrays of n_nodes rows
+        Gets the number that each node had, int64; its children, int64, -1 at a leaf, shape (n_nodes, 2); its parent, int32; and
+        which continuous features are tested at it, above it or below it, uint8, shape (n_nodes, d).
+    """
+    import numpy as np
+    cdef GrownNodes g
+    cdef ArrangedNodes to
+    cdef Py_ssize_t n
+    g.n, g.d = nodes[0].size, d
+    g.parent, g.feature, g.first, g.stop = int32s_of(nodes[0]), int32s_of(nodes[1]), int64s_of(nodes[2]), int64s_of(nodes[3])
+    to.place, to.children = <int64_t*> memory_of(arranged[0]), <int64_t*> memory_of(arranged[1])
+    to.parent, to.allowed = <int32_t*> memory_of(arranged[2]), <uint8_t*> memory_of(arranged[3])
+    size, below = np.empty(g.n, np.int64), np.empty(g.n * d, np.uint8)
+    cdef int64_t* sizes = <int64_t*> memory_of(size)
+    cdef uint8_t* tested = <uint8_t*> memory_of(below)
+    with nogil:
+        n = arrange_nodes(&g, least_cover, sizes, &to)
+        allow_features(&g, n, tested, &to)
+    return n
+
+
 def fit_nodes(tuple samples, const int32_t[::1] rows, const int64_t[::1] first, const int64_t[::1] stop,
               const uint8_t[:, ::1] allowed, double[:, ::1] models):
     """Fit the model of each node on its slice of the rows, with terms of the features that it allows."""
@@ -372,6 +393,7 @@ def smooth(tuple samples, const int32_t[::1] rows, tuple nodes, const double[:, 
     cdef const int64_t[::1] stop = nodes[1]
     cdef const int32_t[::1] parent = nodes[2]
     cdef double[::1] room = np.empty((s.d + 6) * s.n)
+    cdef int32_t[::1] features = np.arange(s.d + 1, dtype=np.int32)
     cdef double* z = &room[0]
     cdef double* w = z + s.d * s.n
     cdef double* y = w + s.n
@@ -395,11 +417,9 @@ def smooth(tuple samples, const int32_t[::1] rows, tuple nodes, const double[:, 
             for i in range(n):
                 w[i], y[i] = s.w[of_node[i]], s.y[of_node[i]]
                 weight += w[i]
-            for j in range(s.d):
-                if interrupted(&watch, n):
-                    break
-                for i in range(n):
-                    z[j * s.n + i] = s.x[j * s.n + of_node[i]]
+            if interrupted(&watch, n * s.d):
+                break
+            gather(&s, of_node, n, &features[0], <int> s.d, z)
             predict_gathered(&s, &models[node, 0], z, n, own)
             variance = errors_of(&s, own, y, w, n, error)
             above = parent[node]
@@ -437,91 +457,118 @@ def smooth(tuple samples, const int32_t[::1] rows, tuple nodes, const double[:, 
     raise_pending()
 
 
-def drop_conditions(const uint8_t[:, ::1] fails, const double[::1] gain, const double[::1] w, uint8_t[::1] dropped,
-                    double[::1] joined, int32_t[::1] count):
-    """Drop conditions of a rule while the rows that fail one alone gain by joining; one condition stays.
+cdef RuleScratch rule_scratch_of(const LineSamples* s, Watch* watch, Py_ssize_t n_tests, Py_ssize_t depth, list kept):
+    """RuleScratch in arrays, which `kept` keeps alive, with a watch that is started and paths of at most so many conditions."""
+    import numpy as np
+    cdef RuleScratch t
+    cdef Py_ssize_t n = s.n
+    cdef int32_t n_digits = digits_of(<int32_t> depth)
+    cdef uint64_t* bits
+    cdef double* numbers
+    t.n_words = (n + 63) // 64
+    arrays = [np.zeros(size, dtype) for dtype, size in (
+        ("u8", (n_tests + 2 * n_digits + 3) * t.n_words), ("f8", 7 * n + 2 * depth), ("u1", depth), ("i4", n + s.d))]
+    kept.append(arrays)
+    start_watch(watch, handles_signals(), NULL)
+    bits, numbers = <uint64_t*> memory_of(arrays[0]), <double*> memory_of(arrays[1])
+    t.watch, t.failures.n_digits = watch, n_digits
+    t.room, t.initial, t.nothing = bits, bits + t.n_words, bits + 2 * t.n_words
+    t.failures.times = bits + 3 * t.n_words
+    t.failures.which = t.failures.times + n_digits * t.n_words
+    t.fails = t.failures.which + n_digits * t.n_words
+    t.total, t.count, t.error = numbers, numbers + n, numbers + 2 * n
+    t.value, t.y, t.w, t.summed = numbers + 3 * n, numbers + 4 * n, numbers + 5 * n, numbers + 6 * n
+    t.gained, t.joined, t.dropped = numbers + 7 * n, numbers + 7 * n + depth, <uint8_t*> memory_of(arrays[2])
+    t.rows = <int32_t*> memory_of(arrays[3])
+    t.terms.feature = t.rows + n
+    return t
+
+
+def make_rules(tuple samples, tuple tests, tuple leaves, tuple rules, const double[::1] choices):
+    """Make the rules of leaves, one after the other.
+
+    A row's prediction is the mean of its leaf's and of the rules that cover it so far.  A condition is dropped while the rows
+    that fail it alone gain, as their prediction joins the mean; one stays.
 
     Parameters
     ----------
-    fails : uint8 array of shape (n_conditions, n)
-        At most 32,000 conditions.  Sums of places may reach the upper bits, but change no comparison: they make a count larger,
-        and a row that fails one condition has a sum below 2 ** 16.
-    gain : float64 array of shape (n,)
-        By how much the weighted error of each row falls if the rule joins the mean of its predictions.
-    w : float64 array of shape (n,)
-    dropped : uint8 array of shape (n_conditions,)
-        Gets the conditions that are dropped.
-    joined : float64 array of shape (n_conditions,)
-        Gets the weight of the rows that fail this condition alone.
-    count : int32 array of shape (n,)
-        Gets 0 for each row that fails none of the conditions that stay, and a positive number for the others.
+    tests : tuple of arrays
+        Features, int32, whether they pass above a cut, uint8, and cuts, shape (n_tests,); where marks of categories start, int64,
+        and by category whether it passes, uint8; codes, int32, shape (n_nominal, n).
+    leaves : tuple of arrays
+        Rows, int32; first row of each leaf and the one after the last, and parameters of its model, int64, shape (n_leaves,);
+        first condition of each leaf, int64, shape (n_leaves + 1,).
+    rules : tuple of arrays
+        Tests on the way to each leaf, int32: those that stay come to the start.  Gets how many stay, int64, shape (n_leaves,).
+        Models, intercept first, shape (n_leaves, d + 1): of the leaves, and then of the rules.  Gets the rows that are covered,
+        as bits, uint64, shape (n_leaves, n_words); and cover, mean, least and largest target, bounds and estimated error,
+        float64, shape (n_leaves, 7).  The cover is 0 if an earlier rule has the same conditions.
+    choices : float64 array
+        Extrapolation, unit of intercepts, and whether these are moved to take bias off.
     """
-    import numpy as np
-    cdef Py_ssize_t n = fails.shape[1], size = fails.shape[0], i, d, best, left = size
-    # for each row: the number of conditions that it fails in the upper bits, and the sum of their places in the lower ones
-    cdef int32_t[::1] state = np.zeros(n, np.int32)
-    cdef int32_t* now = &state[0]
-    cdef double[::1] total = np.zeros(size)
-    cdef const uint8_t* failed
-    cdef int32_t step
+    cdef LineSamples s = samples_of(samples)
+    cdef LineTests u
+    cdef RuleLeaves v
+    cdef RuleChoices c
+    cdef RuleScratch t
+    cdef RuleFigures* figures = <RuleFigures*> memory_of(rules[4])
     cdef Watch watch
-    start_watch(&watch, handles_signals(), NULL)
+    cdef list kept = []
+    cdef Py_ssize_t i, n_leaves = leaves[1].size, n_tests = tests[0].size, depth = 1
+    u.feature, u.above, u.cut = int32s_of(tests[0]), uint8s_of(tests[1]), doubles_of(tests[2])
+    u.start, u.passes, u.codes = int64s_of(tests[3]), uint8s_of(tests[4]), int32s_of(tests[5].reshape(-1))
+    v.rows, v.first, v.stop = int32s_of(leaves[0]), int64s_of(leaves[1]), int64s_of(leaves[2])
+    v.size, v.path = int64s_of(leaves[3]), int64s_of(leaves[4])
+    v.condition, v.n_kept = <int32_t*> memory_of(rules[0]), <int64_t*> memory_of(rules[1])
+    v.model, v.covered = <double*> memory_of(rules[2]), <uint64_t*> memory_of(rules[3])
+    c.extrapolation, c.unit, c.unbiased = choices[0], choices[1], choices[2] != 0
+    for i in range(n_leaves):
+        depth = max(depth, v.path[i + 1] - v.path[i])
+    t = rule_scratch_of(&s, &watch, n_tests, depth, kept)
     with nogil:
-        for d in range(size):
-            if interrupted(&watch, n):
+        for i in range(n_tests):
+            if interrupted(&watch, s.n):
                 break
-            joined[d], dropped[d] = 0, 0
-            failed, step = &fails[d, 0], <int32_t> (ONE_FAILED + d)
-            for i in range(n):
-                now[i] += -<int32_t> failed[i] & step
-        for i in range(n):
-            if now[i] >> FAILED_BITS == 1:
-                total[now[i] - ONE_FAILED] += gain[i]
-                joined[now[i] - ONE_FAILED] += w[i]
-        while left > 1 and not interrupted(&watch, size + 2 * n):
-            best = -1
-            for d in range(size):
-                if not dropped[d] and total[d] >= 0 and (best < 0 or total[d] > total[best]):
-                    best = d
-            if best < 0:
+            fill_fails(&s, &u, i, t.fails + i * t.n_words)
+        predict_leaves(&s, &t, &v, n_leaves)
+        for i in range(n_leaves):
+            if interrupted(&watch, s.n):
                 break
-            dropped[best] = 1
-            left -= 1
-            failed, step = &fails[best, 0], <int32_t> (ONE_FAILED + best)
-            for i in range(n):
-                now[i] -= -<int32_t> failed[i] & step
-            for i in range(n):
-                if failed[i] & (now[i] >> FAILED_BITS == 1):
-                    total[now[i] - ONE_FAILED] += gain[i]
-                    joined[now[i] - ONE_FAILED] += w[i]
-        for i in range(n):
-            count[i] = now[i] >> FAILED_BITS
+            make_rule(&s, &t, &v, i, &c, figures)
     raise_pending()
 
 
-def gains_of(tuple samples, const double[::1] model, tuple predictions, double[::1] value, double[::1] gain):
-    """Find by how much the weighted error of each row falls if a model joins the mean of its predictions.
+def predict_rules(tuple samples, const double[:, ::1] models, const uint64_t[:, ::1] covered, const double[:, ::1] bounds,
+                  double default, double[::1] predicted):
+    """Predict each row by the mean of the rules that cover it, or the default.
 
     Parameters
     ----------
-    model : float64 array of shape (d + 1,)
-        The intercept first.
-    predictions : tuple of float64 arrays of shape (n,)
-        Sum and number of the predictions so far, and the absolute error of their mean.
-    value, gain : float64 arrays of shape (n,)
-        Get what the model predicts, without bounds, and the gain.
+    models, covered : arrays of shapes (n_rules, d + 1) and (n_rules, n_words)
+        Intercept first; rows as bits, uint64.
+    bounds : float64 array of shape (n_rules, 2)
     """
     cdef LineSamples s = samples_of(samples)
-    cdef const double* total = doubles_of(predictions[0])
-    cdef const double* count = doubles_of(predictions[1])
-    cdef const double* error = doubles_of(predictions[2])
-    cdef double* to = &gain[0]
-    cdef double* given = &value[0]
-    cdef Py_ssize_t i
+    cdef Watch watch
+    cdef list kept = []
+    cdef RuleScratch t = rule_scratch_of(&s, &watch, 0, 0, kept)
+    cdef Py_ssize_t rule, w, row
+    cdef uint64_t bits
     with nogil:
-        predict_gathered(&s, &model[0], s.x, s.n, given)
-        for i in range(s.n):
-            to[i] = s.w[i] * (error[i] - fabs(s.y[i] - (total[i] + clamped(&s, given[i])) / (count[i] + 1)))
+        for rule in range(models.shape[0]):
+            if interrupted(&watch, s.n):
+                break
+            list_terms(&s, &models[rule, 0], &t.terms)
+            for w in range(t.n_words):
+                bits = covered[rule, w]
+                while bits:
+                    row = 64 * w + lowest_bit(bits)
+                    bits &= bits - 1
+                    t.total[row] += between(value_of(&s, &t.terms, &models[rule, 0], row), bounds[rule, 0], bounds[rule, 1])
+                    t.count[row] += 1
+        for row in range(s.n):
+            predicted[row] = t.total[row] / t.count[row] if t.count[row] > 0 else default
+    raise_pending()
 
 
 def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::1] alive, uint8_t[::1] cut, double n,
@@ -533,7 +580,7 @@ def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::
     as_leaves : tuple of float64 arrays of shape (n_nodes,)
         Error and parameters of each node as a leaf.
     subtrees : tuple of float64 arrays of shape (n_nodes,)
-        Those of its subtree; they are changed.
+        The same at leaves; at an inner node no error, and the parameters that its test counts for.  They are changed.
     alive : uint8 array of shape (n_nodes,)
         The inner nodes, which are changed to those that stay.
     cut : uint8 array of shape (n_nodes,)
@@ -550,8 +597,11 @@ def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::
     cdef Watch watch
     start_watch(&watch, handles_signals(), NULL)
     with nogil:
-        for node in range(n_nodes):
+        for node in range(n_nodes - 1, -1, -1):
             leaves += alive[node]
+            if node:
+                error[parent[node]] += error[node]
+                parameters[parent[node]] += parameters[node]
         while not interrupted(&watch, n_nodes):
             now = estimated(error[0], n, parameters[0])
             if stage == 1:
@@ -584,11 +634,6 @@ def prune(const int32_t[::1] parent, tuple as_leaves, tuple subtrees, uint8_t[::
             if stage == 3 and leaves <= most_leaves:
                 break
     raise_pending()
-
-
-cdef double estimated(double error, double n, double parameters) noexcept nogil:
-    cdef double counted = min(parameters, n - 1)
-    return error * (n + counted) / (n - counted)
 
 
 cdef void stack_sums(NodeSums* sums, double* room, Py_ssize_t depth, Py_ssize_t d, Py_ssize_t m) noexcept nogil:

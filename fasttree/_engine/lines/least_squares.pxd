@@ -4,13 +4,15 @@ The model of the least estimated error is kept.  Rows far from it are left out, 
 """
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
+cimport fasttree._engine.types  # noqa: F401 has FASTTREE_WIDE
 from fasttree._engine.watch cimport Watch, interrupted
 
 cdef enum:
     OUTLIER = 5                       # mean absolute residuals
+    GATHERED = 16                     # rows at a time
     STEEPEST = 1000                   # mean absolute deviations of the target, of one term
 
 cdef inline double least_pivot() noexcept nogil:
@@ -20,10 +22,16 @@ cdef inline double least_pivot() noexcept nogil:
 cdef struct LineSamples:
     Py_ssize_t n, d                   # rows; continuous features
     const double* x                   # d columns of n values
+    const double* side_by_side        # the same, n rows of d values: a row's are in few lines of the cache
     const double* y
     const double* w                   # weights, 1 on average
     const double* least_variance      # of each feature: below, it has no term
     double floor, ceiling             # predictions are moved between them
+
+
+cdef struct ModelTerms:
+    int32_t* feature                  # d: those that have a coefficient, ascending
+    int n
 
 
 cdef struct LineScratch:
@@ -33,21 +41,75 @@ cdef struct LineScratch:
     double* system                    # the same, to be solved
     double* model
     double* spread                    # d + 1: mean absolute deviations; the target is first
-    int32_t* active                   # d
+    int32_t* active                   # 2 d
+    ModelTerms terms
 
 
-cdef inline double dot(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
-    """The sum of products in four lanes, the same on every machine."""
-    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
-    cdef Py_ssize_t i, whole = n - n % 4
-    for i in range(0, whole, 4):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-    for i in range(whole, n):
-        s0 += a[i] * b[i]
-    return (s0 + s1) + (s2 + s3)
+cdef extern from *:
+    """
+    #include <math.h>
+    #include <stdint.h>
+
+    /* Sums are in four lanes and products are added in their order, the same on every machine and at every width. */
+    FASTTREE_WIDE static double fasttree_dot(const double *a, const double *b, int64_t n);
+    FASTTREE_WIDE static double fasttree_predict(
+        const double *model, const double *z, int64_t d, int64_t stride, int64_t n, const double *y, const double *w,
+        double floor, double ceiling, double *restrict out);
+
+    static double fasttree_dot(const double *a, const double *b, int64_t n) {
+        double s[4] = {0, 0, 0, 0};
+        int64_t i, k, whole = n - n % 4;
+        for (i = 0; i < whole; i += 4)
+            for (k = 0; k < 4; k++) s[k] += a[i + k] * b[i + k];
+        for (i = whole; i < n; i++) s[0] += a[i] * b[i];
+        return (s[0] + s[1]) + (s[2] + s[3]);
+    }
+
+    /* What a model predicts for gathered rows, terms added in their order, four at once, on rows that stay in the cache.  With
+       targets, predictions are moved between floor and ceiling, and the weighted sum of absolute errors is returned. */
+    static double fasttree_predict(
+        const double *model, const double *z, int64_t d, int64_t stride, int64_t n, const double *y, const double *w,
+        double floor, double ceiling, double *restrict out
+    ) {
+        double s[4] = {0, 0, 0, 0};
+        int64_t first, i, j, k, m;
+        for (first = 0; first < n; first += 256) {
+            m = n - first < 256 ? n - first : 256;
+            double *to = out + first;
+            for (i = 0; i < m; i++) to[i] = model[0];
+            for (j = 0; j < d; ) {
+                const double *x[4];
+                double b[4];
+                for (k = 0; k < 4 && j < d; j++)
+                    if (model[j + 1] != 0) {
+                        x[k] = z + j * stride + first;
+                        b[k++] = model[j + 1];
+                    }
+                if (k == 4)
+                    for (i = 0; i < m; i++) to[i] = to[i] + b[0] * x[0][i] + b[1] * x[1][i] + b[2] * x[2][i] + b[3] * x[3][i];
+                else if (k == 3)
+                    for (i = 0; i < m; i++) to[i] = to[i] + b[0] * x[0][i] + b[1] * x[1][i] + b[2] * x[2][i];
+                else if (k == 2)
+                    for (i = 0; i < m; i++) to[i] = to[i] + b[0] * x[0][i] + b[1] * x[1][i];
+                else if (k == 1)
+                    for (i = 0; i < m; i++) to[i] += b[0] * x[0][i];
+            }
+            if (!y) continue;
+            for (i = 0; i < m; i++) {
+                double value = to[i] < floor ? floor : to[i];
+                to[i] = value > ceiling ? ceiling : value;
+            }
+            for (i = 0; i + 4 <= m; i += 4)
+                for (k = 0; k < 4; k++) s[k] += w[first + i + k] * fabs(y[first + i + k] - to[i + k]);
+            for (; i < m; i++) s[0] += w[first + i] * fabs(y[first + i] - to[i]);
+        }
+        return (s[0] + s[1]) + (s[2] + s[3]);
+    }
+    """
+    double dot "fasttree_dot"(const double* a, const double* b, int64_t n) noexcept nogil
+    double predict_columns "fasttree_predict"(
+        const double* model, const double* z, int64_t d, int64_t stride, int64_t n, const double* y, const double* w,
+        double floor, double ceiling, double* out) noexcept nogil
 
 
 cdef inline double total_of(const double* a, Py_ssize_t n) noexcept nogil:
@@ -61,20 +123,6 @@ cdef inline double total_of(const double* a, Py_ssize_t n) noexcept nogil:
         s3 += a[i + 3]
     for i in range(whole, n):
         s0 += a[i]
-    return (s0 + s1) + (s2 + s3)
-
-
-cdef inline double distance(const double* a, const double* b, const double* w, Py_ssize_t n) noexcept nogil:
-    """The weighted sum of absolute differences in four lanes."""
-    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
-    cdef Py_ssize_t i, whole = n - n % 4
-    for i in range(0, whole, 4):
-        s0 += w[i] * fabs(a[i] - b[i])
-        s1 += w[i + 1] * fabs(a[i + 1] - b[i + 1])
-        s2 += w[i + 2] * fabs(a[i + 2] - b[i + 2])
-        s3 += w[i + 3] * fabs(a[i + 3] - b[i + 3])
-    for i in range(whole, n):
-        s0 += w[i] * fabs(a[i] - b[i])
     return (s0 + s1) + (s2 + s3)
 
 
@@ -102,37 +150,43 @@ cdef inline double clamped(const LineSamples* s, double value) noexcept nogil:
 
 cdef inline void predict_gathered(const LineSamples* s, const double* model, const double* z, Py_ssize_t n,
                                   double* out) noexcept nogil:
-    """The values of a model, intercept first, without bounds, on gathered rows.
+    """The values of a model, intercept first, without bounds, on gathered rows."""
+    predict_columns(model, z, s.d, s.n, n, NULL, NULL, 0, 0, out)
 
-    Terms are added in their order, two at once where there are two, which spares half of the stores.
-    """
-    cdef Py_ssize_t i, j, k = 0
-    cdef double b, c
+
+cdef inline void gather(const LineSamples* s, const int32_t* rows, Py_ssize_t n, const int32_t* features, int p,
+                        double* z) noexcept nogil:
+    """Gather the columns of some features, a few rows at a time."""
+    cdef Py_ssize_t i, first = 0
+    cdef int a
+    cdef double* to
     cdef const double* x
-    cdef const double* y
-    b = model[0]
-    for i in range(n):
-        out[i] = b
-    while True:
-        j = next_term(model, k, s.d)
-        k = next_term(model, j + 1, s.d)
-        if k >= s.d:
-            break
-        b, c, x, y = model[j + 1], model[k + 1], z + j * s.n, z + k * s.n
-        for i in range(n):
-            out[i] = out[i] + b * x[i] + c * y[i]
-        k += 1
-    if j < s.d:
-        b, x = model[j + 1], z + j * s.n
-        for i in range(n):
-            out[i] += b * x[i]
+    while first < n:
+        for a in range(p):
+            to, x = z + features[a] * s.n, s.side_by_side + features[a]
+            for i in range(first, min(n, first + GATHERED)):
+                to[i] = x[rows[i] * s.d]
+        first += GATHERED
 
 
-cdef inline Py_ssize_t next_term(const double* model, Py_ssize_t j, Py_ssize_t d) noexcept nogil:
-    """The first feature from j on that has a coefficient, or d or more."""
-    while j < d and model[j + 1] == 0:
-        j += 1
-    return j
+cdef inline void list_terms(const LineSamples* s, const double* model, ModelTerms* to) noexcept nogil:
+    """List the features that have a coefficient."""
+    cdef Py_ssize_t j
+    to.n = 0
+    for j in range(s.d):
+        if model[j + 1] != 0:
+            to.feature[to.n] = <int32_t> j
+            to.n += 1
+
+
+cdef inline double value_of(const LineSamples* s, const ModelTerms* terms, const double* model, Py_ssize_t row) noexcept nogil:
+    """What a model predicts for a row, without bounds."""
+    cdef double value = model[0]
+    cdef const double* x = s.side_by_side + row * s.d
+    cdef int a
+    for a in range(terms.n):
+        value += model[terms.feature[a] + 1] * x[terms.feature[a]]
+    return value
 
 
 cdef inline bint solve(const double* gram, Py_ssize_t stride, int32_t* active, int* p, double* a, double* model,
@@ -209,14 +263,9 @@ cdef inline void solve_some(const double* gram, Py_ssize_t stride, int32_t* acti
 cdef inline double mean_error(const LineSamples* s, LineScratch* t, Py_ssize_t n, double weight,
                               const double* model) noexcept nogil:
     """The mean absolute error of a model on the gathered rows; the clamped predictions stay in the last column."""
-    cdef double* out = t.z + (s.d + 3) * s.n
-    cdef const double* y = t.z + (s.d + 1) * s.n
-    cdef const double* w = t.z + (s.d + 2) * s.n
-    cdef Py_ssize_t i
-    predict_gathered(s, model, t.z, n, out)
-    for i in range(n):
-        out[i] = clamped(s, out[i])
-    return distance(y, out, w, n) / weight
+    cdef double* columns = t.z + s.d * s.n                           # the weighted one, targets, weights, predictions
+    return predict_columns(model, t.z, s.d, s.n, n, columns + s.n, columns + 2 * s.n, s.floor, s.ceiling,
+                           columns + 3 * s.n) / weight
 
 
 cdef inline void simplify(const LineSamples* s, LineScratch* t, Py_ssize_t n, int* p, double* best) noexcept nogil:
@@ -264,26 +313,27 @@ cdef inline double gather_targets(const LineSamples* s, LineScratch* t, const in
 cdef inline int gather_features(const LineSamples* s, LineScratch* t, const int32_t* rows, Py_ssize_t n,
                                 const uint8_t* allowed) noexcept nogil:
     """Gather the allowed features, and return the number of those that vary enough for a term: they become active."""
-    cdef Py_ssize_t i, j
-    cdef int p = 0
+    cdef Py_ssize_t j
+    cdef int p = 0, kept = 0, a
     cdef double deviation = 0, variance = 0, weight = t.gram[0]
     cdef const double* w = t.z + (s.d + 2) * s.n
-    cdef const double* x
-    cdef double* z
+    cdef const double* z
     for j in range(s.d):
-        if not allowed[j]:
-            continue
+        if allowed[j]:
+            t.active[p] = <int32_t> j
+            p += 1
+    gather(s, rows, n, t.active, p, t.z)
+    for a in range(p):
         if interrupted(t.watch, n * 4):
             break
-        z, x = t.z + j * s.n, s.x + j * s.n
-        for i in range(n):
-            z[i] = x[rows[i]]
+        j = t.active[a]
+        z = t.z + j * s.n
         deviations_of(z, dot(w, z, n) / weight, w, n, &deviation, &variance)
         if n > 1 and variance / weight * n / (n - 1) >= s.least_variance[j]:
             t.spread[j + 1] = deviation / weight
-            t.active[p] = <int32_t> j
-            p += 1
-    return p
+            t.active[kept] = <int32_t> j
+            kept += 1
+    return kept
 
 
 cdef inline void fill_gram(const LineSamples* s, LineScratch* t, Py_ssize_t n, int p, double mean) noexcept nogil:

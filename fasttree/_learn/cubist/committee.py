@@ -46,11 +46,12 @@ def learn_committee(
 def _rule(
     problem: CommitteeProblem, names: tuple[str, ...], draft: RuleDraft, conditions: dict[RuleTest, Condition]
 ) -> ModelRule:
-    continuous = problem.features[: problem.n_continuous]
-    terms = [(int(continuous[j]), float(draft.model[j + 1] * problem.scale[j])) for j in draft.model[1:].nonzero()[0].tolist()]
+    continuous = problem.features[: problem.n_continuous].tolist()
+    scaled = zip(continuous, draft.model[1:], problem.scale.tolist(), strict=True)
+    terms = [(feature, number * scale) for feature, number, scale in scaled if number]
     return ModelRule(
         tuple(conditions[part] for part in draft.parts),
-        float(draft.model[0]) + 0.0,
+        draft.model[0] + 0.0,
         tuple(sorted(terms)),
         *draft.bounds,
         draft.cover,

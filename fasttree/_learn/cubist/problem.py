@@ -98,6 +98,16 @@ class CommitteeProblem:
     def bounds(self) -> tuple[float, float]:
         return bounds_of(float(self.y.min()), float(self.y.max()), self.choices.extrapolation)
 
+    @cached_property
+    def side_by_side(self) -> Floats:
+        """The values of each sample of the continuous features, one after the other."""
+        return np.ascontiguousarray(self.columns.T)
+
+    def samples(self, target: Floats) -> tuple[object, ...]:
+        """Return the samples with a target, as the engine reads them."""
+        return self.columns, self.side_by_side, target, self.weight, self.least_variance, *self.bounds
+
+    @cached_property
     def significant(self) -> tuple[Floats, Floats]:
         """Return k / (k - 1), and the least squared correlation that is significant, by the number k of samples."""
         k = np.arange(self.n + 1, dtype=np.float64)
