@@ -50,8 +50,10 @@ SEEN = {
     ],
     "cubist": [
         "A line that rises and falls, with noise: the tree has four steps, and two rules follow both slopes",
+        "The same samples, with the prediction as a line that rises and falls, and a dashed line where it jumps",
         "Test errors by committees: they fall from 2.8 miles per gallon with one to 2.6 with ten, and no further",
         "Bars of each feature: its use in conditions and in models of the rules",
+        "Miles per gallon by weight, as dots, and a line in pieces that falls: the prediction for one car",
     ],
     "optimal": [
         "Six fields, dark and light in turn: the greedy tree makes 83 errors, lookahead 20, the best tree of the depth 19"

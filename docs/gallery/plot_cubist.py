@@ -33,6 +33,12 @@ pyplot.show()
 print(rules.export_text(), end="")
 
 # %%
+# The picture of the predictions with the samples comes with the model. A dashed line is where another rule holds.
+
+rules.plot_regions(x, y)
+pyplot.show()
+
+# %%
 # A committee has several rule sets, each of which corrects the one before. These are their errors on cars that the fit did not
 # see.
 
@@ -51,4 +57,10 @@ pyplot.show()
 # How much the twenty rule sets use each feature: a rule counts the samples that it covers.
 
 model.plot_usage()
+pyplot.show()
+
+# %%
+# Along one feature, the others have the values of a car: its predicted consumption, if its weight were another.
+
+model.plot_regions(X, mpg, "weight", at=X.iloc[0])
 pyplot.show()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fasttree._data.targets import encode_values
 from fasttree._data.weights import check_same_length
 from fasttree._model.committees.committee import Committee, ModelRule
@@ -14,6 +16,7 @@ from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, che
 if TYPE_CHECKING:
     from fasttree._explain.committee_rules import CommitteeExplanation, CommitteeRules
     from fasttree._explain.pictures.committees.usage import Axes
+    from fasttree._explain.pictures.style import Palette
     from fasttree._explain.rule_table import Backend
     from fasttree._explain.shap import ShapValues
     from fasttree._export.committees.subject import CommitteeSubject
@@ -136,13 +139,8 @@ class CommitteeViews(LabelledModel):
         from fasttree._explain.page.committees.rules import export_committee_html
 
         check_is_fitted(self)
-        if X is None and y is not None:
-            raise ValueError("y is given without X: give both or neither")
         shown, _, targets = self._in_words(labels)
-        table = None if X is None else self._encode_table(X)  # type: ignore[attr-defined]
-        truth = None if y is None else encode_values(y)
-        if table is not None and truth is not None:
-            check_same_length(table.n_samples, len(truth))
+        table, truth = self._samples_of_page(X, y)
         title = type(self).__name__ if title is None else str(title)
         how = {"title": title, "target": targets[0], "table": table, "truth": truth, "max_rows": max_rows}
         return export_committee_html(self.committee_, self.schema_, shown, **how)
@@ -186,6 +184,86 @@ class CommitteeViews(LabelledModel):
         check_is_fitted(self)
         names = [feature.name for feature in self._in_words(labels)[0].features]
         return plot_usage(*usage_of(self.committee_, len(names)), names, max_features, ax)
+
+    def plot_regions(
+        self,
+        X: Any,
+        y: Any,
+        features: str | int | Sequence[str | int] | None = None,
+        *,
+        at: Any = None,
+        ax: Axes | None = None,
+        max_samples: int = 1000,
+        palette: Palette = None,
+        labels: GivenLabels = None,
+    ) -> Axes:
+        """Draw with matplotlib what the model predicts along one feature or two, and the samples.
+
+        For one feature, the samples are dots with the prediction as a line.  For two, they are dots above the predictions as
+        colours.  Dashed lines are where other rules hold, if the model has one rule set.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Samples, with the columns of the fit.  Those with a missing value in `features` are not drawn, but counted.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        features : str, int, sequence of one or two of them, or None, default=None
+            Names or indices of the features across and up; None: those that the model uses, if they are one or two.
+        at : mapping, 1-D sequence, table of one row, or None, default=None
+            A sample, as in `explain`, whose values the other features have.  It may be None if the model uses no others.
+            Neighbours use all features.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw in; None: a new figure.
+        max_samples : int, default=1000
+            Maximum number of dots; of more samples, an evenly spaced part is drawn, with a note.
+        palette : str, sequence of str or None, default=None
+            A colour such as "#0072b2".
+        labels : mapping or None, default=None
+            Labels of columns and categories to write, in addition to those of `set_labels`, which describes them.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If a feature is unknown, or if the model uses others and `at` is None.
+        ImportError
+            If matplotlib is not installed: it comes with the extra `plot`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fasttree import CubistRegressor
+        >>> x = np.arange(40.0)
+        >>> X, y = x[:, None], np.where(x < 20, 3 * x, 200 - 2 * x)
+        >>> CubistRegressor().fit(X, y).plot_regions(X, y).figure.savefig("regions.png")  # doctest: +SKIP
+        """
+        from fasttree._explain.follow import cells_of, encoded_row
+        from fasttree._explain.pictures.committees import regions
+        from fasttree._explain.pictures.space import painting
+        from fasttree._explain.pictures.space.regions import MODEL_STEPS, axes_of, chosen_features
+        from fasttree._explain.pictures.style import style_of
+        from fasttree._model.words import check_count
+
+        check_is_fitted(self)
+        check_count("max_samples", max_samples, 0)
+        committee, schema, name = self.committee_, self.schema_, type(self).__name__
+        indices = chosen_features(regions.used_by(committee), schema, features, has_rest=at is not None)
+        rest = np.full(len(schema.features), np.nan)
+        if at is not None:
+            rest = encoded_row(cells_of(at, schema, name), schema, self.unseen, name).block(0, 1)[0].astype(np.float64)
+        table, target = self._encode_table(X), encode_values(y)  # type: ignore[attr-defined]
+        check_same_length(table.n_samples, len(target))
+        columns = [table.column(j) for j in indices]
+        shown, _, targets = self._in_words(labels)
+        cuts = [regions.cuts_of(committee, j) for j in indices]
+        found = regions.regions_of(committee, schema, axes_of(cuts, MODEL_STEPS, schema, shown, indices, columns), rest)
+        names = [shown.features[j].name for j in indices]
+        style = style_of(None, show="both", color_by=None, palette=palette)
+        return painting.plot_regions(found, painting.Shown(columns, target, names, targets[0], None, style, max_samples), ax)
 
     def _subject(self) -> CommitteeSubject:
         from fasttree._export.committees.subject import CommitteeSubject

@@ -89,7 +89,7 @@ def test_a_sample_gets_the_prediction_of_its_cell(model: Any, features: list[str
 def test_a_threshold_is_in_the_cell_below_it() -> None:
     tie = np.nextafter(1.0, 2.0)
     model = CARTClassifier(midpoint="high").fit([[1.0], [tie], [2.0]], ["a", "b", "a"])
-    line = regions._line(model.tree_, model.schema_.features[0], model.schema_.features[0], 0, np.array([1.0, tie, 2.0]))
+    (line,) = regions.lines_of(model.tree_, model.schema_, model.schema_, [0], [np.array([1.0, tie, 2.0])])
     assert (line.values > line.edges[:-1]).all()
     assert (line.values <= line.edges[1:]).all()
 
@@ -128,9 +128,9 @@ def test_the_order_of_the_rows_changes_no_dot(table: pd.DataFrame, target: Any) 
 
 def test_errors_say_what_to_give(table: pd.DataFrame, target: Any) -> None:
     model = CARTClassifier().fit(table, target)
-    with pytest.raises(ValueError, match=r"the tree tests 4 features; name one or two, such as \['a', 'b'\]"):
+    with pytest.raises(ValueError, match=r"the model uses 4 features; name one or two, such as \['a', 'b'\]"):
         model.plot_regions(table, target)
-    with pytest.raises(ValueError, match="the tree also tests b, c, d: give at=, a sample"):
+    with pytest.raises(ValueError, match="the model also uses b, c, d: give at=, a sample"):
         model.plot_regions(table, target, "a")
     with pytest.raises(ValueError, match="'e' is not the name or the index of a column"):
         model.plot_regions(table, target, ["a", "e"])

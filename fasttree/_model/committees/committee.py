@@ -179,9 +179,9 @@ class Committee:
             found[feature] = column
         return found
 
-    def predict_by_rules(self, table: Table) -> Floats:
-        """Return the mean of what the members predict, each the mean of its rules that fire."""
-        columns, firing = self.columns(table), iter(self.firing(table))
+    def predict_by_rules(self, table: Table, fired: Sequence[npt.NDArray[np.intp]] | None = None) -> Floats:
+        """Return the mean of what the members predict, each the mean of its rules that fire, or that are said to."""
+        columns, firing = self.columns(table), iter(self.firing(table) if fired is None else fired)
         predicted = np.zeros(table.n_samples)
         for member in self.members:
             total, count = np.zeros(table.n_samples), np.zeros(table.n_samples)
@@ -192,9 +192,9 @@ class Committee:
             predicted += np.where(count > 0, total / np.maximum(count, 1), self.default)
         return predicted / len(self.members)
 
-    def predict(self, table: Table) -> Floats:
+    def predict(self, table: Table, fired: Sequence[npt.NDArray[np.intp]] | None = None) -> Floats:
         """Return the predictions, corrected by neighbours if the model has any, shape (n_samples,)."""
-        predicted = self.predict_by_rules(table)
+        predicted = self.predict_by_rules(table, fired)
         return predicted if self.neighbors is None else self.neighbors.corrected(table, predicted)
 
 

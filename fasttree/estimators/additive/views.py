@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._data.targets import encode_values
-from fasttree._data.weights import check_same_length
 from fasttree._explain import follow
 from fasttree._explain.additive_explanation import AdditiveExplanation, explain_additive
 from fasttree._explain.pictures import contributions
@@ -20,10 +18,8 @@ from fasttree._learn.additive import editing
 from fasttree._model.additive.model import AdditiveModel, Term, terms_named
 from fasttree._model.words import check_count
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
-from fasttree.estimators.common.tasks import codes_of
 
 if TYPE_CHECKING:
-    from fasttree._explain.page.additive.shapes import PageSamples
     from fasttree._explain.pictures.additive.shapes import Figure
     from fasttree._explain.pictures.contributions import Axes
     from fasttree._export.sql_dialect import DialectName
@@ -144,29 +140,14 @@ class AdditiveViews(LabelledModel):
         >>> page = GAMRegressor(random_state=0).fit(X, y).export_html(title="Steps", X=X, y=y)
         >>> Path("steps.html").write_text(page, encoding="utf-8")  # doctest: +SKIP
         """
-        from fasttree._explain.page.additive.shapes import PageWords, export_additive_html
+        from fasttree._explain.page.additive.shapes import PageSamples, PageWords, export_additive_html
 
         schema, classes, targets = self._in_words(labels)
         shown = PageWords(schema, None if classes is None else np.asarray(classes).tolist(), targets[0])
         title = type(self).__name__ if title is None else str(title)
-        given = self._samples(X, y)
+        table, target = self._samples_of_page(X, y)
+        given = None if table is None else PageSamples(table, target)
         return export_additive_html(self.additive_, shown, title=title, given=given, max_rows=max_rows, decimals=decimals)
-
-    def _samples(self, X: Any, y: Any) -> PageSamples | None:
-        """Return the samples for a page, or None if none are given."""
-        from fasttree._explain.page.additive.shapes import PageSamples
-
-        if X is None:
-            if y is not None:
-                raise ValueError("y is given without X: give both or neither")
-            return None
-        table = self._encode_table(X)  # type: ignore[attr-defined]
-        if y is None:
-            return PageSamples(table, None)
-        classes = self.__dict__.get("classes_")
-        target = encode_values(y) if classes is None else codes_of(y, classes)
-        check_same_length(table.n_samples, len(target))
-        return PageSamples(table, target)
 
     def explain(self, x: Any, *, decimals: int = 2, labels: GivenLabels = None) -> AdditiveExplanation:
         """Explain the prediction of one sample: the intercept, and what each term adds.

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from fasttree._data.schema import Schema, default_target_names
 from fasttree._export.document import file
 from fasttree._model.labels import Label, apply_labels, labels_from_plain, plain_labels, read_labels
 from fasttree._model.tree import Tree
 from fasttree._model.words import Classes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fasttree._data.table import Table
 
 __all__ = ["GivenLabels", "Labelled", "LabelledModel", "check_is_fitted"]
 
@@ -83,6 +88,23 @@ class LabelledModel:
         kept = self.__dict__.get("labels_", {})
         shown = kept if labels is None else read_labels(labels, schema, classes, names, kept)
         return apply_labels(shown, schema, classes, names)
+
+    def _samples_of_page(self, X: Any, y: Any) -> tuple[Table | None, NDArray[Any] | None]:
+        """Return samples that a page shows, and their targets: numbers, or codes of classes."""
+        from fasttree._data.targets import encode_values
+        from fasttree._data.weights import check_same_length
+        from fasttree.estimators.common.tasks import codes_of
+
+        if X is None and y is not None:
+            raise ValueError("y is given without X: give both or neither")
+        if X is None:
+            return None, None
+        table, classes = self._encode_table(X), getattr(self, "classes_", None)  # type: ignore[attr-defined]
+        if y is None:
+            return table, None
+        target = encode_values(y) if classes is None else codes_of(y, classes)
+        check_same_length(table.n_samples, len(target))
+        return table, target
 
     def _written_labels(self) -> dict[str, Any]:
         """Return the labels of `set_labels` as an entry of a document; none without labels."""

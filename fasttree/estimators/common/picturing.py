@@ -409,7 +409,7 @@ class Pictures(Flowcharts):
         tree, schema, _ = self._parts_to_show()
         if tree.n_outputs > 1:
             raise ValueError(f"the tree has {tree.n_outputs} targets, and plot_regions draws one: fit a tree of one target")
-        indices = regions.chosen_features(tree, schema, features, has_rest=at is not None)
+        indices = regions.chosen_features(regions.used_by(tree), schema, features, has_rest=at is not None)
         name = type(self).__name__
         rest = np.full(len(schema.features), np.nan)
         if at is not None:

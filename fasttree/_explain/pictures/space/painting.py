@@ -63,7 +63,7 @@ class Shown:
 
 
 def plot_regions(regions: Regions, shown: Shown, ax: Axes | None) -> Axes:
-    """Draw what a tree predicts along one or two features, and samples."""
+    """Draw what a model predicts along one or two features, and samples."""
     try:
         from matplotlib import colors, pyplot
     except ModuleNotFoundError as absent:

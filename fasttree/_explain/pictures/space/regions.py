@@ -1,11 +1,11 @@
-"""Regions of one or two features in which a tree predicts the same, with the other features held at the values of a sample.
+"""Regions of one or two features in which a model predicts the same, with the other features held at the values of a sample.
 
-The tree is evaluated once in each cell between neighbouring thresholds, so the regions are exact.  This file knows no estimators.
+The model is evaluated once in each cell between neighbouring thresholds, so regions are exact.  This file knows no estimators.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,20 @@ from fasttree._model.arrays import INTERVALS, THRESHOLD
 from fasttree._model.linear.model_tree import ModelTree
 from fasttree._model.tree import Tree
 
-__all__ = ["CellAxis", "Regions", "chosen_features", "lines_of", "regions_of", "spread", "thinned"]
+__all__ = [
+    "MODEL_STEPS",
+    "CellAxis",
+    "Regions",
+    "axes_of",
+    "chosen_features",
+    "ends_of",
+    "lines_of",
+    "regions_of",
+    "spread",
+    "table_of",
+    "thinned",
+    "used_by",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,20 +99,25 @@ class Regions:
     ends: Floats | None = None
 
 
-def chosen_features(tree: Tree, schema: Schema, features: Any, *, has_rest: bool) -> list[int]:
-    """Return the indices of the features to draw; None: those that the tree tests, or that the models of its leaves have.
+def used_by(tree: Tree) -> list[int]:
+    """Return the features that a tree tests, or that the models of its leaves have."""
+    used: list[int] = tree.used if isinstance(tree, ModelTree) else np.unique(tree.feature[tree.feature >= 0]).tolist()
+    return used
+
+
+def chosen_features(used: list[int], schema: Schema, features: Any, *, has_rest: bool) -> list[int]:
+    """Return the indices of the features to draw; None: those that the model uses.
 
     Raises
     ------
     ValueError
-        If they are not one or two features, or if the tree uses others without values for them.
+        If they are not one or two features, or if the model uses others without values for them.
     """
     names = [feature.name for feature in schema.features]
-    tested: list[int] = tree.used if isinstance(tree, ModelTree) else np.unique(tree.feature[tree.feature >= 0]).tolist()
     if features is None:
-        if not 1 <= len(tested) <= 2:
-            raise ValueError(f"features=None: the tree tests {len(tested)} features; name one or two, such as {names[:2]}")
-        return tested
+        if not 1 <= len(used) <= 2:
+            raise ValueError(f"features=None: the model uses {len(used)} features; name one or two, such as {names[:2]}")
+        return used
     given = [features] if isinstance(features, str | int) else list(features)
     found = []
     for each in given:
@@ -111,10 +129,10 @@ def chosen_features(tree: Tree, schema: Schema, features: Any, *, has_rest: bool
             raise ValueError(f"features: {each!r} is not the name or the index of a column of the fit: {names[:20]}")
     if not 1 <= len(found) <= 2 or len(set(found)) < len(found):
         raise ValueError(f"features={features!r}: must be one feature, or two different ones")
-    others = [names[j] for j in tested if j not in found]
+    others = [names[j] for j in used if j not in found]
     if others and not has_rest:
         raise ValueError(
-            f"the tree also tests {', '.join(others[:5])}{', …' if len(others) > 5 else ''}: "
+            f"the model also uses {', '.join(others[:5])}{', …' if len(others) > 5 else ''}: "
             "give at=, a sample whose values these features have, such as X.iloc[0]"
         )
     return found
@@ -130,16 +148,27 @@ def lines_of(
     ValueError
         If a feature has no known value, or there are more than a million cells.
     """
-    lines = [_line(tree, schema.features[j], shown.features[j], j, column) for j, column in zip(indices, columns, strict=True)]
+    cuts = [_cuts(tree, j) for j in indices]
+    return axes_of(cuts, MODEL_STEPS if isinstance(tree, ModelTree) else 0, schema, shown, indices, columns)
+
+
+def axes_of(
+    cuts: Sequence[Floats], steps: int, schema: Schema, shown: Schema, indices: Sequence[int], columns: Sequence[npt.NDArray[Any]]
+) -> list[CellAxis]:
+    """Return the same from the cuts of each feature; a number's axis is also divided into so many steps."""
+    lines = [
+        _line(own, steps, schema.features[j], shown.features[j], j, column)
+        for own, j, column in zip(cuts, indices, columns, strict=True)
+    ]
     n_cells = int(np.prod([len(line.values) for line in lines]))
     if n_cells > MOST_CELLS:
         raise ValueError(
-            f"the tree divides these features into {n_cells:,} cells, and {MOST_CELLS:,} can be drawn: prune the tree"
+            f"the model divides these features into {n_cells:,} cells, and {MOST_CELLS:,} can be drawn: fit a smaller one"
         )
     return lines
 
 
-def _line(tree: Tree, feature: Feature, shown: Feature, index: int, column: npt.NDArray[Any]) -> CellAxis:
+def _line(cuts: Floats, steps: int, feature: Feature, shown: Feature, index: int, column: npt.NDArray[Any]) -> CellAxis:
     if feature.kind is not Kind.CONTINUOUS:
         codes = np.unique(column[column > 0])
         if not codes.size:
@@ -152,9 +181,8 @@ def _line(tree: Tree, feature: Feature, shown: Feature, index: int, column: npt.
     least, largest = float(known.min()), float(known.max())
     margin = MARGIN * (largest - least) or 0.5
     low, high = least - margin, largest + margin
-    cuts = _cuts(tree, index)
-    if isinstance(tree, ModelTree):
-        cuts = np.union1d(cuts, np.linspace(low, high, MODEL_STEPS + 1))
+    if steps:
+        cuts = np.union1d(cuts, np.linspace(low, high, steps + 1))
     edges: Floats = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
     middle: Floats = (edges[:-1] + edges[1:]) / 2
     values: Floats = np.where(middle > edges[:-1], middle, edges[1:])  # a cell has its upper end, not its lower one
@@ -178,6 +206,39 @@ def _cuts(tree: Tree, feature: int) -> Floats:
     return np.unique(np.concatenate([np.empty(0), *found]))
 
 
+class CellTable(Table):
+    """Values and codes in the rows of an array, NaN = missing."""
+
+    def __init__(self, cells: Floats, schema: Schema) -> None:
+        super().__init__(ArraySource(cells), schema, matrix=cells)
+
+    def column(self, j: int) -> npt.NDArray[Any]:
+        """Return the column of feature `j`, as other tables do."""
+        column: npt.NDArray[Any] = super().column(j)
+        return column if self.schema.features[j].kind is Kind.CONTINUOUS else np.nan_to_num(column).astype(np.uint32)
+
+
+def table_of(schema: Schema, lines: Sequence[CellAxis], rest: Floats) -> tuple[tuple[int, int], Table]:
+    """Return the numbers of cells up and across, and a table with a row for each."""
+    shape = (len(lines[1].values) if len(lines) > 1 else 1, len(lines[0].values))
+    cells = np.tile(rest, (shape[0] * shape[1], 1))
+    cells[:, lines[0].index] = np.tile(lines[0].values, shape[0])
+    if len(lines) > 1:
+        cells[:, lines[1].index] = np.repeat(lines[1].values, shape[1])
+    return shape, CellTable(cells, schema)
+
+
+def ends_of(lines: Sequence[CellAxis], table: Table, predict: Callable[[Table], Floats]) -> Floats | None:
+    """Return what is predicted at both ends of the cells of a single feature of numbers; None for others."""
+    if len(lines) > 1 or lines[0].categories:
+        return None
+    block, found = table.block(0, table.n_samples).copy(), []
+    for place in (lines[0].edges[:-1], lines[0].edges[1:]):
+        block[:, lines[0].index] = place
+        found.append(predict(CellTable(block, table.schema)))
+    return np.array(found)
+
+
 def regions_of(tree: Tree, schema: Schema, lines: Sequence[CellAxis], rest: Floats) -> Regions:
     """Predict in every cell.
 
@@ -190,29 +251,14 @@ def regions_of(tree: Tree, schema: Schema, lines: Sequence[CellAxis], rest: Floa
     rest : array, shape (n_features,)
         Values and codes of the other features, NaN = missing.
     """
-    shape = (len(lines[1].values) if len(lines) > 1 else 1, len(lines[0].values))
-    cells = np.tile(rest, (shape[0] * shape[1], 1))
-    cells[:, lines[0].index] = np.tile(lines[0].values, shape[0])
-    if len(lines) > 1:
-        cells[:, lines[1].index] = np.repeat(lines[1].values, shape[1])
-    table = Table(ArraySource(cells), schema, matrix=cells)
+    shape, table = table_of(schema, lines, rest)
     if isinstance(tree, ModelTree):
-        return _regions_of_models(tree, lines, table)
+        models, leaf = tree, walks.walk(tree, table)
+        ends = ends_of(lines, table, lambda place: models.predict(place, leaf))
+        return Regions(list(lines), leaf.reshape(shape), tree.predict(table, leaf).reshape(*shape, 1), None, ends)
     value = walks.predict_value(tree, table)
     answers = walks.predict_class(tree, table).reshape(shape) if tree.task == "classification" else None
     return Regions(list(lines), walks.walk(tree, table).reshape(shape), value.reshape(*shape, -1), answers)
-
-
-def _regions_of_models(tree: ModelTree, lines: Sequence[CellAxis], table: Table) -> Regions:
-    shape = (len(lines[1].values) if len(lines) > 1 else 1, len(lines[0].values))
-    leaf, ends = walks.walk(tree, table), None
-    if len(lines) == 1 and not lines[0].categories:
-        block, found = table.block(0, table.n_samples).copy(), []
-        for place in (lines[0].edges[:-1], lines[0].edges[1:]):
-            block[:, lines[0].index] = place
-            found.append(tree.predict(Table(ArraySource(block), table.schema, matrix=block), leaf))
-        ends = np.array(found)
-    return Regions(list(lines), leaf.reshape(shape), tree.predict(table, leaf).reshape(*shape, 1), None, ends)
 
 
 def thinned(keys: Sequence[npt.NDArray[Any]], most: int) -> npt.NDArray[np.intp]:
