@@ -32,7 +32,7 @@ MAY = {name: set(FOLDERS[:i]) for i, name in enumerate(FOLDERS)} | {
     "shapes": {"random"},
     "additive": {"random", "shapes"},
     "optimal": {"arrays", "levels"},
-    "lines": {"watch", "types", "arrays", "prune"},
+    "lines": {"watch", "types", "arrays"},
     "ahead": set(),
     "lookahead": {"arrays", "ahead"},
     "_core": {*FOLDERS, "walk", "encoding"},

@@ -27,10 +27,9 @@ from fasttree._engine.lines.node_models cimport (
     BY_SIZE, EXACT, FitChoices, FitScratch, NodeModel, NodeSums, add_sums, fit_node, sums_of_leaf,
 )
 from fasttree._engine.lines.rules cimport (
-    RuleChoices, RuleFigures, RuleLeaves, RuleScratch, LineTests, between, estimated, fill_fails, make_rule, predict_leaves,
+    LineTests, RuleChoices, RuleFigures, RuleLeaves, RuleScratch, between, digits_of, estimated, fill_fails, first_bit, make_rule,
+    predict_leaves,
 )
-from fasttree._engine.prune.bits cimport lowest_bit
-from fasttree._engine.prune.simplify cimport digits_of
 from fasttree._engine.watch cimport Watch, handles_signals, interrupted, raise_pending, start_watch
 
 cdef double ALMOST = 0.999            # of the largest gain: such a gain wins by its preference
@@ -462,18 +461,17 @@ cdef RuleScratch rule_scratch_of(const LineSamples* s, Watch* watch, Py_ssize_t 
     import numpy as np
     cdef RuleScratch t
     cdef Py_ssize_t n = s.n
-    cdef int32_t n_digits = digits_of(<int32_t> depth)
+    cdef int32_t n_digits = digits_of(depth)
     cdef uint64_t* bits
     cdef double* numbers
     t.n_words = (n + 63) // 64
     arrays = [np.zeros(size, dtype) for dtype, size in (
-        ("u8", (n_tests + 2 * n_digits + 3) * t.n_words), ("f8", 7 * n + 2 * depth), ("u1", depth), ("i4", n + s.d))]
+        ("u8", (n_tests + 2 * n_digits + 2) * t.n_words), ("f8", 7 * n + 2 * depth), ("u1", depth), ("i4", n + s.d))]
     kept.append(arrays)
     start_watch(watch, handles_signals(), NULL)
     bits, numbers = <uint64_t*> memory_of(arrays[0]), <double*> memory_of(arrays[1])
     t.watch, t.failures.n_digits = watch, n_digits
-    t.room, t.initial, t.nothing = bits, bits + t.n_words, bits + 2 * t.n_words
-    t.failures.times = bits + 3 * t.n_words
+    t.alone, t.initial, t.failures.times = bits, bits + t.n_words, bits + 2 * t.n_words
     t.failures.which = t.failures.times + n_digits * t.n_words
     t.fails = t.failures.which + n_digits * t.n_words
     t.total, t.count, t.error = numbers, numbers + n, numbers + 2 * n
@@ -562,7 +560,7 @@ def predict_rules(tuple samples, const double[:, ::1] models, const uint64_t[:, 
             for w in range(t.n_words):
                 bits = covered[rule, w]
                 while bits:
-                    row = 64 * w + lowest_bit(bits)
+                    row = 64 * w + first_bit(bits)
                     bits &= bits - 1
                     t.total[row] += between(value_of(&s, &t.terms, &models[rule, 0], row), bounds[rule, 0], bounds[rule, 1])
                     t.count[row] += 1

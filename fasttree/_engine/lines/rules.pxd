@@ -1,7 +1,7 @@
 """Rules of the leaves of a tree, one after the other: conditions go while the samples that join gain.  Header only.
 
 A set of rows is a row of bits.  How many conditions a row fails, and which if it is one, are numbers whose digits are rows of
-bits (`_engine/prune/simplify.pxd`), so that only rows that fail one condition alone are looked at, and those that pass all.
+bits, as in `_engine/prune/`, so that only rows that fail one condition alone are looked at, and those that pass all.
 """
 
 from libc.math cimport HUGE_VAL, fabs, rint
@@ -9,9 +9,23 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from fasttree._engine.lines.least_squares cimport LineSamples, ModelTerms, clamped, list_terms, value_of
-from fasttree._engine.prune.bits cimport lowest_bit, uncount
-from fasttree._engine.prune.simplify cimport Failures, count_failing, digits_of
 from fasttree._engine.watch cimport Watch, interrupted
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
+    #define fasttree_first_bit(word) __builtin_ctzll(word)
+    #else
+    static int fasttree_first_bit(uint64_t word) {
+        int i = 0;
+        while (!(word >> i & 1)) i++;
+        return i;
+    }
+    #endif
+    """
+    int first_bit "fasttree_first_bit"(uint64_t word) noexcept nogil
+
 
 cdef enum:
     IN_PAIRS = 128                    # numbers that are added up without a division in halves
@@ -47,13 +61,18 @@ cdef struct RuleChoices:
     bint unbiased
 
 
+cdef struct LineFailures:             # of the conditions that are left of a path
+    uint64_t* times                   # n_digits rows of n_words: how many a row fails
+    uint64_t* which                   # as many: their numbers, added without carry
+    int32_t n_digits
+
+
 cdef struct RuleScratch:
     Watch* watch
     Py_ssize_t n_words
     uint64_t* fails                   # n_words of each test
-    Failures failures
-    uint64_t* room                    # n_words: rows that fail one condition alone, or a carry
-    uint64_t* nothing                 # n_words of no row
+    LineFailures failures
+    uint64_t* alone                   # n_words: rows that fail one condition alone, and have not been looked at
     uint64_t* initial                 # n_words: rows that pass all conditions of the path
     double* total                     # n: sum of the predictions of a row so far, and their number
     double* count
@@ -116,9 +135,9 @@ cdef inline void note_alone(const LineSamples* s, RuleScratch* t, const double* 
     cdef int bit
     cdef double after
     for w in range(t.n_words):
-        bits = t.room[w]
+        bits = t.alone[w]
         while bits:
-            bit = lowest_bit(bits)
+            bit = first_bit(bits)
             bits &= bits - 1
             row = 64 * w + bit
             number = 0
@@ -129,24 +148,64 @@ cdef inline void note_alone(const LineSamples* s, RuleScratch* t, const double* 
             t.joined[number] += s.w[row]
 
 
+cdef inline int32_t digits_of(Py_ssize_t n) noexcept nogil:
+    cdef int32_t digits = 0
+    while n >> digits:
+        digits += 1
+    return digits
+
+
+cdef inline void count_condition(RuleScratch* t, const uint64_t* fails, int32_t number) noexcept nogil:
+    cdef Py_ssize_t w
+    cdef int32_t digit
+    cdef uint64_t carry, old
+    for w in range(t.n_words):
+        carry, digit = fails[w], 0
+        while carry:
+            old = t.failures.times[digit * t.n_words + w]
+            t.failures.times[digit * t.n_words + w] = old ^ carry
+            carry &= old
+            digit += 1
+        for digit in range(t.failures.n_digits):
+            if number >> digit & 1:
+                t.failures.which[digit * t.n_words + w] ^= fails[w]
+
+
+cdef inline void uncount_condition(RuleScratch* t, const uint64_t* fails, int32_t number) noexcept nogil:
+    """Take a condition away, and note the rows that fail one other alone from now on."""
+    cdef Py_ssize_t w
+    cdef int32_t digit
+    cdef uint64_t borrow, old, alone
+    for w in range(t.n_words):
+        borrow = alone = fails[w]
+        for digit in range(t.failures.n_digits if borrow else 0):
+            old = t.failures.times[digit * t.n_words + w]
+            t.failures.times[digit * t.n_words + w] = old ^ borrow
+            alone &= ~(old ^ borrow) if digit else old ^ borrow
+            borrow &= ~old
+            if number >> digit & 1:
+                t.failures.which[digit * t.n_words + w] ^= fails[w]
+        t.alone[w] = alone
+
+
 cdef inline void take_path(RuleScratch* t, const int32_t* path, Py_ssize_t depth, Py_ssize_t n) noexcept nogil:
-    """Begin with all conditions of a path: rows that fail one alone are in `room`."""
+    """Begin with all conditions of a path."""
     cdef Py_ssize_t d, w
     cdef int32_t digit
     cdef uint64_t more
-    t.failures.n_digits = digits_of(<int32_t> depth)
+    t.failures.n_digits = digits_of(depth)
     memset(t.failures.times, 0, t.failures.n_digits * t.n_words * sizeof(uint64_t))
     memset(t.failures.which, 0, t.failures.n_digits * t.n_words * sizeof(uint64_t))
     for d in range(depth):
         t.gained[d], t.joined[d], t.dropped[d] = 0, 0, False
         if interrupted(t.watch, n):
             return
-        count_failing(&t.failures, t.fails + path[d] * t.n_words, <int32_t> d, <int32_t> d + 1, 0, t.n_words, t.room)
+        count_condition(t, t.fails + path[d] * t.n_words, <int32_t> d)
     for w in range(t.n_words):
         more = 0
         for digit in range(1, t.failures.n_digits):
             more |= t.failures.times[digit * t.n_words + w]
-        t.room[w] = t.failures.times[w] & ~more if depth else 0
+        t.alone[w] = t.failures.times[w] & ~more if depth else 0
         t.initial[w] = ~(t.failures.times[w] | more) if depth else ~<uint64_t> 0
 
 
@@ -170,8 +229,7 @@ cdef inline Py_ssize_t keep_conditions(const LineSamples* s, RuleScratch* t, int
             break
         t.dropped[best] = True
         left -= 1
-        uncount(t.failures.times, t.failures.which, t.fails + path[best] * t.n_words, t.nothing, t.room, t.n_words,
-                <int32_t> best, t.failures.n_digits, t.n_words)
+        uncount_condition(t, t.fails + path[best] * t.n_words, <int32_t> best)
         note_alone(s, t, model)
     for d in range(depth):
         if t.dropped[d]:
@@ -200,7 +258,7 @@ cdef inline Py_ssize_t list_covered(const LineSamples* s, RuleScratch* t, Py_ssi
             bits &= (<uint64_t> 1 << (s.n - 64 * w)) - 1
         covered[w] = bits
         while bits:
-            row = 64 * w + lowest_bit(bits)
+            row = 64 * w + first_bit(bits)
             bits &= bits - 1
             t.rows[n], t.value[n], t.y[n], t.w[n] = <int32_t> row, value_of(s, &t.terms, model, row), s.y[row], s.w[row]
             n += 1
