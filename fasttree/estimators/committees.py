@@ -140,7 +140,7 @@ class CommitteeViews(LabelledModel):
 
         check_is_fitted(self)
         shown, _, targets = self._in_words(labels)
-        table, truth = self._samples_of_page(X, y)
+        table, truth = self._samples_of_page(X, y, encode_values)
         title = type(self).__name__ if title is None else str(title)
         how = {"title": title, "target": targets[0], "table": table, "truth": truth, "max_rows": max_rows}
         return export_committee_html(self.committee_, self.schema_, shown, **how)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fasttree._data.targets import encode_values
 from fasttree._explain import follow
 from fasttree._explain.additive_explanation import AdditiveExplanation, explain_additive
 from fasttree._explain.pictures import contributions
@@ -18,6 +19,7 @@ from fasttree._learn.additive import editing
 from fasttree._model.additive.model import AdditiveModel, Term, terms_named
 from fasttree._model.words import check_count
 from fasttree.estimators.common.labelling import GivenLabels, LabelledModel, check_is_fitted
+from fasttree.estimators.common.tasks import codes_of
 
 if TYPE_CHECKING:
     from fasttree._explain.pictures.additive.shapes import Figure
@@ -145,7 +147,8 @@ class AdditiveViews(LabelledModel):
         schema, classes, targets = self._in_words(labels)
         shown = PageWords(schema, None if classes is None else np.asarray(classes).tolist(), targets[0])
         title = type(self).__name__ if title is None else str(title)
-        table, target = self._samples_of_page(X, y)
+        known = self.__dict__.get("classes_")
+        table, target = self._samples_of_page(X, y, encode_values if known is None else lambda y: codes_of(y, known))
         given = None if table is None else PageSamples(table, target)
         return export_additive_html(self.additive_, shown, title=title, given=given, max_rows=max_rows, decimals=decimals)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from fasttree._data.schema import Schema, default_target_names
@@ -89,20 +89,18 @@ class LabelledModel:
         shown = kept if labels is None else read_labels(labels, schema, classes, names, kept)
         return apply_labels(shown, schema, classes, names)
 
-    def _samples_of_page(self, X: Any, y: Any) -> tuple[Table | None, NDArray[Any] | None]:
-        """Return samples that a page shows, and their targets: numbers, or codes of classes."""
-        from fasttree._data.targets import encode_values
+    def _samples_of_page(self, X: Any, y: Any, encode: Callable[[Any], NDArray[Any]]) -> tuple[Table | None, NDArray[Any] | None]:
+        """Return samples that a page shows, and their targets as `encode` has them."""
         from fasttree._data.weights import check_same_length
-        from fasttree.estimators.common.tasks import codes_of
 
         if X is None and y is not None:
             raise ValueError("y is given without X: give both or neither")
         if X is None:
             return None, None
-        table, classes = self._encode_table(X), getattr(self, "classes_", None)  # type: ignore[attr-defined]
+        table = self._encode_table(X)  # type: ignore[attr-defined]
         if y is None:
             return table, None
-        target = encode_values(y) if classes is None else codes_of(y, classes)
+        target = encode(y)
         check_same_length(table.n_samples, len(target))
         return table, target
 
