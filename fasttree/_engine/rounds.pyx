@@ -28,7 +28,7 @@ from fasttree._engine.grow.setup cimport needs_axis, plan_histogram, plan_search
 from fasttree._engine.memory cimport Carver
 from fasttree._engine.risk.impurity cimport deviation, plain_risk, risk_of, tie_limit
 from fasttree._engine.risk.sums cimport exact_add, exact_value, exact_zero
-from fasttree._engine.scan.cut cimport Bounds, Division, bounds_of, form_of, no_cut, within
+from fasttree._engine.scan.cut cimport Division, bounds_of, form_of, no_cut, within
 from fasttree._engine.scan.divisions cimport gain_of_part, group_gain
 from fasttree._engine.scan.missing cimport cut_known_allowed, gain_of_known, with_known_cut
 from fasttree._engine.scan.orders cimport order_groups
@@ -39,7 +39,7 @@ from fasttree._engine.shards cimport (
     part_rows, rows_with_cells,
 )
 from fasttree._engine.types cimport (
-    BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Column,
+    BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Bounds, Column,
     Cut, Exact, Problem, Scratch, Totals,
 )
 from fasttree._engine.watch cimport Watch, start_watch

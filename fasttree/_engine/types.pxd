@@ -298,6 +298,7 @@ cdef struct Problem:
     const Exact* zero_deviation    # and of weight x deviation
     const int64_t* xlogx           # TABLE: x log2 x in fixed point
     double xlogx_unit
+    const double* chords           # entropy of weights: see risk/chords
     float least_difference         # INTERVALS: 1 + the chi-square that neighbours must exceed to stay apart
     int64_t max_intervals
     const int8_t* monotone         # by feature: whether values rise (1) or fall (-1) with it; NULL: in any order
@@ -391,9 +392,7 @@ cdef struct Scratch:
     int64_t* left
     int64_t* right
     int64_t* mark                  # left class weights at the start of a chunk
-    double* terms                  # entropy of weights: c and c log2 c per class, on the left, then on the right
-    int32_t* moved                 # classes whose terms are out of date
-    uint8_t* is_moved
+    double* terms                  # entropy of weights: about c log2 c per class, on the left, then on the right
     int64_t* totals                # class weights of the known samples
     int64_t* missing                  # class weights of the samples with a missing value
     int64_t* hist                  # counted features: code x width
@@ -449,6 +448,34 @@ cdef struct Scratch:
     int32_t* stamp                 # how often its right-hand pair has changed; -1: merged into another
 
 
+cdef struct Bounds:            # which candidates are admissible
+    int64_t n_min              # samples on the left: at least, at most
+    int64_t n_max
+    int64_t w_min              # weight on the left, fixed point
+    int64_t w_max
+
+
+cdef struct Chunk:             # of candidates, whose gains are known
+    int64_t start              # the first entry that was moved
+    int64_t n
+    double largest             # gain
+
+
+cdef struct Left:              # what is on the left of the current position of a sweep, and what stays on the right
+    const Totals* total        # what is divided
+    Bounds limits              # of the candidates
+    int64_t weight
+    int64_t sum                # class 1's weight, or the sum of the targets less `mean`
+    int64_t squares            # of the class counts
+    int64_t squares_right
+    int64_t table              # of x log2 x over the class counts
+    int64_t table_right
+    int64_t mean               # squared error: the node's mean, so that sums stay small and exact
+    int64_t before             # samples that were on the left at the start
+    int64_t first              # list position of the first known value
+    int64_t next               # the first entry that has not moved
+
+
 cdef inline uint32_t row_of(entry_t entry) noexcept nogil:
     if entry_t is uint32_t:
         return entry & 0xFFFF
@@ -461,3 +488,7 @@ cdef inline uint32_t code_of(entry_t entry) noexcept nogil:
         return entry >> 16
     else:
         return <uint32_t> (entry >> 32)
+
+
+cdef inline int64_t weight_of(const Block* block, uint32_t row) noexcept nogil:
+    return 1 if block.weight == NULL else block.weight[row]

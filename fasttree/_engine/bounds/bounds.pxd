@@ -11,10 +11,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fasttree._engine.risk.impurity cimport ENTROPY, GINI, MISCLASSIFICATION
-from fasttree._engine.scan.cut cimport Bounds, Division, bounds_of, within
+from fasttree._engine.scan.cut cimport Division, bounds_of, within
 from fasttree._engine.scan.divisions cimport group_gain
 from fasttree._engine.scan.tiles cimport groups_from_histogram, histogram_of
-from fasttree._engine.types cimport MOMENTS, PAIRS, RELATIVE_TIE, RISK_TIE, WEIGHTS, Block, Problem, Scratch, Totals
+from fasttree._engine.types cimport MOMENTS, PAIRS, RELATIVE_TIE, RISK_TIE, WEIGHTS, Block, Bounds, Problem, Scratch, Totals
 
 
 cdef enum:

@@ -6,13 +6,15 @@ from libc.string cimport memcpy, memset
 
 from fasttree._engine.bounds.bounds cimport add_to_before, bound_codes, start_before
 from fasttree._engine.columns.keys cimport sort_records, sortable, sortable_float
-from fasttree._engine.scan.cut cimport Bounds, Division, bounds_of, no_cut, offer, within
+from fasttree._engine.scan.cut cimport Division, bounds_of, no_cut, offer, within
 from fasttree._engine.scan.divisions cimport group_gain
 from fasttree._engine.scan.missing cimport merge_directions, with_known_cut
-from fasttree._engine.scan.sweeps cimport Left, gains_of_chunk, start_sweep, sweep
-from fasttree._engine.scan.thresholds cimport Chunk, offer_chunk
+from fasttree._engine.scan.sweeps cimport gains_of_chunk, start_sweep, sweep
+from fasttree._engine.scan.thresholds cimport offer_chunk
 from fasttree._engine.scan.tiles cimport AHEAD, LANES, groups_from_histogram, lane_of, prefetch
-from fasttree._engine.types cimport CHUNK, THRESHOLD_CUT, Block, Column, Cut, Problem, Scratch, Search, Totals, entry_t, row_of
+from fasttree._engine.types cimport (
+    CHUNK, THRESHOLD_CUT, Block, Bounds, Chunk, Column, Cut, Left, Problem, Scratch, Search, Totals, entry_t, row_of,
+)
 
 
 cdef inline uint64_t key_of(const Column* column, uint32_t row) noexcept nogil:
@@ -202,7 +204,7 @@ cdef inline void sweep_bin(
         i = min(i + CHUNK, high + 1)
         chunk.n = sweep(p, block, s, &at, entries, i)
         if chunk.n:
-            chunk.largest = gains_of_chunk(p, block, s, &at, chunk.n, -INFINITY)
+            chunk.largest = gains_of_chunk(p, block, s, &at, entries, &chunk, -INFINITY)
             found = offer_chunk(cut, s, &chunk, division.total.risk, division.at_least)
     if cut.position < 0:
         cut.position = held

@@ -16,6 +16,7 @@ from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_s
 from fasttree._engine.grow.team cimport Frontier, give_up, hold, release, wake
 from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_waiting, share_work
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
+from fasttree._engine.risk.chords cimport CHORDS, fill_chords
 from fasttree._engine.risk.impurity cimport ABSOLUTE_ERROR, ENTROPY, GINI, POISSON
 from fasttree._engine.risk.sums cimport exact_zero
 from fasttree._engine.scan.cut cimport form_of
@@ -84,6 +85,7 @@ cdef struct Growth:
     const double* y_bound          # as in Sums
     const double* deviation_bound
     int64_t* table                 # x log2 x
+    double* chords                 # which are about x log2 x
     int64_t* list_below
     size_t* first_cell
     Exact* zeros
@@ -230,6 +232,7 @@ cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
     g.sets.hits = <int32_t*> carve(&carver, g.n_sets * 4)
     g.frontier.reach = <double*> carve(&carver, g.frontier.most * 8)
     g.table = <int64_t*> carve(&carver, (n + 1) * 8 if p.sweep == TABLE else 0)
+    g.chords = <double*> carve(&carver, 2 * CHORDS * 8 if p.sweep == GENERIC and p.impurity == ENTROPY else 0)
     g.small.place = <uint32_t*> carve(&carver, n * 4 if g.wide else 0)
     carve_private(&g.small, &carver, p, &g.block, rows, g.n_counted)
     g.zeros = <Exact*> carve(&carver, 0 if p.n_classes else 2 * p.n_outputs * sizeof(Exact))
@@ -253,6 +256,9 @@ cdef inline void fill_growth(Growth* g, bint asks) noexcept nogil:
     set_list_limits(p, g.list_below)
     lay_out_histogram(p, g.first_cell)
     p.xlogx = g.table
+    p.chords = g.chords
+    if p.sweep == GENERIC and p.impurity == ENTROPY:
+        fill_chords(g.chords)
     if p.sweep == TABLE:
         p.xlogx_unit = fill_table(g.table, n, g.n_whole)
     if p.n_classes == 0:

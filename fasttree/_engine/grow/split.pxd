@@ -19,12 +19,12 @@ from fasttree._engine.grow.work cimport (
 from fasttree._engine.memory cimport free_list, pad, reserve
 from fasttree._engine.random cimport mix
 from fasttree._engine.risk.medians cimport rank_targets
-from fasttree._engine.scan.cut cimport Bounds, bounds_of, form_of
+from fasttree._engine.scan.cut cimport bounds_of, form_of
 from fasttree._engine.scan.order cimport mean_value
 from fasttree._engine.types cimport (
     BRANCH_CUT, DECLARED, DIRECTION, FRACTIONAL, INTERVAL_CUT, KNOWN_CUT, MEDIANS, MERGE_CUT, NODE_CATEGORY, NODE_INTERVALS,
     NODE_KNOWN, NODE_NOMINAL, NODE_THRESHOLD, OWN_BRANCH, REFUSE, SPREAD, STAY, SURROGATE, THRESHOLD_CUT, TO_SHARES, TO_STOP,
-    Active, Arena, Block, Cut, Pending, Problem, Scratch, Search, Totals, entry_t,
+    Active, Arena, Block, Bounds, Cut, Pending, Problem, Scratch, Search, Totals, entry_t,
 )
 from fasttree._engine.watch cimport COUNT, PARTITION, SMALL_NODES, enter, interrupted, note
 

@@ -9,9 +9,9 @@ from fasttree._engine.grow.search cimport accepted
 from fasttree._engine.grow.split cimport branch_of_missing, write_split
 from fasttree._engine.grow.totals cimport count_children
 from fasttree._engine.grow.work cimport NodeSplit, Work
-from fasttree._engine.scan.cut cimport Bounds, bounds_of, no_cut
+from fasttree._engine.scan.cut cimport bounds_of, no_cut
 from fasttree._engine.scan.twig cimport Few, TwigNode, Twig, few_of, search_twig
-from fasttree._engine.types cimport THRESHOLD_CUT, TWIG, Active, Block, Cut, Pending, Problem, Scratch, Totals
+from fasttree._engine.types cimport THRESHOLD_CUT, TWIG, Active, Block, Bounds, Cut, Pending, Problem, Scratch, Totals
 
 
 cdef inline bint is_twig(const Problem* p, const Pending* node, const char* data) noexcept nogil:

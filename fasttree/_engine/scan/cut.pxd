@@ -11,8 +11,8 @@ from fasttree._engine.risk.impurity cimport tie_limit, xlogx
 from fasttree._engine.risk.release8 cimport single_information
 from fasttree._engine.types cimport (
     BRANCH_CUT, BY_SINGLE, DECLARED, DIRECTION, FRACTIONAL, GROUP_CUT, INTERVAL_CUT, KNOWN_CUT, MDL_RATIO, MERGED, NOMINAL,
-    NO_CUT, ORDINAL, OWN_BRANCH, RELEASE8_GAP, THRESHOLD_CUT, Block, Column, Cut, Problem, Scratch, Search, Totals, entry_t,
-    row_of,
+    NO_CUT, ORDINAL, OWN_BRANCH, RELEASE8_GAP, THRESHOLD_CUT, Block, Bounds, Column, Cut, Problem, Scratch, Search, Totals,
+    entry_t, row_of,
 )
 
 
@@ -80,13 +80,6 @@ cdef inline void note_known(const Problem* p, Search* search, const Cut* cut) no
     """Remember that a node has a cut, where gains alone decide between features."""
     if cut.form != NO_CUT and not p.rank and not p.release8:
         search.known = max(search.known, tie_limit(cut.gain, search.totals.risk))
-
-
-cdef struct Bounds:            # which candidates are admissible
-    int64_t n_min              # samples on the left: at least, at most
-    int64_t n_max
-    int64_t w_min              # weight on the left, fixed point
-    int64_t w_max
 
 
 cdef enum:

@@ -7,11 +7,11 @@ from libc.string cimport memcpy, memset
 from fasttree._engine.risk.impurity cimport risk_of, tie_limit
 from fasttree._engine.risk.medians cimport gain_of_sides, start_sides
 from fasttree._engine.scan.counts cimport add_sample
-from fasttree._engine.scan.cut cimport Bounds, bounds_of, no_cut, within
+from fasttree._engine.scan.cut cimport bounds_of, no_cut, within
 from fasttree._engine.scan.divisions cimport group_gain
 from fasttree._engine.types cimport (
-    BRANCH_CUT, DIRECTION, KNOWN_CUT, MEDIANS, NO_CUT, OWN_BRANCH, REFUSE, Block, Cut, Problem, Scratch, Totals, code_of, entry_t,
-    row_of,
+    BRANCH_CUT, DIRECTION, KNOWN_CUT, MEDIANS, NO_CUT, OWN_BRANCH, REFUSE, Block, Bounds, Cut, Problem, Scratch, Totals, code_of,
+    entry_t, row_of,
 )
 
 

@@ -10,12 +10,12 @@ from libc.string cimport memcpy, memset
 
 from fasttree._engine.random cimport mix
 from fasttree._engine.risk.impurity cimport FIFTH_ROOT, tie_limit
-from fasttree._engine.scan.cut cimport Bounds, Division, bounds_of, no_cut, within
+from fasttree._engine.scan.cut cimport Division, bounds_of, no_cut, within
 from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.types cimport (
     BY_CHANCE, BY_CODE, BY_MEAN, BY_PARTITION, BY_PRINCIPAL, BY_SINGLE, DIRECTION, EXHAUSTIVE, GROUP_CUT, MEDIANS, NO_CUT,
-    ONE_VS_REST, RISK_TIE, Cut, Problem, Ranked, Scratch,
+    ONE_VS_REST, RISK_TIE, Bounds, Cut, Problem, Ranked, Scratch,
 )
 from fasttree._engine.watch cimport interrupted
 

@@ -7,39 +7,25 @@ gains of a chunk of candidates are computed together, in a loop that the compile
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
+from fasttree._engine.risk.chords cimport entropy_gains, sweep_entropy
 from fasttree._engine.risk.impurity cimport (
-    ENTROPY, FIFTH_ROOT, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit, xlogx,
+    ENTROPY, FIFTH_ROOT, GINI, SQUARED_ERROR, class_risk, deviance_gain, tie_limit,
 )
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
 from fasttree._engine.risk.roots cimport fifth_root_gains
 from fasttree._engine.risk.vectors cimport deviance_bounds, linear_gains
 from fasttree._engine.scan.counts cimport add_outputs
-from fasttree._engine.scan.cut cimport Bounds, bounds_of
+from fasttree._engine.scan.cut cimport bounds_of
 from fasttree._engine.scan.divisions cimport group_gain
 from fasttree._engine.types cimport (
-    DEVIANCE, GENERIC, LINEAR, MEDIANS, OUTPUTS, SQUARES, TABLE, Block, Problem, Scratch, Totals, code_of, entry_t, row_of,
+    DEVIANCE, GENERIC, LINEAR, MEDIANS, OUTPUTS, SQUARES, TABLE, Block, Bounds, Chunk, Left, Problem, Scratch, Totals, code_of,
+    entry_t, row_of, weight_of,
 )
 from fasttree._engine.watch cimport interrupted
 
 
 cdef enum:
     MEDIAN_COST = 32           # cells that take about as long as to move a sample across a median
-
-
-cdef struct Left:              # what is on the left of the current position of a sweep, and what stays on the right
-    const Totals* total        # what is divided
-    Bounds limits              # of the candidates
-    int64_t weight
-    int64_t sum                # class 1's weight, or the sum of the targets less `mean`
-    int64_t squares            # of the class counts
-    int64_t squares_right
-    int64_t table              # of x log2 x over the class counts
-    int64_t table_right
-    int64_t mean               # squared error: the node's mean, so that sums stay small and exact
-    int64_t before             # samples that were on the left at the start
-    int32_t n_moved            # classes in s.moved
-    int64_t first              # list position of the first known value
-    int64_t next               # the first entry that has not moved
 
 
 cdef inline Left start_sweep(
@@ -63,7 +49,6 @@ cdef inline Left start_sweep(
     at.table = 0
     at.table_right = 0
     at.mean = 0
-    at.n_moved = 0
     if p.n_counts == 0:
         if p.sweep == LINEAR and block.weight == NULL:
             at.mean = total.sum // total.n
@@ -81,11 +66,6 @@ cdef inline Left start_sweep(
             at.table_right += p.xlogx[s.right[k]]
     if p.sweep == LINEAR:
         at.sum = s.left[1]
-    elif p.sweep == GENERIC and p.impurity == ENTROPY:
-        for k in range(p.n_classes):
-            s.moved[k] = k
-            s.is_moved[k] = True
-        at.n_moved = p.n_classes
     return at
 
 
@@ -211,34 +191,6 @@ cdef inline int64_t sweep_table(
     return m
 
 
-cdef inline double entropy_risks(const Problem* p, Scratch* s, Left* at) noexcept nogil:
-    """The risks of both sides as from `class_risk`, bit for bit; logarithms only of classes that have moved since."""
-    cdef int32_t width = p.n_classes
-    cdef double* c = s.terms
-    cdef int32_t i, k
-    cdef double total = 0
-    cdef double part = 0
-    cdef double left
-    for i in range(at.n_moved):
-        k = s.moved[i]
-        s.is_moved[k] = False
-        c[k] = <double> s.left[k] * p.unit
-        c[width + k] = xlogx(c[k])
-        c[2 * width + k] = <double> s.right[k] * p.unit
-        c[3 * width + k] = xlogx(c[2 * width + k])
-    at.n_moved = 0
-    for k in range(width):
-        total += c[k]
-        part += c[width + k]
-    left = max(xlogx(total) - part, 0.0)
-    total = 0
-    part = 0
-    for k in range(width):
-        total += c[2 * width + k]
-        part += c[3 * width + k]
-    return left + max(xlogx(total) - part, 0.0)
-
-
 cdef inline void move_one(
     const Problem* p, const Block* block, Scratch* s, Left* at, int32_t kind, uint32_t row, int64_t weight,
 ) noexcept nogil:
@@ -255,10 +207,6 @@ cdef inline void move_one(
         k = block.label[row]
         s.left[k] += weight
         s.right[k] -= weight
-        if p.impurity == ENTROPY and not s.is_moved[k]:
-            s.is_moved[k] = True
-            s.moved[at.n_moved] = <int32_t> k
-            at.n_moved += 1
 
 
 cdef inline double statistic(const Problem* p, Scratch* s, Left* at, int32_t kind) noexcept nogil:
@@ -269,8 +217,6 @@ cdef inline double statistic(const Problem* p, Scratch* s, Left* at, int32_t kin
         return gain_of_sides(p)
     if kind == OUTPUTS:
         return group_gain(p, at.total, at.weight, 0, s.left, s.right)
-    if p.impurity == ENTROPY:
-        return entropy_risks(p, s, at)
     return class_risk(p.impurity, s.left, p.n_classes, p.unit) + class_risk(p.impurity, s.right, p.n_classes, p.unit)
 
 
@@ -285,7 +231,7 @@ cdef inline int64_t sweep_samples(
         return 0
     for j in range(at.next, stop):
         row = row_of(entries[j])
-        move_one(p, block, s, at, kind, row, 1 if block.weight == NULL else block.weight[row])
+        move_one(p, block, s, at, kind, row, weight_of(block, row))
         if code_of(entries[j]) == code_of(entries[j + 1]) or j + 1 - at.first + at.before < at.limits.n_min:
             continue
         if block.weight != NULL and not at.limits.w_min <= at.weight <= at.limits.w_max:
@@ -465,6 +411,8 @@ cdef inline int64_t sweep(
         return sweep_samples(p, block, s, at, MEDIANS, entries, stop)
     if p.sweep == OUTPUTS:
         return sweep_samples(p, block, s, at, OUTPUTS, entries, stop)
+    if p.impurity == ENTROPY:
+        return sweep_entropy(p, block, s, at, entries, stop)
     return sweep_samples(p, block, s, at, GENERIC, entries, stop)
 
 
@@ -492,7 +440,7 @@ cdef inline double deviance_gains(
 
 
 cdef inline double gains_of_chunk(
-    const Problem* p, const Block* block, Scratch* s, const Left* at, int64_t m, double at_least,
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, const Chunk* chunk, double at_least,
 ) noexcept nogil:
     """Write the gain of every candidate of a chunk; returns the largest.  No split loses: below 0 is rounding.
 
@@ -503,6 +451,7 @@ cdef inline double gains_of_chunk(
     cdef double largest = -INFINITY
     cdef double stat, scale, n_left, base
     cdef int64_t offset = 1 - at.first + at.before
+    cdef int64_t m = chunk.n
     cdef int64_t j
     cdef int32_t k
     if p.sweep == LINEAR:
@@ -541,6 +490,8 @@ cdef inline double gains_of_chunk(
         for j in range(m):
             s.gains[j] = max(total.risk + s.a[j] * p.xlogx_unit, 0.0)
             largest = max(largest, s.gains[j])
+    elif p.impurity == ENTROPY:
+        return entropy_gains(p, block, s, at, entries, chunk, at_least)
     else:
         for j in range(m):
             s.gains[j] = max(total.risk - s.a[j], 0.0)

@@ -11,11 +11,13 @@ from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.risk.medians cimport start_sides
 from fasttree._engine.risk.release8 cimport in_single, single_slack, threshold_base, threshold_gain
-from fasttree._engine.scan.cut cimport MOST_OF_A_SIDE, Bounds, Division, apart, bounds_of, no_cut, offer, within
+from fasttree._engine.scan.cut cimport MOST_OF_A_SIDE, Division, apart, bounds_of, no_cut, offer, within
 from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
 from fasttree._engine.scan.order cimport Side, drop_disordered, in_order, start_side
-from fasttree._engine.scan.sweeps cimport MEDIAN_COST, Left, gains_of_chunk, start_sweep, sweep
-from fasttree._engine.types cimport CHUNK, MEDIANS, THRESHOLD_CUT, Block, Cut, Problem, Scratch, Totals, code_of, entry_t, row_of
+from fasttree._engine.scan.sweeps cimport MEDIAN_COST, gains_of_chunk, start_sweep, sweep
+from fasttree._engine.types cimport (
+    CHUNK, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
+)
 from fasttree._engine.watch cimport interrupted
 
 
@@ -41,12 +43,6 @@ cdef inline int64_t drop_close(
             s.b[kept] = s.b[j]
             kept += 1
     return kept
-
-
-cdef struct Chunk:                 # of candidates, whose gains are known
-    int64_t start                  # the first entry that was moved
-    int64_t n
-    double largest                 # gain
 
 
 cdef inline bint offer_chunk(Cut* cut, const Scratch* s, const Chunk* chunk, double risk, double at_least) noexcept nogil:
@@ -160,6 +156,7 @@ cdef inline Cut sweep_list(
     cdef int64_t low, high, i, stop
     cdef bint found = False
     cdef bint single = in_single(p)
+    cdef double slack = single_slack(p, total) if single else 0
     cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
     division.tries = 0
     if p.sweep == MEDIANS:
@@ -195,7 +192,9 @@ cdef inline Cut sweep_list(
         if chunk.n == 0:
             continue
         division.tries += chunk.n
-        chunk.largest = gains_of_chunk(p, block, s, &at, chunk.n, least_of_interest(division, &cut, total.risk))
+        chunk.largest = gains_of_chunk(
+            p, block, s, &at, entries, &chunk, cut.gain - slack if single else least_of_interest(division, &cut, total.risk)
+        )
         if single:
             offer_single(p, block, s, division, &cut, entries, &chunk)
         else:
