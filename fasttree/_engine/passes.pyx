@@ -218,7 +218,8 @@ cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) exc
     if (resize(<void**> &p.source, n_nodes * sizeof(int32_t)) or resize(<void**> &p.leaf, n_nodes)
             or resize(<void**> &p.clean, n_nodes) or resize(<void**> &p.settled, n_nodes)
             or resize(<void**> &p.counts, n_nodes * p.n_classes * sizeof(int64_t))
-            or resize(<void**> &p.total, n_nodes * sizeof(int64_t)) or resize(<void**> &p.n_samples, n_nodes * sizeof(int64_t))
+            or resize(<void**> &p.total, n_nodes * sizeof(int64_t)) or resize(<void**> &p.arrived, n_nodes * sizeof(int64_t))
+            or resize(<void**> &p.n_samples, n_nodes * sizeof(int64_t))
             or resize(<void**> &p.errors, n_nodes * sizeof(float))):
         raise MemoryError
     for i in range(n_before, n_nodes):
@@ -227,6 +228,7 @@ cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) exc
         p.clean[i] = False
         p.settled[i] = n_before > 0
         p.total[i] = 0
+        p.arrived[i] = 0
         p.n_samples[i] = 0
         p.errors[i] = 0
     memset(&p.counts[n_before * p.n_classes], 0, (n_nodes - n_before) * p.n_classes * sizeof(int64_t))
@@ -335,7 +337,8 @@ def error_based(
         p.spare_rows = <uint32_t*> malloc(n * sizeof(uint32_t))
         p.branch = <int32_t*> malloc(n * sizeof(int32_t))
         p.here = <int64_t*> malloc(p.n_classes * sizeof(int64_t))
-        if not (p.spare_rows and p.branch and p.here):
+        p.divided = <uint8_t*> calloc(label.shape[0], 1)
+        if not (p.spare_rows and p.branch and p.here and p.divided):
             raise MemoryError
         while True:
             with nogil:

@@ -14,7 +14,9 @@ from fasttree._engine.prune.frames cimport (
     ADD, BELOW, COMPARED, EVALUATE, GROW_ANEW, OPEN, PRUNE, RAISED, UNKNOWN, ErrorPruning, Frame, Part, predicted_errors,
     whole_weight,
 )
-from fasttree._engine.prune.raised cimport NULL_CASES, add_branch, branch_weight, is_grown_anew, raised_branch
+from fasttree._engine.prune.raised cimport (
+    NULL_CASES, add_branch, branch_weight, held_part, is_grown_anew, raised_branch, share_before,
+)
 from fasttree._engine.prune.routes cimport find_branches
 from fasttree._engine.risk.sums cimport spread_weight
 from fasttree._engine.watch cimport interrupted
@@ -70,9 +72,10 @@ cdef inline int reserve_parts(ErrorPruning* p, int64_t extra) noexcept nogil:
     return 0
 
 
-cdef inline void add_part(ErrorPruning* p, uint32_t row, int64_t weight) noexcept nogil:
+cdef inline void add_part(ErrorPruning* p, uint32_t row, int64_t weight, int64_t held) noexcept nogil:
     p.parts[p.parts_n].row = row
     p.parts[p.parts_n].weight = weight
+    p.parts[p.parts_n].held = held
     p.parts_n += 1
 
 
@@ -81,7 +84,7 @@ cdef inline void weigh_list(const ErrorPruning* p, Frame* f) noexcept nogil:
     cdef int64_t total = p.total[f.node] if f.mode == ADD else 0
     cdef int64_t i
     for i in range(f.parts, f.parts_stop):
-        total += p.parts[i].weight
+        total += p.parts[i].weight - p.parts[i].held
     if p.weight == NULL:
         total += (f.rows_stop - f.rows) * p.whole
     else:
@@ -102,7 +105,7 @@ cdef inline void count_list(ErrorPruning* p, Frame* f) noexcept nogil:
     else:
         memset(counts, 0, p.n_classes * sizeof(int64_t))
     for i in range(f.parts, f.parts_stop):
-        counts[p.label[p.parts[i].row]] += p.parts[i].weight
+        counts[p.label[p.parts[i].row]] += p.parts[i].weight - p.parts[i].held
     if p.weight == NULL:
         for i in range(f.rows, f.rows_stop):
             counts[p.label[p.rows[i]]] += p.whole
@@ -153,21 +156,27 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
     memset(of_parts, 0, size * sizeof(int64_t))
     if f.mode == ADD:
         for b in range(n_branches):
-            weights[b] = p.total[p.tree.first_child[node] + b]
+            weights[b] = p.arrived[p.tree.first_child[node] + b]
     # sizes, one place late; they become starts, and after the scattering ends
     if n_parts:
         find_branches(p, node, &p.parts[f.parts].row, sizeof(Part), n_parts, p.part_branch)
+        if f.mode == ADD:
+            n_parts = drop_unchanged(p, f, p.tree.first_child[node])
     if n_rows:
         find_branches(p, node, &p.rows[f.rows], sizeof(uint32_t), n_rows, p.branch)
     for i in range(n_parts):
         b = p.part_branch[i]
         if b >= 0:
-            weights[b] += p.parts[f.parts + i].weight
+            weights[b] += p.parts[f.parts + i].weight - p.parts[f.parts + i].held
+        else:
+            p.divided[p.parts[f.parts + i].row] = True
         of_parts[max(b, -1) + 1] += 1
     for i in range(n_rows):
         b = p.branch[i]
         if b >= 0:
             weights[b] += whole_weight(p, p.rows[f.rows + i])
+        else:
+            p.divided[p.rows[f.rows + i]] = True
         of_rows[max(b, -1) + 1] += 1
     if p.min_part and (of_parts[UNKNOWN] or of_rows[UNKNOWN]):
         f.clean = False
@@ -189,7 +198,25 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
     f.known = 0
     for b in range(n_branches):
         f.known += weights[b]
+        if f.mode == PRUNE:
+            p.arrived[p.tree.first_child[node] + b] = weights[b]
     return 0
+
+
+cdef inline int64_t drop_unchanged(ErrorPruning* p, Frame* f, int32_t first_child) noexcept nogil:
+    """Drop the samples of which a branch that divides none holds all already; returns how many others there are."""
+    cdef Part* parts = p.parts + f.parts
+    cdef int64_t kept = 0
+    cdef int64_t i
+    cdef int32_t b
+    for i in range(f.parts_stop - f.parts):
+        b = p.part_branch[i]
+        if b < 0 or parts[i].weight != parts[i].held or not p.clean[first_child + b]:
+            parts[kept] = parts[i]
+            p.part_branch[kept] = b
+            kept += 1
+    f.parts_stop = f.parts + kept
+    return kept
 
 
 cdef inline int32_t heaviest_branch(const ErrorPruning* p, const Frame* f) noexcept nogil:
@@ -247,8 +274,9 @@ cdef inline int enter_branch(ErrorPruning* p, Frame* f, int32_t b, int32_t n_bra
     cdef int64_t missing_parts = of_parts[1] - of_parts[0]
     cdef int64_t missing_rows = of_rows[1] - of_rows[0]
     cdef int64_t n_parts = of_parts[b + 2] - of_parts[b + 1]
-    cdef double share
-    cdef int64_t i
+    cdef int32_t child = p.tree.first_child[p.source[f.node]] + b
+    cdef double share, before
+    cdef int64_t i, weight, held
     cdef Frame bounds
     bounds.parts = of_parts[b + 1]
     bounds.parts_stop = of_parts[b + 2]
@@ -257,18 +285,21 @@ cdef inline int enter_branch(ErrorPruning* p, Frame* f, int32_t b, int32_t n_bra
     f.parts_top = p.parts_n
     if missing_parts + missing_rows:
         share = <double> weights[b] / <double> f.known
+        before = share_before(p, f, b, n_branches)
         if reserve_parts(p, n_parts + missing_parts + missing_rows):
             return -1
         bounds.parts = p.parts_n
         memcpy(&p.parts[p.parts_n], &p.parts[of_parts[b + 1]], n_parts * sizeof(Part))
         p.parts_n += n_parts
         for i in range(of_parts[0], of_parts[1]):
-            add_part(p, p.parts[i].row, spread_weight(p.parts[i].weight, share))
+            weight, held = spread_weight(p.parts[i].weight, share), held_part(&p.parts[i], before)
+            if f.mode != ADD or weight != held or not p.clean[child]:
+                add_part(p, p.parts[i].row, weight, held)
         for i in range(of_rows[0], of_rows[1]):
-            add_part(p, p.rows[i], spread_weight(whole_weight(p, p.rows[i]), share))
+            add_part(p, p.rows[i], spread_weight(whole_weight(p, p.rows[i]), share), 0)
         bounds.parts_stop = p.parts_n
     f.entered = True
-    return push_frame(p, p.tree.first_child[p.source[f.node]] + b, f.mode, &bounds)
+    return push_frame(p, child, f.mode, &bounds)
 
 
 cdef inline void start_trial(ErrorPruning* p, const Frame* f) noexcept nogil:
@@ -294,11 +325,25 @@ cdef inline bint ends_trial(ErrorPruning* p, const Frame* f, double errors) noex
     return True
 
 
+cdef inline void add_change(
+    ErrorPruning* p, uint32_t row, int64_t weight, int64_t segment, int32_t b, double share,
+) noexcept nogil:
+    """Add a sample of a node to what changes in branch b if the branch takes the node's place, and what may be divided in it."""
+    cdef int64_t held = 0
+    if segment == UNKNOWN:
+        held = spread_weight(weight, share)
+    elif segment == b + 1:
+        held = weight
+    if held != weight or p.divided[row]:
+        add_part(p, row, weight, held)
+
+
 cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexcept nogil:
     """Process the heaviest branch with all samples of the node, to learn its errors.  -1 if memory runs out.
 
-    If no sample was divided below the branch it is enough to add what would come on top of what it holds.  Samples that go down
-    a deep tree once for each branch that may be raised would take most of the time.
+    It is enough to add what would come on top of what it holds, and to divide again what was divided below it, as shares change.
+    Samples that go down a deep tree once for each branch that may be raised would take most of the time.  Where light parts of
+    samples are not divided, what the nodes hold depends on more than shares, and all samples go down.
     """
     cdef const int64_t* of_parts = p.segments + f.segments
     cdef const int64_t* of_rows = of_parts + n_branches + 2
@@ -306,30 +351,23 @@ cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexce
     cdef int32_t b = f.heaviest
     cdef int32_t child = p.tree.first_child[p.source[f.node]] + b
     cdef double share
-    cdef int64_t i, s, w
+    cdef bint clean = p.clean[child]
+    cdef int64_t i, s
     cdef Frame bounds = f[0]
     f.parts_top = p.parts_n
-    if not p.clean[child]:
+    if p.min_part and not clean:
         return push_frame(p, child, EVALUATE, &bounds)
     if reserve_parts(p, f.parts_stop - f.parts + f.rows_stop - f.rows):
         return -1
     share = <double> weights[b] / <double> f.known
     bounds.parts = p.parts_n
     for s in range(n_branches + 1):
-        if s == b + 1:
+        if s == b + 1 and clean:
             continue
         for i in range(of_parts[s], of_parts[s + 1]):
-            w = p.parts[i].weight
-            if s == UNKNOWN:
-                w -= spread_weight(w, share)
-            if w:
-                add_part(p, p.parts[i].row, w)
+            add_change(p, p.parts[i].row, p.parts[i].weight, s, b, share)
         for i in range(of_rows[s], of_rows[s + 1]):
-            w = whole_weight(p, p.rows[i])
-            if s == UNKNOWN:
-                w -= spread_weight(w, share)
-            if w:
-                add_part(p, p.rows[i], w)
+            add_change(p, p.rows[i], whole_weight(p, p.rows[i]), s, b, share)
     bounds.parts_stop = p.parts_n
     bounds.rows_stop = bounds.rows
     return push_frame(p, child, ADD, &bounds)
@@ -350,7 +388,7 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
     cdef const int64_t* weights = of_rows + n_branches + 2
     cdef bint missing = of_parts[1] > of_parts[0] or of_rows[1] > of_rows[0]
     cdef bint missing_here = missing
-    cdef bint comes
+    cdef bint comes, null
     cdef int32_t b, child, k
     cdef int64_t* pool
     if f.entered:
@@ -365,8 +403,9 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
         b = f.branch
         child = p.tree.first_child[node] + b
         comes = of_parts[b + 2] > of_parts[b + 1] or of_rows[b + 2] > of_rows[b + 1]
+        null = p.c50 and weights[b] > 0 and branch_weight(f, weights[b]) * p.unit < NULL_CASES
         if p.c50 and weights[b] > 0:
-            if branch_weight(f, weights[b]) * p.unit < NULL_CASES:
+            if null:                       # it has no errors
                 comes, missing_here = False, False
             else:
                 missing_here = missing
@@ -384,7 +423,7 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
         if weights[b] > 0 and (comes or missing_here):
             status[0] = enter_branch(p, f, b, n_branches)
             return True
-        if weights[b] > 0 and f.mode == ADD:   # nothing comes on top of it; a null leaf has no errors
+        if weights[b] > 0 and f.mode == ADD and not null:   # nothing changes in it
             f.errors = f.errors + p.errors[child] if p.c50 else <float> (f.errors + p.errors[child])
             p.tried += p.errors[child]
         elif f.mode == PRUNE:
@@ -493,6 +532,8 @@ cdef inline void free_pruning(ErrorPruning* p) noexcept nogil:
     free(p.settled)
     free(p.counts)
     free(p.total)
+    free(p.arrived)
+    free(p.divided)
     free(p.n_samples)
     free(p.errors)
     free(p.spare_rows)

@@ -11,7 +11,7 @@ from fasttree._engine.watch cimport Watch
 cdef enum Mode:
     PRUNE                  # decide, and write down what the nodes hold
     EVALUATE               # only add up the errors
-    ADD                    # the same, where the list is what comes on top of what the nodes hold
+    ADD                    # the same, where the list is what changes in what the nodes hold, and what is divided in them
 
 cdef enum FrameState:
     OPEN
@@ -24,8 +24,9 @@ cdef enum:
     GROW_ANEW = 1          # what `prune_by_errors` returns if the top frame waits for a new subtree
 
 
-cdef struct Part:          # of a sample that was divided above
+cdef struct Part:          # of a sample that was divided above; in the mode ADD, of any sample
     int64_t weight
+    int64_t held           # what the nodes that it comes to hold of it already
     uint32_t row
 
 
@@ -71,9 +72,11 @@ cdef struct ErrorPruning:
     uint8_t* settled       # C5.0: it is not grown anew
     int64_t* counts        # node x class
     int64_t* total
+    int64_t* arrived       # what came to the node by known values
     int64_t* n_samples
     float* errors          # predicted, of the subtree
     uint32_t* rows         # samples, in an order that changes
+    uint8_t* divided       # samples that were divided at some node
     # scratch
     uint32_t* spare_rows
     int32_t* branch

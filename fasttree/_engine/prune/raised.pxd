@@ -7,7 +7,7 @@ which are behind the others.
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from fasttree._engine.prune.frames cimport OPEN, ErrorPruning, Frame, whole_weight
+from fasttree._engine.prune.frames cimport ADD, OPEN, ErrorPruning, Frame, Part, whole_weight
 from fasttree._engine.risk.sums cimport spread_weight
 from fasttree._engine.types cimport NODE_THRESHOLD
 
@@ -28,21 +28,39 @@ cdef inline double branch_weight(const Frame* f, int64_t known) noexcept nogil:
     return <double> known / <double> f.known * <double> f.total
 
 
+cdef inline double share_before(const ErrorPruning* p, const Frame* f, int32_t b, int32_t n_branches) noexcept nogil:
+    """The share of a branch in the known samples that the node holds; 0 if what it holds does not matter."""
+    cdef const int64_t* arrived = p.arrived + p.tree.first_child[p.source[f.node]]
+    cdef int64_t known = 0
+    cdef int32_t i
+    if f.mode != ADD:
+        return 0
+    for i in range(n_branches):
+        known += arrived[i]
+    return <double> arrived[b] / <double> known if known else 0
+
+
+cdef inline int64_t held_part(const Part* part, double before) noexcept nogil:
+    """What a branch holds of a sample that is divided: nothing if no known sample had come to it."""
+    return spread_weight(part.held, before) if part.held and before > 0 else 0
+
+
 cdef inline int64_t add_branch(
     const ErrorPruning* p, const Frame* f, int32_t b, int32_t n_branches, int64_t* counts,
 ) noexcept nogil:
-    """Add the class weights of a branch to others; returns the number of its samples."""
+    """Add the class weights of a branch, or what changes in them, to others; returns the number of its samples."""
     cdef const int64_t* of_parts = p.segments + f.segments
     cdef const int64_t* of_rows = of_parts + n_branches + 2
     cdef const int64_t* weights = of_rows + n_branches + 2
     cdef double share = <double> weights[b] / <double> f.known
+    cdef double before = share_before(p, f, b, n_branches)
     cdef int64_t i
     for i in range(of_parts[b + 1], of_parts[b + 2]):
-        counts[p.label[p.parts[i].row]] += p.parts[i].weight
+        counts[p.label[p.parts[i].row]] += p.parts[i].weight - p.parts[i].held
     for i in range(of_rows[b + 1], of_rows[b + 2]):
         counts[p.label[p.rows[i]]] += whole_weight(p, p.rows[i])
     for i in range(of_parts[0], of_parts[1]):
-        counts[p.label[p.parts[i].row]] += spread_weight(p.parts[i].weight, share)
+        counts[p.label[p.parts[i].row]] += spread_weight(p.parts[i].weight, share) - held_part(&p.parts[i], before)
     for i in range(of_rows[0], of_rows[1]):
         counts[p.label[p.rows[i]]] += spread_weight(whole_weight(p, p.rows[i]), share)
     return (
