@@ -54,9 +54,13 @@ class BoostingTrial(NamedTuple, Generic[Model]):
     @classmethod
     def of_tree(cls, tree: Tree, samples: Samples, n_leaves: int) -> BoostingTrial[Tree]:
         """Return the trial of a tree, which votes with the share of its class in the leaf, or as `confidences` says."""
-        shares = walks.predict_value(tree, samples.table)
-        predicted = best_classes(shares, tree.loss)
-        return BoostingTrial(tree, n_leaves, tree.node_count == 1, predicted, confidences(shares, predicted, tree.loss))
+        if tree.loss is None:
+            predicted, confidence = walks.predict_votes(tree, samples.table)
+        else:
+            shares = walks.predict_value(tree, samples.table)
+            predicted = best_classes(shares, tree.loss)
+            confidence = confidences(shares, predicted, tree.loss)
+        return BoostingTrial(tree, n_leaves, tree.node_count == 1, predicted, confidence)
 
 
 @dataclass

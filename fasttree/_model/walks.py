@@ -91,6 +91,17 @@ def predict_class(tree: Tree, table: Table) -> npt.NDArray[np.intp]:
     return answers
 
 
+def predict_votes(tree: Tree, table: Table) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Return the index of the predicted class of each sample, and the share of this class; for a tree without losses."""
+    ends, divided = _walk(tree, table)
+    shares, of_node = tree.predict_nodes(), tree.predicted_class
+    classes, votes = of_node.take(ends), shares[np.arange(len(shares)), of_node].take(ends)
+    for some in divided:
+        classes[some.samples] = best_classes(some.values, None)
+        votes[some.samples] = some.values.max(axis=1)
+    return classes, votes
+
+
 def decision_path(tree: Tree, table: Table) -> csr_matrix:
     """Return the node indicator of the samples, a bool CSR matrix (n_samples, node_count)."""
     from scipy.sparse import csr_matrix

@@ -117,11 +117,7 @@ def globally_pruned(tree: Tree, errors: float) -> Tree:
     node_at = np.argsort(place)
     end = place + size
     as_leaf = single_errors(tree)
-    below = np.where(tree.n_branches == 0, as_leaf, 0.0)
-    leaves = ((tree.n_branches == 0) & (tree.weight >= NULL_CASES)).astype(np.intp)
-    for node in range(tree.node_count - 1, 0, -1):
-        below[tree.parent[node]] += below[node]
-        leaves[tree.parent[node]] += leaves[node]
+    below, leaves = sums_below(tree, as_leaf)
     inner = tree.n_branches > 0
     extra = np.where(inner, as_leaf - below, np.inf)[node_at]
     cost = np.divide(extra, leaves[node_at] - 1, out=np.zeros(tree.node_count), where=leaves[node_at] > 1)
@@ -144,6 +140,17 @@ def globally_pruned(tree: Tree, errors: float) -> Tree:
                 extra[above] = as_leaf[node] - below[node]
                 cost[above] = extra[above] / (leaves[node] - 1) if leaves[node] > 1 else 0.0
     return tree.prune_at(cut) if cut.any() else tree
+
+
+def sums_below(tree: Tree, as_leaf: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """Return the errors of the leaves below each node, and the number of those that are not null."""
+    below = np.where(tree.n_branches == 0, as_leaf, 0.0).tolist()  # numbers of lists are read faster than those of arrays
+    leaves = ((tree.n_branches == 0) & (tree.weight >= NULL_CASES)).astype(np.intp).tolist()
+    parent = tree.parent.tolist()
+    for node in range(tree.node_count - 1, 0, -1):
+        below[parent[node]] += below[node]
+        leaves[parent[node]] += leaves[node]
+    return np.array(below), np.array(leaves, dtype=np.intp)
 
 
 def single_errors(tree: Tree) -> Floats:
@@ -199,10 +206,11 @@ def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:
         first_child[node] = n_nodes + len(copied)
         for first, *others in ([int(tree.first_child[node]) + branch for branch in group] for group in found):
             copied.append(first)
-            for name in ("n_samples", "weight", "value"):
-                arrays[name][first] += getattr(tree, name)[others].sum(axis=0)
-            n_filled = int(np.count_nonzero(tree.n_samples[[first, *others]]))
-            arrays["n_samples"][first] -= max(n_filled - 1, 0) * n_divided(tree, node)
+            if others:
+                for name in ("n_samples", "weight", "value"):
+                    arrays[name][first] += getattr(tree, name)[others].sum(axis=0)
+                n_filled = int(np.count_nonzero(tree.n_samples[[first, *others]]))
+                arrays["n_samples"][first] -= max(n_filled - 1, 0) * n_divided(tree, node)
             if arrays["weight"][first] == 0:
                 arrays["value"][first] = tree.value[node]
     order = np.append(np.arange(n_nodes), copied).astype(np.intp)
@@ -231,12 +239,13 @@ def groups_of(tree: Tree, node: int, empty_only: bool) -> list[list[int]]:
     """Return the branches of a node, those that are merged together."""
     groups: list[list[int]] = []
     of_class: dict[int, list[int]] = {}
-    for branch in range(int(tree.n_branches[node])):
-        child = int(tree.first_child[node]) + branch
-        weight = float(tree.weight[child])
-        key = int(tree.predicted_class[child]) if weight else -1
+    first = int(tree.first_child[node])
+    children = slice(first, first + int(tree.n_branches[node]))
+    held = (getattr(tree, name)[children].tolist() for name in ("weight", "predicted_class", "n_branches"))
+    for branch, (weight, predicted, n_branches) in enumerate(zip(*held, strict=True)):
+        key = predicted if weight else -1
         # a null leaf with parts of samples stays alone: its weight may not reach that of a leaf with others'
-        if tree.n_branches[child] or 0 < weight < NULL_CASES or (empty_only and weight):
+        if n_branches or 0 < weight < NULL_CASES or (empty_only and weight):
             groups.append([branch])
         elif key in of_class:
             of_class[key].append(branch)
