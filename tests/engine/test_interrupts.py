@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], tuple[np.ndarray, np.ndar
     "models of nodes by size": (lambda: M5Regressor(elimination="m5"), lambda: noise(8_000, 300, 0), "lines.fit_tree"),
     "growth on residuals": (CubistRegressor, lambda: noise(30_000, 40, 0), "lines.grow"),
     "models of rules": (CubistRegressor, lambda: noise(30_000, 40, 0), "lines.fit_nodes"),
-    "smoothing of rules": (CubistRegressor, lambda: noise(20_000, 80, 0), "lines.smooth"),
+    "smoothing of rules": (CubistRegressor, lambda: noise(60_000, 40, 0), "lines.smooth"),
 }
 
 
@@ -247,7 +247,7 @@ def fit_one_node(n_samples: int, n_features: int) -> float:
     """Fit the model of one node with terms of all features, and return the CPU time, also if a signal ends the fit."""
     samples = np.random.default_rng(0).normal(size=(n_samples, n_features + 1))
     tree = (np.array([-1], np.int32), np.ones((1, n_features), np.uint8), 0)
-    numbers, found = np.array([1e-7, 1e-10, 1e-8, 1.5, 1e-13]), np.empty((1, n_features + 5))
+    numbers, found = np.array([1e-7, 1e-10, 1e-8, 1.5, 1e-13]), np.empty((1, 1, n_features + 5))
     place = np.array([0, n_samples])
     start = time.process_time()
     with contextlib.suppress(Stopped):

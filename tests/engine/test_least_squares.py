@@ -10,7 +10,7 @@ from fasttree._engine.lines import equations
 
 def model_of(columns, y):
     n, d = len(y), len(columns)
-    samples = (np.ascontiguousarray(columns), y, np.ones(n), np.full(d, 1e-6), -np.inf, np.inf)
+    samples = (np.ascontiguousarray(columns), np.ascontiguousarray(columns.T), y, np.ones(n), np.full(d, 1e-6), -np.inf, np.inf)
     all_rows, whole, model = np.arange(n, dtype=np.int32), (np.zeros(1, np.int64), np.full(1, n, np.int64)), np.zeros((1, d + 1))
     equations.fit_nodes(samples, all_rows, *whole, np.ones((1, d), np.uint8), model)
     return model[0]

@@ -153,7 +153,6 @@ def test_an_interrupt_while_threads_start_ends_the_growth_and_all_threads(monkey
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
 def no_lock(*_: object) -> None:
     raise RuntimeError("can't allocate lock")  # as CPython's, where there is no memory
 
@@ -175,6 +174,7 @@ def test_a_thread_without_memory_for_its_locks_is_left_out(monkeypatch):
     assert together == alone
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
 def test_threads_share_the_rows_of_a_prediction(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = signal(1_000, 4, 3, 0)
     rows = np.asarray(np.tile(X, (60, 1)), order=order)

@@ -13,9 +13,10 @@ import fasttree
 from test_bad_files import BOMBS, HOSTILE
 from test_bad_files import DOCUMENTS, MODELS
 import bad_files
+from fuzz import NO_PREDICTOR
 
 more, seconds = map(int, sys.argv[1:])
-trees = [model for name, model in bad_files.models().items() if hasattr(model, "to_predictor") and name != "models in leaves"]
+trees = [model for name, model in bad_files.models().items() if hasattr(model, "to_predictor") and name not in NO_PREDICTOR]
 images = [model.to_predictor().to_bytes() for model in trees]
 now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (now + more, now + more))
