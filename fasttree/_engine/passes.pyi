@@ -1,6 +1,6 @@
 """Types of the compiled passes."""
 
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, type_check_only
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ class Columns:
     def add(self, feature: int, column: npt.NDArray[Any]) -> None: ...
     def values(self, feature: npt.NDArray[np.int32], row: npt.NDArray[np.intp], out: npt.NDArray[np.float64]) -> None: ...
 
+@type_check_only
 class Tests(Protocol):
     node_count: int
     first_child: npt.NDArray[np.int32]
@@ -29,6 +30,7 @@ class Tests(Protocol):
     categories_code: npt.NDArray[np.uint32]
     categories_branch: npt.NDArray[np.int32]
 
+@type_check_only
 class GrowAnew(Protocol):
     @property
     def value(self) -> npt.NDArray[np.float64]: ...
