@@ -190,7 +190,7 @@ cdef struct Verdict:
 
 
 cdef inline Verdict take_path(Draft* rule, const Failures* path, int32_t depth, const RuleClass* its) noexcept nogil:
-    """Begin with all conditions of the path; returns what satisfies them, without the estimate."""
+    """Begin with all conditions of the path; returns what satisfies them, before an estimate."""
     cdef int64_t passing[2]
     cdef Verdict v
     cdef int32_t number
@@ -206,6 +206,7 @@ cdef inline Verdict take_path(Draft* rule, const Failures* path, int32_t depth, 
     v.n = passing[0] + passing[1]
     v.errors = passing[0]
     v.estimate = 0
+    v.is_of_use = False
     return v
 
 
