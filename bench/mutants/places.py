@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, order=True)
 class Mutant:
-    """A change of one operator: where it stands, which kind of node it is, and what becomes of it."""
+    """A change of one operator: its place, the kind of its node, and what replaces it."""
 
     path: str
     line: int

@@ -25,7 +25,7 @@ SIGNS = {kind: sign for sign, kind in OPERATORS.items()}
 
 
 class Mutating(ast.NodeTransformer):
-    """Give the chosen operators a switch; annotations, default values and what stands outside of functions stay as they are."""
+    """Put the chosen operators behind switches.  Annotations, default values and code outside of functions do not change."""
 
     def __init__(self, path: str, chosen: Chosen) -> None:
         self.path, self.chosen, self.inside = path, chosen, False

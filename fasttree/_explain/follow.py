@@ -28,7 +28,7 @@ from fasttree._model.tree import Tree
 from fasttree._model.walks import predict_class, predict_value
 from fasttree._model.words import EXACT_DIGITS, Classes, Words, by_target, mean_text, percent, round_text, word
 
-__all__ = ["cells_of", "encoded_row", "explain", "shares_text"]
+__all__ = ["cells_of", "encoded_row", "explain", "row_at", "shares_text"]
 
 MOST_CLASSES = 5  # probabilities in the text, the largest
 MOST_CHANGES = 2  # features to change in search of another prediction
@@ -91,6 +91,15 @@ def encoded_row(cells: list[Any], schema: Schema, unseen: str, estimator_name: s
     row = np.empty((1, len(cells)), dtype=object)
     row[0] = cells
     return encode_table(row, dataclasses.replace(schema, has_names=False), unseen=unseen, estimator_name=estimator_name)
+
+
+def row_at(at: Any, schema: Schema, unseen: str, estimator_name: str) -> NDArray[np.float64]:
+    """Return the values and codes of a sample, shape (n_features,); all are missing where `at` is None."""
+    if at is None:
+        return np.full(len(schema.features), np.nan)
+    table = encoded_row(cells_of(at, schema, estimator_name), schema, unseen, estimator_name)
+    row: NDArray[np.float64] = table.block(0, 1)[0].astype(np.float64)
+    return row
 
 
 def shares_text(labels: Sequence[str], shares: NDArray[np.float64]) -> str:

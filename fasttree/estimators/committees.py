@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fasttree._data.targets import encode_values
 from fasttree._data.weights import check_same_length
 from fasttree._model.committees.committee import Committee, ModelRule
@@ -241,7 +239,7 @@ class CommitteeViews(LabelledModel):
         >>> X, y = x[:, None], np.where(x < 20, 3 * x, 200 - 2 * x)
         >>> CubistRegressor().fit(X, y).plot_regions(X, y).figure.savefig("regions.png")  # doctest: +SKIP
         """
-        from fasttree._explain.follow import cells_of, encoded_row
+        from fasttree._explain.follow import row_at
         from fasttree._explain.pictures.committees import regions
         from fasttree._explain.pictures.space import painting
         from fasttree._explain.pictures.space.regions import MODEL_STEPS, axes_of, chosen_features
@@ -250,11 +248,9 @@ class CommitteeViews(LabelledModel):
 
         check_is_fitted(self)
         check_count("max_samples", max_samples, 0)
-        committee, schema, name = self.committee_, self.schema_, type(self).__name__
+        committee, schema = self.committee_, self.schema_
         indices = chosen_features(regions.used_by(committee), schema, features, has_rest=at is not None)
-        rest = np.full(len(schema.features), np.nan)
-        if at is not None:
-            rest = encoded_row(cells_of(at, schema, name), schema, self.unseen, name).block(0, 1)[0].astype(np.float64)
+        rest = row_at(at, schema, self.unseen, type(self).__name__)
         table, target = self._encode_table(X), encode_values(y)  # type: ignore[attr-defined]
         check_same_length(table.n_samples, len(target))
         columns = [table.column(j) for j in indices]

@@ -401,7 +401,7 @@ class Pictures(Flowcharts):
         >>> model = CARTClassifier(max_depth=2).fit(X, y)
         >>> model.plot_regions(X, y).figure.savefig("regions.png")  # doctest: +SKIP
         """
-        from fasttree._explain.follow import cells_of, encoded_row
+        from fasttree._explain.follow import row_at
         from fasttree._explain.pictures.space import painting, regions
         from fasttree._model.words import Words, check_count
 
@@ -410,10 +410,7 @@ class Pictures(Flowcharts):
         if tree.n_outputs > 1:
             raise ValueError(f"the tree has {tree.n_outputs} targets, and plot_regions draws one: fit a tree of one target")
         indices = regions.chosen_features(regions.used_by(tree), schema, features, has_rest=at is not None)
-        name = type(self).__name__
-        rest = np.full(len(schema.features), np.nan)
-        if at is not None:
-            rest = encoded_row(cells_of(at, schema, name), schema, self.unseen, name).block(0, 1)[0].astype(np.float64)
+        rest = row_at(at, schema, self.unseen, type(self).__name__)
         table, target = self._encode_table(X), self._encode_target(y)
         check_same_length(table.n_samples, len(target))
         columns = [table.column(j) for j in indices]
