@@ -5,6 +5,9 @@
 reads a plan as JSON: the tests, the numbers of the mutants, and rounds.  Each test runs once without a change, one of its
 instances where it has parameters; which switches it passed and how long it took is noted.  A mutant then meets the tests that
 pass its switch, those first that have noticed most mutants for their time.  Those that are left meet more in the next round.
+
+A test that notices a mutant is run alone, with the change and without it: the mutant is killed if the test fails or ends the
+process again, and passes without it.  Limits are of processor time.  A test that ran into one has three times as long then.
 """
 
 import ctypes
@@ -25,6 +28,7 @@ from typing import Any
 import pytest
 
 SWITCHES = 1 << 16
+OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)  # how a process ended
 
 
 def too_slow(*_: Any) -> None:
@@ -47,6 +51,15 @@ class Trials:
     tried: dict[int, int] = field(default_factory=dict)
     noticed: dict[int, int] = field(default_factory=dict)
     met: dict[int, set[int]] = field(default_factory=dict)
+    status: int = 0
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        """Let Hypothesis draw as slowly as a busy machine makes it."""
+        from hypothesis import HealthCheck, settings  # not before pytest, which rewrites it
+
+        settings.register_profile("trials", settings.get_profile(self.plan["profile"]), suppress_health_check=list(HealthCheck))
+        settings.load_profile("trials")
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note that a test failed."""
@@ -93,7 +106,7 @@ class Trials:
     def without_changes(self, order: list[int]) -> None:
         """Run tests once, and note which switches those passed that did not fail."""
         while order:
-            reached = [*self.forked(0, order, measured=True)]
+            reached = [*self.forked(0, order)]
             for at, passed, seconds, switches in reached:
                 self.seconds[at] = seconds
                 if not passed:
@@ -115,7 +128,7 @@ class Trials:
                 order.append(at)
         start = time.monotonic()
         done = 0
-        for at, passed, _, _ in self.forked(number, order, measured=False):
+        for at, passed, _, _ in self.forked(number, order, 1):
             done += passed
             self.tried[at] = self.tried.get(at, 0) + 1
         spent = round(time.monotonic() - start, 2)
@@ -124,13 +137,31 @@ class Trials:
         if done == len(order):
             return {"killed": False, **figures}
         at = order[done]
+        met.add(at)
+        how = self.again(number, at)
+        if not how:
+            return self.tested(number, most, seconds)
+        self.noticed[at] = self.noticed.get(at, 0) + 1
+        return {"killed": True, "by": self.items[at].nodeid, "how": how, **figures}
+
+    def again(self, number: int, at: int) -> str:
+        """Say how a test notices a mutant that it meets alone; nothing where it passes, or fails without the mutant."""
+        patience = 3 if self.status in OUT_OF_TIME else 1
         if not self.seconds[at]:
             self.without_changes([at])
-            if at in self.failing or not self.seconds[at]:
-                met.add(at)
-                return self.tested(number, most, seconds)
-        self.noticed[at] = self.noticed.get(at, 0) + 1
-        return {"killed": True, "by": self.items[at].nodeid, **figures}
+        if at in self.failing or not self.seconds[at]:
+            return ""
+        if self.passes(number, at, patience):
+            return ""
+        how = "hangs" if self.status in OUT_OF_TIME else "ends the process" if self.status else "fails"
+        if self.passes(0, at, 1):
+            return how
+        self.failing.add(at)
+        return ""
+
+    def passes(self, number: int, at: int, patience: int) -> bool:
+        """Whether a test passes alone."""
+        return [passed for _, passed, _, _ in self.forked(number, [at], patience)] == [True]
 
     def candidates(self, passing: list[int], most: int) -> Iterator[tuple[float, int, int]]:
         """Give instances of tests, each with what it is likely to notice for its time, and the instance that was measured."""
@@ -140,14 +171,17 @@ class Trials:
                 worth = (self.noticed.get(at, 0) + 0.5) / (self.tried.get(at, 0) + 1)
                 yield 0 if at in self.failing else worth / (self.seconds[of_test] + 0.005) / (1 + place), at, of_test
 
-    def forked(self, number: int, order: list[int], measured: bool) -> Iterator[tuple[int, bool, float, list[int]]]:
-        """Run tests in a process of their own; yield what became of each, up to the first that fails or ends the process."""
+    def forked(self, number: int, order: list[int], patience: int = 0) -> Iterator[tuple[int, bool, float, list[int]]]:
+        """Run tests in a process of their own; yield what became of each, up to the first that fails or ends the process.
+
+        Without patience they are measured, and those that fail do not end it.
+        """
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reading)
             try:
-                self.run(number, order, measured, writing)
+                self.run(number, order, patience, writing)
             except BaseException:  # not of a test
                 traceback.print_exc(file=sys.__stderr__)
             finally:
@@ -156,9 +190,9 @@ class Trials:
         for line in lines_of(reading, child):
             yield tuple(json.loads(line))
         os.close(reading)
-        os.waitpid(child, 0)
+        self.status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    def run(self, number: int, order: list[int], measured: bool, writing: int) -> None:
+    def run(self, number: int, order: list[int], patience: int, writing: int) -> None:
         """Run tests, and write a line for each that ends."""
         os.setpgid(0, 0)
         switches = (ctypes.c_ubyte * SWITCHES).in_dll(ctypes.CDLL(None), "fasttree_reached")
@@ -166,11 +200,11 @@ class Trials:
         os.environ["FASTTREE_MUTANT"] = str(number)
         resource.setrlimit(resource.RLIMIT_AS, (self.plan["memory"], self.plan["memory"]))
         for place, at in enumerate(order):
-            if measured:
+            if not patience:
                 signal.signal(signal.SIGVTALRM, too_slow)
                 signal.setitimer(signal.ITIMER_VIRTUAL, self.plan["longest"])
             else:
-                limit = int(time.process_time() + 10 * (self.seconds[at] or 1) + 5)
+                limit = int(time.process_time() + patience * (10 * (self.seconds[at] or 1) + 5))
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
             ctypes.memset(switches, 0, SWITCHES)
             self.failed, start = False, time.process_time()
@@ -178,9 +212,9 @@ class Trials:
             following = self.items[order[place + 1]] if place + 1 < len(order) else None
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             seconds = time.process_time() - start + 1e-6
-            reached = [k for k, passed in enumerate(bytes(switches)) if passed] if measured else []
+            reached = [k for k, passed in enumerate(bytes(switches)) if passed] if not patience else []
             os.write(writing, (json.dumps([at, not self.failed, seconds, reached]) + "\n").encode())
-            if self.failed and not measured:
+            if self.failed and patience:
                 return
 
 

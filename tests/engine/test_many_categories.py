@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import fasttree
-from fasttree import CARTClassifier, CARTRegressor
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor
 
 MANY = 50_000
 TARGETS = ["numbers", "two classes", "five classes"]
@@ -96,3 +96,52 @@ def test_categories_that_all_do_alike_are_told_apart_without_looking_at_every_pa
     assert time.process_time() - start < 2.0  # with a look at every pair it took 8
     split = model.tree_.categories_branch[: model.tree_.categories_start[1]]
     assert np.count_nonzero(split == 0) in (1, MANY - 1)
+
+
+def x_log_x(x: Any) -> np.ndarray:
+    return np.where(x > 0, x * np.log2(np.where(x > 0, x, 1)), 0)
+
+
+def groups_of_merging(weights: np.ndarray, criterion: str) -> set[frozenset[int]]:
+    """C4.5's groups in double precision: categories that are merged two by two, each time the best pair, while that pays.
+
+    Merging pays while the gain ratio rises; by gain alone, down to two groups.
+    """
+    table, total = weights.astype(float), weights.sum()
+    groups = [frozenset([category]) for category in range(len(table))]
+    base = (x_log_x(total) - x_log_x(table.sum(axis=0)).sum()) / total
+
+    def information(tables: np.ndarray) -> np.ndarray:
+        return x_log_x(tables.sum(axis=-1)) - x_log_x(tables).sum(axis=-1)
+
+    worth = 0.0
+    while len(groups) > 2:
+        of_each, size = information(table), table.sum(axis=1)
+        of_pair, of_both = information(table[:, None] + table), size[:, None] + size
+        gain = base - (of_each.sum() - of_each[:, None] - of_each + of_pair) / total
+        split = (x_log_x(total) - x_log_x(size).sum() + x_log_x(size)[:, None] + x_log_x(size) - x_log_x(of_both)) / total
+        figures = gain if criterion == "gain" else gain / split
+        i, j = max(zip(*np.triu_indices(len(groups), 1), strict=True), key=lambda pair: figures[pair])
+        if criterion == "gain_ratio" and figures[i, j] < worth + 1e-5:
+            break
+        worth = figures[i, j]
+        groups[i], table[i] = groups[i] | groups[j], table[i] + table[j]
+        groups[j], table[j] = groups[-1], table[-1]
+        groups, table = groups[:-1], table[:-1]
+    return set(groups)
+
+
+@pytest.mark.parametrize("criterion", ["gain", "gain_ratio"])
+@pytest.mark.parametrize(("n_categories", "n_classes"), [(129, 3), (140, 5), (150, 2)])
+def test_more_than_128_categories_are_merged_into_the_groups_of_slow_merging(n_categories, n_classes, criterion):
+    draw = np.random.default_rng(n_categories)
+    weights = draw.integers(1, 60, (n_categories, n_classes))
+    weights[np.arange(n_categories), draw.integers(0, n_classes, n_categories)] += draw.integers(100, 1000, n_categories)
+    code, label = np.nonzero(weights)
+    X = pd.DataFrame({"nominal": pd.Categorical.from_codes(code, [f"category {i:03}" for i in range(n_categories)])})
+    model = C45Classifier(criterion=criterion, subset=True, max_depth=1, pruning=None)
+    tree = model.fit(X, label, sample_weight=weights[code, label]).tree_
+    found: dict[int, set[int]] = {}
+    for category, branch in zip(tree.categories_code, tree.categories_branch, strict=True):
+        found.setdefault(int(branch), set()).add(int(category) - 1)
+    assert set(map(frozenset, found.values())) == groups_of_merging(weights, criterion)
