@@ -150,6 +150,7 @@ cdef struct Cut:
     int32_t n_branches     # BRANCH_CUT, MERGE_CUT, INTERVAL_CUT
     int32_t missing        # branch of missing values, or TO_HEAVIEST; -1: none seen, or shared out
     bint ambiguous         # an earlier candidate may lie inside the tie tolerance of the best
+    bint whole             # all samples of the node are known to have a value
 
 
 cdef struct Totals:

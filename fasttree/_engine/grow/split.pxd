@@ -220,7 +220,7 @@ cdef inline size_t lay_out_children(
     cdef size_t top = node.below
     cdef bint loose = entry_t is uint64_t
     split.n_spread = 0
-    if p.missing == FRACTIONAL:
+    if p.missing == FRACTIONAL and not split.two:
         for i in range(node.n):
             split.n_spread += w.scratch.branch[split.rows[i]] == SPREAD
     split.spread_at = top
@@ -304,10 +304,10 @@ cdef inline void begin_split(
         if actives[i].feature == cut.feature:
             split.active = &actives[i]
     split.own = p.missing == OWN_BRANCH and cut.missing >= 0 and cut.form != KNOWN_CUT
-    split.two = (
-        cut.form != BRANCH_CUT and cut.form != INTERVAL_CUT and p.missing != FRACTIONAL and p.missing != SURROGATE
-        and not split.own
-    )
+    if p.missing == FRACTIONAL:        # no sample is divided where all have a value
+        split.two = cut.form == THRESHOLD_CUT and cut.whole
+    else:
+        split.two = cut.form != BRANCH_CUT and cut.form != INTERVAL_CUT and p.missing != SURROGATE and not split.own
     split.declared = cut.form == BRANCH_CUT and form_of(p, cut.feature) == DECLARED
     split.low = 0
     split.high = 0

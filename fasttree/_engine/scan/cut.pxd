@@ -48,6 +48,7 @@ cdef inline Cut no_cut(int32_t feature) noexcept nogil:
     cut.n_branches = 0
     cut.missing = -1
     cut.ambiguous = False
+    cut.whole = False
     return cut
 
 

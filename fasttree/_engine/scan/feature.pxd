@@ -227,6 +227,7 @@ cdef inline Cut scan_feature(
         apart = gain_of_known(p, s, node, &missing)
         division.at_least = max(search.at_least - apart, 0.0) if search.at_least > -INFINITY else search.at_least
     cut = best_division(p, block, s, &division, entries)
+    cut.whole = missing.n == 0
     if own:
         cut = with_own_branch(p, node, &missing, cut, apart, search.at_least)
     elif division.total != node:
