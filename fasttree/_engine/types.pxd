@@ -399,8 +399,7 @@ cdef struct Scratch:
     int64_t* hist                  # counted features: code x width
     int64_t* hist_n
     int64_t* hist_w
-    uint32_t* cells                # the same of samples that count 1
-    uint32_t* spare_cells
+    char* cells                    # the same as `count_cells` lays it out
     uint32_t* group_code
     uint32_t* group_row
     int64_t* group_n

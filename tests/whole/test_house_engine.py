@@ -68,7 +68,6 @@ MANY_PARAMETERS = {
     "_engine/rulesets.pyx:select_rules": (9, DOOR),
     "_engine/rulesets.pyx:select_voting": (8, DOOR),
     "_engine/rulesets.pyx:simplify_rules": (10, DOOR),
-    "_engine/scan/counts.pxd:count_cells": (8, LOOP),
     "_engine/scan/merged.pxd:estimate_pair": (9, LOOP),
     "_engine/serving.pyx:__cinit__": (9, DOOR),
     "_engine/walk/compact.pxd:predict_block": (8, LOOP),

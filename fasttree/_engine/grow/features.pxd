@@ -5,7 +5,8 @@ still in the cache.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from fasttree._engine.bounds.refine cimport list_from_fine
 from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
@@ -17,7 +18,7 @@ from fasttree._engine.grow.work cimport (
 )
 from fasttree._engine.memory cimport can_shrink, free_list, new_list, shrink_list
 from fasttree._engine.risk.impurity cimport tie_limit
-from fasttree._engine.scan.counts cimport count_cells, other_cells
+from fasttree._engine.scan.counts cimport count_cells, size_of_cells, take_cells, take_rows
 from fasttree._engine.scan.cut cimport form_of, no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
 from fasttree._engine.scan.tiles cimport subtract_histogram
@@ -28,13 +29,12 @@ from fasttree._engine.watch cimport COUNT, enter, interrupted, note
 
 
 cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, const NodeSplit* split) noexcept nogil:
-    """The rows of every open child."""
+    """The rows of every open child, or of `all_rows`."""
     cdef Scratch* s = w.scratch
     cdef const uint32_t* rows = split.rows
     cdef Child* child
     cdef int64_t i, b, c
-    if split.two and (p.cells or node.histogram != NULL):
-        # a closed child's rows too, because its sibling's counts are the difference
+    if split.two and split.all_rows:
         divide_rows(rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, <uint32_t*> w.children[1].search.rows)
         return
     for b in range(split.n_children):
@@ -45,7 +45,7 @@ cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, 
             continue
         for c in range(0 if b == SPREAD else b, split.n_children if b == SPREAD else b + 1):
             child = &w.children[c]
-            if child.open:
+            if child.open or split.all_rows:
                 (<uint32_t*> child.search.rows)[child.filled] = rows[i]
                 child.filled += 1
 
@@ -118,38 +118,37 @@ cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries
     return 1
 
 
-cdef inline void count_two_ways(
+cdef inline bint wants_counts(const Problem* p, const Child* child, int32_t f) noexcept nogil:
+    """Is a feature counted in a child?"""
+    return child.open and not child.done and child.totals.n >= p.list_below[f]
+
+
+cdef inline void count_in_children(
     const Problem* p, const Block* block, Work* w, const NodeSplit* split, const Active* active,
 ) noexcept nogil:
-    """Count a feature's codes in two children, where they are wanted, at their cursors: by samples in the smaller child alone.
+    """Count a feature's codes in the children where that is wanted, at their cursors.
 
-    The other child's counts are the rest of the node's counts, if these were kept.
+    The counts of the largest child are the rest of the node's counts, if these were kept.
     """
-    cdef Scratch* s = w.scratch
     cdef int32_t f = active.feature
-    cdef const uint8_t* codes = block.codes + <size_t> p.slot[f] * block.n
-    cdef size_t size = <size_t> p.n_codes[f] * p.width
-    cdef int64_t few = 0 if split.swapped else 1
-    cdef Child* child
-    cdef uint32_t* cells = s.cells
-    cdef bint wants[2]
+    cdef Child* child = &w.children[split.largest]
+    cdef bint has_rest = active.at and wants_counts(p, child, f)
+    cdef char* cells
+    cdef char* rest = split.data + child.cursor
     cdef int64_t b
-    for b in range(2):
+    if has_rest:
+        memcpy(rest, split.lists + active.at, size_of_cells(p, f))
+    for b in range(split.n_children):
         child = &w.children[b]
-        wants[b] = child.open and not child.done and child.totals.n >= p.list_below[f]
-    child = &w.children[few]
-    if wants[few]:
-        cells = <uint32_t*> (split.data + child.cursor)
-    if wants[few] or (wants[1 - few] and active.at):
-        count_cells(p, block, codes, p.n_codes[f], child.search.rows, child.totals.n, cells, s.spare_cells)
-    if not wants[1 - few]:
-        return
-    child = &w.children[1 - few]
-    if active.at:
-        other_cells(<const uint32_t*> (split.lists + active.at), cells, size, <uint32_t*> (split.data + child.cursor))
-    else:
-        count_cells(p, block, codes, p.n_codes[f], child.search.rows, child.totals.n, <uint32_t*> (split.data + child.cursor),
-                    s.spare_cells)
+        cells = split.data + child.cursor
+        if has_rest and b == split.largest:
+            continue
+        if wants_counts(p, child, f):
+            count_cells(p, block, f, child.search.rows, child.totals.n, cells)
+            if has_rest:
+                take_cells(p, f, cells, rest)
+        elif has_rest:
+            take_rows(p, block, f, child.search.rows, child.totals.n, rest)
 
 
 cdef inline void add_cut_of(const Problem* p, Child* child, const Cut* found) noexcept nogil:
@@ -263,7 +262,7 @@ cdef inline void receive_feature(
     if made.listed and not loose:
         child.cursor += child.totals.n * sizeof(entry_t)
     elif counted:
-        child.cursor += <size_t> p.n_codes[made.feature] * p.width * sizeof(uint32_t)
+        child.cursor += size_of_cells(p, made.feature)
 
 
 cdef inline bint needs_histogram(const Child* child) noexcept nogil:

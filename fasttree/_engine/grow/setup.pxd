@@ -19,6 +19,7 @@ from fasttree._engine.memory cimport Carver, carve, free_list, pad
 from fasttree._engine.risk.chords cimport CHORDS, fill_chords
 from fasttree._engine.risk.impurity cimport ABSOLUTE_ERROR, ENTROPY, GINI, POISSON
 from fasttree._engine.risk.sums cimport exact_zero
+from fasttree._engine.scan.counts cimport size_of_cells
 from fasttree._engine.scan.cut cimport form_of
 from fasttree._engine.types cimport (
     CLASSES, CONTINUOUS, DECLARED, DEVIANCE, FRACTIONAL, GENERIC, INTERVALS, LINEAR, MEDIANS, MOMENTS, NOMINAL, ORDERED, OUTPUTS,
@@ -137,8 +138,8 @@ cdef inline void plan_search(Problem* p) noexcept nogil:
     p.twigs = p.screens and p.sweep == LINEAR and p.sets == NULL
     for f in range(p.n_features):
         p.twigs = p.twigs and form_of(p, f) == ORDERED
-        if p.n_classes and p.n_outputs == 1 and not p.weighted and p.counted[f]:
-            p.cells += <size_t> p.n_codes[f] * p.width * sizeof(uint32_t)
+        if p.n_classes and p.n_outputs == 1 and p.counted[f]:
+            p.cells += pad(size_of_cells(p, f) + 15)
 
 
 cdef inline void plan_histogram(Problem* p) noexcept nogil:

@@ -10,7 +10,7 @@ from libc.string cimport memset
 from fasttree._engine.bounds.refine cimport key_in
 from fasttree._engine.grow.work cimport NodeSplit
 from fasttree._engine.risk.medians cimport lay_out_codes, lay_out_list
-from fasttree._engine.scan.counts cimport category_of, count_codes, groups_from_counts, groups_from_list
+from fasttree._engine.scan.counts cimport category_of, count_codes, groups_from_cells, groups_from_counts, groups_from_list
 from fasttree._engine.scan.intervals cimport merge_intervals
 from fasttree._engine.scan.merged cimport Merge, merge_groups
 from fasttree._engine.scan.orders cimport order_groups
@@ -200,6 +200,8 @@ cdef inline void branch_groups(
     missing.counts = s.missing
     if split.active.listed:
         split.n_groups = groups_from_list(p, block, entries, split.n, s, &missing)
+    elif split.active.at:
+        split.n_groups = groups_from_cells(p, split.lists + split.active.at, p.n_codes[f], s, &missing)
     else:
         count_codes(p, block, codes, p.n_codes[f], split.rows, split.n, s)
         split.n_groups = groups_from_counts(p, p.n_codes[f], s, &missing)

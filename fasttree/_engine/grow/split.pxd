@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from fasttree._engine.bounds.screen cimport start_screen
 from fasttree._engine.grow.features cimport (
-    count_histograms, count_two_ways, partition_list, partition_rows, push_children, receive_feature,
+    count_histograms, count_in_children, partition_list, partition_rows, push_children, receive_feature,
 )
 from fasttree._engine.grow.nodes cimport NodeTable, add_cut, add_range, add_to_table, blank_node, is_leaf, reserve_nodes
 from fasttree._engine.grow.sides cimport assign_branches
@@ -226,13 +226,19 @@ cdef inline size_t lay_out_children(
     split.spread_at = top
     if split.n_spread:
         top += pad(split.n_spread * sizeof(uint32_t)) + pad(split.n_spread * sizeof(int64_t))
+    # a closed child's rows are written, too, where its siblings' counts are the rest of the node's
+    split.all_rows = (p.cells or node.histogram != NULL) and (split.two or (p.missing == FRACTIONAL and split.n_spread == 0))
+    split.largest = 0
+    for i in range(1, split.n_children):
+        if w.children[i].totals.n > w.children[split.largest].totals.n:
+            split.largest = i
     # of two children the smaller one is expanded first, being laid out last: so fewer nodes wait while the tree grows
     split.swapped = split.n_children == 2 and w.children[1].totals.n > w.children[0].totals.n
     for i in range(split.n_children):
         b = 1 - i if split.swapped else i
         child = &w.children[b]
         open_child(p, block, w, node, split, b, loose)
-        if not child.open and not (split.two and (p.cells or node.histogram != NULL)):
+        if not child.open and not split.all_rows:
             continue
         child.region = top
         child.actives_at = top
@@ -358,9 +364,11 @@ cdef inline int hand_down(
                 return -1
             if loose and not used_up:
                 free_list(actives[i].at, node.n, sizeof(entry_t))
-        counted = p.cells and split.two and not loose and not actives[i].listed and node.histogram == NULL
+        counted = p.cells and split.all_rows and not loose and not actives[i].listed and node.histogram == NULL
         if counted:
-            count_two_ways(p, block, w, split, &actives[i])
+            for b in range(split.n_children):
+                w.children[b].cursor = pad(w.children[b].cursor)
+            count_in_children(p, block, w, split, &actives[i])
         for b in range(split.n_children):
             if w.children[b].open and not w.children[b].done:
                 receive_feature(p, block, w, &w.children[b], actives[i], counted, width)

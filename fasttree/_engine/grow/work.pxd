@@ -189,6 +189,8 @@ cdef struct NodeSplit:             # of one node into its children
     int64_t n_spread               # samples that go to every child
     int64_t first                  # id of the first child
     bint swapped                   # the second of two children is the larger one
+    int64_t largest                # child
+    bint all_rows                  # each row is in one child, and closed children have theirs, too
     char* data                     # where the children's features and rows are, and the lists of a narrow block
     size_t spread_at               # where the rows and weights of samples in every child are kept
     uint32_t low                   # a threshold's samples on both sides

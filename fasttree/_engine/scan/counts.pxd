@@ -91,22 +91,28 @@ cdef inline void count_codes(
             s.hist_n[code] = weight
 
 
+# Counts of a feature that are kept for the children: samples of one target by code and class.  Where all samples count 1, 32 bits
+# hold a count; else a code has its number of samples and then the weight of each class, of 64 bits.
+
 cdef enum:
     FEW_CELLS = 64
 
 
-cdef inline void count_cells(
-    const Problem* p, const Block* block, const uint8_t* codes, uint32_t n_codes,
-    const uint32_t* rows, int64_t n, uint32_t* cells, uint32_t* spare,
+cdef inline size_t size_of_cells(const Problem* p, int32_t f) noexcept nogil:
+    """Return the bytes of the counts of a feature."""
+    return p.n_codes[f] * ((p.width + 1) * sizeof(int64_t) if p.weighted else p.width * sizeof(uint32_t))
+
+
+cdef inline void count_ones(
+    const Block* block, uint32_t width, const uint8_t* codes, size_t size, const uint32_t* rows, int64_t n, uint32_t* cells,
 ) noexcept nogil:
-    """Count samples of one target that count 1 by code and class (code x class).
+    """`count_cells` of samples that count 1.
 
     Where the cells are few, neighbours are counted in two tables: so no count waits for the one before to be stored.
     """
     cdef const uint16_t* label = block.label
-    cdef uint32_t width = <uint32_t> p.width
-    cdef size_t size = <size_t> n_codes * width
-    cdef uint32_t* second = spare if size <= FEW_CELLS else cells
+    cdef uint32_t spare[FEW_CELLS]
+    cdef uint32_t* second = &spare[0] if size <= FEW_CELLS else cells
     cdef size_t c
     cdef int64_t i
     memset(cells, 0, size * sizeof(uint32_t))
@@ -121,25 +127,81 @@ cdef inline void count_cells(
             cells[c] += second[c]
 
 
-cdef inline void other_cells(const uint32_t* all, const uint32_t* part, size_t size, uint32_t* rest) noexcept nogil:
-    """Compute the counts of a node's other child."""
+cdef inline void count_cells(
+    const Problem* p, const Block* block, int32_t f, const uint32_t* rows, int64_t n, char* cells,
+) noexcept nogil:
+    """Count the samples `rows` by the codes of a feature."""
+    cdef const uint8_t* codes = block.codes + <size_t> p.slot[f] * block.n
+    cdef int64_t* at
+    cdef int64_t i
+    cdef uint32_t row
+    if not p.weighted:
+        count_ones(block, p.width, codes, <size_t> p.n_codes[f] * p.width, rows, n, <uint32_t*> cells)
+        return
+    memset(cells, 0, size_of_cells(p, f))
+    for i in range(n):
+        row = rows[i]
+        at = <int64_t*> cells + <size_t> codes[row] * (p.width + 1)
+        at[0] += 1
+        at[1 + block.label[row]] += block.weight[row]
+
+
+cdef inline void take_rows(
+    const Problem* p, const Block* block, int32_t f, const uint32_t* rows, int64_t n, char* cells,
+) noexcept nogil:
+    """Take the samples `rows` out of the counts of a feature."""
+    cdef const uint8_t* codes = block.codes + <size_t> p.slot[f] * block.n
+    cdef int64_t* at
+    cdef int64_t i
+    cdef uint32_t row
+    for i in range(n):
+        row = rows[i]
+        if p.weighted:
+            at = <int64_t*> cells + <size_t> codes[row] * (p.width + 1)
+            at[0] -= 1
+            at[1 + block.label[row]] -= block.weight[row]
+        else:
+            (<uint32_t*> cells)[codes[row] * p.width + block.label[row]] -= 1
+
+
+cdef inline void take_cells(const Problem* p, int32_t f, const char* part, char* cells) noexcept nogil:
+    """Take the counts of a child out of those of a feature."""
+    cdef size_t size = size_of_cells(p, f)
     cdef size_t c
-    for c in range(size):
-        rest[c] = all[c] - part[c]
+    if p.weighted:
+        for c in range(size // sizeof(int64_t)):
+            (<int64_t*> cells)[c] -= (<const int64_t*> part)[c]
+    else:
+        for c in range(size // sizeof(uint32_t)):
+            (<uint32_t*> cells)[c] -= (<const uint32_t*> part)[c]
 
 
-cdef inline void widen_cells(const Problem* p, const uint32_t* cells, uint32_t n_codes, Scratch* s) noexcept nogil:
-    """`count_codes` from the counts of `count_cells`."""
-    cdef uint32_t width = <uint32_t> p.width
-    cdef uint32_t code, k
-    cdef int64_t n
-    for code in range(n_codes):
-        n = 0
-        for k in range(width):
-            s.hist[code * width + k] = cells[code * width + k]
-            n += cells[code * width + k]
-        s.hist_n[code] = n
-        s.hist_w[code] = n
+cdef inline void read_cells(
+    const Problem* p, const char* cells, uint32_t code, int64_t* n, int64_t* weight, int64_t* stat,
+) noexcept nogil:
+    """Read the counts of a code."""
+    cdef const uint32_t* ones = <const uint32_t*> cells + <size_t> code * p.width
+    cdef const int64_t* weights = <const int64_t*> cells + <size_t> code * (p.width + 1)
+    cdef int32_t k
+    weight[0] = 0
+    for k in range(p.width):
+        stat[k] = weights[k + 1] if p.weighted else ones[k]
+        weight[0] += stat[k]
+    n[0] = weights[0] if p.weighted else weight[0]
+
+
+cdef inline int64_t groups_from_cells(
+    const Problem* p, const char* cells, uint32_t n_codes, Scratch* s, Totals* missing,
+) noexcept nogil:
+    """`groups_from_counts` from the counts of `count_cells`."""
+    cdef int64_t q = 0
+    cdef uint32_t code
+    read_cells(p, cells, 0, &missing.n, &missing.weight, missing.counts)
+    for code in range(1, n_codes):
+        s.group_code[q] = code
+        read_cells(p, cells, code, &s.group_n[q], &s.group_w[q], &s.group_stat[q * p.width])
+        q += s.group_n[q] > 0
+    return q
 
 
 cdef inline int64_t groups_from_counts(const Problem* p, uint32_t n_codes, Scratch* s, Totals* missing) noexcept nogil:

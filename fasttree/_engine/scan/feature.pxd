@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from fasttree._engine.random cimport mix
 from fasttree._engine.risk.medians cimport lay_out_codes, lay_out_list
 from fasttree._engine.risk.release8 cimport in_single, single_branches
-from fasttree._engine.scan.counts cimport count_codes, groups_from_counts, groups_from_list, widen_cells
+from fasttree._engine.scan.counts cimport count_cells, count_codes, groups_from_cells, groups_from_counts, groups_from_list
 from fasttree._engine.scan.cut cimport Division, form_of, no_cut, split_information, threshold_information
 from fasttree._engine.scan.intervals cimport merge_intervals
 from fasttree._engine.scan.missing cimport (
@@ -53,10 +53,13 @@ cdef inline int64_t read_feature(
             return -1
         return q
     if active.at:
-        widen_cells(p, <const uint32_t*> (search.lists + active.at), p.n_codes[f], s)
+        q = groups_from_cells(p, search.lists + active.at, p.n_codes[f], s, missing)
+    elif p.cells:
+        count_cells(p, block, f, search.rows, n, s.cells)
+        q = groups_from_cells(p, s.cells, p.n_codes[f], s, missing)
     else:
         count_codes(p, block, block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], search.rows, n, s)
-    q = groups_from_counts(p, p.n_codes[f], s, missing)
+        q = groups_from_counts(p, p.n_codes[f], s, missing)
     return -1 if q == 0 or (q == 1 and missing.n == 0) else q
 
 
