@@ -247,6 +247,8 @@ cdef struct Problem:
     int32_t n_outputs      # targets
     int32_t n_counts       # numbers in Totals.counts: n_classes, or n_outputs if those are several
     int32_t width          # statistics per group: n_counts, or 1
+    int32_t all_classes            # of the table, where a search numbers those anew that occur in its node
+    const int32_t* present         # by new number: class; NULL: the classes have their own numbers
     const int32_t* first_class     # of each target, and the end: columns of the counts
     int32_t impurity
     int32_t sweep
@@ -400,6 +402,10 @@ cdef struct Scratch:
     int64_t* hist_n
     int64_t* hist_w
     char* cells                    # the same as `count_cells` lays it out
+    uint16_t* label                # by row: new number of its class among those of the node, as the next three
+    int32_t* present               # by new number: class
+    uint16_t* number_of            # by class
+    int64_t* some                  # by new number: weight of the class in the node
     uint32_t* group_code
     uint32_t* group_row
     int64_t* group_n

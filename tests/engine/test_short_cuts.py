@@ -119,13 +119,14 @@ def test_the_best_entropy_gain_of_weights_is_found(n_classes: int) -> None:
         assert tree.gain[0] == pytest.approx(best_weighted_gain(X, y, weight / weight.sum()), abs=1e-9), seed
 
 
+@pytest.mark.parametrize("n_cuts", [300, 200])  # along a list, and by code
 @pytest.mark.parametrize("missing", ["error", "fractional"])
-def test_the_best_of_cuts_that_gain_nearly_the_same_is_found(missing: str) -> None:
+def test_the_best_of_cuts_that_gain_nearly_the_same_is_found(missing: str, n_cuts: int) -> None:
     """Weights make all gains equal but for a ten-millionth; with a sixth of the error of chords, a wrong cut is found."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         level = rng.uniform(0.1, 0.3)
-        one = np.sort(rng.uniform(0.55, 0.95, 300))
+        one = np.sort(rng.uniform(0.55, 0.95, n_cuts))
 
         def above(other: float, first: float, gain: float) -> float:
             sides = (other, first, 1 - other, 1 - first, 2 - other - first, other + first)
@@ -137,9 +138,9 @@ def test_the_best_of_cuts_that_gain_nearly_the_same_is_found(missing: str) -> No
         other = np.array([brentq(above, 0, x, (x, level + e), xtol=1e-15) for x, e in zip(one, noise, strict=True)])
         assert (np.diff(other) > 0).all()
         weight = np.stack([np.diff(other, prepend=0, append=1), np.diff(one, prepend=0, append=1)], axis=1).ravel()
-        place = np.repeat(np.arange(301.0), 2)
+        place = np.repeat(np.arange(n_cuts + 1.0), 2)
         tree = TreeClassifier(recipe={"impurity": "entropy", "missing": missing}, max_depth=1)
-        tree.fit(place[:, None], np.tile([0, 1], 301), sample_weight=weight)
+        tree.fit(place[:, None], np.tile([0, 1], n_cuts + 1), sample_weight=weight)
         assert tree.tree_.threshold[0] == noise.argmax() + 0.5, seed
 
 

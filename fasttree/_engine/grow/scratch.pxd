@@ -9,6 +9,7 @@ from libc.string cimport memset
 from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private
 from fasttree._engine.memory cimport Carver, carve
 from fasttree._engine.risk.impurity cimport table_entry, xlogx
+from fasttree._engine.risk.present cimport numbers_classes
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
     CHUNK, INTERVALS, MEDIANS, MERGED, SQUARED, SURROGATE, TWIG, Block, Cut, Imitation, Medians, Neighbours, Parts, Problem,
@@ -38,6 +39,10 @@ cdef inline void carve_scratch(
     s.hist_n = <int64_t*> carve(carver, 256 * 8)
     s.hist_w = <int64_t*> carve(carver, 256 * 8)
     s.cells = <char*> carve(carver, 256 * (width + 1) * 8 if p.cells else 0)
+    s.label = <uint16_t*> carve(carver, n * 2 if numbers_classes(p) else 0)
+    s.present = <int32_t*> carve(carver, width * 4)
+    s.number_of = <uint16_t*> carve(carver, width * 2)
+    s.some = <int64_t*> carve(carver, width * 8)
     s.group_code = <uint32_t*> carve(carver, g * 4)
     s.group_row = <uint32_t*> carve(carver, g * 4)
     s.group_n = <int64_t*> carve(carver, g * 8)

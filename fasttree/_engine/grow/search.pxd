@@ -10,6 +10,7 @@ from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.risk.medians cimport rank_targets
+from fasttree._engine.risk.present cimport Present, number_classes, numbers_classes
 from fasttree._engine.scan.choose cimport choose_gain, choose_ratio, choose_release8
 from fasttree._engine.scan.cut cimport no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
@@ -135,6 +136,21 @@ cdef inline int32_t scan_all(
     return n_cuts
 
 
+cdef inline int32_t scan_present(
+    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
+) noexcept nogil:
+    """`scan_all` with the classes of the node alone."""
+    cdef Present present
+    cdef const Totals* totals = search.totals
+    cdef int32_t n_cuts
+    if not number_classes(p, block, w.scratch, search, &present):
+        return scan_all(p, block, w, search, width)
+    search.totals = &present.totals
+    n_cuts = scan_all(&present.problem, &present.block, w, search, width)
+    search.totals = totals
+    return n_cuts
+
+
 cdef inline Cut search_features(
     const Problem* p, const Block* block, Work* w, Search* search, uint64_t key, entry_t width,
 ) noexcept nogil:
@@ -145,7 +161,12 @@ cdef inline Cut search_features(
         rank_targets(p, block, search.rows, search.totals.n)
         if block.weight == NULL:
             number_places(p, search.totals.n)
-    n_cuts = scan_drawn(p, block, w, search, key, width) if p.draws else scan_all(p, block, w, search, width)
+    if p.draws:
+        n_cuts = scan_drawn(p, block, w, search, key, width)
+    elif numbers_classes(p):
+        n_cuts = scan_present(p, block, w, search, width)
+    else:
+        n_cuts = scan_all(p, block, w, search, width)
     if w.scratch.watch.over:
         return no_cut(-1)
     return choose_cut(p, block, w, search, n_cuts, width)

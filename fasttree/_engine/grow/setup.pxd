@@ -131,6 +131,7 @@ cdef inline void plan_search(Problem* p) noexcept nogil:
     """Choose the sweep and the short cuts of a complete policy with its features and targets."""
     cdef int32_t f
     p.sweep = sweep_of(p)
+    p.all_classes = p.n_classes
     p.lazy = not has_branches(p) and not p.draws and not p.random and not p.rank and not p.release8
     if p.sweep == MEDIANS:
         p.lazy = False                 # a node's targets are ranked once for all features

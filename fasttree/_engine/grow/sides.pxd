@@ -201,7 +201,7 @@ cdef inline void branch_groups(
     if split.active.listed:
         split.n_groups = groups_from_list(p, block, entries, split.n, s, &missing)
     elif split.active.at:
-        split.n_groups = groups_from_cells(p, split.lists + split.active.at, p.n_codes[f], s, &missing)
+        split.n_groups = groups_from_cells(p, split.lists + split.active.at, p.n_codes[f], True, s, &missing)
     else:
         count_codes(p, block, codes, p.n_codes[f], split.rows, split.n, s)
         split.n_groups = groups_from_counts(p, p.n_codes[f], s, &missing)

@@ -15,7 +15,9 @@ from fasttree._engine.risk.medians cimport gain_of_parts
 from fasttree._engine.risk.sums cimport exact_add, set_part, spread_weight
 from fasttree._engine.scan.counts cimport add_sample
 from fasttree._engine.scan.divisions cimport gain_of_part
-from fasttree._engine.types cimport FRACTIONAL, MEDIANS, SPREAD, STAY, UNDECIDED, Block, Exact, Problem, Scratch, Totals
+from fasttree._engine.types cimport (
+    FRACTIONAL, MEDIANS, SPREAD, STAY, UNDECIDED, Block, Exact, Problem, Scratch, Totals, weight_of,
+)
 
 
 cdef inline double gain_of_children(const Problem* p, Work* w, int64_t n_children) noexcept nogil:
@@ -203,13 +205,21 @@ cdef inline int64_t add_by_branch(
 ) noexcept nogil:
     """Add the samples of any number of children to their totals; returns how many are SPREAD."""
     cdef Scratch* s = w.scratch
+    cdef Totals* totals
+    cdef bint classes = p.n_classes > 0 and p.n_outputs == 1
     cdef int64_t n_spread = 0
-    cdef int64_t i, b
+    cdef int64_t i, b, weight
     cdef uint32_t row
     for i in range(n):
         row = rows[i]
         b = s.side[row] if two else s.branch[row]
-        if b < n_children:
+        if b < n_children and classes:  # nearly all there is to do
+            totals = &w.children[b].totals
+            weight = weight_of(block, row)
+            totals.n += 1
+            totals.weight += weight
+            totals.counts[block.label[row]] += weight
+        elif b < n_children:
             add_to_child(p, block, w, b, row, 1 if block.weight == NULL else block.weight[row])
         else:
             n_spread += b != STAY

@@ -68,7 +68,7 @@ cdef inline int64_t sweep_entropy(
     cdef double* of_left = s.terms
     cdef double* of_right = s.terms + width
     cdef double sum = 0
-    cdef double term
+    cdef double term, term_right
     cdef int64_t weight = at.weight
     cdef int64_t m = 0
     cdef int64_t j, moved
@@ -85,11 +85,10 @@ cdef inline int64_t sweep_entropy(
         left[k] += moved
         right[k] -= moved
         term = below_xlogx(<double> left[k] * scale, chords)
-        sum += term - of_left[k]
+        term_right = below_xlogx(<double> right[k] * scale, chords)
+        sum += (term - of_left[k]) + (term_right - of_right[k])
         of_left[k] = term
-        term = below_xlogx(<double> right[k] * scale, chords)
-        sum += term - of_right[k]
-        of_right[k] = term
+        of_right[k] = term_right
         if code_of(entries[j]) == code_of(entries[j + 1]) or j + 1 - at.first + at.before < at.limits.n_min:
             continue
         if block.weight != NULL and not at.limits.w_min <= weight <= at.limits.w_max:

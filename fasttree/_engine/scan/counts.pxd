@@ -177,29 +177,33 @@ cdef inline void take_cells(const Problem* p, int32_t f, const char* part, char*
 
 
 cdef inline void read_cells(
-    const Problem* p, const char* cells, uint32_t code, int64_t* n, int64_t* weight, int64_t* stat,
+    const Problem* p, const char* cells, const int32_t* classes, int64_t* n, int64_t* weight, int64_t* stat,
 ) noexcept nogil:
-    """Read the counts of a code."""
-    cdef const uint32_t* ones = <const uint32_t*> cells + <size_t> code * p.width
-    cdef const int64_t* weights = <const int64_t*> cells + <size_t> code * (p.width + 1)
-    cdef int32_t k
+    """Read the counts of a code; `classes`, unless NULL, are those that occur."""
+    cdef const uint32_t* ones = <const uint32_t*> cells
+    cdef const int64_t* weights = <const int64_t*> cells
+    cdef int32_t i, k
     weight[0] = 0
-    for k in range(p.width):
-        stat[k] = weights[k + 1] if p.weighted else ones[k]
-        weight[0] += stat[k]
+    for i in range(p.width):
+        k = i if classes == NULL else classes[i]
+        stat[i] = weights[k + 1] if p.weighted else ones[k]
+        weight[0] += stat[i]
     n[0] = weights[0] if p.weighted else weight[0]
 
 
 cdef inline int64_t groups_from_cells(
-    const Problem* p, const char* cells, uint32_t n_codes, Scratch* s, Totals* missing,
+    const Problem* p, const char* cells, uint32_t n_codes, bint kept, Scratch* s, Totals* missing,
 ) noexcept nogil:
-    """`groups_from_counts` from the counts of `count_cells`."""
+    """`groups_from_counts` from the counts of `count_cells`; those that were `kept` are of all classes."""
+    cdef const int32_t* classes = p.present if kept else NULL
+    cdef size_t width = p.width if classes == NULL else p.all_classes
+    cdef size_t step = (width + 1) * sizeof(int64_t) if p.weighted else width * sizeof(uint32_t)
     cdef int64_t q = 0
     cdef uint32_t code
-    read_cells(p, cells, 0, &missing.n, &missing.weight, missing.counts)
+    read_cells(p, cells, classes, &missing.n, &missing.weight, missing.counts)
     for code in range(1, n_codes):
         s.group_code[q] = code
-        read_cells(p, cells, code, &s.group_n[q], &s.group_w[q], &s.group_stat[q * p.width])
+        read_cells(p, cells + code * step, classes, &s.group_n[q], &s.group_w[q], &s.group_stat[q * p.width])
         q += s.group_n[q] > 0
     return q
 

@@ -108,7 +108,7 @@ cdef inline Bounds bounds_of(const Problem* p, int64_t n, int64_t weight, bint c
         b.n_min = max(b.n_min, max(n // p.side_share, <int64_t> 1) + 1)
     b.n_max = n - b.n_min
     if p.release8:
-        side = 0.1 * total / p.n_classes
+        side = 0.1 * total / (p.n_classes if p.present == NULL else p.all_classes)
         if side <= p.min_branch_weight:
             side = p.min_branch_weight
         elif side > MOST_OF_A_SIDE:

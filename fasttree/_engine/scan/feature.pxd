@@ -53,10 +53,10 @@ cdef inline int64_t read_feature(
             return -1
         return q
     if active.at:
-        q = groups_from_cells(p, search.lists + active.at, p.n_codes[f], s, missing)
+        q = groups_from_cells(p, search.lists + active.at, p.n_codes[f], True, s, missing)
     elif p.cells:
         count_cells(p, block, f, search.rows, n, s.cells)
-        q = groups_from_cells(p, s.cells, p.n_codes[f], s, missing)
+        q = groups_from_cells(p, s.cells, p.n_codes[f], False, s, missing)
     else:
         count_codes(p, block, block.codes + <size_t> p.slot[f] * block.n, p.n_codes[f], search.rows, n, s)
         q = groups_from_counts(p, p.n_codes[f], s, missing)

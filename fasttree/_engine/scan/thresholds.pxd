@@ -8,7 +8,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 
 from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list
-from fasttree._engine.risk.impurity cimport tie_limit
+from fasttree._engine.risk.chords cimport CHORD_ERROR, below_xlogx
+from fasttree._engine.risk.impurity cimport ENTROPY, tie_limit
 from fasttree._engine.risk.medians cimport start_sides
 from fasttree._engine.risk.release8 cimport in_single, single_slack, threshold_base, threshold_gain
 from fasttree._engine.scan.cut cimport MOST_OF_A_SIDE, Division, apart, bounds_of, no_cut, offer, within
@@ -16,7 +17,7 @@ from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
 from fasttree._engine.scan.order cimport Side, drop_disordered, in_order, start_side
 from fasttree._engine.scan.sweeps cimport MEDIAN_COST, gains_of_chunk, start_sweep, sweep
 from fasttree._engine.types cimport (
-    CHUNK, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
+    CHUNK, GENERIC, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
 )
 from fasttree._engine.watch cimport interrupted
 
@@ -206,6 +207,43 @@ cdef inline Cut sweep_list(
     return cut
 
 
+cdef inline bint are_apart(const Problem* p, const Block* block, const Scratch* s, int32_t f, int64_t g) noexcept nogil:
+    """C4.5's gap rule for the values of group g and of the next one."""
+    return not in_single(p) or p.exact[f].data == NULL or apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0)
+
+
+cdef inline double screen_groups(
+    const Problem* p, const Block* block, Scratch* s, const Division* division, const Bounds* limits, double slack,
+) noexcept nogil:
+    """Entropy of weights: write about the gain of a cut after each group to s.gains.
+
+    Returns below what such a gain is that of no cut that is chosen, nor one that rounding or a tie could prefer.  As in
+    `entropy_gains`, but each candidate's terms are computed anew: many classes move at once.
+    """
+    cdef const Totals* total = division.total
+    cdef double scale = 1.0 / <double> total.weight
+    cdef double weight = <double> total.weight * p.unit
+    cdef double largest = -INFINITY
+    cdef double classes
+    cdef int64_t n_left, w_left, s_left, g
+    cdef int32_t k
+    start_left(p, s, division.missing, division.missing_left, &n_left, &w_left, &s_left)
+    for g in range(division.n_groups - 1):
+        add_group(p, s, g, 1, &n_left, &w_left, &s_left)
+        if not within(limits, n_left, w_left) or not are_apart(p, block, s, division.feature, g):
+            continue
+        classes = 0
+        for k in range(p.n_classes):
+            classes += below_xlogx(<double> s.left[k] * scale, p.chords)
+            classes += below_xlogx(<double> (total.counts[k] - s.left[k]) * scale, p.chords)
+        classes -= below_xlogx(<double> w_left * scale, p.chords)
+        classes -= below_xlogx(<double> (total.weight - w_left) * scale, p.chords)
+        s.gains[g] = total.risk + classes * weight
+        largest = max(largest, s.gains[g])
+    largest -= CHORD_ERROR * weight
+    return (largest - slack if in_single(p) else tie_limit(largest, total.risk)) - CHORD_ERROR * weight
+
+
 cdef inline Cut sweep_groups(const Problem* p, const Block* block, Scratch* s, Division* division) noexcept nogil:
     """Best threshold between ascending groups: `sweep_list` for a feature that is counted by code."""
     cdef Cut cut = no_cut(division.feature)
@@ -222,6 +260,11 @@ cdef inline Cut sweep_groups(const Problem* p, const Block* block, Scratch* s, D
     cdef float rounded
     cdef bint ordered = p.monotone != NULL and p.monotone[f] != 0
     cdef bint along = p.sweep == MEDIANS and goes_along(p, block, division)
+    cdef bint screened = (
+        p.sweep == GENERIC and p.impurity == ENTROPY and division.at_least == -INFINITY and not ordered and division.only < 0
+        and q <= CHUNK
+    )
+    cdef double least = screen_groups(p, block, s, division, &limits, slack) if screened else -INFINITY
     division.tries = 0
     if along:
         find_gains_along(p, s, total.n)
@@ -240,9 +283,11 @@ cdef inline Cut sweep_groups(const Problem* p, const Block* block, Scratch* s, D
             continue
         if ordered and not in_order(p, total, p.monotone[f], s.left, s_left, w_left):
             continue
-        if single and p.exact[f].data != NULL and not apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0):
+        if not are_apart(p, block, s, f, g):
             continue
         division.tries += 1
+        if screened and s.gains[g] < least:
+            continue
         gain = p.parts.gain[n_left - 1] if along else group_gain(p, total, w_left, s_left, s.left, s.right)
         if single:
             # near the largest gain so far, the rounding of single precision decides
