@@ -302,6 +302,7 @@ cdef struct Problem:
     const int64_t* xlogx           # TABLE: x log2 x in fixed point
     double xlogx_unit
     const double* chords           # entropy of weights: see risk/chords
+    const double* terms            # of whole counts in single precision: see risk/release8
     float least_difference         # INTERVALS: 1 + the chi-square that neighbours must exceed to stay apart
     int64_t max_intervals
     const int8_t* monotone         # by feature: whether values rise (1) or fall (-1) with it; NULL: in any order

@@ -18,6 +18,7 @@ from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
 from fasttree._engine.risk.chords cimport CHORDS, fill_chords
 from fasttree._engine.risk.impurity cimport ABSOLUTE_ERROR, ENTROPY, GINI, POISSON
+from fasttree._engine.risk.release8 cimport fill_terms, terms_of
 from fasttree._engine.risk.sums cimport exact_zero
 from fasttree._engine.scan.counts cimport size_of_cells
 from fasttree._engine.scan.cut cimport form_of
@@ -87,6 +88,7 @@ cdef struct Growth:
     const double* deviation_bound
     int64_t* table                 # x log2 x
     double* chords                 # which are about x log2 x
+    double* terms                  # of whole numbers, in single precision
     int64_t* list_below
     size_t* first_cell
     Exact* zeros
@@ -235,6 +237,7 @@ cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
     g.frontier.reach = <double*> carve(&carver, g.frontier.most * 8)
     g.table = <int64_t*> carve(&carver, (n + 1) * 8 if p.sweep == TABLE else 0)
     g.chords = <double*> carve(&carver, 2 * CHORDS * 8 if p.sweep == GENERIC and p.impurity == ENTROPY else 0)
+    g.terms = <double*> carve(&carver, terms_of(p, n) * 8)
     g.small.place = <uint32_t*> carve(&carver, n * 4 if g.wide else 0)
     carve_private(&g.small, &carver, p, &g.block, rows, g.n_counted)
     g.zeros = <Exact*> carve(&carver, 0 if p.n_classes else 2 * p.n_outputs * sizeof(Exact))
@@ -261,6 +264,9 @@ cdef inline void fill_growth(Growth* g, bint asks) noexcept nogil:
     p.chords = g.chords
     if p.sweep == GENERIC and p.impurity == ENTROPY:
         fill_chords(g.chords)
+    if terms_of(p, n):
+        fill_terms(g.terms, terms_of(p, n))
+        p.terms = g.terms
     if p.sweep == TABLE:
         p.xlogx_unit = fill_table(g.table, n, g.n_whole)
     if p.n_classes == 0:

@@ -24,16 +24,38 @@ cdef inline double xlgx(float x) noexcept nogil:
     return x * (log(<double> x) / 0.6931471805599453) if x > 0 else 0.0
 
 
+cdef enum:
+    TERMS = 4096               # most nodes have fewer samples; a table of all would take longer to make
+
+
+cdef inline int64_t terms_of(const Problem* p, int64_t n) noexcept nogil:
+    """How many terms, x lg x of x = 0, 1, ... samples that count 1, a growth of n samples keeps; 0: it keeps none."""
+    return min(n + 1, TERMS) if in_single(p) and not p.weighted and p.unit == 1 else 0
+
+
+cdef inline void fill_terms(double* terms, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        terms[i] = xlgx(<float> i)
+
+
 cdef inline float single_information(
-    const int64_t* counts, const int64_t* rest_of, int32_t n_classes, double unit,
+    const Problem* p, const int64_t* counts, const int64_t* rest_of, int32_t n_classes,
 ) noexcept nogil:
-    """I(counts), or of rest_of - counts if that is given: bits x cases."""
+    """I(counts), or of rest_of - counts if that is given: bits x cases.  Small whole numbers are exact in single precision."""
     cdef float s = 0
     cdef float t = 0
     cdef float v
+    cdef int64_t total = 0
     cdef int32_t k
+    for k in range(n_classes if p.terms != NULL else 0):
+        total += counts[k] if rest_of == NULL else rest_of[k] - counts[k]
+    if p.terms != NULL and total < TERMS:
+        for k in range(n_classes):
+            s = <float> (s + p.terms[counts[k] if rest_of == NULL else rest_of[k] - counts[k]])
+        return <float> (p.terms[total] - s)
     for k in range(n_classes):
-        v = <float> (<double> (counts[k] if rest_of == NULL else rest_of[k] - counts[k]) * unit)
+        v = <float> (<double> (counts[k] if rest_of == NULL else rest_of[k] - counts[k]) * p.unit)
         s = <float> (s + xlgx(v))
         t = t + v
     return <float> (xlgx(t) - s)
@@ -56,15 +78,15 @@ cdef inline float single_gain_of(
 
 
 cdef inline float threshold_base(const Problem* p, const Totals* known) noexcept nogil:
-    return single_information(known.counts, NULL, p.n_classes, p.unit) / <float> (<double> known.weight * p.unit)
+    return single_information(p, known.counts, NULL, p.n_classes) / <float> (<double> known.weight * p.unit)
 
 
 cdef inline float threshold_gain(
     const Problem* p, const Totals* known, float base, const int64_t* left, int64_t weight,
 ) noexcept nogil:
     """Gain per case of a threshold that puts `left` on the left; `weight` counts the missing values too."""
-    cdef float info = single_information(left, NULL, p.n_classes, p.unit)
-    info = info + single_information(left, known.counts, p.n_classes, p.unit)
+    cdef float info = single_information(p, left, NULL, p.n_classes)
+    info = info + single_information(p, left, known.counts, p.n_classes)
     return single_gain_of(p, base, info, known.weight, weight, True)
 
 
@@ -95,7 +117,7 @@ cdef inline float single_branches(
     part_s = <float> xlgx(missing)
     part_t = missing
     for g in range(q):
-        info = info + single_information(&s.group_stat[g * p.width], NULL, p.n_classes, p.unit)
+        info = info + single_information(p, &s.group_stat[g * p.width], NULL, p.n_classes)
         v = <float> (<double> s.group_w[g] * p.unit)
         part_s = <float> (part_s + xlgx(v))
         part_t = part_t + v

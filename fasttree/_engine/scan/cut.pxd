@@ -192,7 +192,7 @@ cdef inline float threshold_information(
     parts[0] = division.missing.weight
     parts[1] = weight_below(block, s, division, entries, cut)
     parts[2] = division.total.weight - parts[1]
-    return single_information(parts, NULL, 3, p.unit)
+    return single_information(p, parts, NULL, 3)
 
 
 cdef inline double split_information(

@@ -54,7 +54,7 @@ cdef inline float worth_of_groups(const Problem* p, float gain, float info) noex
 
 cdef inline void set_block(const Problem* p, Scratch* s, int64_t b) noexcept nogil:
     """Complete a block whose class weights and weight are known."""
-    s.block_info[b] = single_information(&s.block_stat[b * p.width], NULL, p.n_classes, p.unit)
+    s.block_info[b] = single_information(p, &s.block_stat[b * p.width], NULL, p.n_classes)
     s.block_term[b] = xlgx(cases(p, s.block_weight[b]))
 
 
@@ -106,7 +106,7 @@ cdef inline double information_of_pair(const Problem* p, Scratch* s, int64_t i, 
     for k in range(p.n_classes):
         s.left[k] = s.block_stat[i * p.width + k] + s.block_stat[j * p.width + k]
     if rounded:
-        return single_information(s.left, NULL, p.n_classes, p.unit)
+        return single_information(p, s.left, NULL, p.n_classes)
     joined = class_risk(ENTROPY, s.left, p.n_classes, p.unit)
     parts = class_risk(ENTROPY, &s.block_stat[i * p.width], p.n_classes, p.unit)
     return joined - parts - class_risk(ENTROPY, &s.block_stat[j * p.width], p.n_classes, p.unit)
