@@ -18,6 +18,7 @@ from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
 from fasttree._engine.risk.chords cimport CHORDS, fill_chords
 from fasttree._engine.risk.impurity cimport ABSOLUTE_ERROR, ENTROPY, GINI, POISSON
+from fasttree._engine.risk.present cimport numbers_classes
 from fasttree._engine.risk.release8 cimport fill_terms, terms_of
 from fasttree._engine.risk.sums cimport exact_zero
 from fasttree._engine.scan.counts cimport size_of_cells
@@ -169,10 +170,11 @@ cdef inline void lay_out_histogram(Problem* p, size_t* first_cell) noexcept nogi
 
 cdef inline void set_list_limits(Problem* p, int64_t* list_below) noexcept nogil:
     """Set below how many samples sorting a list once is cheaper than clearing and reading counts at every node."""
+    cdef int32_t classes = p.width // 2 if numbers_classes(p) else p.width
     cdef int32_t f
     p.list_below = list_below
     for f in range(p.n_features):
-        list_below[f] = <int64_t> p.n_codes[f] * max(4, p.width) // 2
+        list_below[f] = <int64_t> p.n_codes[f] * max(4, classes) // 2
 
 
 cdef inline int64_t most_groups(const Problem* p, int64_t n) noexcept nogil:

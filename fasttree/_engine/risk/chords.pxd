@@ -44,13 +44,16 @@ cdef extern from *:
 cdef inline void fill_chords(double* chords) noexcept nogil:
     """The line of each chord, less the bias of the exponents of doubles."""
     cdef double step = 1.0 / CHORDS
-    cdef double start, rise
+    cdef double low = 0
+    cdef double start, high, rise
     cdef int i
     for i in range(CHORDS):
         start = 1.0 + i * step
-        rise = (log2(start + step) - log2(start)) / step
-        chords[2 * i] = log2(start) - rise * start - 1023.0
+        high = log2(start + step)
+        rise = (high - low) / step
+        chords[2 * i] = low - rise * start - 1023.0
         chords[2 * i + 1] = rise
+        low = high
 
 
 cdef inline int64_t sweep_entropy(
