@@ -173,6 +173,21 @@ def test_the_gain_of_targets_that_hardly_differ_is_exact() -> None:
     assert as_nodes(tree).threshold == 1.5
 
 
+@pytest.mark.parametrize("small_side", ["left", "right"])
+@pytest.mark.parametrize("n", [40, 3_000])
+def test_the_mean_and_the_variance_of_small_targets_beside_large_ones_are_exact(n: int, small_side: str) -> None:
+    draw = np.random.default_rng(n)
+    small = np.arange(n) < n // 2
+    y = np.where(small, 1e-6 * draw.uniform(1, 2, n), draw.uniform(10, 20, n))
+    X = draw.random(n)[:, None] + 2 * (small != (small_side == "left"))[:, None]
+    tree = CARTRegressor(max_depth=1).fit(X, y).tree_
+    leaf = 1 if small_side == "left" else 2
+    mean = math.fsum(y[small]) / small.sum()
+    assert tree.weight[leaf] == small.sum()
+    assert tree.value[leaf, 0] == pytest.approx(mean, rel=4e-16, abs=0)
+    assert tree.impurity[leaf] == pytest.approx(math.fsum((y[small] - mean) ** 2) / small.sum(), rel=1e-12, abs=0)
+
+
 def test_a_leaf_of_absolute_error_predicts_the_weighted_median() -> None:
     def answer(y: list[float], weight: list[float]) -> float:
         model = CARTRegressor(criterion="absolute_error").fit(np.zeros((len(y), 1)), y, sample_weight=weight)
