@@ -135,6 +135,13 @@ def test_a_chi_square_test_that_stops_growth_does_not_see_what_is_below(example,
     assert inner_nodes(without_independent_splits(example.tree_, level), example.tree_) == inner
 
 
+def test_a_test_whose_p_value_is_exactly_the_largest_one_stays(example):
+    probability = by_number(example.tree_, independence_probability(example.tree_))
+    for number in ALL:
+        pruned = example.prune(ChiSquare(p_value=probability[number]))
+        assert number in inner_nodes(pruned.tree_, example.tree_)
+
+
 def by_number(tree: Tree, of_nodes: np.ndarray) -> dict[int, float]:
     return {i: float(of_nodes[node]) for i, node in enumerate(depth_first(tree))}
 

@@ -12,6 +12,7 @@ from c50.growing import Growth, grow
 from c50.problem import Node, Options
 from c50.pruning import prune
 from c50.recorded import as_table
+from c50.softening import soften
 from c50.winnowing import winnow
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,6 +104,25 @@ def mixed_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     y = np.where((X["a"] > 0) ^ X["e"].isin(["u", "w"]), "yes", "no")
     noise = draw.random(n) < 0.15
     return X.mask(draw.random(X.shape) < 0.05), np.where(noise, "other", y)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_soft_thresholds_of_known_values_are_the_twins(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    X = pd.DataFrame(draw.normal(size=(150, 3)).round(1), columns=list("abc"))
+    y = np.where((X["a"] + X["b"] > 0) ^ (draw.random(150) < 0.15), "p", "q")
+    table = as_table(X.assign(y=pd.Categorical(y)))
+    growth, rows = Growth.of(table, Options(confidence=0.8, global_pruning=False)), np.arange(len(table))
+    softened = soften(prune(grow(growth, rows), growth, rows), growth)
+    tests = [node.test for node in softened.walk() if node.test is not None]
+    tree = C50Classifier(confidence=0.8, global_pruning=False, soft_thresholds=True).fit(X, y).tree_
+    inner = tree.n_branches > 0
+    assert tree.lower is not None
+    assert tree.upper is not None
+    ours = zip(tree.feature[inner], tree.lower[inner], tree.threshold[inner], tree.upper[inner], strict=True)
+    expected = [(test.attribute, test.lower, test.middle, test.upper) for test in tests]
+    assert len(tests) > 3
+    assert np.array(sorted(ours)) == pytest.approx(np.array(sorted(expected)), abs=1e-6)
 
 
 def test_weights_count_samples() -> None:
