@@ -362,3 +362,18 @@ def test_samples_of_weight_zero_do_not_coarsen_the_losses():
     among = losses(grown.tree_, Samples(learn_table(X), huge, (np.arange(60) >= 30).astype(float)))
     np.testing.assert_allclose(among.loss, alone.loss, rtol=1e-14)
     np.testing.assert_allclose(among.square, alone.square, rtol=1e-14)
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_losses_are_sums_over_the_samples_of_a_node_whatever_their_size(criterion, size):
+    X, y = features(80, 7), size * np.random.default_rng(7).uniform(0.5, 4, size=80)
+    tree = CARTRegressor(criterion=criterion, max_depth=2).fit(X[:40], y[:40]).tree_
+    found = losses(tree, Samples(learn_table(X), y, impurity=criterion))
+    answer = tree.value[0, 0]
+    if criterion == "poisson":
+        each = y * np.log(y / answer) - y + answer
+    else:
+        each = np.abs(y - answer) if criterion == "absolute_error" else (y - answer) ** 2
+    assert found.loss[0] == pytest.approx(math.fsum(each), rel=1e-12, abs=0)
+    assert found.square[0] == pytest.approx(math.fsum(each**2), rel=1e-12, abs=0)

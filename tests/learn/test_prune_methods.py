@@ -458,6 +458,24 @@ NESTED: dict[str, tuple[Callable[[Tree, float], Tree], list[float]]] = {
 }
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "misclassification"])
+def test_branches_that_error_based_pruning_raises_have_the_impurity_of_their_new_samples(criterion):
+    draw = np.random.default_rng(7)
+    X = draw.normal(size=(300, 4)).round(1)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int) + (draw.random(300) < 0.25)
+    model = CARTClassifier(criterion=criterion).fit(X, y)
+    pruned = model.prune(ErrorBased(confidence=0.5), X, y).tree_
+    share = pruned.value / pruned.value.sum(axis=1, keepdims=True)
+    expected = {
+        "gini": 1 - (share**2).sum(axis=1),
+        "entropy": -xlogy(share, share).sum(axis=1) / np.log(2),
+        "misclassification": 1 - share.max(axis=1),
+    }[criterion]
+    of_samples = {tuple(row) for row in model.tree_.value.tolist()}
+    assert any(tuple(row) not in of_samples for row in pruned.value.tolist())
+    assert pruned.impurity == pytest.approx(expected, abs=1e-12)
+
+
 @pytest.mark.parametrize("method", NESTED)
 @given(tree=classification_trees())
 def test_more_pruning_gives_a_part_of_what_less_pruning_gives(method, tree):

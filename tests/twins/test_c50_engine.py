@@ -135,6 +135,18 @@ def test_weights_count_samples() -> None:
     assert leaves(weighted.tree_) == leaves(repeated.tree_)
 
 
+@pytest.mark.parametrize("seed", [0, 4, 6, 9])
+def test_branches_that_are_grown_anew_have_no_thresholds_at_samples_without_weight(seed: int) -> None:
+    frame, draw = light_branches(seed), np.random.default_rng(seed)
+    frame[["n0", "n1"]] += draw.uniform(-0.4, 0.4, (len(frame), 2))
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    times = np.random.default_rng(seed).integers(0, 3, len(X))
+    model = C50Classifier(min_samples_branch=1 + seed % 3, confidence=(0.25, 0.5, 0.8)[seed % 3], global_pruning=False)
+    weighted = model.fit(X, y, sample_weight=times).tree_
+    repeated = model.fit(X.loc[X.index.repeat(times)], y.loc[y.index.repeat(times)]).tree_
+    assert np.sort(weighted.threshold).tolist() == pytest.approx(np.sort(repeated.threshold).tolist(), nan_ok=True, rel=0, abs=0)
+
+
 def test_the_order_of_the_rows_changes_nothing() -> None:
     X, y = mixed_table(300, 2)
     order = np.random.default_rng(3).permutation(len(X))
