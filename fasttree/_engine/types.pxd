@@ -396,6 +396,8 @@ cdef struct Scratch:
     int64_t* left
     int64_t* right
     int64_t* mark                  # left class weights at the start of a chunk
+    int64_t* near_left             # class weights on both sides of a cut whose gain is computed exactly
+    int64_t* near_right
     double* terms                  # entropy of weights: about c log2 c per class, on the left, then on the right
     int64_t* totals                # class weights of the known samples
     int64_t* missing                  # class weights of the samples with a missing value

@@ -32,6 +32,8 @@ cdef inline void carve_scratch(
     s.left = <int64_t*> carve(carver, width * 8)
     s.right = <int64_t*> carve(carver, width * 8)
     s.mark = <int64_t*> carve(carver, width * 8)
+    s.near_left = <int64_t*> carve(carver, width * 8)
+    s.near_right = <int64_t*> carve(carver, width * 8)
     s.terms = <double*> carve(carver, 2 * width * 8)
     s.totals = <int64_t*> carve(carver, width * 8)
     s.missing = <int64_t*> carve(carver, width * 8)

@@ -77,6 +77,7 @@ cdef inline int64_t sweep_entropy(
     cdef int64_t j, moved
     cdef uint32_t row, k
     for k in range(<uint32_t> width):
+        s.near_left[k] = left[k]
         of_left[k] = below_xlogx(<double> left[k] * scale, chords)
         of_right[k] = below_xlogx(<double> right[k] * scale, chords)
         sum += of_left[k] + of_right[k]
@@ -105,26 +106,25 @@ cdef inline int64_t sweep_entropy(
     return m
 
 
-cdef inline void move_class(const Block* block, Scratch* s, uint32_t row, int64_t sign) noexcept nogil:
-    cdef int64_t moved = sign * weight_of(block, row)
-    s.left[block.label[row]] += moved
-    s.right[block.label[row]] -= moved
-
-
 cdef inline double entropy_gains(
     const Problem* p, const Block* block, Scratch* s, const Left* at, const entry_t* entries, const Chunk* chunk, double at_least,
 ) noexcept nogil:
     """Entropy gains of the candidates that may reach `at_least`, or the largest found here; minus infinity for the others.
 
-    `sweep_entropy` knows all gains up to CHORD_ERROR x weight.  For those that may win, the samples of the chunk move once more.
+    `sweep_entropy` knows all gains up to CHORD_ERROR x weight.  For those that may win, the samples of the chunk move once more,
+    on copies of the sides: s.near_left is the left of the chunk.
     """
     cdef const Totals* total = at.total
     cdef double weight = <double> total.weight * p.unit
     cdef double error = CHORD_ERROR * weight
     cdef double largest = -INFINITY
     cdef double risks
+    cdef int64_t* left = s.near_left
+    cdef int64_t* right = s.near_right
     cdef int64_t next_entry = chunk.start
-    cdef int64_t j, i
+    cdef int64_t moved, j
+    cdef int32_t k
+    cdef uint32_t row
     for j in range(chunk.n):
         s.gains[j] = total.risk - s.a[j] * weight
         largest = max(largest, s.gains[j])
@@ -133,18 +133,19 @@ cdef inline double entropy_gains(
     largest -= error
     at_least = max(at_least, largest - single_slack(p, total) if in_single(p) else tie_limit(largest, total.risk)) - error
     largest = -INFINITY
-    for i in range(chunk.start, at.next):
-        move_class(block, s, row_of(entries[i]), -1)
+    for k in range(p.n_classes):
+        right[k] = total.counts[k] - left[k]
     for j in range(chunk.n):
         if s.gains[j] < at_least:
             s.gains[j] = -INFINITY
             continue
-        for i in range(next_entry, s.positions[j] + 1):
-            move_class(block, s, row_of(entries[i]), 1)
-        next_entry = s.positions[j] + 1
-        risks = class_risk(ENTROPY, s.left, p.n_classes, p.unit) + class_risk(ENTROPY, s.right, p.n_classes, p.unit)
+        while next_entry <= s.positions[j]:
+            row = row_of(entries[next_entry])
+            moved = weight_of(block, row)
+            left[block.label[row]] += moved
+            right[block.label[row]] -= moved
+            next_entry += 1
+        risks = class_risk(ENTROPY, left, p.n_classes, p.unit) + class_risk(ENTROPY, right, p.n_classes, p.unit)
         s.gains[j] = max(total.risk - risks, 0.0)
         largest = max(largest, s.gains[j])
-    for i in range(next_entry, at.next):
-        move_class(block, s, row_of(entries[i]), 1)
     return largest

@@ -176,19 +176,29 @@ cdef inline void take_cells(const Problem* p, int32_t f, const char* part, char*
             (<uint32_t*> cells)[c] -= (<const uint32_t*> part)[c]
 
 
-cdef inline void read_cells(
-    const Problem* p, const char* cells, const int32_t* classes, int64_t* n, int64_t* weight, int64_t* stat,
-) noexcept nogil:
-    """Read the counts of a code; `classes`, unless NULL, are those that occur."""
-    cdef const uint32_t* ones = <const uint32_t*> cells
-    cdef const int64_t* weights = <const int64_t*> cells
-    cdef int32_t i, k
-    weight[0] = 0
-    for i in range(p.width):
-        k = i if classes == NULL else classes[i]
-        stat[i] = weights[k + 1] if p.weighted else ones[k]
-        weight[0] += stat[i]
-    n[0] = weights[0] if p.weighted else weight[0]
+cdef inline int64_t read_ones(const uint32_t* ones, const int32_t* classes, int32_t n, int64_t* out) noexcept nogil:
+    """Read the counts of a code, of these classes alone unless they are NULL; returns their sum."""
+    cdef int64_t sum = 0
+    cdef int32_t i
+    if classes == NULL:
+        for i in range(n):
+            out[i] = ones[i]
+            sum += ones[i]
+    else:
+        for i in range(n):
+            out[i] = ones[classes[i]]
+            sum += ones[classes[i]]
+    return sum
+
+
+cdef inline int64_t read_weights(const int64_t* weights, const int32_t* classes, int32_t n, int64_t* out) noexcept nogil:
+    """Do the same of weights."""
+    cdef int64_t sum = 0
+    cdef int32_t i
+    for i in range(n):
+        out[i] = weights[i if classes == NULL else classes[i]]
+        sum += out[i]
+    return sum
 
 
 cdef inline int64_t groups_from_cells(
@@ -197,14 +207,29 @@ cdef inline int64_t groups_from_cells(
     """`groups_from_counts` from the counts of `count_cells`; those that were `kept` are of all classes."""
     cdef const int32_t* classes = p.present if kept else NULL
     cdef size_t width = p.width if classes == NULL else p.all_classes
-    cdef size_t step = (width + 1) * sizeof(int64_t) if p.weighted else width * sizeof(uint32_t)
+    cdef const uint32_t* ones = <const uint32_t*> cells
+    cdef const int64_t* weights = <const int64_t*> cells
+    cdef int64_t* stat = missing.counts
     cdef int64_t q = 0
+    cdef int64_t n, weight
     cdef uint32_t code
-    read_cells(p, cells, classes, &missing.n, &missing.weight, missing.counts)
-    for code in range(1, n_codes):
-        s.group_code[q] = code
-        read_cells(p, cells + code * step, classes, &s.group_n[q], &s.group_w[q], &s.group_stat[q * p.width])
-        q += s.group_n[q] > 0
+    for code in range(n_codes):
+        if p.weighted:
+            n = weights[code * (width + 1)]
+            weight = read_weights(weights + code * (width + 1) + 1, classes, p.width, stat) if n or code == 0 else 0
+        else:
+            n = read_ones(ones + code * width, classes, p.width, stat)
+            weight = n
+        if code == 0:
+            missing.n = n
+            missing.weight = weight
+            stat = s.group_stat
+        elif n:
+            s.group_code[q] = code
+            s.group_n[q] = n
+            s.group_w[q] = weight
+            q += 1
+            stat += p.width
     return q
 
 
