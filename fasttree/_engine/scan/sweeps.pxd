@@ -13,7 +13,7 @@ from fasttree._engine.risk.impurity cimport (
 )
 from fasttree._engine.risk.medians cimport gain_of_sides, move_sample
 from fasttree._engine.risk.roots cimport fifth_root_gains
-from fasttree._engine.risk.vectors cimport deviance_bounds, linear_gains
+from fasttree._engine.risk.vectors cimport deviance_bounds, deviance_reaches, linear_gains
 from fasttree._engine.scan.counts cimport add_outputs
 from fasttree._engine.scan.cut cimport bounds_of
 from fasttree._engine.scan.divisions cimport group_gain
@@ -427,6 +427,8 @@ cdef inline double deviance_gains(
     cdef double largest = -INFINITY
     cdef const int64_t* exact = <const int64_t*> s.b
     cdef int64_t j
+    if at_least > 0 and not deviance_reaches(s.a, s.positions, m, <double> offset, n, rest, mean, scale, at_least):
+        return -INFINITY
     deviance_bounds(s.a, s.positions, s.gains, m, <double> offset, n, rest, mean, scale)
     for j in range(m):
         if s.gains[j] < at_least:
@@ -444,7 +446,7 @@ cdef inline double gains_of_chunk(
 ) noexcept nogil:
     """Write the gain of every candidate of a chunk; returns the largest.  No split loses: below 0 is rounding.
 
-    A sweep whose gains take long may leave out those below `at_least`, which are minus infinity then.
+    A sweep whose gains take long may leave out those below `at_least`, which are minus infinity then; if all are, none is there.
     """
     cdef const Totals* total = at.total
     cdef double n_all = <double> total.weight

@@ -50,6 +50,8 @@ cdef inline bint offer_chunk(Cut* cut, const Scratch* s, const Chunk* chunk, dou
     """`offer` for the candidates of a chunk."""
     cdef double limit = at_least
     cdef int64_t j
+    if chunk.largest == -INFINITY:
+        return False
     if at_least == -INFINITY:
         if chunk.largest <= cut.gain:
             return False
