@@ -142,6 +142,12 @@ def test_id3_answers_an_unseen_category_by_the_node_that_asks():
 # C4.5
 
 
+def test_three_categories_are_many_for_ten_cases_and_compete_where_all_features_have_many():
+    X = pd.DataFrame({"c": pd.Categorical(list("aaaabbbccc"))})  # as many as three tenths of the cases
+    tree = C45Classifier(min_samples_branch=1, pruning=None).fit(X, list("pppqqqqppp")).tree_
+    assert tree.node_count == 4
+
+
 def test_c45_prefers_the_gain_ratio_where_id3_prefers_many_categories():
     # "id" has the largest gain and tells nothing; "good" has the better ratio
     rows = [[str(i), "yes" if i < 5 else "no"] for i in range(10)]

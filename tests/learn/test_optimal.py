@@ -528,3 +528,14 @@ def test_what_it_cannot_do_raises():
         OptimalTreeClassifier().fit(X, [[0, 1], [1, 0]])
     with pytest.raises(ValueError, match="searches for the best tree as a whole"):
         OptimalTreeClassifier().fit(X, y).competing_splits(0, X, y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_weighted_sample_costs_as_much_as_its_copies_in_trees_of_three_levels(seed):
+    draw = np.random.default_rng(seed)
+    X, times = draw.normal(size=(60, 3)).round(1), draw.integers(1, 5, 60)
+    y = np.digitize(X[:, 0] * X[:, 1] + draw.normal(size=60), [-1, 0.3])
+    model = OptimalTreeClassifier(max_depth=3)
+    weighted = times[model.fit(X, y, sample_weight=times).predict(X) != y].sum()
+    repeated = times[model.fit(X.repeat(times, axis=0), y.repeat(times)).predict(X) != y].sum()
+    assert weighted == repeated

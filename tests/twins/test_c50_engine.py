@@ -125,6 +125,13 @@ def test_soft_thresholds_of_known_values_are_the_twins(seed: int) -> None:
     assert np.array(sorted(ours)) == pytest.approx(np.array(sorted(expected)), abs=1e-6)
 
 
+@pytest.mark.parametrize("minimum", [26, 40])
+def test_branches_of_at_least_more_than_25_samples_are_the_twins(minimum: int) -> None:
+    X, y = mixed_table(400, minimum)
+    frame = X.assign(y=pd.Categorical(y))
+    assert_the_twins(frame, Options(minimum=minimum, confidence=0.9, global_pruning=False, subset=False))
+
+
 def test_weights_count_samples() -> None:
     X, y = mixed_table(120, 0)
     times = np.random.default_rng(1).integers(0, 4, len(X))
