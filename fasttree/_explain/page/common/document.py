@@ -18,6 +18,7 @@ __all__ = ["assembled"]
 
 PAGES = "fasttree._explain.page"
 _MARKS = re.compile(r"\{\{(\w+)\}\}")
+_SHARED = re.compile(r"\{\{(common/\w+)\}\}\n")  # markup of several pages, by its name
 
 
 def assembled(title: str, data: Any, *, template: str, scripts: Sequence[str], styles: Sequence[str]) -> str:
@@ -43,7 +44,8 @@ def assembled(title: str, data: Any, *, template: str, scripts: Sequence[str], s
     # without "<", the data cannot end their element
     embedded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     parts = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": embedded}
-    return _MARKS.sub(lambda mark: parts[mark[1]], lean_markup(read(f"{template}.html")))
+    markup = _SHARED.sub(lambda mark: read(f"{mark[1]}.html"), read(f"{template}.html"))
+    return _MARKS.sub(lambda mark: parts[mark[1]], lean_markup(markup))
 
 
 def _reader() -> Callable[[str], str]:
