@@ -36,7 +36,7 @@ from fasttree._engine.types cimport (
     PLAIN_RATIO, PRESENT, REFUSE, SUBSET, SURROGATE, Arena, FeatureSets, Problem,
 )
 from fasttree._engine.walk.rows cimport ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Rows, fill_rows, rows_of
-from fasttree._engine.walk.steps cimport WalkStep, Steps, lay_out_steps, walk_rows
+from fasttree._engine.walk.steps cimport MOST_BESIDE, MOST_SINGLE, SingleStep, Steps, WalkStep, lay_out_steps, walk_rows
 from fasttree._engine.walk.tree cimport Flat, add_shares, stops, visit
 from fasttree._engine.watch cimport (
     OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_to, take_amount, take_seconds,
@@ -555,10 +555,15 @@ cdef class Walker:
         self.steps.place = <int32_t*> malloc(self.n_nodes * sizeof(int32_t))
         if not (self.steps.step and self.steps.node and self.steps.place):
             raise MemoryError
+        if self.n_nodes <= MOST_SINGLE and self.n_features <= MOST_BESIDE:
+            self.steps.single_step = <SingleStep*> malloc(self.n_nodes * sizeof(SingleStep))
+            if self.steps.single_step == NULL:
+                raise MemoryError
         lay_out_steps(&self.steps, self.n_nodes)
 
     def __dealloc__(self):
         free(self.steps.step)
+        free(self.steps.single_step)
         free(self.steps.node)
         free(self.steps.place)
 

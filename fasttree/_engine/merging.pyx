@@ -6,8 +6,8 @@ Kernels trust their caller: every check is at the edge, in Python.
 from libc.math cimport INFINITY, erfc, exp, fmax, lgamma, log, sqrt
 from libc.stdint cimport int64_t
 
-from fasttree._engine.scan.tiles cimport AHEAD, prefetch
-from fasttree._engine.types cimport code_t
+from fasttree._engine.scan.tiles cimport AHEAD
+from fasttree._engine.types cimport code_t, prefetch
 
 cdef double PI = 3.141592653589793
 cdef double LARGE = 600.0  # half a statistic from which tails are computed as logarithms

@@ -33,14 +33,14 @@ from fasttree._engine.scan.divisions cimport gain_of_part, group_gain
 from fasttree._engine.scan.missing cimport cut_known_allowed, gain_of_known, with_known_cut
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport best_groups, cut_side
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, Count, count_tiles, lane_of, prefetch
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, Count, count_tiles, lane_of
 from fasttree._engine.shards cimport (
     HEAD, Ends, TwoCounts, add_cells, add_number, add_pairs, add_weighted, cell_of_key, clear_pairs, keys_of_rows, lay_lanes,
     part_rows, rows_with_cells,
 )
 from fasttree._engine.types cimport (
     BY_PARTITION, CHUNK, DIRECTION, GROUP_CUT, KNOWN_CUT, NO_CUT, ORDERED, PAIRS, TABLE, THRESHOLD_CUT, Block, Bounds, Column,
-    Cut, Exact, Problem, Scratch, Totals,
+    Cut, Exact, Problem, Scratch, Totals, prefetch,
 )
 from fasttree._engine.watch cimport Watch, start_watch
 

@@ -7,8 +7,8 @@ from libc.math cimport ceil
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, histogram_of, prefetch, read_cell
-from fasttree._engine.types cimport CHUNK, MOMENTS, Problem, real_t
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, histogram_of, read_cell
+from fasttree._engine.types cimport CHUNK, MOMENTS, Problem, prefetch, real_t
 
 
 cdef enum:

@@ -1,4 +1,4 @@
-"""Enums, records, list entries and a word for the compiler that the chapters of the engine share.  Header only."""
+"""Enums, records, list entries and words for the compiler that the chapters of the engine share.  Header only."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -16,7 +16,15 @@ cdef extern from *:
     #else
     #define FASTTREE_WIDE
     #endif
+
+    /* Prefetch memory that is read soon.  Where the compiler cannot do so, only time is lost. */
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
+    #define fasttree_prefetch(place) __builtin_prefetch(place)
+    #else
+    #define fasttree_prefetch(place) ((void) 0)
+    #endif
     """
+    void prefetch "fasttree_prefetch"(const void* place) noexcept nogil
 
 
 # A presorted list holds, for every sample of a node, code << half | row in ascending order of the feature's value:

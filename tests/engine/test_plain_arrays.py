@@ -132,6 +132,21 @@ def test_infinity_is_found_wherever_it_stands(row, column, fortran, single):
     MODELS["cart"].predict(holding)
 
 
+@pytest.mark.parametrize("scale", [1e-44, 1e-30, 1.0, 3.4e38])
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 1000])
+def test_singles_go_where_the_same_numbers_go_as_doubles(scale, n):
+    """Thresholds are singles, lie between two of them, or are larger than all."""
+    random = np.random.default_rng(n)
+    singles = (random.normal(size=150).clip(-1, 1) * scale).astype(np.float32)
+    around = [singles, *(np.nextafter(singles, np.float32(way)) for way in (-np.inf, np.inf))]
+    singles = np.unique(np.concatenate(around)[np.isfinite(np.concatenate(around))])
+    doubles = np.concatenate([singles, np.nextafter(singles.astype(float), np.inf), [1e39, 2e39, -1e39, -2e39]])
+    learnt = random.permutation(np.column_stack([doubles, doubles[::-1]]))
+    walker = CARTClassifier().fit(learnt, random.integers(0, 2, len(learnt))).tree_.walker
+    given = random.choice(singles, (n, 2))
+    assert walker.ends(given).tolist() == walker.ends(given.astype(float)).tolist()
+
+
 def test_lists_and_frames_are_predicted_as_arrays():
     expected = MODELS["cart"].predict(X).tolist()
     assert MODELS["cart"].predict(X.tolist()).tolist() == expected

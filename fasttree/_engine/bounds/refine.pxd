@@ -11,9 +11,9 @@ from fasttree._engine.scan.divisions cimport group_gain
 from fasttree._engine.scan.missing cimport merge_directions, with_known_cut
 from fasttree._engine.scan.sweeps cimport gains_of_chunk, start_sweep, sweep
 from fasttree._engine.scan.thresholds cimport offer_chunk
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, groups_from_histogram, lane_of, prefetch
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, groups_from_histogram, lane_of
 from fasttree._engine.types cimport (
-    CHUNK, THRESHOLD_CUT, Block, Bounds, Chunk, Column, Cut, Left, Problem, Scratch, Search, Totals, entry_t, row_of,
+    CHUNK, THRESHOLD_CUT, Block, Bounds, Chunk, Column, Cut, Left, Problem, Scratch, Search, Totals, entry_t, prefetch, row_of,
 )
 
 

@@ -11,8 +11,10 @@ from fasttree._engine.bounds.refine cimport number_codes, sort_rows
 from fasttree._engine.columns.keys cimport sort_records, sortable_float
 from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private, Work
 from fasttree._engine.memory cimport free_list, node_header, renew
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, lane_of, prefetch
-from fasttree._engine.types cimport MEDIANS, Active, Arena, Block, Column, Pending, Problem, Scratch, code_of, entry_t, row_of
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, lane_of
+from fasttree._engine.types cimport (
+    MEDIANS, Active, Arena, Block, Column, Pending, Problem, Scratch, code_of, entry_t, prefetch, row_of,
+)
 from fasttree._engine.watch cimport interrupted
 
 

@@ -15,10 +15,10 @@ from fasttree._engine.scan.intervals cimport merge_intervals
 from fasttree._engine.scan.merged cimport Merge, merge_groups
 from fasttree._engine.scan.orders cimport order_groups
 from fasttree._engine.scan.subsets cimport cut_side
-from fasttree._engine.scan.tiles cimport AHEAD, LANES, lane_of, prefetch
+from fasttree._engine.scan.tiles cimport AHEAD, LANES, lane_of
 from fasttree._engine.types cimport (
     BY_PARTITION, GROUP_CUT, INTERVAL_CUT, KNOWN_CUT, MEDIANS, MERGE_CUT, THRESHOLD_CUT, Block, Cut, Problem, Scratch,
-    Totals, code_of, entry_t, row_of,
+    Totals, code_of, entry_t, prefetch, row_of,
 )
 
 

@@ -7,20 +7,8 @@ histogram is an integer: that of a child is exactly its parent's less its siblin
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from fasttree._engine.types cimport CLASSES, PAIRS, WEIGHTS, Block, Problem, Scratch, Totals
+from fasttree._engine.types cimport CLASSES, PAIRS, WEIGHTS, Block, Problem, Scratch, Totals, prefetch
 from fasttree._engine.watch cimport Watch, interrupted
-
-
-cdef extern from *:
-    """
-    /* Prefetch memory that is read soon.  Where the compiler cannot do so, only time is lost. */
-    #if (defined(__GNUC__) || defined(__clang__)) && !defined(FASTTREE_PLAIN_C)
-    #define fasttree_prefetch(place) __builtin_prefetch(place)
-    #else
-    #define fasttree_prefetch(place) ((void) 0)
-    #endif
-    """
-    void prefetch "fasttree_prefetch"(const void* place) noexcept nogil
 
 
 cdef enum:

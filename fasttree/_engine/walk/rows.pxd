@@ -57,28 +57,55 @@ cdef inline const real_t* cell_at(const real_t* first, Py_ssize_t distance) noex
     return <const real_t*> (<const char*> first + distance)
 
 
-cdef inline State state_of_run(const real_t* cells, Py_ssize_t n) noexcept nogil:
-    """The worst of consecutive cells, by their bits without the sign, so that the first bit is free.
+cdef inline uint32_t unknown_float(float x) noexcept nogil:
+    """No bit if x is finite: a finite number less itself is zero, whose bits are none."""
+    x -= x
+    return (<const uint32_t*> &x)[0]
 
-    One more in the exponent carries into it where the exponent is full, as in infinity and NaN.  Bits that differ from infinity's
-    in nothing are zero, and zero alone borrows from it.
+
+cdef inline uint64_t unknown_double(double x) noexcept nogil:
+    x -= x
+    return (<const uint64_t*> &x)[0]
+
+
+cdef inline State state_of_run(const real_t* cells, Py_ssize_t n) noexcept nogil:
+    """The worst of consecutive cells, whose quarters are looked at together.
+
+    Where some are not finite, the bits of infinity without the sign are looked for: what differs from them in nothing is zero,
+    and zero alone borrows from the first bit.
     """
-    cdef uint32_t bits, unknown = 0, infinite = 0
-    cdef uint64_t bits_long, unknown_long = 0, infinite_long = 0
+    cdef uint32_t bits = 0
+    cdef uint64_t long_bits = 0
     cdef uint64_t one = 1
+    cdef Py_ssize_t n_quarter = n // 4
+    cdef const real_t* second = cells + n_quarter
+    cdef const real_t* third = second + n_quarter
+    cdef const real_t* fourth = third + n_quarter      # and what is left
     cdef Py_ssize_t i
     if real_t is float:
+        for i in range(n_quarter):
+            bits |= unknown_float(cells[i]) | unknown_float(second[i])
+            bits |= unknown_float(third[i]) | unknown_float(fourth[i])
+        for i in range(4 * n_quarter, n):
+            bits |= unknown_float(cells[i])
+        if bits == 0:
+            return FINITE
+        bits = 0
         for i in range(n):
-            bits = (<const uint32_t*> cells)[i] & 0x7FFFFFFF
-            unknown |= bits + 0x00800000
-            infinite |= (bits ^ 0x7F800000) - 1
-        return INFINITE if infinite >> 31 else MISSING_VALUES if unknown >> 31 else FINITE
+            bits |= ((<const uint32_t*> cells)[i] & 0x7FFFFFFF ^ 0x7F800000) - 1
+        return INFINITE if bits >> 31 else MISSING_VALUES
     else:
+        for i in range(n_quarter):
+            long_bits |= unknown_double(cells[i]) | unknown_double(second[i])
+            long_bits |= unknown_double(third[i]) | unknown_double(fourth[i])
+        for i in range(4 * n_quarter, n):
+            long_bits |= unknown_double(cells[i])
+        if long_bits == 0:
+            return FINITE
+        long_bits = 0
         for i in range(n):
-            bits_long = (<const uint64_t*> cells)[i] & (one << 63) - 1
-            unknown_long |= bits_long + (one << 52)
-            infinite_long |= (bits_long ^ (one << 63) - (one << 52)) - 1
-        return INFINITE if infinite_long >> 63 else MISSING_VALUES if unknown_long >> 63 else FINITE
+            long_bits |= ((<const uint64_t*> cells)[i] & (one << 63) - 1 ^ (one << 63) - (one << 52)) - 1
+        return INFINITE if long_bits >> 63 else MISSING_VALUES
 
 
 cdef inline State state_of(const Rows* X, const real_t* first, Py_ssize_t n) noexcept nogil:

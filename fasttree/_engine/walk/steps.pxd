@@ -3,12 +3,15 @@
 Most walks go by steps: an inner node as 24 bytes that say where values on either side of its threshold go, and where missing
 ones do.  Samples walk in blocks, level by level, so that many of them wait for memory at once, and those that have arrived drop
 out without a branch.  Surrogates and tests that are no threshold are looked up in the tree itself.
+
+Most tables are of single precision, row after row, without missing values.  For them a step has 16 bytes, in which all places are
+distances in bytes.
 """
 
-from libc.math cimport isnan
+from libc.math cimport INFINITY, isnan, nextafterf
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from fasttree._engine.types cimport NODE_THRESHOLD, TO_SHARES, real_t
+from fasttree._engine.types cimport NODE_THRESHOLD, TO_SHARES, prefetch, real_t
 from fasttree._engine.walk.rows cimport ASK, BLOCK, FINITE, SEVERAL, Rows, State, cell_at, number, state_of
 from fasttree._engine.walk.tree cimport Flat, branch_of, left_part
 
@@ -17,6 +20,18 @@ cdef struct WalkStep:              # of a walk, at an inner node
     double threshold
     int32_t feature
     int32_t child[3]           # of x <= threshold, x > threshold, a missing x: a step, ~node where a sample ends, or ASK
+
+
+cdef struct SingleStep:            # of numbers of single precision, none of them missing, that lie side by side in a row
+    float threshold            # the largest number of this precision that is not above the step's
+    int32_t feature            # how far into a row, in bytes
+    int32_t child[2]           # how far behind the first step, in bytes, or ~node
+
+
+cdef enum:
+    MOST_SINGLE = 1 << 27       # nodes of a tree, whose steps are at distances of 31 bits
+    MOST_BESIDE = 1 << 29      # features, whose numbers are
+    SINGLE_BLOCK = 128          # samples that walk by them together: their rows stay in the fastest cache
 
 
 cdef enum Knowledge:           # that steps need not check
@@ -28,6 +43,7 @@ cdef enum Knowledge:           # that steps need not check
 cdef struct Steps:             # of a finished tree
     const Flat* tree
     WalkStep* step
+    SingleStep* single_step    # NULL: there are none
     int32_t* node              # of each step
     int32_t* place             # of each node: its step, or ~node of a leaf
     Knowledge of_finite        # of rows without missing values
@@ -58,8 +74,24 @@ cdef inline void lay_out_step(Steps* s, int32_t i) noexcept nogil:
         s.of_any = OF_SOME
 
 
+cdef inline void lay_out_single(Steps* s, int32_t n) noexcept nogil:
+    """Write n steps once more, for rows of single precision."""
+    cdef const WalkStep* step
+    cdef SingleStep* into
+    cdef int32_t i, b
+    for i in range(n):
+        step = &s.step[i]
+        into = &s.single_step[i]
+        into.feature = step.feature * <int32_t> sizeof(float)
+        into.threshold = <float> step.threshold
+        if into.threshold > step.threshold:
+            into.threshold = nextafterf(into.threshold, -INFINITY)
+        for b in range(2):
+            into.child[b] = step.child[b] if step.child[b] < 0 else step.child[b] * <int32_t> sizeof(SingleStep)
+
+
 cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
-    """Fill the arrays of `s`, which have room for all nodes, from its tree."""
+    """Fill the arrays of `s`, which have room for all nodes, from its tree; `single_step` only where steps decide alone."""
     cdef const Flat* t = s.tree
     cdef int32_t i, first
     cdef int32_t n = 0
@@ -72,6 +104,8 @@ cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
     s.of_finite, s.of_any = OF_KNOWN, OF_ALL
     for i in range(n):
         lay_out_step(s, i)
+    if s.single_step != NULL and s.of_finite == OF_KNOWN:
+        lay_out_single(s, n)
     first = 0
     while first < n_nodes and s.place[first] >= 0:
         first += 1
@@ -146,21 +180,63 @@ cdef inline void walk_block(
             n_active += at[i] >= 0
 
 
+cdef inline int32_t next_single(const char* steps, const char* row, int32_t at) noexcept nogil:
+    cdef const SingleStep* step = <const SingleStep*> (steps + at)
+    return step.child[(<const float*> (row + step.feature))[0] > step.threshold]
+
+
+cdef inline void walk_single(
+    const Steps* s, const char* first, Py_ssize_t n, Py_ssize_t row_stride, bint more, int32_t* at,
+) noexcept nogil:
+    """As `walk_block`, by steps of single precision.  Meanwhile the rows of the next block arrive, where there are `more`."""
+    cdef const char* steps = <const char*> s.single_step
+    cdef const char* row
+    cdef uint8_t[SINGLE_BLOCK] active
+    cdef Py_ssize_t i, j
+    cdef Py_ssize_t n_active = 0
+    cdef int32_t _level
+    cdef const char* ahead = first + n * row_stride if more else first
+    cdef Py_ssize_t share = row_stride // max(s.least_of_finite, 1) if more else 0
+    for i in range(n):
+        at[i] = s.place[0]             # 0, or ~0 where the root is a leaf
+    for _level in range(s.least_of_finite):
+        row = first
+        for i in range(n):
+            prefetch(ahead)
+            at[i] = next_single(steps, row, at[i])
+            row += row_stride
+            ahead += share
+    for i in range(n):
+        active[n_active] = <uint8_t> i
+        n_active += at[i] >= 0
+    while n_active:
+        n = n_active
+        n_active = 0
+        for j in range(n):
+            i = active[j]
+            at[i] = next_single(steps, first + i * row_stride, at[i])
+            active[n_active] = <uint8_t> i
+            n_active += at[i] >= 0
+
+
 cdef inline int64_t walk_typed(
     const Steps* s, const Rows* X, const real_t* first, State refused, int32_t* out,
 ) noexcept nogil:
     cdef Py_ssize_t i, n
     cdef Py_ssize_t start = 0
     cdef int64_t n_divided = 0
+    cdef bint single = real_t is float and X.column_stride == sizeof(real_t) and s.single_step != NULL
     cdef State state
     cdef Knowledge knowledge
     while start < X.n:
-        n = min(<Py_ssize_t> BLOCK, X.n - start)
+        n = min(<Py_ssize_t> (SINGLE_BLOCK if single else BLOCK), X.n - start)
         state = state_of(X, first, n)
         if state >= refused:
             return -1
         knowledge = s.of_finite if state == FINITE else s.of_any
-        if knowledge == OF_KNOWN and X.column_stride == sizeof(real_t):
+        if knowledge == OF_KNOWN and real_t is float and single:
+            walk_single(s, <const char*> first, n, X.row_stride, start + 2 * n <= X.n, out + start)
+        elif knowledge == OF_KNOWN and X.column_stride == sizeof(real_t) and real_t is double:
             walk_block(s, X, first, start, <int32_t> n, sizeof(real_t), OF_KNOWN, s.least_of_finite, out + start)
         elif knowledge == OF_KNOWN:
             walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_KNOWN, s.least_of_finite, out + start)
