@@ -16,7 +16,11 @@ cdef extern from *:
     #endif
 
     #define FASTTREE_WORDS 8
+    #if defined(FASTTREE_PLAIN_C) || !defined(__GNUC__)
     #define FASTTREE_EACH(w) for (w = 0; w < FASTTREE_WORDS; w++)
+    #else
+    #define FASTTREE_EACH(w) _Pragma("omp simd") for (w = 0; w < FASTTREE_WORDS; w++)
+    #endif
 
     typedef struct {
         uint64_t *times;            /* n_digits rows of n_words: how many conditions a sample fails */
@@ -132,7 +136,7 @@ cdef extern from *:
             uint64_t carry[FASTTREE_WORDS], any = 0;
             int32_t digit;
             int w;
-            FASTTREE_EACH(w) any |= carry[w] = fails[w];
+            for (w = 0; w < FASTTREE_WORDS; w++) any |= carry[w] = fails[w];
             if (!any) continue;
             for (digit = 0; digit < n_digits; digit++, times += n)
                 FASTTREE_EACH(w) {
@@ -185,7 +189,7 @@ cdef extern from *:
                     none[w] &= ~bits;
                 }
             }
-            FASTTREE_EACH(w) {
+            for (w = 0; w < FASTTREE_WORDS; w++) {
                 int is_right = first + w >= sides->start && first + w < sides->stop;
                 fasttree_tally(f, first + w, alone[w], sides->alone[is_right]);
                 passing[is_right] += fasttree_weigh(f->weight, first + w, none[w]);
@@ -204,7 +208,7 @@ cdef extern from *:
             uint64_t alone[FASTTREE_WORDS], borrow[FASTTREE_WORDS], any = 0;
             int32_t digit;
             int w;
-            FASTTREE_EACH(w) any |= fails[w];
+            for (w = 0; w < FASTTREE_WORDS; w++) any |= fails[w];
             if (!any) continue;
             FASTTREE_EACH(w) {
                 uint64_t old = times[w], now = old ^ fails[w];
@@ -224,9 +228,9 @@ cdef extern from *:
             for (digit = 0; number >> digit; digit++, which += n)
                 if (number >> digit & 1) FASTTREE_EACH(w) which[w] ^= fails[w];
             any = 0;
-            FASTTREE_EACH(w) any |= alone[w];
+            for (w = 0; w < FASTTREE_WORDS; w++) any |= alone[w];
             if (any)
-                FASTTREE_EACH(w)
+                for (w = 0; w < FASTTREE_WORDS; w++)
                     fasttree_tally(f, first + w, alone[w], sides->alone[first + w >= sides->start && first + w < sides->stop]);
         }
     }
