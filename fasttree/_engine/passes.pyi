@@ -39,7 +39,7 @@ class GrowAnew(Protocol):
 def error_based(
     tree: Tree,
     columns: Columns,
-    rows: npt.NDArray[np.uint32],
+    part: npt.NDArray[np.uint8],
     label: npt.NDArray[np.uint16],
     weight: npt.NDArray[np.int64] | None,
     whole: int,

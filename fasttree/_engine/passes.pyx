@@ -15,7 +15,7 @@ from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
 from fasttree._engine.memory cimport resize
-from fasttree._engine.prune.errors cimport free_pruning, prune_by_errors
+from fasttree._engine.prune.errors cimport add_part, free_pruning, prune_by_errors, reserve_parts
 from fasttree._engine.prune.frames cimport GROW_ANEW, ErrorPruning, Frame, whole_weight
 from fasttree._engine.prune.raised cimport go_on_anew, raised_node
 from fasttree._engine.risk.impurity cimport deviation
@@ -281,7 +281,7 @@ cdef object nodes_of(const ErrorPruning* p, Py_ssize_t n_nodes, object values):
 def error_based(
     object tree,
     Columns columns,
-    uint32_t[::1] rows,
+    const uint8_t[::1] part,
     const uint16_t[::1] label,
     const int64_t[::1] weight,
     int64_t whole,
@@ -295,7 +295,7 @@ def error_based(
     ----------
     tree : Tree; missing values go to a branch or are shared out
     columns : the columns that the tree tests
-    rows : the samples that take part; reordered
+    part : (n,) whether each sample takes part, 1, or may also lack a value, 2
     label : (n,) class codes
     weight : (n,) in fixed point of quantum `unit`, or None where each is `whole`
     rules : ErrorRules
@@ -306,19 +306,22 @@ def error_based(
     -------
     dict of arrays over the nodes of the tree, with those added: `source`, the node whose test and children are now here; `leaf`;
     what the training samples say there: `value`, `weight`, `n_samples`, `errors`.  Meaningful for the nodes that can still be
-    reached.
+    reached.  `ends` has the leaf of each sample, -1 if the sample may be divided, 0 if it does not take part.
     """
     cdef ErrorPruning p
     cdef Py_ssize_t n_nodes = tree.node_count
     cdef Py_ssize_t n_before
-    cdef Py_ssize_t n = rows.shape[0]
+    cdef Py_ssize_t n = part.shape[0]
     cdef int32_t raised
     cdef int status
+    ends = np.zeros(label.shape[0], dtype=np.int32)
+    cdef int32_t[::1] end = ends
+    cdef Py_ssize_t i
     memset(&p, 0, sizeof(ErrorPruning))
     p.tree = arrays_of(tree)[0]
     p.columns = columns.cells
-    p.rows = &rows[0]
     p.label = &label[0]
+    p.ends = &end[0]
     p.weight = &weight[0] if weight is not None else NULL
     p.whole = whole
     p.unit = unit
@@ -334,15 +337,25 @@ def error_based(
         make_room(&p, 0, n_nodes)
         if grow_anew is None:
             memset(p.settled, True, n_nodes)
-        p.spare_rows = <uint32_t*> malloc(n * sizeof(uint32_t))
-        p.branch = <int32_t*> malloc(n * sizeof(int32_t))
+        p.rows = <uint32_t*> malloc((2 * n + 1) * sizeof(uint32_t))
+        p.spare_rows = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
+        p.branch = <int32_t*> malloc((n + 1) * sizeof(int32_t))
         p.here = <int64_t*> malloc(p.n_classes * sizeof(int64_t))
         p.divided = <uint8_t*> calloc(label.shape[0], 1)
-        if not (p.spare_rows and p.branch and p.here and p.divided):
+        if not (p.rows and p.spare_rows and p.branch and p.here and p.divided):
             raise MemoryError
+        for i in range(n):
+            if part[i] == 1:
+                p.rows[p.n_rows] = <uint32_t> i
+                p.n_rows += 1
+            elif part[i]:
+                if reserve_parts(&p, 1):
+                    raise MemoryError
+                add_part(&p, <uint32_t> i, whole_weight(&p, <uint32_t> i), 0)
+                end[i] = -1
         while True:
             with nogil:
-                status = prune_by_errors(&p, n)
+                status = prune_by_errors(&p)
             raise_pending()
             if status != GROW_ANEW:
                 break
@@ -354,7 +367,10 @@ def error_based(
             go_on_anew(&p, <int32_t> n_before)
         if status:
             raise MemoryError
-        return nodes_of(&p, n_nodes, np.array(tree.value) if grow_anew is None else grow_anew.value)
+        for i in range(label.shape[0] if p.divides_rows else 0):
+            if p.divided[i]:
+                end[i] = -1
+        return nodes_of(&p, n_nodes, np.array(tree.value) if grow_anew is None else grow_anew.value) | {"ends": ends}
     finally:
         free_pruning(&p)
 

@@ -51,6 +51,7 @@ cdef inline int push_frame(ErrorPruning* p, int32_t node, int32_t mode, const Fr
     f.clean = True
     f.entered = False
     f.pooled = False
+    f.counted = False
     f.errors = 0
     f.parts = bounds.parts
     f.parts_stop = bounds.parts_stop
@@ -100,19 +101,15 @@ cdef inline void count_list(ErrorPruning* p, Frame* f) noexcept nogil:
     cdef int64_t i
     cdef int32_t k
     cdef uint32_t row
-    if f.mode == ADD:
+    if f.mode == ADD or f.counted:
         memcpy(counts, &p.counts[<int64_t> f.node * p.n_classes], p.n_classes * sizeof(int64_t))
     else:
         memset(counts, 0, p.n_classes * sizeof(int64_t))
     for i in range(f.parts, f.parts_stop):
         counts[p.label[p.parts[i].row]] += p.parts[i].weight - p.parts[i].held
-    if p.weight == NULL:
-        for i in range(f.rows, f.rows_stop):
-            counts[p.label[p.rows[i]]] += p.whole
-    else:
-        for i in range(f.rows, f.rows_stop):
-            row = p.rows[i]
-            counts[p.label[row]] += p.weight[row]
+    for i in range(f.rows, f.rows if f.counted else f.rows_stop):
+        row = p.rows[i]
+        counts[p.label[row]] += whole_weight(p, row)
     for k in range(p.n_classes):
         total += counts[k]
     f.total = total
@@ -171,29 +168,18 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         else:
             p.divided[p.parts[f.parts + i].row] = True
         of_parts[max(b, -1) + 1] += 1
-    for i in range(n_rows):
-        b = p.branch[i]
-        if b >= 0:
-            weights[b] += whole_weight(p, p.rows[f.rows + i])
-        else:
-            p.divided[p.rows[f.rows + i]] = True
-        of_rows[max(b, -1) + 1] += 1
+    count_rows(p, f, n_rows, n_branches)
     if p.min_part and (of_parts[UNKNOWN] or of_rows[UNKNOWN]):
         f.clean = False
         keep_light_parts(p, f, n_parts, n_rows, n_branches)
     starts_of(of_parts, n_branches + 1)
-    starts_of(of_rows, n_branches + 1)
     for i in range(n_parts):
         at = max(p.part_branch[i], -1) + 1
         p.spare_parts[of_parts[at]] = p.parts[f.parts + i]
         of_parts[at] += 1
     memcpy(&p.parts[f.parts], p.spare_parts, n_parts * sizeof(Part))
-    for i in range(n_rows):
-        at = max(p.branch[i], -1) + 1
-        p.spare_rows[of_rows[at]] = p.rows[f.rows + i]
-        of_rows[at] += 1
-    memcpy(&p.rows[f.rows], p.spare_rows, n_rows * sizeof(uint32_t))
     bounds_of_segments(of_parts, n_branches + 1, f.parts)
+    sort_rows(p, f, n_rows, n_branches, of_rows)
     bounds_of_segments(of_rows, n_branches + 1, f.rows)
     f.known = 0
     for b in range(n_branches):
@@ -201,6 +187,53 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         if f.mode == PRUNE:
             p.arrived[p.tree.first_child[node] + b] = weights[b]
     return 0
+
+
+cdef inline void count_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int32_t n_branches) noexcept nogil:
+    """How many whole samples each branch has, and what they weigh; when the node is pruned, by class, as what its children hold."""
+    cdef int64_t* of_rows = p.segments + f.segments + n_branches + 2
+    cdef int64_t* weights = of_rows + n_branches + 2
+    cdef bint by_class = f.mode == PRUNE
+    cdef int64_t* held = &p.counts[<int64_t> p.tree.first_child[p.source[f.node]] * p.n_classes] if by_class else weights
+    cdef int64_t width = p.n_classes if by_class else 1
+    cdef int32_t b
+    cdef int64_t i
+    cdef uint32_t row
+    if by_class:
+        memset(held, 0, n_branches * width * sizeof(int64_t))
+    for i in range(n_rows):
+        b = p.branch[i]
+        row = p.rows[f.rows + i]
+        if b >= 0:
+            held[b * width + (p.label[row] if by_class else 0)] += whole_weight(p, row)
+        else:
+            p.divided[row] = p.divides_rows = True
+        of_rows[max(b, -1) + 1] += 1
+    for i in range(n_branches * width if by_class else 0):
+        weights[i // width] += held[i]
+
+
+cdef inline void sort_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int32_t n_branches, int64_t* sizes) noexcept nogil:
+    """Sort the whole samples of the list by branch, unknown values first; `sizes` become ends."""
+    cdef uint32_t* rows = p.rows + f.rows
+    cdef int64_t low = 0
+    cdef int64_t high = 0
+    cdef int64_t i, at
+    if n_branches == 2 and not sizes[UNKNOWN]:
+        for i in range(n_rows):            # no jump: which branch a sample takes is random
+            p.spare_rows[high] = rows[i]
+            rows[low] = rows[i]
+            high += p.branch[i]
+            low += 1 - p.branch[i]
+        memcpy(rows + low, p.spare_rows, high * sizeof(uint32_t))
+        sizes[2] += sizes[1]
+        return
+    starts_of(sizes, n_branches + 1)
+    for i in range(n_rows):
+        at = max(p.branch[i], -1) + 1
+        p.spare_rows[sizes[at]] = rows[i]
+        sizes[at] += 1
+    memcpy(rows, p.spare_rows, n_rows * sizeof(uint32_t))
 
 
 cdef inline int64_t drop_unchanged(ErrorPruning* p, Frame* f, int32_t first_child) noexcept nogil:
@@ -237,6 +270,7 @@ cdef inline void keep_light_parts(ErrorPruning* p, Frame* f, int64_t n_parts, in
     cdef int64_t* of_rows = of_parts + n_branches + 2
     cdef int32_t heaviest = heaviest_branch(p, f)
     cdef int64_t i
+    cdef uint32_t row
     for i in range(n_parts):
         if p.part_branch[i] < 0 and p.parts[f.parts + i].weight < p.min_part:
             p.part_branch[i] = heaviest
@@ -247,6 +281,10 @@ cdef inline void keep_light_parts(ErrorPruning* p, Frame* f, int64_t n_parts, in
             p.branch[i] = heaviest
             of_rows[UNKNOWN] -= 1
             of_rows[heaviest + 1] += 1
+            if f.mode == PRUNE:
+                row = p.rows[f.rows + i]
+                p.counts[<int64_t> (p.tree.first_child[p.source[f.node]] + heaviest) * p.n_classes + p.label[row]] += (
+                    whole_weight(p, row))
 
 
 cdef inline void starts_of(int64_t* sizes, int64_t n) noexcept nogil:
@@ -299,7 +337,10 @@ cdef inline int enter_branch(ErrorPruning* p, Frame* f, int32_t b, int32_t n_bra
             add_part(p, p.rows[i], spread_weight(whole_weight(p, p.rows[i]), share), 0)
         bounds.parts_stop = p.parts_n
     f.entered = True
-    return push_frame(p, child, f.mode, &bounds)
+    if push_frame(p, child, f.mode, &bounds):
+        return -1
+    p.frames[p.frames_n - 1].counted = p.frames[p.frames_n - 1].mode == PRUNE
+    return 0
 
 
 cdef inline void start_trial(ErrorPruning* p, const Frame* f) noexcept nogil:
@@ -352,7 +393,7 @@ cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexce
     cdef int32_t child = p.tree.first_child[p.source[f.node]] + b
     cdef double share
     cdef bint clean = p.clean[child]
-    cdef int64_t i, s
+    cdef int64_t i, s, n_rows
     cdef Frame bounds = f[0]
     f.parts_top = p.parts_n
     if p.min_part and not clean:
@@ -361,22 +402,36 @@ cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexce
         return -1
     share = <double> weights[b] / <double> f.known
     bounds.parts = p.parts_n
+    bounds.rows = bounds.rows_stop = p.n_rows
     for s in range(n_branches + 1):
         if s == b + 1 and clean:
             continue
         for i in range(of_parts[s], of_parts[s + 1]):
             add_change(p, p.parts[i].row, p.parts[i].weight, s, b, share)
-        for i in range(of_rows[s], of_rows[s + 1]):
-            add_change(p, p.rows[i], whole_weight(p, p.rows[i]), s, b, share)
+        if s != UNKNOWN and s != b + 1:
+            n_rows = of_rows[s + 1] - of_rows[s]
+            memcpy(&p.rows[bounds.rows_stop], &p.rows[of_rows[s]], n_rows * sizeof(uint32_t))
+            bounds.rows_stop += n_rows
+        elif s == UNKNOWN or p.divides_rows:
+            for i in range(of_rows[s], of_rows[s + 1]):
+                add_change(p, p.rows[i], whole_weight(p, p.rows[i]), s, b, share)
     bounds.parts_stop = p.parts_n
-    bounds.rows_stop = bounds.rows
     return push_frame(p, child, ADD, &bounds)
 
 
 cdef inline void close_node(ErrorPruning* p, Frame* f, bint leaf, float errors) noexcept nogil:
+    if leaf:
+        end_rows(p, f.node, f.rows, f.rows_stop)
     p.leaf[f.node] = leaf
     p.clean[f.node] = leaf or f.clean
     p.errors[f.node] = errors
+
+
+cdef inline void end_rows(ErrorPruning* p, int32_t leaf, int64_t start, int64_t stop) noexcept nogil:
+    """Say that a part of the whole samples ends in a leaf."""
+    cdef int64_t i
+    for i in range(start, stop):
+        p.ends[p.rows[i]] = leaf
 
 
 cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* status) noexcept nogil:
@@ -437,6 +492,7 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
                 for k in range(p.n_classes):
                     p.total[child] += p.counts[<int64_t> child * p.n_classes + k]
             p.errors[child] = 0
+            end_rows(p, child, of_rows[b + 1], of_rows[b + 2])
         f.branch += 1
     if missing:
         f.clean = False
@@ -445,8 +501,8 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
     return False
 
 
-cdef inline int prune_by_errors(ErrorPruning* p, int64_t n) noexcept nogil:
-    """Prune the whole tree; p.rows holds n samples.  -1 if memory runs out or the work is interrupted.
+cdef inline int prune_by_errors(ErrorPruning* p) noexcept nogil:
+    """Prune the whole tree with the samples of p.parts and p.rows.  -1 if memory runs out or the work is interrupted.
 
     GROW_ANEW: the top frame needs a new subtree with the test of its heaviest branch; `go_on_anew` takes it, and another call
     goes on.
@@ -458,7 +514,8 @@ cdef inline int prune_by_errors(ErrorPruning* p, int64_t n) noexcept nogil:
     cdef int32_t n_branches, child
     cdef int status = 0
     memset(&bounds, 0, sizeof(Frame))
-    bounds.rows_stop = n
+    bounds.parts_stop = p.parts_n
+    bounds.rows_stop = p.n_rows
     if p.frames_n == 0 and push_frame(p, 0, PRUNE, &bounds):
         return -1
     while p.frames_n:
@@ -536,6 +593,7 @@ cdef inline void free_pruning(ErrorPruning* p) noexcept nogil:
     free(p.divided)
     free(p.n_samples)
     free(p.errors)
+    free(p.rows)
     free(p.spare_rows)
     free(p.branch)
     free(p.here)

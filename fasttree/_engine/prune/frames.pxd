@@ -24,7 +24,7 @@ cdef enum:
     GROW_ANEW = 1          # what `prune_by_errors` returns if the top frame waits for a new subtree
 
 
-cdef struct Part:          # of a sample that was divided above; in the mode ADD, of any sample
+cdef struct Part:          # of a sample that was divided above, or may be
     int64_t weight
     int64_t held           # what the nodes that it comes to hold of it already
     uint32_t row
@@ -39,6 +39,7 @@ cdef struct Frame:
     bint clean             # no sample was divided here or below
     bint entered           # the branch in process waits for its result
     bint pooled            # its result does not count: it is one of the light branches
+    bint counted           # the node's counts are those of its whole samples already
     float leaf_errors
     double errors          # of the branches so far
     int64_t parts          # where the list starts and ends: parts of samples, then whole samples
@@ -75,8 +76,11 @@ cdef struct ErrorPruning:
     int64_t* arrived       # what came to the node by known values
     int64_t* n_samples
     float* errors          # predicted, of the subtree
-    uint32_t* rows         # samples, in an order that changes
+    uint32_t* rows         # samples, in an order that changes, and room for as many that are added to a branch
+    int64_t n_rows
     uint8_t* divided       # samples that were divided at some node
+    bint divides_rows      # some of them are in `rows`
+    int32_t* ends          # where whole samples end
     # scratch
     uint32_t* spare_rows
     int32_t* branch

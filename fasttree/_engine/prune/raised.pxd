@@ -110,6 +110,7 @@ cdef inline void go_on_anew(ErrorPruning* p, int32_t root) noexcept nogil:
     f.branch = 0
     f.heaviest = -1
     f.clean = True
+    f.counted = False
     f.entered = False
     f.errors = 0
     memset(&p.pools[(p.frames_n - 1) * p.n_classes], 0, p.n_classes * sizeof(int64_t))

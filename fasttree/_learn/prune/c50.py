@@ -11,8 +11,8 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
-from fasttree._learn.prune.error_based import error_based, without_impossible_categories
-from fasttree._learn.prune.regrowth import Regrowth, entries_of, is_missing
+from fasttree._learn.prune.error_based import error_based, is_missing, without_impossible_categories
+from fasttree._learn.prune.regrowth import Regrowth, entries_of
 from fasttree._model import walks
 from fasttree._model.arrays import CATEGORY, NOMINAL
 from fasttree._model.graft import OF_SAMPLES, OF_TESTS

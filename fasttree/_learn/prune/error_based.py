@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -92,13 +93,13 @@ def error_based(
     Tree
         With `estimated_errors`; the counts and values of its nodes are those of the samples in `table`.
     """
-    rows = np.arange(table.n_samples, dtype=np.uint32) if sample_weight is None else np.flatnonzero(sample_weight)
+    lacking = lacks_values(table, tested_features(tree) if grow_anew is None else range(table.n_features))
     level = float(np.float32(confidence))
     weight, unit = fixed_point_parts(sample_weight, table.n_samples)
     found = passes.error_based(
         tree,
         tested_columns(tree, table) if grow_anew is None else all_columns(table),
-        rows.astype(np.uint32),
+        parts_of(lacking, sample_weight),
         np.ascontiguousarray(classes, dtype=np.uint16),
         weight,
         round(1 / unit) if weight is None else 0,
@@ -228,7 +229,35 @@ def all_columns(table: Table) -> passes.Columns:
 def tested_columns(tree: Tree, table: Table) -> passes.Columns:
     """Return the columns of the tree's tests and surrogates, for the engine to read cell by cell."""
     columns = passes.Columns(table.n_features)
-    features = tree.feature if tree.surrogates is None else np.append(tree.feature, tree.surrogates.feature)
-    for feature in np.unique(features[features >= 0]).tolist():
+    for feature in tested_features(tree):
         columns.add(feature, table.column(feature))
     return columns
+
+
+def tested_features(tree: Tree) -> list[int]:
+    """Return the features of the tree's tests and surrogates."""
+    features = tree.feature if tree.surrogates is None else np.append(tree.feature, tree.surrogates.feature)
+    found: list[int] = np.flatnonzero(np.bincount(features + 1, minlength=1)[1:]).tolist()
+    return found
+
+
+def parts_of(lacking: npt.NDArray[np.bool_], sample_weight: Floats | None) -> npt.NDArray[np.uint8]:
+    """Return the part that each sample takes, as the engine wants it: 0 without weight, 2 if it may lack a value, else 1."""
+    part = lacking + np.uint8(1)
+    if sample_weight is not None:
+        part[sample_weight == 0] = 0
+    return part
+
+
+def is_missing(column: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
+    """Return which cells of an encoded column are missing."""
+    missing: npt.NDArray[np.bool_] = np.isnan(column) if column.dtype.kind == "f" else column == 0
+    return missing
+
+
+def lacks_values(table: Table, features: Iterable[int]) -> npt.NDArray[np.bool_]:
+    """Return which samples have a missing value in one of some features."""
+    lacking = np.zeros(table.n_samples, dtype=bool)
+    for feature in features:
+        lacking |= is_missing(table.column(feature))
+    return lacking

@@ -14,6 +14,7 @@ from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.decode import raised
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.parts import PartGrowth
+from fasttree._learn.prune.error_based import is_missing
 from fasttree._model.arrays import LEAF, NOMINAL, STOP, THRESHOLD
 from fasttree._model.tree import Tree
 
@@ -196,12 +197,6 @@ def _in_order(
     """Return what new nodes hold: the one above the branches, the first node of each branch, and the others."""
     firsts = [at_leaf if branch is None else branch[name][0] for branch in branches]
     return np.concatenate([np.array([test, *firsts], dtype), *(branch[name][1:] for branch in grown)])
-
-
-def is_missing(column: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Return which cells of an encoded column are missing."""
-    missing: npt.NDArray[np.bool_] = np.isnan(column) if column.dtype.kind == "f" else column == 0
-    return missing
 
 
 def branches_of(tree: Tree | NodesBehind, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
