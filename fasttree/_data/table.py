@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fasttree._data import errors
 from fasttree._data.cells import Array, Cells, Labels, as_labels
@@ -99,6 +100,19 @@ class Table:
             if feature.categories is not None and len(feature.categories) > MANY_CATEGORIES and j not in self._kept:
                 self._kept[j] = self._read(j, 0, self.n_samples)
             column = self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop)
+            block[:, j] = column
+            if feature.kind is not Kind.CONTINUOUS:
+                block[column == 0, j] = np.nan
+        return block
+
+    def some(self, rows: NDArray[np.intp]) -> Array:
+        """Return some rows as `block` does, in memory of their own."""
+        whole = self.matrix if self.matrix is not None else self._rows
+        if whole is not None:
+            return whole[rows]
+        block = np.empty((len(rows), self.n_features))
+        for j, feature in enumerate(self.schema.features):
+            column = self.column(j)[rows]
             block[:, j] = column
             if feature.kind is not Kind.CONTINUOUS:
                 block[column == 0, j] = np.nan

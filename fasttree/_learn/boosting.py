@@ -13,7 +13,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.progress import steps
-from fasttree._learn.prune.c50 import NULL_CASES
+from fasttree._learn.prune.c50 import NULL_CASES, PrunedTree
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
 from fasttree._model.ensemble import confidences
@@ -52,10 +52,11 @@ class BoostingTrial(NamedTuple, Generic[Model]):
     confidence: Floats
 
     @classmethod
-    def of_tree(cls, tree: Tree, samples: Samples, n_leaves: int) -> BoostingTrial[Tree]:
+    def of_tree(cls, pruned: PrunedTree, samples: Samples, n_leaves: int) -> BoostingTrial[Tree]:
         """Return the trial of a tree, which votes with the share of its class in the leaf, or as `confidences` says."""
+        tree = pruned.tree
         if tree.loss is None:
-            predicted, confidence = walks.predict_votes(tree, samples.table)
+            predicted, confidence = walks.predict_votes(pruned.before, samples.table, pruned.ends)
         else:
             shares = walks.predict_value(tree, samples.table)
             predicted = best_classes(shares, tree.loss)

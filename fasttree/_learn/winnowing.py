@@ -55,6 +55,11 @@ class Hidden(Table):
         block[:, self._features] = np.nan
         return block
 
+    def some(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        block = np.array(self._table.some(rows))
+        block[:, self._features] = np.nan
+        return block
+
 
 def without_features(grower: Grower, features: Collection[int]) -> Grower:
     """Return the growth without some features."""

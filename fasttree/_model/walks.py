@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ ROWS_AT_ONCE = 16_384  # of a table with categories, which is converted to float
 CELLS_AT_ONCE = 2**24
 ROWS_OF_MATRIX = 2**20  # of a table that is a matrix of floats: they take a fraction of a second, after which interrupts are seen
 
+
+Ends: TypeAlias = "npt.NDArray[np.int32]"  # the leaf of each sample, negative where it is not known
 
 FROM_IN_THREADS = 50_000  # rows from which threads pay
 
@@ -53,24 +55,41 @@ class _Divided(NamedTuple):
     values: Floats  # (n, k)
 
 
-def _walk(tree: Tree, table: Table) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
-    """Return the node where each sample ends (its leaf of largest part if it reaches several), and the divided samples."""
-    ends = np.empty(table.n_samples, dtype=np.int32)
-    divided = []
-    for rows, block in blocks(table):
-        if _core.walk(tree, block, ends[rows]):
-            marked = np.flatnonzero(ends[rows] == _core.DIVIDED)
-            found, leaves = np.empty((marked.size, tree.value.shape[1])), np.empty(marked.size, dtype=np.int32)
-            _core.walk_shares(tree, block[marked], tree.contribution, found, leaves)
-            marked += rows.start
-            ends[marked] = leaves
-            divided.append(_Divided(marked, found))
+def _walk(tree: Tree, table: Table, known: Ends | None = None) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
+    """Return the node where each sample ends (its leaf of largest part if it reaches several), and the divided samples.
+
+    Samples whose ends are `known`, not negative, are not walked.
+    """
+    if known is not None:
+        rest = np.flatnonzero(known < 0)
+        ends, divided = known.copy(), []
+        for start in range(0, rest.size, ROWS_AT_ONCE):
+            rows = rest[start : start + ROWS_AT_ONCE]
+            ends[rows], found = _walk_block(tree, table.some(rows))
+            divided += [_Divided(rows[some.samples], some.values) for some in found]
+        return ends, divided
+    ends, divided = np.empty(table.n_samples, dtype=np.int32), []
+    for part, block in blocks(table):
+        ends[part], found = _walk_block(tree, block)
+        divided += [_Divided(some.samples + part.start, some.values) for some in found]
     return ends, divided
 
 
-def walk(tree: Tree, table: Table) -> npt.NDArray[np.int32]:
+def _walk_block(tree: Tree, block: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
+    """Return the same for rows of floats."""
+    ends = np.empty(len(block), dtype=np.int32)
+    if not _core.walk(tree, block, ends):
+        return ends, []
+    marked = np.flatnonzero(ends == _core.DIVIDED)
+    found, leaves = np.empty((marked.size, tree.value.shape[1])), np.empty(marked.size, dtype=np.int32)
+    _core.walk_shares(tree, block[marked], tree.contribution, found, leaves)
+    ends[marked] = leaves
+    return ends, [_Divided(marked, found)]
+
+
+def walk(tree: Tree, table: Table, known: Ends | None = None) -> npt.NDArray[np.int32]:
     """Return the node where each sample ends, int32 (n_samples,); of several leaves the one with the largest part."""
-    return _walk(tree, table)[0]
+    return _walk(tree, table, known)[0]
 
 
 def predict_value(tree: Tree, table: Table) -> Floats:
@@ -82,18 +101,18 @@ def predict_value(tree: Tree, table: Table) -> Floats:
     return values
 
 
-def predict_class(tree: Tree, table: Table) -> npt.NDArray[np.intp]:
+def predict_class(tree: Tree, table: Table, known: Ends | None = None) -> npt.NDArray[np.intp]:
     """Return the index of the predicted class of each sample for a single target, shape (n_samples,)."""
-    ends, divided = _walk(tree, table)
+    ends, divided = _walk(tree, table, known)
     answers: npt.NDArray[np.intp] = tree.predicted_class.take(ends)
     for some in divided:
         answers[some.samples] = best_classes(some.values, tree.loss)
     return answers
 
 
-def predict_votes(tree: Tree, table: Table) -> tuple[npt.NDArray[np.intp], Floats]:
+def predict_votes(tree: Tree, table: Table, known: Ends | None = None) -> tuple[npt.NDArray[np.intp], Floats]:
     """Return the index of the predicted class of each sample, and the share of this class; for a tree without losses."""
-    ends, divided = _walk(tree, table)
+    ends, divided = _walk(tree, table, known)
     shares, of_node = tree.predict_nodes(), tree.predicted_class
     classes, votes = of_node.take(ends), shares[np.arange(len(shares)), of_node].take(ends)
     for some in divided:

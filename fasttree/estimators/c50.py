@@ -14,7 +14,7 @@ from fasttree._data.schema import Feature
 from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
-from fasttree._learn.prune.c50 import C50Pruning, preorder
+from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, preorder
 from fasttree._learn.prune.costs_c50 import CostGrower, cost_rules
 from fasttree._learn.prune.soften_c50 import soften_c50
 from fasttree._learn.recipe import C50, Recipe
@@ -281,26 +281,26 @@ class C50Classifier(VotingRuleModel, LeastGain):
         if self.trials > 1:
             boosting = Boosting[Any](grower, int(self.trials), self._trial(grower), bool(self.early_stopping))
             return self._boost_rules(boosting) if self.rules else self._boost(boosting)
-        tree = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
+        pruned = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
         if (costs := cost_rules(grower)) is not None:
             self.tree_unpruned_ = costs.judged(self.tree_unpruned_)
         if self.rules:
-            self.__dict__["_learned"] = [self._learned_rules(self._bits_of_rules(grower, None), grower, tree)]
-            return tree
-        return self._softened(tree, grower.samples) if self.soft_thresholds else tree
+            self.__dict__["_learned"] = [self._learned_rules(self._bits_of_rules(grower, None), grower, pruned)]
+            return pruned.tree
+        return self._softened(pruned.tree, grower.samples) if self.soft_thresholds else pruned.tree
 
     def _trial(self, first: Grower) -> Callable[[Grower, Tree, int], BoostingTrial[Any]]:
         """Return the function that makes a trial of a grown tree; `first` is the growth of the first one."""
         tested: list[Tree] = []
 
         def learn(grower: Grower, grown: Tree, number: int) -> BoostingTrial[Any]:
-            tree = self._pruned_in_trial(grower, grown, number)
-            size = n_leaves(tree, by_category=not self.subset and not self.rules)
+            pruned = self._pruned_in_trial(grower, grown, number)
+            size = n_leaves(pruned.tree, by_category=not self.subset and not self.rules)
             if not self.rules:
-                return BoostingTrial.of_tree(tree, grower.samples, size)
-            tested.append(tree)
-            model = self._learned_rules(self._bits_of_rules(first, tested[0]), grower, tree)
-            return model.trial(tree, size, first.samples.table.n_samples)
+                return BoostingTrial.of_tree(pruned, grower.samples, size)
+            tested.append(pruned.tree)
+            model = self._learned_rules(self._bits_of_rules(first, tested[0]), grower, pruned)
+            return model.trial(pruned.tree, size, first.samples.table.n_samples)
 
         return learn
 
@@ -311,13 +311,14 @@ class C50Classifier(VotingRuleModel, LeastGain):
         free = frozenset() if tested is None else frozenset(range(n_features)) - tested
         return ConditionBits(samples.table, samples.counts, n_features - len(self.winnowed_), free)
 
-    def _learned_rules(self, bits: ConditionBits, grower: Grower, tree: Tree) -> LearnedRules:
+    def _learned_rules(self, bits: ConditionBits, grower: Grower, pruned: PrunedTree) -> LearnedRules:
         samples, costs = grower.samples, cost_rules(grower)
+        places = preorder(pruned.before)[0][walks.walk(pruned.before, samples.table, pruned.ends)]
         induction = VotingInduction(
-            tree,
-            WeighedSamples(samples.target, grower.n_classes, samples.counts, preorder(tree)[0][walks.walk(tree, samples.table)]),
+            pruned.tree,
+            WeighedSamples(samples.target, grower.n_classes, samples.counts, places),
             bits,
-            self._own_pruning(grower, 0).training_errors(tree),
+            self._own_pruning(grower, 0).training_errors(pruned.before, pruned.ends),
             grower.limits.min_branch_weight,
             self.rule_order,
             costs.loss if costs is not None and costs.class_weight is None else None,
@@ -328,12 +329,13 @@ class C50Classifier(VotingRuleModel, LeastGain):
     def _softened(self, tree: Tree, samples: Samples) -> Tree:
         return soften_c50(tree, samples)
 
-    def _pruned_in_trial(self, grower: Grower, tree: Tree, trial: int) -> Tree:
+    def _pruned_in_trial(self, grower: Grower, tree: Tree, trial: int) -> PrunedTree:
         """Return the tree that C5.0's rules leave of that of a trial; the tree itself if it is pruned otherwise."""
         if self._prunes_by_own_rules():
-            return self._own_pruning(grower, trial)(tree)
+            return self._own_pruning(grower, trial).with_ends(tree)
         costs = cost_rules(grower)
-        return tree if costs is None else costs.judged(tree)
+        tree = tree if costs is None else costs.judged(tree)
+        return PrunedTree(tree, tree, None)
 
     def _own_pruning(self, grower: Grower, trial: int) -> C50Pruning:
         is_limited = self.max_depth is not None or self.max_leaf_nodes is not None or self.max_features is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +12,32 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
-from fasttree._learn.prune.error_based import error_based, is_missing, without_impossible_categories
+from fasttree._learn.prune.error_based import error_based_with_ends, is_missing, without_impossible_categories
 from fasttree._learn.prune.regrowth import Regrowth, entries_of
 from fasttree._model import walks
-from fasttree._model.arrays import CATEGORY, NOMINAL
+from fasttree._model.arrays import CATEGORY, NOMINAL, counts_below
 from fasttree._model.graft import OF_SAMPLES, OF_TESTS
 from fasttree._model.tree import Tree
 
 NULL_CASES = 0.05  # a lighter leaf is a null leaf, which predicts as its parent does
 FEWEST_MERGED = 3  # categories of a feature whose leaf branches are merged
+
+
+class PrunedTree(NamedTuple):
+    """A pruned tree, and where the samples end in it.
+
+    Parameters
+    ----------
+    tree : Tree
+    before : Tree
+        The tree before some branches were merged, which predicts the same for all samples.
+    ends : int32 array, shape (n_samples,), or None
+        Leaf of each sample in `before`: -1 if it may be divided, any node if it has no weight.  None: not known.
+    """
+
+    tree: Tree
+    before: Tree
+    ends: walks.Ends | None
 
 
 @dataclass(frozen=True)
@@ -51,8 +69,12 @@ class C50Pruning:
 
     def __call__(self, tree: Tree) -> Tree:
         """Return the pruned tree."""
+        return self.with_ends(tree).tree
+
+    def with_ends(self, tree: Tree) -> PrunedTree:
+        """Return the pruned tree, and where the samples end in it."""
         grower, samples, costs = self.grower, self.grower.samples, cost_rules(self.grower)
-        pruned = error_based(
+        pruned, ends = error_based_with_ends(
             tree,
             samples.table,
             samples.target,
@@ -66,19 +88,23 @@ class C50Pruning:
         if costs is not None:
             pruned = costs.judged(pruned)
         elif self.global_pruning:
-            pruned = globally_pruned(pruned, self.training_errors(pruned))
+            cut = useless_subtrees(pruned, self.training_errors(pruned, ends))
+            if cut.any():
+                pruned, ends = pruned.prune_at(cut), ends_after(pruned, cut, ends)
         if grower.recipe.nominal == "groups":
-            return with_merged_leaves(without_impossible_categories(pruned), empty_only=False)
-        return with_merged_leaves(pruned, empty_only=not self.merges_leaves)
+            merged, same = with_merged_leaves(without_impossible_categories(pruned), empty_only=False), False
+        else:
+            merged, same = with_merged_leaves(pruned, empty_only=not self.merges_leaves), not self.merges_leaves
+        return PrunedTree(merged, pruned, ends) if same or merged is pruned else PrunedTree(merged, merged, None)
 
-    def training_errors(self, tree: Tree) -> float:
+    def training_errors(self, tree: Tree, ends: walks.Ends | None = None) -> float:
         """Return the weight of the training samples that the tree misclassifies; samples with missing values are classified."""
         samples, costs = self.grower.samples, cost_rules(self.grower)
         tested = np.unique(tree.feature[tree.n_branches > 0]).tolist()
         if not any(is_missing(samples.table.column(feature)).any() for feature in tested):
             by_node = tree.errors if costs is None else costs.wrong_weight(tree)
             return float(by_node[tree.n_branches == 0].sum())
-        wrong = walks.predict_class(tree, samples.table) != samples.target
+        wrong = walks.predict_class(tree, samples.table, ends) != samples.target
         return float(np.count_nonzero(wrong) if samples.counts is None else samples.counts[wrong].sum())
 
 
@@ -106,8 +132,18 @@ def preorder(tree: Tree) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return np.array(place, dtype=np.intp), np.array(size, dtype=np.intp)
 
 
-def globally_pruned(tree: Tree, errors: float) -> Tree:
-    """Return the tree without subtrees whose removal adds training errors within one standard error.
+def ends_after(tree: Tree, cut: npt.NDArray[np.bool_], ends: walks.Ends) -> walks.Ends:
+    """Return where samples end if the tree is pruned at some nodes."""
+    below = counts_below(cut, tree.parent)
+    home = np.arange(tree.node_count)
+    while (lost := below[home]).any():
+        home[lost] = tree.parent[home[lost]]
+    new_id = np.append(np.cumsum(~below)[home] - 1, -1)
+    return np.asarray(new_id[ends], np.int32)
+
+
+def useless_subtrees(tree: Tree, errors: float) -> npt.NDArray[np.bool_]:
+    """Mark the subtrees whose removal adds training errors within one standard error.
 
     Those of least additional errors per leaf are removed first.  The original keeps weights and that least cost in single
     precision, and compares the cost with others in double precision: costs that single precision cannot hold never tie, and the
@@ -139,7 +175,7 @@ def globally_pruned(tree: Tree, errors: float) -> Tree:
                 above = int(place[node])
                 extra[above] = as_leaf[node] - below[node]
                 cost[above] = extra[above] / (leaves[node] - 1) if leaves[node] > 1 else 0.0
-    return tree.prune_at(cut) if cut.any() else tree
+    return cut
 
 
 def sums_below(tree: Tree, as_leaf: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:

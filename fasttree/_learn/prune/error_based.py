@@ -93,6 +93,38 @@ def error_based(
     Tree
         With `estimated_errors`; the counts and values of its nodes are those of the samples in `table`.
     """
+    return error_based_with_ends(
+        tree,
+        table,
+        classes,
+        sample_weight,
+        confidence,
+        min_part_weight=min_part_weight,
+        impurity=impurity,
+        minimum=minimum,
+        grow_anew=grow_anew,
+        class_weight=class_weight,
+    )[0]
+
+
+def error_based_with_ends(
+    tree: Tree,
+    table: Table,
+    classes: npt.NDArray[Any],
+    sample_weight: Floats | None,
+    confidence: float,
+    *,
+    min_part_weight: float = 0.0,
+    impurity: str = "entropy",
+    minimum: float = 0.0,
+    grow_anew: GrowAnew | None = None,
+    class_weight: tuple[float, float] = (1.0, 1.0),
+) -> tuple[Tree, npt.NDArray[np.int32]]:
+    """Return the same tree, and the leaf of each sample: -1 if it may be divided, any node if it has no weight.
+
+    Parts of samples that are not divided, because they are light, are not known here: with `min_part_weight`, the leaves of the
+    samples that lack no value are right.
+    """
     lacking = lacks_values(table, tested_features(tree) if grow_anew is None else range(table.n_features))
     level = float(np.float32(confidence))
     weight, unit = fixed_point_parts(sample_weight, table.n_samples)
@@ -113,9 +145,12 @@ def error_based(
     def of_test(name: str, at_leaf: float) -> npt.NDArray[Any]:
         return np.where(leaf, at_leaf, getattr(tree, name)[source]).astype(getattr(tree, name).dtype)
 
+    order = passes.breadth_first(of_test("first_child", -1), of_test("n_branches", 0))
+    new_id = np.full(len(leaf) + 1, -1, np.int32)  # the last entry is that of unknown ends
+    new_id[order] = np.arange(order.size)
     value = found["value"]
     unchanged = (found["weight"] == 0) | (value == tree.value).all(axis=1)
-    return Tree.from_growth(
+    pruned = Tree.from_growth(
         task=tree.task,
         n_features=tree.n_features,
         first_child=of_test("first_child", -1),
@@ -140,6 +175,7 @@ def error_based(
         surrogates=None if tree.surrogates is None else tree.surrogates.of_nodes(source, leaf),
         by_hand=None if tree.by_hand is None else of_test("by_hand", False),
     )
+    return pruned, new_id[found["ends"]]
 
 
 def without_impossible_categories(tree: Tree) -> Tree:
