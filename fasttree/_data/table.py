@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from fasttree._engine import encoding
 
 SMALL_TABLE = 2**22  # bytes: the columns of a smaller table are kept once read
 MANY_CATEGORIES = 2**12  # a column with more is encoded once, not for every block of rows
+
+
+Few: TypeAlias = "tuple[list[float], NDArray[np.uint8]]"  # values, ascending, and for each cell 0 (missing), 1, ...
 
 
 class Table:
@@ -67,6 +70,13 @@ class Table:
         if column.nbytes * self.n_features <= SMALL_TABLE:
             self._kept[j] = column
         return column
+
+    def few(self, j: int) -> Few | None:
+        """Return the values of a continuous feature and the code of each cell, if there are few; they are found once."""
+        kept: dict[int, Few | None] = self.__dict__.setdefault("_few", {})
+        if j not in kept:
+            kept[j] = encoding.code_values(self.column(j))
+        return kept[j]
 
     def keep(self, *, rows: bool = False) -> None:
         """Read all columns once and keep them, for those who read them often; with `rows`, keep what `block` returns, too."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine import passes
-from fasttree._learn.grow.encode import AnyTable, Bins
+from fasttree._learn.grow.encode import AnyTable, Bins, values_of
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
 from fasttree._model.arrays import NOMINAL, THRESHOLD
@@ -99,7 +99,7 @@ def decode_thresholds(
         if table.schema.features[feature].kind == Kind.CONTINUOUS:
             between[at] = single_midpoints(low[at], high[at])
             if whole is not None:
-                between[at] = raised(whole.column(feature), between[at])
+                between[at] = raised(values_of(whole, feature), between[at])
     thresholds[by_threshold] = between
     return thresholds
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
-from fasttree._data.table import Table
+from fasttree._data.table import Few, Table
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values, copy_columns
 from fasttree._learn.constraints import FREE, Constraints
@@ -72,9 +72,14 @@ class KeptColumns:
         self.schema, self.n_samples, self.n_features = table.schema, table.n_samples, table.n_features
         self._columns, self._lock, self._sorted = kept, new_lock(), list[_Sorted]()
         self._recipe, self._limits, self.bins_of = recipe, limits, bins_of
+        self._table = table
 
     def column(self, j: int) -> npt.NDArray[Any]:
         return self._columns[j]
+
+    def few(self, j: int) -> Few | None:
+        """Return the values of a continuous feature and the code of each cell, if there are few."""
+        return self._table.few(j) if isinstance(self._table, Table) else None
 
     def sorted(self, block_rows: int) -> _Sorted:
         """Return the encoding of all rows, and which rows have a missing value if samples may be divided."""
@@ -133,6 +138,19 @@ class SomeRows:
 
     def column(self, j: int) -> npt.NDArray[Any]:
         return self.table.column(j)[self.rows]
+
+
+def values_of(table: AnyTable, feature: int) -> npt.NDArray[Any]:
+    """Return the values of a continuous feature that occur, or its column if there are many."""
+    whole, rows = (table.table, table.rows) if isinstance(table, SomeRows) else (table, None)
+    owner, j = (whole.kept, int(whole.order[feature])) if isinstance(whole, InOrder) else (whole, feature)
+    few = owner.few(j) if isinstance(owner, Table | KeptColumns) else None
+    if few is None:
+        return table.column(feature)
+    values, codes = few
+    if rows is None:
+        return np.array(values)
+    return np.array(values)[np.bincount(codes[rows], minlength=len(values) + 1)[1:] > 0]
 
 
 class OneFeature:

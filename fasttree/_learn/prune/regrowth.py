@@ -12,6 +12,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.decode import raised
+from fasttree._learn.grow.encode import SomeRows, values_of
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.parts import PartGrowth
 from fasttree._learn.prune.error_based import is_missing
@@ -99,12 +100,12 @@ class Regrowth:
     def _with_values(self, nodes: NodesBehind, n_before: int) -> Floats:
         new = n_before + np.flatnonzero(nodes.kind[n_before:] == THRESHOLD)
         samples, threshold = self._whole.samples, nodes.threshold.copy()
-        kept = None if samples.counts is None or samples.counts.all() else samples.counts > 0
+        counts = samples.counts
+        table = samples.table if counts is None or counts.all() else SomeRows(samples.table, np.flatnonzero(counts > 0))
         for feature in np.unique(nodes.feature[new]).tolist():
             if samples.table.schema.features[feature].kind is Kind.CONTINUOUS:
                 at = new[nodes.feature[new] == feature]
-                column = samples.table.column(feature)
-                threshold[at] = raised(column if kept is None else column[kept], threshold[at])
+                threshold[at] = raised(values_of(table, feature), threshold[at])
         return threshold
 
 
