@@ -20,7 +20,8 @@ from small_tables import light_branches, raised_categories
 from test_release8_engine import frames
 
 from fasttree import C50Classifier, from_json
-from fasttree._learn.prune.c50 import cheapest
+from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, cheapest
+from fasttree._model import walks
 from fasttree._model.tree import Tree
 
 OPTIONS = st.builds(
@@ -75,6 +76,31 @@ def assert_the_twins(frame: pd.DataFrame, options: Options) -> None:
     assert ours == pytest.approx(twins, abs=1e-4)
     assert model.predict_proba(frame.iloc[:, :-1]) == pytest.approx(class_sums(expected, table), abs=1e-4)
     assert model.smoothed_proba(frame.iloc[:, :-1]) == pytest.approx(stand_alone(expected, table), abs=1e-4)
+
+
+@settings(max_examples=60)
+@given(frame=frames(), trials=st.sampled_from([1, 4]), rules=st.booleans(), subset=st.booleans())
+def test_samples_end_where_pruning_says(frame: pd.DataFrame, trials: int, rules: bool, subset: bool) -> None:
+    seen: list[tuple[C50Pruning, PrunedTree]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        with_ends = C50Pruning.with_ends
+        patch.setattr(C50Pruning, "with_ends", lambda self, tree: seen.append((self, with_ends(self, tree))) or seen[-1][1])
+        C50Classifier(trials=trials, rules=rules, subset=subset, min_samples_branch=1).fit(frame.iloc[:, :-1], frame.iloc[:, -1])
+    assert seen
+    lacks = frame.iloc[:, :-1].isna().any(axis=1).to_numpy()
+    for pruning, pruned in seen:
+        samples = pruning.grower.samples
+        weighs = np.ones(len(frame), bool) if samples.counts is None else samples.counts > 0
+        assert (
+            walks.predict_class(pruned.before, samples.table).tolist() == walks.predict_class(pruned.tree, samples.table).tolist()
+        )
+        if pruned.ends is not None:
+            known = weighs & (pruned.ends >= 0)
+            assert (pruned.ends[weighs & ~lacks] >= 0).all()
+            assert pruned.ends[known].tolist() == walks.walk(pruned.before, samples.table)[known].tolist()
+            assert walks.walk(pruned.before, samples.table, pruned.ends)[weighs].tolist() == (
+                walks.walk(pruned.before, samples.table)[weighs].tolist()
+            )
 
 
 @pytest.mark.parametrize("seed", [*range(10, 60), 385])  # the last has a null leaf of some weight
