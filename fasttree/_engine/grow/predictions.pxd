@@ -8,7 +8,7 @@ from fasttree._engine.grow.work cimport Child, Work, goes_two_ways
 from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of_outputs
 from fasttree._engine.risk.medians cimport NO_PART, find_medians, median_of_part
 from fasttree._engine.risk.sums cimport exact_add, exact_value, spread_weight
-from fasttree._engine.types cimport MEDIANS, SPREAD, Block, Exact, Problem, Scratch
+from fasttree._engine.types cimport MEDIANS, SPREAD, Block, Exact, Problem, Scratch, weight_of
 
 
 cdef inline void store_medians(
@@ -86,7 +86,7 @@ cdef inline void add_deviations_by_branch(
     cdef int64_t i, b, c, weight
     for i in range(n):
         b = s.side[rows[i]] if two else s.branch[rows[i]]
-        weight = 1 if block.weight == NULL else block.weight[rows[i]]
+        weight = weight_of(block, rows[i])
         if b < n_children:
             add_deviations(p, block, w, b, rows[i], weight)
         elif b == SPREAD:

@@ -190,7 +190,7 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
 
 
 cdef inline void count_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int32_t n_branches) noexcept nogil:
-    """How many whole samples each branch has, and what they weigh; when the node is pruned, by class, as what its children hold."""
+    """How many whole samples each branch has, and what they weigh; when the node is pruned, by class, as its children hold it."""
     cdef int64_t* of_rows = p.segments + f.segments + n_branches + 2
     cdef int64_t* weights = of_rows + n_branches + 2
     cdef bint by_class = f.mode == PRUNE

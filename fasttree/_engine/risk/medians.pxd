@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fasttree._engine.columns.keys cimport sort_records
-from fasttree._engine.types cimport Block, Medians, Parts, Problem, Scratch, Weighed, entry_t, row_of
+from fasttree._engine.types cimport Block, Medians, Parts, Problem, Scratch, Weighed, entry_t, row_of, weight_of
 
 
 cdef extern from *:
@@ -21,10 +21,6 @@ cdef extern from *:
     #define FASTTREE_NO_PART UINT32_MAX
     """
     const uint32_t NO_PART "FASTTREE_NO_PART"
-
-
-cdef inline int64_t weight_of(const Block* block, uint32_t row) noexcept nogil:
-    return 1 if block.weight == NULL else block.weight[row]
 
 
 cdef inline void rank_targets(const Problem* p, const Block* block, const uint32_t* rows, int64_t n) noexcept nogil:

@@ -23,10 +23,10 @@ def fixed_point_weights(sample_weight: Floats | None) -> tuple[npt.NDArray[np.in
     """Return weights as multiples of a unit: 1 for whole numbers, else a power of two with which no sum overflows."""
     if sample_weight is None:
         return None, 1.0
+    if (sample_weight == 1).all():
+        return None, 1.0
     total = sum_of_sizes(sample_weight)
-    if total < EXACT_INTEGERS and np.array_equal(sample_weight, np.rint(sample_weight)):
-        if (sample_weight == 1).all():
-            return None, 1.0
+    if total < EXACT_INTEGERS and (sample_weight == np.rint(sample_weight)).all():
         return sample_weight.astype(np.int64), 1.0
     unit = power_of_two_quantum(total)
     return np.maximum(np.rint(sample_weight / unit), 1).astype(np.int64), unit
