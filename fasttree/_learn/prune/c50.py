@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -120,16 +121,19 @@ def with_null_leaves(tree: Tree) -> Tree:
 
 def preorder(tree: Tree) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the place of each node in preorder, and the number of nodes of its subtree."""
-    parent, first_child, n_branches = tree.parent.tolist(), tree.first_child.tolist(), tree.n_branches.tolist()
-    size, place = [1] * tree.node_count, [0] * tree.node_count  # numbers of lists are read faster than those of arrays
-    for node in range(tree.node_count - 1, 0, -1):
-        size[parent[node]] += size[node]
-    for node, first in enumerate(first_child):
-        following = place[node] + 1
-        for child in range(first, first + n_branches[node]):
-            place[child] = following
-            following += size[child]
-    return np.array(place, dtype=np.intp), np.array(size, dtype=np.intp)
+    size, place = np.ones(tree.node_count, np.intp), np.zeros(tree.node_count, np.intp)
+    starts = [0, 1]  # of levels, and the end of the last
+    while starts[-1] < tree.node_count:
+        starts.append(starts[-1] + int(tree.n_branches[starts[-2] : starts[-1]].sum()))
+    below = [slice(start, stop) for start, stop in pairwise(starts[1:])]
+    for level in reversed(below):
+        np.add.at(size, tree.parent[level], size[level])
+    for level in below:
+        parent, ends = tree.parent[level], np.cumsum(size[level])
+        before = ends - size[level]  # in the level; those of other parents come first
+        first = before[tree.first_child[parent] - level.start]
+        place[level] = place[parent] + 1 + before - first
+    return place, size
 
 
 def ends_after(tree: Tree, cut: npt.NDArray[np.bool_], ends: walks.Ends) -> walks.Ends:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.table import Table
 from fasttree._engine import rulesets
+from fasttree._learn.grow.encode import SomeRows, values_of
 from fasttree._learn.grow.fixed_point import fixed_point_weights
 from fasttree._learn.rules.induction import BY_THRESHOLD, Conditions, Drafts, PlacedSamples
 from fasttree._model.ruleset import NO_RULE_FIRES, ranks, voted_classes, votes_of
@@ -131,14 +132,16 @@ class ConditionBits:
     def __call__(self, conditions: Conditions) -> Floats:
         """Return the bits of each condition."""
         total = np.zeros(len(conditions.parent))
-        kept = slice(None) if self.counts is None else self.counts > 0
+        everything = self.counts is None or bool(self.counts.all())
+        kept = np.arange(self.table.n_samples) if self.counts is None else np.flatnonzero(self.counts)
+        some = self.table if everything else SomeRows(self.table, kept)
         for feature in conditions.tested.tolist():
-            column = self.table.column(feature)[kept]
             categories = self.table.schema.features[feature].categories
             here = np.flatnonzero(conditions.feature == feature)
             if categories is None:
-                total[here] = 0.0 if feature in self.free else threshold_bits(column)
+                total[here] = 0.0 if feature in self.free else threshold_bits(values_of(some, feature))
                 continue
+            column = some.column(feature)
             weight = None if self.counts is None else self.counts[kept]
             count = np.bincount(column, weights=weight, minlength=len(categories) + 1)[1:]
             every = float(len(column) if weight is None else weight.sum())
