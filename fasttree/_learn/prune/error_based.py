@@ -120,13 +120,8 @@ def error_based_with_ends(
     grow_anew: GrowAnew | None = None,
     class_weight: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Tree, npt.NDArray[np.int32]]:
-    """Return the same tree, and the leaf of each sample: -1 if it may be divided, any node if it has no weight.
-
-    Parts of samples that are not divided, because they are light, are not known here: with `min_part_weight`, the leaves of the
-    samples that lack no value are right.
-    """
+    """Return the same tree, and the leaf of each sample: -1 if it may be divided, any node if it has no weight."""
     lacking = lacks_values(table, tested_features(tree) if grow_anew is None else range(table.n_features))
-    level = float(np.float32(confidence))
     weight, unit = fixed_point_parts(sample_weight, table.n_samples)
     found = passes.error_based(
         tree,
@@ -136,7 +131,9 @@ def error_based_with_ends(
         weight,
         round(1 / unit) if weight is None else 0,
         unit,
-        ErrorRules(level, float(normal_quantile(confidence) ** 2), min_part_weight, minimum, class_weight),
+        ErrorRules(
+            float(np.float32(confidence)), float(normal_quantile(confidence) ** 2), min_part_weight, minimum, class_weight
+        ),
         grow_anew,
     )
     tree = tree if grow_anew is None else grow_anew.tree()
@@ -145,16 +142,14 @@ def error_based_with_ends(
     def of_test(name: str, at_leaf: float) -> npt.NDArray[Any]:
         return np.where(leaf, at_leaf, getattr(tree, name)[source]).astype(getattr(tree, name).dtype)
 
-    order = passes.breadth_first(of_test("first_child", -1), of_test("n_branches", 0))
-    new_id = np.full(len(leaf) + 1, -1, np.int32)  # the last entry is that of unknown ends
-    new_id[order] = np.arange(order.size)
+    first_child, n_branches = of_test("first_child", -1), of_test("n_branches", 0)
     value = found["value"]
     unchanged = (found["weight"] == 0) | (value == tree.value).all(axis=1)
     pruned = Tree.from_growth(
         task=tree.task,
         n_features=tree.n_features,
-        first_child=of_test("first_child", -1),
-        n_branches=of_test("n_branches", 0),
+        first_child=first_child,
+        n_branches=n_branches,
         categories_start=tree.categories_start[source],
         categories_size=np.where(leaf, 0, np.diff(tree.categories_start)[source]),
         categories_code=tree.categories_code,
@@ -175,7 +170,15 @@ def error_based_with_ends(
         surrogates=None if tree.surrogates is None else tree.surrogates.of_nodes(source, leaf),
         by_hand=None if tree.by_hand is None else of_test("by_hand", False),
     )
-    return pruned, new_id[found["ends"]]
+    return pruned, renumbered(first_child, n_branches)[found["ends"]]
+
+
+def renumbered(first_child: npt.NDArray[np.int32], n_branches: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the number that `Tree.from_growth` gives each node, and at the end -1 for a node that is not known, -1."""
+    order = passes.breadth_first(first_child, n_branches)
+    number = np.full(len(first_child) + 1, -1, np.int32)
+    number[order] = np.arange(order.size)
+    return number
 
 
 def without_impossible_categories(tree: Tree) -> Tree:
