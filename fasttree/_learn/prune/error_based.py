@@ -136,7 +136,11 @@ def error_based_with_ends(
         ),
         grow_anew,
     )
-    tree = tree if grow_anew is None else grow_anew.tree()
+    return _tree_of(tree if grow_anew is None else grow_anew.tree(), found, impurity)
+
+
+def _tree_of(tree: Tree, found: dict[str, Any], impurity: str) -> tuple[Tree, npt.NDArray[np.int32]]:
+    """Return the tree and the ends of what `passes.error_based` found."""
     leaf, source = found["leaf"].astype(bool), found["source"]
 
     def of_test(name: str, at_leaf: float) -> npt.NDArray[Any]:
