@@ -37,7 +37,7 @@ from fasttree._engine.types cimport (
 )
 from fasttree._engine.walk.rows cimport ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Rows, fill_rows, rows_of
 from fasttree._engine.walk.steps cimport MOST_BESIDE, MOST_SINGLE, SingleStep, Steps, WalkStep, lay_out_steps, walk_rows
-from fasttree._engine.walk.tree cimport Flat, add_shares, stops, tests_of, visit
+from fasttree._engine.walk.tree cimport Flat, add_shares, stops, visit
 from fasttree._engine.watch cimport (
     OTHER, PROFILES, WRITE_OUT, PyErr_CheckSignals, enter, handles_signals, raise_pending, report_to, take_amount, take_seconds,
 )
@@ -503,7 +503,17 @@ def spent():
 
 cdef Flat flat_of(object tree):
     """The arrays of a tree, which must outlive their use."""
-    cdef Flat t = tests_of(tree)
+    cdef Flat t
+    memset(&t, 0, sizeof(Flat))
+    t.first_child = int32s_of(tree.first_child)
+    t.n_branches = int32s_of(tree.n_branches)
+    t.feature = int32s_of(tree.feature)
+    t.kind = uint8s_of(tree.kind)
+    t.threshold = doubles_of(tree.threshold)
+    t.missing = int32s_of(tree.missing)
+    t.table_start = int64s_of(tree.categories_start)
+    t.table_code = uint32s_of(tree.categories_code)
+    t.table_branch = int32s_of(tree.categories_branch)
     t.weight = doubles_of(tree.weight)
     t.lower = doubles_of(tree.lower)
     t.upper = doubles_of(tree.upper)

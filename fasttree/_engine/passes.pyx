@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport copied
+from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, uint8s_of, uint32s_of
 from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
@@ -23,7 +23,7 @@ from fasttree._engine.risk.sizes cimport DIGITS, FEW_TERMS, add_many_sizes, add_
 from fasttree._engine.risk.sums cimport exact_add, exact_value, exact_zero
 from fasttree._engine.types cimport NODE_THRESHOLD, Exact, real_t
 from fasttree._engine.walk.rows cimport Rows, number, rows_of
-from fasttree._engine.walk.tree cimport Flat, add_shares, arrays_of, branch_of, stops, tests_of, visit
+from fasttree._engine.walk.tree cimport Flat, add_shares, arrays_of, branch_of, stops, visit
 from fasttree._engine.watch cimport handles_signals, raise_pending, start_watch
 
 
@@ -194,6 +194,22 @@ cdef class Columns:
         cdef Py_ssize_t i
         for i in range(out.shape[0]):
             out[i] = cell(&self.cells[feature[i]], row[i])
+
+
+cdef Flat tests_of(object nodes):
+    """The arrays of the tests of `nodes`, which have neither intervals nor surrogates."""
+    cdef Flat t
+    memset(&t, 0, sizeof(Flat))
+    t.first_child = int32s_of(nodes.first_child)
+    t.n_branches = int32s_of(nodes.n_branches)
+    t.feature = int32s_of(nodes.feature)
+    t.kind = uint8s_of(nodes.kind)
+    t.threshold = doubles_of(nodes.threshold)
+    t.missing = int32s_of(nodes.missing)
+    t.table_start = int64s_of(nodes.categories_start)
+    t.table_code = uint32s_of(nodes.categories_code)
+    t.table_branch = int32s_of(nodes.categories_branch)
+    return t
 
 
 cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) except -1:

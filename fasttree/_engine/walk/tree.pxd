@@ -6,9 +6,7 @@ A sample takes one branch of a node, or shares itself out among several; `visit`
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memset
 
-from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, uint8s_of, uint32s_of
 from fasttree._engine.types cimport NODE_CATEGORY, NODE_INTERVALS, NODE_KNOWN, NODE_THRESHOLD, TO_SHARES, TO_STOP
 from fasttree._engine.walk.rows cimport NO_BRANCH, TO_BOTH, Rows, number
 
@@ -37,22 +35,6 @@ cdef struct Flat:                  # the arrays of a finished tree
     const uint32_t* surrogate_code
     const int32_t* surrogate_branch
     bint means                         # values are means, not class weights
-
-
-cdef inline Flat tests_of(object nodes):
-    """The arrays of the tests of `nodes`, which must outlive their use: neither intervals nor surrogates."""
-    cdef inline Flat t
-    memset(&t, 0, sizeof(Flat))
-    t.first_child = int32s_of(nodes.first_child)
-    t.n_branches = int32s_of(nodes.n_branches)
-    t.feature = int32s_of(nodes.feature)
-    t.kind = uint8s_of(nodes.kind)
-    t.threshold = doubles_of(nodes.threshold)
-    t.missing = int32s_of(nodes.missing)
-    t.table_start = int64s_of(nodes.categories_start)
-    t.table_code = uint32s_of(nodes.categories_code)
-    t.table_branch = int32s_of(nodes.categories_branch)
-    return t
 
 
 cdef struct Way:               # where a sample goes from an inner node
