@@ -46,6 +46,7 @@ class Table:
         self._source = source
         self._unseen = unseen
         self._kept: dict[int, Array] = {}  # columns that were slow to read, or small
+        self._few: dict[int, Few | None] = {}
         self._lookups: dict[int, dict[Category, int]] = {}
         self._rows: Array | None = None  # all of `block`, once kept
         self._numeric: Array | None = None  # an array of numbers with continuous features alone is read by rows
@@ -73,10 +74,9 @@ class Table:
 
     def few(self, j: int) -> Few | None:
         """Return the values of a continuous feature and the code of each cell, if there are few; they are found once."""
-        kept: dict[int, Few | None] = self.__dict__.setdefault("_few", {})
-        if j not in kept:
-            kept[j] = encoding.code_values(self.column(j))
-        return kept[j]
+        if j not in self._few:
+            self._few[j] = encoding.code_values(self.column(j))
+        return self._few[j]
 
     def keep(self, *, rows: bool = False) -> None:
         """Read all columns once and keep them, for those who read them often; with `rows`, keep what `block` returns, too."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
-from fasttree._data.table import Table
+from fasttree._data.table import Few, Table
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.prune.regrowth import branches_of
@@ -49,6 +49,9 @@ class Hidden(Table):
             return self._table.column(j)
         is_continuous = self.schema.features[j].kind == Kind.CONTINUOUS
         return np.zeros(self.n_samples) if is_continuous else np.ones(self.n_samples, np.uint8)
+
+    def few(self, j: int) -> Few | None:
+        return None if j in self._features else self._table.few(j)
 
     def block(self, start: int, stop: int) -> npt.NDArray[Any]:
         block = np.array(self._table.block(start, stop), order="C")
