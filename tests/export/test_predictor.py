@@ -493,6 +493,16 @@ def test_hostile_files_are_refused_or_harmless(which, changes, in_parts):
         assert outcome(lambda: predictor.predict_proba_one(row)) is not None  # noqa: B023
 
 
+def test_a_branch_that_a_node_does_not_have_is_refused():
+    X = pd.DataFrame({"colour": list("abcdef") * 4})
+    data = bytearray(CARTClassifier().fit(X, [0, 1, 1, 0, 1, 0] * 4).to_predictor().to_bytes())
+    start, size = parts_of(np.frombuffer(data, np.uint8))["tables"]
+    assert set(data[start : start + size]) == {0, 1}
+    data[start] = 2
+    with pytest.raises(ValueError, match="not a sound predictor"):
+        Predictor(sealed(data))
+
+
 def with_text(change) -> bytes:
     """A file whose text is another; the parts behind it move."""
     image = np.frombuffer(SMALL, np.uint8)
