@@ -18,7 +18,7 @@ from fasttree._data.checks import is_integer, is_number
 from fasttree._data.schema import Category, Feature, Kind, Schema
 from fasttree._data.table import Table
 from fasttree._learn.grow import growth
-from fasttree._learn.grow.encode import OneFeature
+from fasttree._learn.grow.encode import OneFeature, is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -48,9 +48,8 @@ class HandTest(NamedTuple):
                 branch_of[list(group)] = branch
             known: npt.NDArray[np.intp] = branch_of[column]
             return known
-        is_missing = np.isnan(column) if column.dtype.kind == "f" else column == 0
         cuts = np.array(self.cuts) if self.kind == INTERVALS else np.array([self.threshold])
-        return np.where(is_missing, -1, np.searchsorted(cuts, column.astype(np.float64), side="left"))
+        return np.where(is_missing(column), -1, np.searchsorted(cuts, column.astype(np.float64), side="left"))
 
 
 def feature_index(schema: Schema, feature: Any) -> int:

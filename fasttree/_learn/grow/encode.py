@@ -140,6 +140,12 @@ class SomeRows:
         return self.table.column(j)[self.rows]
 
 
+def is_missing(column: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
+    """Return which cells of an encoded column are missing."""
+    missing: npt.NDArray[np.bool_] = np.isnan(column) if column.dtype.kind == "f" else column == 0
+    return missing
+
+
 def values_of(table: AnyTable, feature: int) -> npt.NDArray[Any]:
     """Return the values of a continuous feature that occur, or its column if there are many."""
     whole, rows = (table.table, table.rows) if isinstance(table, SomeRows) else (table, None)

@@ -18,7 +18,7 @@ from fasttree._learn import progress
 from fasttree._learn.constraints import FREE
 from fasttree._learn.grow.afterwards import tolerated_errors
 from fasttree._learn.grow.decode import categories_by_node, single_midpoints
-from fasttree._learn.grow.encode import Bins, SomeRows, encode_columns
+from fasttree._learn.grow.encode import Bins, SomeRows, encode_columns, is_missing
 from fasttree._learn.grow.fixed_point import fixed_point_weights, fractional_weights
 from fasttree._learn.grow.growth import BLOCK_ROWS, Size, engine_limits, policy_of
 from fasttree._learn.limits import Limits
@@ -55,7 +55,7 @@ class PartGrowth:
         self._kept = [(table.column(j), feature.categories, feature.kind) for j, feature in enumerate(table.schema.features)]
         for feature, (column, *_) in enumerate(self._kept):
             self._columns.add(feature, column)
-            self._lacking |= np.isnan(column) if column.dtype.kind == "f" else column == 0
+            self._lacking |= is_missing(column)
 
     def __call__(self, rows: npt.NDArray[np.intp], weight: Floats) -> dict[str, npt.NDArray[Any]] | None:
         """Return the arrays of the tree on some rows, ascending; None if it is a leaf for their number or their one class.

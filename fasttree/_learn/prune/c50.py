@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data.cells import Floats
+from fasttree._learn.grow.encode import is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
-from fasttree._learn.prune.error_based import error_based_with_ends, is_missing, without_impossible_categories
+from fasttree._learn.prune.error_based import error_based_with_ends, without_impossible_categories
 from fasttree._learn.prune.regrowth import Regrowth, entries_of
 from fasttree._model import walks
 from fasttree._model.arrays import CATEGORY, NOMINAL, counts_below

@@ -12,6 +12,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.table import Table
 from fasttree._engine import passes
 from fasttree._engine.records import ErrorRules
+from fasttree._learn.grow.encode import is_missing
 from fasttree._learn.grow.fixed_point import fixed_point_parts
 from fasttree._learn.prune.losses import class_impurity
 from fasttree._learn.prune.methods import sums_over_leaves, useless_splits
@@ -290,12 +291,6 @@ def parts_of(lacking: npt.NDArray[np.bool_], sample_weight: Floats | None) -> np
     if sample_weight is not None:
         part[sample_weight == 0] = 0
     return part
-
-
-def is_missing(column: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Return which cells of an encoded column are missing."""
-    missing: npt.NDArray[np.bool_] = np.isnan(column) if column.dtype.kind == "f" else column == 0
-    return missing
 
 
 def lacks_values(table: Table, features: Iterable[int]) -> npt.NDArray[np.bool_]:

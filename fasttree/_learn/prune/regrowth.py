@@ -12,10 +12,9 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.decode import raised
-from fasttree._learn.grow.encode import SomeRows, values_of
+from fasttree._learn.grow.encode import SomeRows, is_missing, values_of
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.parts import PartGrowth
-from fasttree._learn.prune.error_based import is_missing
 from fasttree._model.arrays import LEAF, NOMINAL, STOP, THRESHOLD
 from fasttree._model.tree import Tree
 
