@@ -282,6 +282,13 @@ def test_subsets_of_up_to_ten_categories_agree(table: SmallTable) -> None:
     assert_same_tree(table, CART_CLASSIFICATION, Limits(min_gain=ANY_GAIN, max_depth=2))
 
 
+def test_of_equal_sets_of_one_category_the_first_wins_whatever_side_missing_values_join() -> None:
+    """1 with the missing values, and 4 without them, gain the same."""
+    codes = np.array([4, 4, 4, 2, 0, 4, 1, 4, 3, 0, 4, 4, 4], dtype=np.uint8)
+    table = SmallTable((codes,), (NOMINAL,), (4,), np.array([1, 0, 1, 1, 0, 0, 2, 2, 2, 2, 1, 0, 2]), 3)
+    assert_same_tree(table, replace(ENTROPY, nominal="one_vs_rest"), Limits(min_gain=ANY_GAIN, max_depth=1))
+
+
 @pytest.mark.parametrize("recipe", [CART_CLASSIFICATION, ENTROPY], ids=["gini", "entropy"])
 @pytest.mark.parametrize(("seed", "n_classes"), [*((seed, 3) for seed in range(5)), (5, 18)])  # to 16, a matrix is squared
 def test_subsets_of_many_categories_agree(recipe: Recipe, seed: int, n_classes: int) -> None:

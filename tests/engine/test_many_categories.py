@@ -145,3 +145,10 @@ def test_more_than_128_categories_are_merged_into_the_groups_of_slow_merging(n_c
     for category, branch in zip(tree.categories_code, tree.categories_branch, strict=True):
         found.setdefault(int(branch), set()).add(int(category) - 1)
     assert set(map(frozenset, found.values())) == groups_of_merging(weights, criterion)
+
+
+def test_a_category_with_traces_of_six_classes_is_merged_as_one_of_no_class():
+    """None of its classes has a tenth of a case; the categories of the two classes that weigh stay apart."""
+    X, y = pd.DataFrame({"x": list("aaaaaabcde")}), list("pqrstuppqq")
+    model = C45Classifier(subset=True, pruning=None, min_samples_branch=0.1).fit(X, y, sample_weight=[0.09] * 6 + [5.0] * 4)
+    assert model.predict(X[6:]).tolist() == y[6:]

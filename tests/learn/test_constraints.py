@@ -156,6 +156,15 @@ def test_worked_numbers_of_a_rising_and_of_a_falling_regression() -> None:
     assert falling.predict(X10[:1]) == pytest.approx([5.1])
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_value_that_is_exactly_a_bound_is_in_order(sign: int) -> None:
+    """The root has 0 below and 2 above, so 1 is the bound of both, and half of the samples above have 1."""
+    X = np.array([[0, 0], [0, 1]] * 4 + [[1, 0]] * 2 + [[1, 1]] * 2)
+    y = sign * np.array([0] * 8 + [1, 1, 3, 3])
+    model = CARTRegressor(monotonic_cst=[sign, sign]).fit(X, y)
+    assert (sign * model.predict([[0, 0], [0, 1], [1, 0], [1, 1]])).tolist() == [0, 0, 1, 3]
+
+
 def test_worked_numbers_of_a_rising_probability() -> None:
     y = np.array([0, 0, 1, 0, 0, 1, 1, 0, 1, 1])
     model = CARTClassifier(monotonic_cst=[1]).fit(X10, y)

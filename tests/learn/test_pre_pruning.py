@@ -80,6 +80,24 @@ def test_the_least_gain_is_per_unit_weight_of_the_node(model, data):
     assert gains.min() > 0.02
 
 
+@pytest.mark.parametrize("column", [list("u" * 10 + "v" * 10), [0.0] * 10 + [1.0] * 10])
+def test_the_least_decrease_of_impurity_holds_for_every_form_of_c45s_splits(column):
+    """The second half is of one class, so 0.881 bits become 0.485."""
+    X, y = pd.DataFrame({"x": column}), [0] * 6 + [1] * 14
+    model = C45Classifier(pruning=None)
+    assert model.set_params(min_impurity_decrease=0.39).fit(X, y).get_n_leaves() == 2
+    assert model.set_params(min_impurity_decrease=0.4).fit(X, y).get_n_leaves() == 1
+
+
+@pytest.mark.parametrize("limit", [{"min_samples_leaf": 3}, {"min_weight_fraction_leaf": 0.1}])
+def test_every_group_of_categories_that_c45_merges_holds_what_a_leaf_must(limit):
+    """Each category has a class of its own; there are six samples of the last one, and then two."""
+    X, y = pd.DataFrame({"x": list("u" * 12 + "v" * 12 + "w" * 6)}), pd.Series(["p"] * 12 + ["q"] * 12 + ["r"] * 6)
+    model = C45Classifier(subset=True, pruning=None, **limit)
+    assert model.fit(X, y).get_n_leaves() == 3
+    assert model.fit(X[:26], y[:26]).get_n_leaves() == 1
+
+
 def test_the_least_gain_in_regression_is_a_squared_error():
     X, y = load_diabetes(return_X_y=True)
     tree = CARTRegressor(min_gain=500.0).fit(X, y).tree_

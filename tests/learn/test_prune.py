@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fasttree import C45Classifier, CARTClassifier, ID3Classifier
+from fasttree import C45Classifier, CARTClassifier, ID3Classifier, TreeClassifier
 from fasttree._learn.prune.error_based import normal_quantile
 from fasttree._learn.prune.methods import c_alpha
 from fasttree._model.arrays import SHARES
@@ -233,6 +233,20 @@ def test_samples_that_prune_go_where_a_prediction_goes(dtype, n_categories, miss
     predicted = np.bincount(pruned.apply(X), minlength=pruned.tree_.node_count)
     leaves = pruned.tree_.leaves()
     assert pruned.tree_.n_samples[leaves].tolist() == predicted[leaves].tolist()
+
+
+def test_codes_in_an_order_are_pruned_as_numbers_are():
+    rng = np.random.default_rng(2)
+    levels = ["low", "middle", "high", "highest"]
+    codes = rng.integers(0, 4, (300, 4))
+    y = (codes[:, 0] + codes[:, 1] > 3) ^ (rng.random(300) < 0.2)
+    words, numbers = pd.DataFrame(np.array(levels)[codes], columns=list("abcd")), codes.astype(float)
+    recipe = {"impurity": "entropy", "rank": "gain_ratio", "missing": "fractional"}
+    model = TreeClassifier(recipe=recipe, pruning="error_based", ordinal_features=dict.fromkeys("abcd", levels)).fit(words, y)
+    expected = TreeClassifier(recipe=recipe, pruning="error_based").fit(numbers, y)
+    assert 3 < model.get_n_leaves() < model.tree_unpruned_.n_leaves
+    assert (model.predict_proba(words) == expected.predict_proba(numbers)).all()
+    assert (model.tree_.estimated_errors == expected.tree_.estimated_errors).all()
 
 
 # C_alpha

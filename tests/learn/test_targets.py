@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 from sklearn.tree import DecisionTreeRegressor
-from strategies import FEWER_EACH, NOMINAL, SmallTable, limits, tables
+from strategies import CONTINUOUS, FEWER_EACH, NOMINAL, SmallTable, limits, tables
 from test_engine_twin import EncodedTable, as_nodes, assert_same_tree
 from test_oracle_sklearn import assert_same_tree as assert_same_as_scikit_learn
 
@@ -65,6 +65,21 @@ def test_trees_agree_with_the_twin(name: str, data: st.DataObject, bounds: Limit
 def test_many_categories_agree_with_the_twin(name: str, data: st.DataObject) -> None:
     table = table_for(data, RECIPES[name], kinds=[NOMINAL], max_samples=60, max_categories=20, max_features=2)
     assert_same_tree(table, RECIPES[name], Limits(min_gain=ANY_GAIN, max_depth=2))
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_targets_that_lie_far_on_one_side_of_the_median_agree_with_the_twin(side: int) -> None:
+    """The others lie as far on the other side of 0."""
+    rng = np.random.default_rng(0)
+    n_samples = 20
+    y = 100 + rng.integers(-2, 3, n_samples) / 4
+    y[:2] = -100
+    column = rng.integers(0, 5, n_samples) / 2.0
+    column[rng.random(n_samples) < 0.2] = np.nan
+    codes = rng.integers(0, 4, n_samples).astype(np.uint8)
+    weight = rng.integers(1, 4, n_samples).astype(float)
+    table = SmallTable((column, codes), (CONTINUOUS, NOMINAL), (0, 3), side * y, 1, weight)
+    assert_same_tree(table, ABSOLUTE, Limits(min_gain=ANY_GAIN))
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 40])

@@ -63,6 +63,30 @@ def test_a_least_weight_above_25_leaves_lighter_thresholds_tried_but_not_chosen(
     assert first_difference(as_node(model.tree_unpruned_), expected) is None
 
 
+def test_thresholds_are_tried_from_a_tenth_of_the_average_class_weight_on():
+    """Here that is 30, as much as a branch must have: thresholds with 27 on a side are not tried, and none is paid for."""
+    x = np.repeat([0.0, 1.0, 2.0, 3.0], [27, 273, 273, 27])
+    y = np.tile([0, 1, 1, 1], 150) ^ (x > 1)
+    tree = C45Classifier(pruning=None, max_depth=1, min_samples_branch=30).fit(x[:, None], y).tree_
+    low, high = np.bincount(y[x < 2], minlength=2), np.bincount(y[x > 1], minlength=2)
+    bits = [-(counts * np.log2(counts / counts.sum())).sum() for counts in (low + high, low, high)]
+    assert tree.gain[0] == pytest.approx((bits[0] - bits[1] - bits[2]) / 600, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5, 6])
+def test_single_precision_chooses_between_thresholds_that_lie_far_apart(seed):
+    """The second half mirrors the first, with two classes swapped: mirrored cuts gain the same but for rounding."""
+    rng = np.random.default_rng(seed)
+    half = rng.integers(0, 4, 700)
+    half = np.where(rng.random(700) < np.repeat([0, 0.4, 0.1, 0.7], 175), 1, half)
+    y = np.concatenate([half, np.array([3, 1, 2, 0])[half[::-1]]])
+    frame = pd.DataFrame({"x": np.arange(1400.0), "class": pd.Categorical.from_codes(y, list("pqrs"))})
+    model = C45Classifier(criterion="gain", pruning=None, max_depth=1).fit(frame[["x"]], frame["class"])
+    test = Twin(as_table(frame), Engine).unpruned(Options(gain=True)).test
+    assert test is not None
+    assert model.tree_.threshold[0] == test.cut
+
+
 @st.composite
 def frames(draw: Any) -> pd.DataFrame:
     """Small mixed tables with missing values; the last column is the class.  Few values, so that many splits tie."""

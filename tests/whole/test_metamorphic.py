@@ -452,3 +452,12 @@ def test_weights_of_any_size_grow_the_same_regression_tree(factor):
     scaled = CARTRegressor(max_depth=5).fit(X, y, np.full(300, factor)).tree_
     assert_same_splits(scaled, reference)
     np.testing.assert_allclose(scaled.impurity, reference.impurity, rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [2.0**-120, 2.0**120])
+def test_targets_times_a_power_of_two_grow_the_same_tree(factor):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (60, 5)).astype(float), rng.normal(size=60)
+    reference, scaled = CARTRegressor().fit(X, y).tree_, CARTRegressor().fit(X, factor * y).tree_
+    assert_same_splits(scaled, reference)
+    assert (scaled.value == factor * reference.value).all()
