@@ -228,4 +228,5 @@ cdef inline double split_information(
                 second += missing.weight
         parts = xlogx(<double> first * p.unit) + xlogx(<double> second * p.unit)
     info = xlogx(<double> (first + second + apart) * p.unit) - parts - xlogx(<double> apart * p.unit)
-    return info if first + second + apart == node.weight else info * (<double> node.weight / <double> (first + second + apart))
+    # where missing values count nowhere, none are apart
+    return info if first + second + apart == node.weight else info * (<double> node.weight / <double> (first + second))
