@@ -52,9 +52,9 @@ def threshold_tests(
     X: npt.NDArray[Any],
     classes: npt.NDArray[np.int32],
     starts: npt.NDArray[np.int64],
-    own_wrong: npt.NDArray[np.uint8],
     out: npt.NDArray[np.int32] | None,
-    other_wrong: npt.NDArray[np.uint8],
+    part: npt.NDArray[np.float64] | None,
+    wrong: npt.NDArray[np.uint8],
 ) -> None: ...
 def clip_values(
     first_child: npt.NDArray[np.int32],

@@ -94,14 +94,13 @@ cdef int32_t class_from(
 
 
 def threshold_tests(
-    object tree, object X, const int32_t[::1] classes, int64_t[::1] starts, uint8_t[::1] own_wrong,
-    int32_t[::1] out, uint8_t[::1] other_wrong,
+    object tree, object X, const int32_t[::1] classes, int64_t[::1] starts, int32_t[::1] out, double[::1] part,
+    uint8_t[:, ::1] wrong,
 ):
-    """Threshold nodes that every row reaches whole and with a known value.
+    """Threshold nodes that every row reaches with a known value: those before the first missing value, or, with `part`, all.
 
-    With `out` None fill starts[1:] with their numbers.  Else write the nodes at starts, for each whether the row is given a wrong
-    class when it takes the branch that its value does not (`other_wrong`), and for each row whether it is on its own way
-    (`own_wrong`, which is then the same at all its nodes: no missing value has divided it above them).
+    With `out` None fill starts[1:] with their numbers; whether there is a `part` decides which count.  Else write the nodes at
+    starts, the parts of the row that arrive there, and whether the row is given a wrong class in its own branch and in the other.
     """
     cdef const Flat* t = arrays_of(tree)
     cdef Rows rows = rows_of(X)
@@ -109,40 +108,50 @@ def threshold_tests(
     cdef const int32_t[::1] label = np.ascontiguousarray(tree.predicted_class, dtype=np.int32)
     cdef Py_ssize_t row
     cdef Py_ssize_t n_nodes = tree.node_count
+    cdef int32_t[::1] reached = np.empty(n_nodes, dtype=np.int32)
+    cdef double[::1] arriving = np.empty(n_nodes)
     cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
     cdef double[::1] parts = np.empty(n_nodes)
     cdef int32_t[::1] nodes = np.empty(n_nodes, dtype=np.int32)
     cdef double[::1] weights = np.empty(n_nodes)
     cdef double[::1] shares = np.empty(value.shape[1])
     cdef bint write = out is not None
-    cdef int64_t i
-    cdef int32_t node, branch, given
+    cdef bint whole = part is None
+    cdef int64_t i, k, n
+    cdef int32_t node, branch, side, start
+    cdef int32_t given, own
     cdef double x
     with nogil:
         for row in range(rows.n):
             i = starts[row] if write else 0
-            node = 0
-            while t.first_child[node] >= 0:
-                x = number(&rows, row, t.feature[node])
-                branch = branch_of(t, node, &rows, row)
+            own = -1  # the class of the whole row: the same in its own branches of all nodes before it is divided
+            n = visit(t, &rows, row, 0, &stack[0], &parts[0], &reached[0], &arriving[0])
+            for k in range(n):
+                node = reached[k]
+                branch = -1 if t.first_child[node] < 0 else branch_of(t, node, &rows, row)
                 if branch < 0:
-                    break
-                if t.kind[node] == NODE_THRESHOLD and x == x:
-                    if write:
-                        out[i] = node
-                        given = class_from(
-                            t, &rows, row, t.first_child[node] + 1 - branch, value, label,
-                            &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
-                        )
-                        other_wrong[i] = given != classes[row]
-                    i += 1
-                node = t.first_child[node] + branch
-            if write:
-                given = class_from(
-                    t, &rows, row, node, value, label, &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
-                )
-                own_wrong[row] = given != classes[row]
-            else:
+                    if whole:
+                        break
+                    continue
+                x = number(&rows, row, t.feature[node])
+                if t.kind[node] != NODE_THRESHOLD or x != x:
+                    continue
+                if write:
+                    out[i] = node
+                    if not whole:
+                        part[i] = arriving[k]
+                    for side in range(2):
+                        given = own
+                        if side or own < 0 or arriving[k] < 1:
+                            start = t.first_child[node] + (1 - branch if side else branch)
+                            given = class_from(
+                                t, &rows, row, start, value, label, &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
+                            )
+                        wrong[side, i] = given != classes[row]
+                        if not side and arriving[k] == 1:
+                            own = given
+                i += 1
+            if not write:
                 starts[row + 1] = i
 
 

@@ -132,16 +132,19 @@ def mixed_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     return X.mask(draw.random(X.shape) < 0.05), np.where(noise, "other", y)
 
 
+@pytest.mark.parametrize("missing", [0, 0.08])
 @pytest.mark.parametrize("seed", range(10))
-def test_soft_thresholds_of_known_values_are_the_twins(seed: int) -> None:
+def test_soft_thresholds_are_the_twins(seed: int, missing: float) -> None:
     draw = np.random.default_rng(seed)
-    X = pd.DataFrame(draw.normal(size=(150, 3)).round(1), columns=list("abc"))
-    y = np.where((X["a"] + X["b"] > 0) ^ (draw.random(150) < 0.15), "p", "q")
+    X = pd.DataFrame(draw.normal(size=(200, 3)).round(1), columns=list("abc"))
+    y = np.where((X["a"] + X["b"] > 0) ^ (draw.random(200) < 0.15), "p", "q")
+    X = X.mask(draw.random(X.shape) < missing)
     table = as_table(X.assign(y=pd.Categorical(y)))
     growth, rows = Growth.of(table, Options(confidence=0.8, global_pruning=False)), np.arange(len(table))
     softened = soften(prune(grow(growth, rows), growth, rows), growth)
     tests = [node.test for node in softened.walk() if node.test is not None]
-    tree = C50Classifier(confidence=0.8, global_pruning=False, soft_thresholds=True).fit(X, y).tree_
+    model = C50Classifier(confidence=0.8, global_pruning=False, soft_thresholds=True)
+    tree = model.fit(X, y).tree_
     inner = tree.n_branches > 0
     assert tree.lower is not None
     assert tree.upper is not None
@@ -149,6 +152,8 @@ def test_soft_thresholds_of_known_values_are_the_twins(seed: int) -> None:
     expected = [(test.attribute, test.lower, test.middle, test.upper) for test in tests]
     assert len(tests) > 3
     assert np.array(sorted(ours)) == pytest.approx(np.array(sorted(expected)), abs=1e-6)
+    order = draw.permutation(len(X))
+    np.testing.assert_array_equal(model.fit(X.iloc[order], y[order]).tree_.lower, tree.lower)
 
 
 @pytest.mark.parametrize("minimum", [26, 40])

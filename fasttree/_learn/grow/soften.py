@@ -27,11 +27,13 @@ class Tests(NamedTuple):
 
     row: npt.NDArray[np.int64]
     node: npt.NDArray[np.int32]
+    part: Floats  # how much of the sample reaches the node
     own_wrong: npt.NDArray[np.bool_]  # of the branch of its value
     other_wrong: npt.NDArray[np.bool_]
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Tests:
-        return Tests(self.row[chosen], self.node[chosen], self.own_wrong[chosen], self.other_wrong[chosen])
+        own, other = self.own_wrong[chosen], self.other_wrong[chosen]
+        return Tests(self.row[chosen], self.node[chosen], self.part[chosen], own, other)
 
 
 def soften(tree: Tree, table: Table, class_codes: npt.NDArray[np.integer[Any]], sample_weight: Floats | None = None) -> Tree:
@@ -61,7 +63,7 @@ def soften(tree: Tree, table: Table, class_codes: npt.NDArray[np.integer[Any]], 
         With `lower` and `upper`, the same for any order of the samples.
     """
     tree = tree.replace(lower=None, upper=None)
-    tests = tests_of(tree, table, class_codes)
+    tests = tests_of(tree, table, class_codes, divided=False)
     if sample_weight is not None:
         tests = tests.where(sample_weight[tests.row] > 0)
     weight, unit = fixed_point_weights(sample_weight)
@@ -79,19 +81,21 @@ def soften(tree: Tree, table: Table, class_codes: npt.NDArray[np.integer[Any]], 
     return tree.replace(lower=lower, upper=upper)
 
 
-def tests_of(tree: Tree, table: Table, class_codes: npt.NDArray[np.integer[Any]]) -> Tests:
+def tests_of(tree: Tree, table: Table, class_codes: npt.NDArray[np.integer[Any]], divided: bool) -> Tests:
+    """Return the threshold nodes that samples reach with a known value, whole or also `divided` by missing values."""
     classes = np.ascontiguousarray(class_codes, dtype=np.int32)
     parts = []
+    none = np.empty((2, 0), np.uint8)
     for rows, block in blocks(table):
         n_rows = len(block)
         starts = np.zeros(n_rows + 1, np.int64)
-        own = np.empty(n_rows, np.uint8)
-        passes.threshold_tests(tree, block, classes[rows], starts, own, None, own)
+        passes.threshold_tests(tree, block, classes[rows], starts, None, np.empty(0) if divided else None, none)
         np.cumsum(starts, out=starts)
-        node, other = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint8)
-        passes.threshold_tests(tree, block, classes[rows], starts, own, node, other)
+        n = int(starts[-1])
+        node, part, wrong = np.empty(n, np.int32), np.ones(n), np.empty((2, n), np.uint8)
+        passes.threshold_tests(tree, block, classes[rows], starts, node, part if divided else None, wrong)
         row = np.repeat(np.arange(n_rows), np.diff(starts))
-        parts.append(Tests(row + rows.start, node, own[row] > 0, other > 0))
+        parts.append(Tests(row + rows.start, node, part, wrong[0] > 0, wrong[1] > 0))
     return Tests(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

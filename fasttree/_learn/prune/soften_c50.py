@@ -14,10 +14,11 @@ from fasttree._model.tree import Tree
 def soften_c50(tree: Tree, samples: Samples) -> Tree:
     """Return the tree with an interval around each threshold in which a value goes to both branches.
 
-    The samples whose tested values are all known are classified from both branches of each threshold that they pass.  From the
-    threshold on, sample by sample in the order of the values, the errors g that they make in the other branch and those l that
-    they make in their own are added up.  A bound moves from value to value until g exceeds 2 l + 1, or g - l exceeds the standard
-    error of the errors below the node.  The threshold itself becomes the middle between the values on its two sides.
+    Samples whose value is known, and parts of samples that missing values above have divided, are classified from both branches at
+    each threshold that they pass.  From the threshold on, in the order of the values, the errors g that they make in the other
+    branch and those l that they make in their own are added up.  A bound moves from value to value until g exceeds 2 l + 1, or
+    g - l exceeds the standard error of the errors below the node.  The threshold itself becomes the middle between the values on
+    its two sides.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ def soften_c50(tree: Tree, samples: Samples) -> Tree:
         Those of the growth.
     """
     table, counts = samples.table, samples.counts
-    tests = tests_of(tree, table, samples.target)
+    tests = tests_of(tree, table, samples.target, divided=True)
     if counts is not None:
         tests = tests.where(counts[tests.row] > 0)
     errors = errors_below(tree)
@@ -37,8 +38,9 @@ def soften_c50(tree: Tree, samples: Samples) -> Tree:
     for feature in np.unique(feature_of).tolist():
         here = tests.where(feature_of == feature)
         values = table.column(feature)[here.row].astype(np.float64) + 0.0
-        weight = np.ones(len(here.row)) if counts is None else counts[here.row]
-        order = np.lexsort((values, here.node))
+        weight = here.part if counts is None else counts[here.row] * here.part
+        # among equal values by what is added up, so that sums of parts do not depend on the order of the samples
+        order = np.lexsort((weight, here.own_wrong, here.other_wrong, values, here.node))
         node, values, weight = here.node[order], values[order], weight[order]
         own, other = weight * here.own_wrong[order], weight * here.other_wrong[order]
         starts = np.flatnonzero(np.diff(node, prepend=-1)).tolist()
