@@ -117,7 +117,7 @@ def soft_figures_of(tables: tuple[Table, Table | None]) -> dict[str, int]:
     return figures if test is None else figures | {"test_errors": n_soft_errors(tree, test)}
 
 
-@pytest.mark.parametrize("name", ["iris", "credit-a", "glass"])
+@pytest.mark.parametrize("name", ["iris", "credit-a", "glass", "german"])
 def test_repeats_soft_thresholds(name):
     runs = [run for run in SHIPPED[name].runs if run.name == "soft"]
     assert [soft_figures_of(SHIPPED[name].tables(run.split)) for run in runs] == [run.printed for run in runs]

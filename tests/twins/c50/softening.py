@@ -95,10 +95,10 @@ def n_soft_errors(tree: Node, table: Table) -> int:
 
 
 def below(test: Any, x: NDArray[Any]) -> NDArray[Any]:
-    """Return the weight of the lower branch."""
+    """Return the weight of the lower branch; a value in the very middle has a half, also where the interval has no length."""
     low = 1 - 0.5 * (x - test.lower) / (test.middle - test.lower + SLOPE)
     high = 0.5 - 0.5 * (x - test.middle) / (test.upper - test.middle + SLOPE)
-    return np.where(x <= test.lower, 1.0, np.where(x >= test.upper, 0.0, np.where(x <= test.middle, low, high)))
+    return np.where(x < test.lower, 1.0, np.where(x > test.upper, 0.0, np.where(x < test.middle, low, high)))
 
 
 def send_softly(node: Node, parent: Node, table: Table, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
