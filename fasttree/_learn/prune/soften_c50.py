@@ -14,7 +14,7 @@ from fasttree._model.tree import Tree
 def soften_c50(tree: Tree, samples: Samples) -> Tree:
     """Return the tree with an interval around each threshold in which a value goes to both branches.
 
-    Samples whose value is known, and parts of samples that missing values above have divided, are classified from both branches at
+    Samples whose value is known, and parts of those that missing values above have divided, are classified from both branches at
     each threshold that they pass.  From the threshold on, in the order of the values, the errors g that they make in the other
     branch and those l that they make in their own are added up.  A bound moves from value to value until g exceeds 2 l + 1, or
     g - l exceeds the standard error of the errors below the node.  The threshold itself becomes the middle between the values on
