@@ -1,11 +1,15 @@
-"""Models that are fitted and predict on two threads, for `.ci/thread_sanitizer`, without the imports of tests.
+"""Models that are fitted and predict on two threads, and side by side, for `.ci/thread_sanitizer`, without the imports of tests.
 
 python .ci/in_threads.py
 """
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 import fasttree
 
@@ -41,19 +45,33 @@ for model, target in LARGE:
         raise SystemExit(f"{model}: another tree on three threads")
     print(type(model).__name__, "n_jobs=3: the tree of one thread from a large table")
 
+
+def in_three(work: Callable[[int], Any]) -> list[Any]:
+    """Return what a function returns in three threads that begin together."""
+    start = threading.Barrier(3)
+    with ThreadPoolExecutor(3) as threads:
+        return list(threads.map(lambda number: (start.wait(), work(number))[1], range(3)))
+
+
+documents = []
 for model, target in MODELS:
     found = model.fit(X, target).predict(X)
-    predictions: list[np.ndarray] = []
-
-    def predict(model: fasttree.CARTClassifier = model, into: list[np.ndarray] = predictions) -> None:
-        """Predict by a model that other threads use."""
-        into.append(model.predict(X))
-
-    threads = [threading.Thread(target=predict) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if not all(np.array_equal(found, each) for each in predictions):
+    documents.append(model.to_json())
+    if not all(np.array_equal(found, each) for each in in_three(lambda _, model=model: model.predict(X))):
         raise SystemExit(f"{type(model).__name__} predicts differently in threads")
-    print(type(model).__name__, "n_jobs=2: fitted, and shared by three threads")
+    predictor = model.to_predictor()
+    if not all(np.array_equal(found, each) for each in in_three(lambda _, predictor=predictor: predictor.predict(X))):
+        raise SystemExit(f"the predictor of {type(model).__name__} predicts differently in threads")
+    print(type(model).__name__, "n_jobs=2: fitted, and shared by three threads, as its predictor")
+
+
+def fit_all(number: int) -> dict[int, str]:
+    """Fit all models, from another one on in each thread."""
+    order = [(number * 2 + i) % len(MODELS) for i in range(len(MODELS))]
+    return {i: clone(MODELS[i][0]).fit(X, MODELS[i][1]).to_json() for i in order}
+
+
+for texts in in_three(fit_all):
+    if [texts[i] for i in range(len(MODELS))] != documents:
+        raise SystemExit("models that are fitted at the same time are others")
+print("all of them fitted by three threads at the same time: the same")

@@ -22,7 +22,7 @@ from release8.rules import random_integers
 from scipy.stats import fisher_exact
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import every_check
 from strategies import CONTINUOUS, SmallTable, tables
 from test_engine_twin import EncodedTable, grow_compiled
 
@@ -759,6 +759,6 @@ def test_a_clone_has_the_parameters_and_no_rules(golf):
 # Inside scikit-learn
 
 
-@parametrize_with_checks([C45Rules(), C45Rules(subset=True, annealing=True)])
+@every_check([C45Rules(), C45Rules(subset=True, annealing=True)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

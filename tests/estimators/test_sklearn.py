@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import every_check
 
 from fasttree import (
     C45Classifier,
@@ -94,7 +94,7 @@ class RegressorByCv(FoldsByCv, CARTRegressor):
     cv: Any = parameter(10, anything("folds"))
 
 
-@parametrize_with_checks(
+@every_check(
     [
         *(
             entry.load()(**FEW_TREES if entry.makes_forest else FEW_ROUNDS if entry.is_additive else {})
