@@ -1,7 +1,9 @@
-"""The best tree by trying all: every test at every node, in fractions."""
+"""The best tree by trying all: every test at every node, in fractions; or every division of the rectangles of two columns."""
 
 from fractions import Fraction
 from functools import cache
+
+import numpy as np
 
 
 def tests_of(columns):
@@ -97,3 +99,26 @@ def least_cost(columns, of_leaf, depth, is_large, orders):
         return least
 
     return best((1 << n) - 1, depth)
+
+
+def least_of_rectangles(columns, summands, of_leaf, depth):
+    """Return the smallest cost of a tree that tests two columns of numbers: every node is a rectangle, a range of each column.
+
+    `columns` are codes from 0, and `of_leaf` takes sums of the rows' summands, in the last axis, and returns the costs of leaves.
+    """
+    sizes = [int(column.max()) + 2 for column in columns]
+    sums = np.zeros((*sizes, summands.shape[1]))
+    np.add.at(sums, (columns[0] + 1, columns[1] + 1), summands)
+    sums = sums.cumsum(axis=0).cumsum(axis=1)
+    strips = sums[None] - sums[:, None]  # by start and end in the first column
+    leaf = of_leaf(strips[:, :, None] - strips[:, :, :, None])  # and in the second one
+    best = leaf
+    for _ in range(depth):
+        smaller, best = best, leaf.copy()
+        for cut in range(1, sizes[0] - 1):
+            part = best[:cut, cut + 1 :]
+            np.minimum(part, smaller[:cut, cut][:, None] + smaller[cut, cut + 1 :][None], out=part)
+        for cut in range(1, sizes[1] - 1):
+            part = best[:, :, :cut, cut + 1 :]
+            np.minimum(part, smaller[:, :, :cut, cut][..., None] + smaller[:, :, cut, cut + 1 :][:, :, None], out=part)
+    return float(best[0, -1, 0, -1])
