@@ -6,6 +6,7 @@ import ctypes
 import json
 import sqlite3
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -94,9 +95,9 @@ def test_exports_have_the_bits_of_predict(tmp_path):
     rows = others.astype(object).where(others.notna(), None).to_numpy().tolist()
     assert [scope["predict"](row) for row in rows] == predicted.tolist()
 
-    connection = sqlite3.connect(":memory:")
-    others.astype({"o": str}).to_sql("t", connection, index=False)
-    found = pd.read_sql(model.export_sql(table="t", dialect="sqlite"), connection)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        others.astype({"o": str}).to_sql("t", connection, index=False)
+        found = pd.read_sql(model.export_sql(table="t", dialect="sqlite"), connection)
     assert found["prediction"].tolist() == predicted.tolist()
 
     source, library = tmp_path / "rules.c", tmp_path / "rules.so"

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+from contextlib import closing
 from importlib.resources import files
 
 import jsonschema
@@ -186,7 +187,7 @@ def test_files_and_exports_have_the_same_scores(table, n_classes, tmp_path):
     read = fasttree.from_json(model.to_json())
     np.testing.assert_array_equal(read.predict(X), model.predict(X))
     assert read.to_json() == model.to_json()
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         X.to_sql("t", connection, index=False)
         found = pd.read_sql(model.export_sql(table="t", dialect="sqlite"), connection)
     columns = [name for name in found if name.startswith("score")] or ["prediction"]
@@ -360,13 +361,12 @@ def test_one_class_is_certain(table):
     assert np.array_equal(model.predict_proba(X), np.ones((len(X), 1)))
     assert (model.predict(X) == "only").all()
     assert np.array_equal(fasttree.from_json(model.to_json()).decision_function(X), model.decision_function(X))
-    database = sqlite3.connect(":memory:")
-    X.to_sql("t", database)
-    for asked, expected in [({}, "only"), ({"probability_of": "only"}, 1.0)]:
-        assert database.execute(f"SELECT DISTINCT {model.export_sql(dialect='sqlite', **asked)} FROM t").fetchall() == [
-            (expected,)
-        ]
-    queried = pd.read_sql(model.export_sql(dialect="sqlite", table="t"), database)
+    with closing(sqlite3.connect(":memory:")) as database:
+        X.to_sql("t", database)
+        for asked, expected in [({}, "only"), ({"probability_of": "only"}, 1.0)]:
+            query = f"SELECT DISTINCT {model.export_sql(dialect='sqlite', **asked)} FROM t"
+            assert database.execute(query).fetchall() == [(expected,)]
+        queried = pd.read_sql(model.export_sql(dialect="sqlite", table="t"), database)
     assert set(queried["prediction"]) == {"only"}
     assert set(queried["probability_only"]) == {1.0}
 

@@ -4,6 +4,7 @@ import importlib
 import math
 import pickle
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -337,7 +338,7 @@ def test_very_deep_trees_take_memory_per_node():
 
 def by_sqlite(X, expression):
     """What SQLite makes of an expression on a table; None where it gives NULL."""
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         names = ", ".join('"' + name.replace('"', '""') + '"' for name in X)
         connection.execute(f"CREATE TABLE samples ({names})")
         cells = X.astype(object).where(X.notna(), None)

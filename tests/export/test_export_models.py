@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -140,7 +141,7 @@ def code_in(feature, cell):
 def in_sqlite(model, query):
     names = [feature.name for feature in model.schema_.features]
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"CREATE TABLE given ({quoted})")
         connection.executemany(f"INSERT INTO given VALUES ({', '.join('?' * len(names))})", listed(rows_of(model)))
         return connection.execute(query).fetchall()

@@ -1,6 +1,7 @@
 """Boosted trees as SQL: SQLite gives the predictions and probabilities of the model, bit for bit."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from fasttree import C50Classifier
 
 def run(X, query):
     """The rows of a query of the table `t`, in the order of X."""
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"CREATE TABLE t (row_id, {', '.join(X.columns)})")
         rows = [(i, *row) for i, row in enumerate(X.astype(object).where(X.notna(), None).values.tolist())]
         connection.executemany(f"INSERT INTO t VALUES (?{', ?' * X.shape[1]})", rows)
