@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from strategies import CONTINUOUS, ORDINAL, SmallTable
+from strategies import CONTINUOUS, NOMINAL, ORDINAL, SmallTable
 from test_bounded import LISTS, PATHS
 from test_engine_twin import as_nodes, grow_compiled, grow_naive
 
@@ -83,3 +83,19 @@ def test_the_lowest_feature_near_the_best_wins_with_its_lowest_cut_near_it(dtype
     y += np.where(even, raised, -raised)  # sums of an even number of the first samples stay
     columns = [(np.arange(N) + 1).astype(dtype), 1 + even.astype(dtype)]
     assert_chosen(columns, y, int(winner == 0), winner + 0.5 if winner else 1.5)
+
+
+@pytest.mark.parametrize(("below", "winner"), [(1.1, 0), (1.9, 1)])
+def test_a_feature_competes_with_its_best_two_groups_of_categories_though_it_takes_the_first_near_them(below, winner):
+    """Category 4 gains most, and category 1 a step less, which comes first; feature 0 gains `below` steps less than the best."""
+    m, low = 16, STEP - 1.0
+    y = np.repeat([low, 0.0, 0.0, 1.0], m)
+    y[m] = low + (below - 1) * STEP * m / 2
+    y[m + 1] = -y[m]
+    category, place = np.repeat(np.arange(1, 5), m).astype(np.uint8), np.arange(4 * m)
+    side = np.where((place > 0) & (place <= m), 1, 2).astype(np.uint8)  # category 1 with another sample in the place of its first
+    table = SmallTable((side, category), (ORDINAL, NOMINAL), (2, 4), y, 1)
+    twin = grow_naive(table, CART_REGRESSION, Limits(max_depth=1))
+    found = as_nodes(grow_compiled(table, CART_REGRESSION, Limits(max_depth=1)))
+    assert twin.feature == found.feature == winner
+    assert twin.table == found.table

@@ -110,6 +110,18 @@ def test_subsets_of_many_categories_agree_with_the_twin(name: str, seed: int) ->
     assert_same_tree(table, recipe, Limits(min_gain=ANY_GAIN, max_depth=2, min_samples_leaf=5))
 
 
+@pytest.mark.parametrize("seed", [11, 17])  # no order by a single target has a division as good
+def test_the_principal_order_of_categories_goes_past_a_target_that_is_constant(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_samples, q = 60, 14
+    column = rng.integers(1, q + 1, n_samples).astype(np.uint8)
+    effect = rng.normal(size=(q + 1, 1)) * [1, 1.2] + 0.5 * rng.normal(size=(q + 1, 2))
+    y = np.zeros((n_samples, 3))
+    y[:, ::2] = effect[column] + 0.1 * rng.normal(size=(n_samples, 2))
+    table = SmallTable((column,), (NOMINAL,), (q,), y, 1, rng.uniform(0.5, 2, n_samples))
+    assert_same_tree(table, CART_REGRESSION, Limits(min_gain=ANY_GAIN, max_depth=1))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", [*CLASSES, *NUMBERS])
 def test_trees_depend_neither_on_the_order_of_samples_nor_on_blocks(name: str, weighted: bool) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_pruning import extra_errors, prune
 
 from fasttree import C45Classifier, CARTClassifier, ID3Classifier, TreeClassifier
 from fasttree._learn.prune.error_based import normal_quantile
@@ -163,21 +164,6 @@ def one_leaf_errors(tree: Tree, leaf: int, confidence: float) -> float:
     return 0.0 if n == 0 else wrong + extra_errors(n, max(wrong, 0.0), confidence, q)
 
 
-def extra_errors(n: float, wrong: float, confidence: float, q: float) -> float:
-    if wrong < 1e-6:
-        return n * (1 - confidence ** (1 / n))
-    if wrong < 0.9999:
-        none = extra_errors(n, 0, confidence, q)
-        return none + wrong * (extra_errors(n, 1, confidence, q) - none)
-    if wrong + 0.5 >= n:
-        return 0.67 * (n - wrong)
-    above = wrong + 0.5
-    return n * (above + q / 2 + math.sqrt(q * (above * (1 - above / n) + q / 4))) / (n + q) - wrong
-
-
-# Light parts of samples
-
-
 def test_light_parts_are_not_divided_but_keep_their_weight():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(1000, 6)).round(1)
@@ -233,6 +219,36 @@ def test_samples_that_prune_go_where_a_prediction_goes(dtype, n_categories, miss
     predicted = np.bincount(pruned.apply(X), minlength=pruned.tree_.node_count)
     leaves = pruned.tree_.leaves()
     assert pruned.tree_.n_samples[leaves].tolist() == predicted[leaves].tolist()
+
+
+@pytest.mark.parametrize("seed", [2, 3, 17, 22, 23, 44])
+def test_trees_that_divide_samples_are_pruned_as_by_the_twin(seed):
+    """Also by samples that did not grow them, which have categories that a node does not know, or are too light to be divided."""
+    rng = np.random.default_rng(seed)
+    n, n_classes, lost = int(rng.integers(30, 100)), 2 + seed % 2, (0, 0.1, 0.3)[seed % 3]
+    codes, numbers = rng.integers(1, 5, (n, 3)), rng.integers(0, 6, (n, 2)).astype(float)
+    signal = ((codes[:, 0] == 1) | (numbers[:, 0] > 3)) & (codes[:, 1] > 1)
+    y = np.where(rng.random(n) < 0.3, rng.integers(0, n_classes, n), signal)
+    y[:n_classes] = np.arange(n_classes)
+    codes[rng.random(codes.shape) < lost] = 0
+    numbers[rng.random(numbers.shape) < lost] = np.nan
+    X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j] - 1, list("pqrs")) for j in range(3)})
+    X = X.assign(**{f"n{j}": numbers[:, j] for j in range(2)})
+    weight = rng.choice([0.25, 0.5, 1.0], n) if seed % 4 else np.ones(n)
+    least, confidence = (0.0, 0.3, 0.6)[seed % 5 % 3], (0.1, 0.25, 0.6)[seed % 7 % 3]
+    model = C45Classifier(variant="textbook", pruning=None, min_samples_branch=0.5, min_part_weight=least, confidence=confidence)
+    first = slice(n // 2)
+    grown = model.fit(X[first], y[first], sample_weight=weight[first])
+    for rows in (first, slice(n)):
+        pruned = grown.prune("error_based", X[rows], y[rows], sample_weight=weight[rows]).tree_
+        columns = [column[rows] for column in (*codes.T, *numbers.T)]
+        twin = prune(grown.tree_, columns, y[rows], weight[rows], confidence, least)
+        tests = [int(grown.tree_.feature[node.test]) if node.children else -1 for node in twin]
+        assert pruned.feature.tolist() == tests
+        assert pruned.weight == pytest.approx([node.counts.sum() for node in twin], abs=1e-6)
+        came = pruned.weight > 0
+        assert pruned.value[came] == pytest.approx(np.array([node.counts for node in twin])[came], abs=1e-6)
+        assert pruned.estimated_errors == pytest.approx([node.errors for node in twin], abs=1e-3)
 
 
 def test_codes_in_an_order_are_pruned_as_numbers_are():

@@ -82,6 +82,22 @@ def test_targets_that_lie_far_on_one_side_of_the_median_agree_with_the_twin(side
     assert_same_tree(table, ABSOLUTE, Limits(min_gain=ANY_GAIN))
 
 
+@pytest.mark.parametrize("seed", [0, 10])
+def test_a_median_that_is_the_largest_target_agrees_with_the_twin(seed: int) -> None:
+    """Below the root, which takes off the targets that lie far away."""
+    rng = np.random.default_rng(seed)
+    n_samples = 30
+    y = np.where(rng.random(n_samples) < 0.7, 5.0, rng.integers(0, 5, n_samples))
+    far = rng.random(n_samples) < 0.3
+    y[far] = 50 + np.arange(far.sum())
+    column = rng.integers(0, 5, n_samples) / 2.0
+    column[rng.random(n_samples) < 0.15] = np.nan
+    codes = rng.integers(0, 4, n_samples).astype(np.uint8)
+    weight = rng.integers(1, 4, n_samples).astype(float)
+    table = SmallTable((np.where(far, 1.0, 0.0), column, codes), (CONTINUOUS, CONTINUOUS, NOMINAL), (0, 0, 3), y, 1, weight)
+    assert_same_tree(table, ABSOLUTE, Limits(min_gain=ANY_GAIN))
+
+
 @pytest.mark.parametrize("block_rows", [1, 7, 40])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", RECIPES)

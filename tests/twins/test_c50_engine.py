@@ -103,6 +103,19 @@ def test_samples_end_where_pruning_says(frame: pd.DataFrame, trials: int, rules:
             )
 
 
+@pytest.mark.parametrize("each", [1, 5])  # as many values as samples, or few enough to be counted
+def test_only_thresholds_that_leave_enough_on_both_sides_are_paid_for(each: int) -> None:
+    n, minimum = 1000, 30
+    rng = np.random.default_rng(0)
+    x = np.arange(n) // each * 1.0
+    y = (x > 400 / each) ^ (rng.random(n) < 0.3)
+    tree = C50Classifier(min_samples_branch=minimum, max_depth=1, pruning=None).fit(x[:, None], y).tree_
+    low, high = (np.bincount(y[part], minlength=2) for part in (x <= tree.threshold[0], x > tree.threshold[0]))
+    bits = [-(counts * np.log2(counts / counts.sum())).sum() for counts in (low + high, low, high)]
+    n_tried = (n - 2 * minimum) / each + 1
+    assert tree.gain[0] == pytest.approx((bits[0] - bits[1] - bits[2] - np.log2(n_tried)) / n, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", [*range(10, 60), 385])  # the last has a null leaf of some weight
 def test_trees_of_light_branches_are_the_twins(seed: int) -> None:
     """Branches of fewer than the minimum, also below one that is tried in its node's place, and samples divided on the way."""
