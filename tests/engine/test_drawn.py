@@ -170,6 +170,51 @@ def test_members_of_a_bundle_are_searched_as_columns(n_classes, random):
         compare(X, y, n_classes, counts, seed, max_features=3, random=random, min_samples_leaf=1 + 2 * (seed == 2))
 
 
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_a_node_of_the_most_bins_has_the_best_cut_inside_any_of_them(n_classes):
+    """1,024 bins of two values each; with larger leaves, rows are counted, too."""
+    x = (np.arange(16_384) % 2048).astype(float)  # 8 rows of each value
+    for n_left in (1, 2, 3, 2045, 2046, 2047):
+        for min_samples_leaf in (1, 8, 16):
+            limits = Limits(1, max_depth=1, min_samples_leaf=min_samples_leaf)
+            root = grow_packed(grower_of(x[:, None], x < n_left, n_classes, limits), np.ones(len(x), np.uint16), 0)[0][0]
+            assert root["operand"] == np.clip(n_left, min_samples_leaf / 8, 2048 - min_samples_leaf / 8) - 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rows_of_a_large_node_go_to_the_sides_of_its_random_cut(seed):
+    """The codes of so many rows are not kept until the best feature is known."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 1000, (131_100, 4)).astype(float)
+    y = (X[:, 1] > 300).astype(int) + (X[:, 2] > 900)
+    limits = Limits(4, random=True, max_depth=1)
+    root, left, _ = grow_packed(grower_of(X, y, 3, limits), np.ones(len(X), np.uint16), seed)[0]
+    n_left = int(np.frombuffer(left["operand"].tobytes(), np.uint32)[1])
+    assert n_left == np.count_nonzero(X[:, root["feature"]] <= root["operand"])
+
+
+def first_gain_and_tie(y):
+    """Return the gain of the cut after the first row, and the smallest gain that is equal to the largest one, in doubles."""
+    n, mean = len(y), sum(y) // len(y)
+    total, left, gains = sum(y) - mean * n, 0.0, []
+    for n_left in range(1, n):
+        left += y[n_left - 1] - mean
+        gains.append((n * left - total * n_left) ** 2 / (n_left * (n - n_left)))
+    risk = sum((value - mean) ** 2 for value in y) - total * total / n
+    return gains[0] * (1 / n), max(gains) * (1 / n) - (1e-10 * max(gains) * (1 / n) + 1e-13 * risk)
+
+
+def test_the_first_cut_wins_if_it_gains_less_by_the_tolerance_and_no_more():
+    largest, middle = 2.0**48 + 4, 150_841_985_385_301.0
+    for step, threshold in [(-1, 1.5), (0, 0.5), (1, 0.5)]:
+        y = [0.0, middle + step, largest, largest]
+        gain, least = first_gain_and_tie(y)
+        assert np.sign(gain - least) == step
+        limits = Limits(1, max_depth=1, most_ranked=1)
+        grower = grower_of(np.arange(4.0)[:, None], np.array(y), 0, limits)
+        assert grow_packed(grower, np.ones(4, np.uint16), 0)[0][0]["operand"] == threshold
+
+
 def test_columns_that_share_a_rare_value_make_no_bundle():
     rng = np.random.default_rng(0)
     assert columns_of((rng.random((100, 5)) < 0.4).astype(float)).n_bundles == 0

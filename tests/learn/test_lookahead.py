@@ -117,6 +117,20 @@ def test_two_levels_are_the_best_of_a_larger_table(criterion, several, min_leaf,
     assert found == pytest.approx(least_risk(X, y, weight, **choices), rel=1e-9)
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "misclassification"])
+def test_two_levels_are_the_best_of_columns_that_say_nearly_the_same(criterion):
+    """Second columns are left out at cuts near to those where they were searched, from cut to cut, in three rounds."""
+    for seed in (2, 4):
+        random = np.random.default_rng(seed)
+        X, threshold = random.normal(size=(200, 3)), random.normal(size=3) * 0.7
+        X[:, 1:] = X[:, :1] + random.normal(size=(200, 2)) * 0.3
+        y = np.where(X[:, 0] > threshold[0], X[:, 1] > threshold[1], X[:, 2] > threshold[2])
+        y = np.where(random.random(200) < 0.05, random.random(200) < 0.5, y).astype(int)
+        tree = CARTClassifier(criterion=criterion, max_depth=2, lookahead=2).fit(X, y).tree_
+        found = (tree.weight * tree.impurity)[tree.leaves()].sum()
+        assert found == pytest.approx(twin.least_of_two_levels(X, y, criterion), rel=1e-9), seed
+
+
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "misclassification", "squared_error"])
 def test_two_levels_find_the_ends_of_four_long_runs(criterion):
     """The cuts that are searched first are far from the best, and say little about it."""
