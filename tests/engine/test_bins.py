@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -184,6 +185,93 @@ def test_a_constant_has_one_bin(value):
     edges = encoding.bin_edges(np.full(100, value), 2)
     assert len(edges) == 2
     assert edges[1] - edges[0] == 1
+
+
+def pieces_of(column: NDArray, max_bins: int) -> list[tuple[int, int, bool]]:
+    """The last key, the samples, and whether these have one value: small neighbours are joined if there are too many."""
+    values = zip(*(part.tolist() for part in np.unique(keys_of(column), return_counts=True)), strict=True)
+    pieces = [(key, count, True) for key, count in values]
+    if len(pieces) <= max_bins:
+        return pieces
+    joined, quantum = pieces[:1], max(len(column) // (4 * max_bins), 1)
+    for key, count, _ in pieces[1:]:
+        if joined[-1][1] + count <= quantum:
+            joined[-1] = key, joined[-1][1] + count, False
+        else:
+            joined.append((key, count, True))
+    return joined
+
+
+def edges_by_definition(column: NDArray, max_bins: int, open_ends: bool) -> list[int]:
+    """The edges of a column without missing values, of which no bucket holds two values.
+
+    A value with `threshold` samples has its own bin; what lies between two of these shares the bins that are left.
+    """
+    pieces, n, largest = pieces_of(column, max_bins), len(column), int(np.iinfo(keys_of(column).dtype).max)
+    first = 0 if open_ends else int(keys_of(column).min()) - 1
+    if len(pieces) <= max_bins and all(single for _, _, single in pieces) and not open_ends:
+        return [first, *(key for key, _, _ in pieces)]
+    threshold = max(n // max_bins, 1)
+    while True:
+        gaps, gap, before, n_heavy = [], [], 0, 0
+        for key, count, single in [*pieces, (largest + 1, math.inf, True)]:
+            if count < threshold or not single:
+                gap.append((key, count))
+                continue
+            if gap or (open_ends and key - before > 1):
+                gaps.append((gap, min(key - 1, largest if open_ends else pieces[-1][0])))
+            gap, before = [], key
+            n_heavy += key <= largest
+        light = sum(count for gap, _ in gaps for _, count in gap)
+        left = max_bins - n_heavy - len(gaps)
+        if left >= 0 and light * max_bins <= 2 * n * (left + 1):
+            break
+        threshold += threshold // 4 + 1
+    edges = {first, *(key for key, count, single in pieces if single and count >= threshold)}
+    for gap, end in gaps:
+        own, held = sum(count for _, count in gap), 0
+        bins = 1 + (own * left + light // 2) // max(light, 1)
+        light -= own
+        made = {end}
+        for (key, count), (_, following) in itertools.pairwise(gap):
+            held += count
+            if bins - len(made) > 0 and 2 * own <= (bins - len(made) + 1) * (2 * held + following):
+                made.add(key)
+                own, held = own - held, 0
+        left -= len(made) - 1
+        edges |= made
+    return sorted(edges)
+
+
+@pytest.mark.parametrize("open_ends", [False, True])
+def test_edges_are_those_of_the_definition(open_ends):
+    """Of numbers next to each other: some have many samples, and there may be none between them."""
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        places = rng.choice(40, int(rng.integers(1, 30)), replace=False)
+        counts = rng.choice([1, 2, 9, 30], len(places), p=rng.dirichlet(np.ones(4)))
+        column = rng.permutation(np.repeat(1 + BITS.eps * places, counts))
+        max_bins = int(rng.integers(2, 20))
+        if open_ends and max_bins < 3:
+            continue
+        found = encoding.bin_edges(column, max_bins, open_ends)
+        assert found.tolist() == edges_by_definition(column, max_bins, open_ends), seed
+        if not open_ends:
+            check_bins(column, max_bins)
+
+
+def test_what_memory_held_before_does_not_show_in_edges():
+    """Behind the room for keys that are sorted, there is perhaps one more that is like the last of them."""
+    rng = np.random.default_rng(6)
+    for n in [*range(4, 25)] * 4:
+        column = rng.choice([0.1, 0.3, 0.7, 1.1], n)
+        edges = []
+        for last in (0, keys_of(column).max()):
+            for _ in range(2):  # NumPy gives small arrays the memory of those that went before
+                held = [np.full(n + 1, last, dtype=np.uint64) for _ in range(6)]
+                del held
+            edges.append(encoding.bin_edges(column, 3).tolist())
+        assert edges[0] == edges[1]
 
 
 # Edges from a sample

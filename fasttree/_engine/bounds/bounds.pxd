@@ -6,7 +6,7 @@ either none or all of its weight.  For squared error see `moment_bound`.  A bin 
 is never searched.
 """
 
-from libc.math cimport INFINITY, exp2, log2, sqrt
+from libc.math cimport INFINITY, log2, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -78,31 +78,27 @@ cdef inline double most_of_a_side(
 ) noexcept nogil:
     """The largest (minus risk) of a side that takes any part of a bin on top of what it has, or a little more.
 
-    Sums of c^2 (Gini) or c log2 c (entropy) over the classes are convex in each class weight, hence below the chord from none to
-    all of the bin's weight; with a the steepest chord, a part of weight t adds at most a t.  What remains is a function of t.
+    Entropy: a risk never falls where samples join a side, so it is that of the side alone.  Gini: the sum of c^2 over the classes
+    is convex in each class weight, hence below the chord from none to all of the bin's weight; with a the steepest chord, a part
+    of weight t adds at most a t.  What remains is monotone in t, but for parts that cancel: both sides together take all of t.
     """
     cdef double sum = 0
     cdef double steepest = 0
-    cdef double c, b, t, most
+    cdef double c, b, most
     cdef int32_t k
+    if p.impurity == ENTROPY:
+        for k in range(p.n_classes):
+            c = <double> side[k] * p.unit
+            sum += c * log2(c) if c > 0 else 0.0
+        return sum - (weight * log2(weight) if weight > 0 else 0.0)
     for k in range(p.n_classes):
         c = <double> side[k] * p.unit
         b = <double> bin[k] * p.unit
-        if p.impurity == GINI:
-            sum += c * c
-            if b > 0:
-                steepest = max(steepest, 2 * c + b)
-        else:
-            sum += c * log2(c) if c > 0 else 0.0
-            if b > 0:
-                steepest = max(steepest, ((c + b) * log2(c + b) - (c * log2(c) if c > 0 else 0.0)) / b)
-    if p.impurity == GINI:     # (sum + a t) / (weight + t) - (weight + t) + t: monotone but for its last parts, which cancel
-        most = (sum + steepest * bin_weight) / (weight + bin_weight)
-        return max(most, sum / weight) if weight > 0 else most
-    # sum + a t - (weight + t) log2(weight + t), largest where a = log2(weight + t) + log2(e)
-    t = min(max(exp2(steepest - 1.4426950408889634) - weight, 0.0), bin_weight)
-    c = weight + t
-    return sum + steepest * t - (c * log2(c) if c > 0 else 0.0)
+        sum += c * c
+        if b > 0:
+            steepest = max(steepest, 2 * c + b)
+    most = (sum + steepest * bin_weight) / (weight + bin_weight)
+    return max(most, sum / weight) if weight > 0 else most
 
 
 cdef inline double corner_bound(

@@ -127,12 +127,6 @@ cdef inline void double_keys(const real_t[:] column, uint64_t* keys, Extent* ext
         done += n
 
 
-cdef inline int compare_keys(const void* a, const void* b) noexcept nogil:
-    cdef uint64_t x = (<const uint64_t*> a)[0]
-    cdef uint64_t y = (<const uint64_t*> b)[0]
-    return (x > y) - (x < y)
-
-
 cdef inline void sort_small(entry_t* records, int64_t n) noexcept nogil:
     """Insertion sort, for a few records."""
     cdef int64_t i, j
