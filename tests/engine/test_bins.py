@@ -245,7 +245,7 @@ def edges_by_definition(column: NDArray, max_bins: int, open_ends: bool) -> list
 
 @pytest.mark.parametrize("open_ends", [False, True])
 def test_edges_are_those_of_the_definition(open_ends):
-    """Of numbers next to each other: some have many samples, and there may be none between them."""
+    """Columns are numbers next to each other, some with many samples, and there may be none between them."""
     for seed in range(120):
         rng = np.random.default_rng(seed)
         places = rng.choice(40, int(rng.integers(1, 30)), replace=False)
