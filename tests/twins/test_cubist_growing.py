@@ -78,7 +78,7 @@ def root_of(rows: Rows) -> Array:
         (codes.astype(np.int32), np.full(1 - d, rows.size, np.int32)),
         order,
         (np.zeros(1, np.int32), np.zeros(1)),
-        (factor, significant, np.zeros(d)),
+        (factor, significant, np.full(d, 1e-10)),
         np.array([rows.softening, 1e-9, float(LEAST_SIDE)]),
         nodes,
     )
