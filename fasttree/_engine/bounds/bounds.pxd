@@ -79,8 +79,8 @@ cdef inline double most_of_a_side(
     """The largest (minus risk) of a side that takes any part of a bin on top of what it has, or a little more.
 
     Entropy: a risk never falls where samples join a side, so it is that of the side alone.  Gini: the sum of c^2 over the classes
-    is convex in each class weight, hence below the chord from none to all of the bin's weight; with a the steepest chord, weight t
-    adds at most a t.  What remains is monotone in t, but for parts that cancel: both sides together take all of t.
+    is convex in each class weight, hence below the chord from none to all of the bin's weight; if a is the steepest chord,
+    weight t adds at most a t.  What remains is monotone in t, but for parts that cancel: both sides together take all of t.
     """
     cdef double sum = 0
     cdef double steepest = 0
