@@ -55,6 +55,14 @@ def grow(
     workspace: Workspace | None = ...,
     root: Root | None = ...,
 ) -> dict[str, npt.NDArray[Any]]: ...
+def grow_branches(
+    branches: list[tuple[Encoding, Targets, npt.NDArray[np.int64] | None, int] | None],
+    spec: Spec,
+    n_classes: int,
+    *,
+    seed: int = ...,
+    report: Callable[[float], object] | None = ...,
+) -> dict[str, npt.NDArray[Any]]: ...
 def spent() -> dict[str, tuple[float, int]] | None: ...
 def started_threads(work: Callable[[int], None], n: int) -> list[Thread]: ...
 

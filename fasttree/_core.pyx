@@ -23,7 +23,7 @@ from fasttree._engine.encoding cimport Encoding
 from fasttree._engine.grow.queue cimport grow_queue
 from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
 from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
-from fasttree._engine.grow.nodes cimport free_nodes, take_nodes
+from fasttree._engine.grow.nodes cimport NodeTable, free_nodes, open_branches, take_nodes
 from fasttree._engine.grow.scratch cimport coarse_shift_of
 from fasttree._engine.grow.setup cimport (
     Growth, carve_growth, fill_growth, free_runs, grow_nodes, plan_growth, set_limits, set_policy, share_done,
@@ -421,6 +421,14 @@ cdef int check_sizes(
     return 0
 
 
+cdef void add_to_rows(NodeTable* t, int64_t start, int64_t stop, uint32_t first) noexcept:
+    """Number the rows of some nodes from `first` on."""
+    cdef int64_t i
+    for i in range(start, stop):
+        t.row_low[i] += first
+        t.row_high[i] += first
+
+
 def grow(
     Encoding encoding,
     Targets targets,
@@ -486,6 +494,59 @@ def grow(
         return take_nodes(&workspace.growth.nodes, workspace.growth.p.missing == SURROGATE)
     finally:
         enter(OTHER)
+        workspace.leave()
+
+
+def grow_branches(list branches, Spec spec, int32_t n_classes, *, uint64_t seed=0, report=None):
+    """Grow the branches of a node, each as a tree of its own.
+
+    Parameters
+    ----------
+    branches : list of tuple or None
+        Encoding, targets and weights of the samples of each branch, as `grow` takes them, and used up: the weights, too; and the
+        number of its first row.  None: a leaf that holds nothing.
+    spec : Spec
+    n_classes : int
+    seed : int
+    report : callable or None
+        As of `Workspace`.
+
+    Returns
+    -------
+    dict of arrays as from `grow`.  Node 0 is above the branches and holds nothing.
+    """
+    cdef Workspace workspace = Workspace(consume=True, report=report)
+    cdef Growth* g = &workspace.growth
+    cdef NodeTable nodes
+    cdef Encoding encoding
+    cdef int status
+    workspace.start()
+    try:
+        g.nodes.width = n_classes
+        if open_branches(&g.nodes, len(branches)):
+            raise MemoryError
+        for branch in branches:
+            nodes = g.nodes
+            nodes.root += 1
+            memset(g, 0, sizeof(Growth))
+            g.nodes = nodes
+            if branch is None:
+                continue
+            encoding, targets, weight, first_row = branch
+            check_sizes(encoding, targets, weight, None)
+            workspace.plan(encoding, targets, spec, weight, None)
+            workspace.lay_out()
+            workspace.borrow(encoding)
+            with nogil:
+                status = grow_nodes(g, mix(seed))
+            raise_pending()
+            if status:
+                raise MemoryError
+            workspace.end_runs()
+            add_to_rows(&g.nodes, nodes.root, nodes.root + 1, first_row)
+            add_to_rows(&g.nodes, nodes.n, g.nodes.n, first_row)
+        return take_nodes(&g.nodes, False)
+    finally:
         workspace.leave()
 
 

@@ -15,7 +15,15 @@ DIGITS_OF_SUM: int
 class Columns:
     def __new__(cls, n_features: int) -> Self: ...
     def add(self, feature: int, column: npt.NDArray[Any]) -> None: ...
-    def values(self, feature: npt.NDArray[np.int32], row: npt.NDArray[np.intp], out: npt.NDArray[np.float64]) -> None: ...
+    def single_midpoints(
+        self,
+        feature: npt.NDArray[np.int32],
+        kind: npt.NDArray[np.uint8],
+        low: npt.NDArray[np.uint32],
+        high: npt.NDArray[np.uint32],
+        rows: npt.NDArray[np.intp],
+        out: npt.NDArray[np.float64],
+    ) -> None: ...
 
 @type_check_only
 class Tests(Protocol):

@@ -3,7 +3,7 @@
 Kernels trust their caller: every check is at the edge, in Python.
 """
 
-from libc.math cimport INFINITY, ceil, nextafter
+from libc.math cimport INFINITY, NAN, ceil, nextafter
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -198,11 +198,18 @@ cdef class Columns:
         else:
             cells.type = CODE32
 
-    def values(self, const int32_t[:] feature, const Py_ssize_t[:] row, double[::1] out):
-        """out[i] = the value of feature[i] in row[i]; codes as numbers, missing values as NaN."""
+    def single_midpoints(
+        self, const int32_t[:] feature, const uint8_t[:] kind, const uint32_t[:] low, const uint32_t[:] high,
+        const Py_ssize_t[:] rows, double[::1] out,
+    ):
+        """out[i] = where a threshold parts the values of feature[i] in rows[low[i]] and rows[high[i]]; NaN for other tests."""
         cdef Py_ssize_t i
+        cdef const Cells* column
         for i in range(out.shape[0]):
-            out[i] = cell(&self.cells[feature[i]], row[i])
+            out[i] = NAN
+            if kind[i] == NODE_THRESHOLD:
+                column = &self.cells[feature[i]]
+                out[i] = single_midpoint(cell(column, rows[low[i]]), cell(column, rows[high[i]]))
 
 
 cdef Flat tests_of(object nodes):

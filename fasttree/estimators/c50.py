@@ -281,6 +281,8 @@ class C50Classifier(VotingRuleModel, LeastGain):
         if self.trials > 1:
             boosting = Boosting[Any](grower, int(self.trials), self._trial(grower), bool(self.early_stopping))
             return self._boost_rules(boosting) if self.rules else self._boost(boosting)
+        if self._prunes_by_own_rules() and self.max_bins is None:
+            grower = grower.with_sorted_table()  # branches that are grown anew are cut out of it
         pruned = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
         if (costs := cost_rules(grower)) is not None:
             self.tree_unpruned_ = costs.judged(self.tree_unpruned_)

@@ -313,3 +313,50 @@ def test_the_encoding_of_a_bag_is_cut_out_of_that_of_all_rows(name, block_rows, 
         everything = growth.grow(table, target, None, recipe, number, **choices)
         assert everything == growth.grow(fresh, target, None, recipe, number, **choices)
         assert len(rows) < 600
+        few = np.sort(rng.choice(900, 90, replace=False))  # so few that they are sorted
+        of_few = growth.grow(table, target, None, recipe, number, **choices, rows=few)
+        assert of_few == growth.grow(fresh, target, None, recipe, number, **choices, rows=few, bins_of=fresh)
+        assert of_few.node_count > 5
+    in_place = InOrder(kept, np.arange(7))
+    first, second = (growth.grow(in_place, target, None, recipe, limits, **choices) for _ in range(2))
+    assert first == second  # all rows in place are not copied
+    assert first == growth.grow(Rows(in_place, np.arange(900)), target, None, recipe, limits, **choices)
+
+
+@pytest.mark.parametrize("name", ["lists", "wide lists", "parts", "parts of wide lists"])
+def test_branches_that_grow_together_are_the_trees_that_grow_alone(name):
+    case, starts = CASES[name], [0, 500, 500, 1000]
+    weights = [np.random.default_rng(seed).random(500) + 0.1 for seed in range(2)]
+    spec = prepared(case, weights[0], Limits())[1][1]
+    alone, branches = [], list[Any]([None, None, None])  # the second is an empty leaf
+    for at, weight in zip((0, 2), weights, strict=True):
+        encoding, (targets, _), kwargs = prepared(case, weight, Limits())
+        branches[at] = (encoding, targets, kwargs["weight"].copy(), starts[at])
+        alone.append(_core.grow(encoding, targets, spec, weight=kwargs["weight"]))
+    grown = _core.grow_branches(branches, spec, case.n_classes)
+    parent = grown["parent"]
+    assert (parent[0], grown["first_child"][0], grown["n_branches"][0]) == (-1, 1, 3)
+    assert (parent[1:4] == 0).all()
+    assert (grown["n_samples"][[0, 2]] == 0).all()
+    assert (grown["first_child"][2], grown["feature"][2], grown["value"][2].tolist()) == (-1, -1, [0.0] * case.n_classes)
+    for at, ours in zip((0, 2), alone, strict=True):
+        below = np.zeros(len(parent), bool)
+        below[at + 1] = True
+        for node in range(4, len(parent)):
+            below[node] = below[parent[node]]
+        nodes = np.flatnonzero(below)
+        place = np.full(len(parent), -1)
+        place[nodes] = np.arange(len(nodes))
+        assert len(ours["kind"]) == len(nodes) > 9
+        for field in ("n_branches", "feature", "missing", "kind", "n_samples", "weight", "impurity", "gain", "value"):
+            assert grown[field][nodes].tobytes() == ours[field].tobytes(), field
+        first = grown["first_child"][nodes]
+        assert (np.where(first < 0, -1, place[first]) == ours["first_child"]).all()
+        for side in ("row_low", "row_high"):
+            cuts = ours["kind"] == THRESHOLD
+            assert (grown[side][nodes][cuts] - starts[at] == ours[side][cuts]).all()
+        named = below[grown["categories_node"]]
+        assert (place[grown["categories_node"][named]] == ours["categories_node"]).all()
+        assert (grown["categories_code"][named] == ours["categories_code"]).all()
+    with pytest.raises(ValueError, match="used up"):
+        _core.grow_branches(branches, spec, case.n_classes)

@@ -96,7 +96,7 @@ cdef inline void totals_of(const Problem* p, const Block* block, Totals* totals)
 
 
 cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals* totals) noexcept nogil:
-    """Write node 0, which holds all rows, and complete the problem with their weight, unless they are some of a larger table."""
+    """Write the first node, which holds all rows, and complete the problem with their weight, unless they are some of a larger table."""
     cdef Exact sum
     cdef double risk = 0
     cdef double mean, weight, whole
@@ -104,14 +104,14 @@ cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals
     cdef uint32_t i
     cdef int32_t o
     cdef bint varies
-    t.n = 1
-    blank_node(t, 0, -1)
+    t.n = max(t.n, <int64_t> 1)
+    blank_node(t, t.root, 0 if t.root else -1)
     totals_of(p, block, totals)
     whole = <double> totals.weight * p.unit
     if p.total_weight == 0:
         p.total_weight = whole
     if p.n_classes:
-        write_class_node(p, t, 0, totals)
+        write_class_node(p, t, t.root, totals)
         return
     if p.sweep == MEDIANS:
         rank_targets(p, block, NULL, block.n)

@@ -46,6 +46,7 @@ cdef inline void free_surrogates(SurrogateTable* all) noexcept nogil:
 
 cdef struct NodeTable:                 # the tree under construction, in order of creation
     int64_t n
+    int64_t root                   # where the tree starts that grows next: 0, or a branch of node 0
     int32_t width
     Arena fields[13]               # where the arrays are, in this order
     int32_t* parent
@@ -155,6 +156,23 @@ cdef inline void blank_node(NodeTable* t, int64_t i, int64_t parent) noexcept no
     t.row_high[i] = 0
     t.missing[i] = TO_STOP
     t.gain[i] = 0
+
+
+cdef inline int open_branches(NodeTable* t, int64_t n_branches) noexcept nogil:
+    """Let an empty tree start with a node and its branches, which hold nothing.  -1 if memory runs out."""
+    cdef int64_t i
+    if reserve_nodes(t, n_branches + 1):
+        return -1
+    t.n = n_branches + 1
+    for i in range(t.n):
+        blank_node(t, i, 0 if i else -1)
+        t.n_samples[i] = 0
+        t.weight[i] = 0
+        t.impurity[i] = 0
+    memset(t.value, 0, t.n * t.width * sizeof(double))
+    t.first_child[0] = 1
+    t.n_branches[0] = <int32_t> n_branches
+    return 0
 
 
 cdef inline void write_class_node(const Problem* p, NodeTable* t, int64_t i, Totals* totals) noexcept nogil:

@@ -305,7 +305,7 @@ cdef inline double share_done(const void* growth) noexcept nogil:
 
 
 cdef inline bint open_first(Growth* g, uint64_t key, Pending* root, int* status) noexcept nogil:
-    """Write node 0, whose draws have a key; False if it is a leaf.  The status is -1 if memory runs out."""
+    """Write the first node, whose draws have a key; False if it is a leaf.  The status is -1 if memory runs out."""
     cdef Totals totals
     memset(root, 0, sizeof(Pending))
     memset(&totals, 0, sizeof(Totals))
@@ -319,7 +319,8 @@ cdef inline bint open_first(Growth* g, uint64_t key, Pending* root, int* status)
     root.key = key
     root.reach = g.reach
     root.n = g.block.n
-    return not is_leaf(&g.p, &totals, g.nodes.impurity[0], 0)
+    root.id = g.nodes.root
+    return not is_leaf(&g.p, &totals, g.nodes.impurity[root.id], 0)
 
 
 cdef inline int grow_nodes(Growth* g, uint64_t key) noexcept nogil:

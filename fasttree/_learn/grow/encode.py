@@ -89,14 +89,15 @@ class KeptColumns:
                 encoding, _, bins = encode_columns(self, of_bins, self._recipe, self._limits, block_rows, 0, 1)
                 lacking = np.zeros(self.n_samples, dtype=bool)
                 for column in self._columns if self._recipe.missing == "fractional" else ():
-                    lacking |= np.isnan(column) if column.dtype.kind == "f" else column == 0
-                self._sorted.append(_Sorted(encoding, lacking, bins))
+                    lacking |= is_missing(column)
+                self._sorted.append(_Sorted(encoding, lacking, bool(lacking.any()), bins))
         return self._sorted[0]
 
 
 class _Sorted(NamedTuple):
     encoding: Encoding
     lacking: npt.NDArray[np.bool_]
+    has_missing: bool
     bins: dict[int, Bins]
 
 
@@ -109,6 +110,7 @@ class InOrder:
         self.schema = Schema(tuple(kept.schema.features[feature] for feature in order), kept.schema.has_names)
         self.n_samples, self.n_features = kept.n_samples, kept.n_features
         self.kept, self.order = kept, order
+        self.is_in_place = bool((order == np.arange(order.size)).all())
 
     def column(self, j: int) -> npt.NDArray[Any]:
         return self.kept.column(int(self.order[j]))
@@ -118,10 +120,12 @@ class InOrder:
         return self if self.kept.bins_of is None else SomeRows(self, self.kept.bins_of)
 
     def encoded(self, rows: npt.NDArray[np.intp] | None, block_rows: int) -> Encoded:
-        """Return the encoding of some rows, which needs no sorting."""
-        rows = np.arange(self.n_samples) if rows is None else rows
+        """Return the encoding of some rows, which needs no sorting; that of all rows in place is shared by all who ask for it."""
         whole = self.kept.sorted(block_rows)
-        encoding = whole.encoding.of_rows(rows.astype(np.int64), self.order.astype(np.int64), block_rows)
+        if rows is None and self.is_in_place:
+            return whole.encoding, whole.has_missing, whole.bins
+        rows = np.arange(self.n_samples) if rows is None else rows
+        encoding = whole.encoding.of_rows(rows.astype(np.int64, copy=False), self.order.astype(np.int64, copy=False), block_rows)
         bins = {j: whole.bins[feature] for j, feature in enumerate(self.order.tolist()) if feature in whole.bins}
         return encoding, bool(whole.lacking[rows].any()), bins
 

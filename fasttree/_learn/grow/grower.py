@@ -88,6 +88,8 @@ class Grower:
 
     def with_sorted_table(self) -> Self:
         """Return the growth whose trees share columns that are sorted once; other weights may take the place of the samples'."""
+        if self.sorted_table is not None:
+            return self
         table = self.samples.table
         kept = KeptColumns(table, self.recipe, self.limits)
         return replace(self, sorted_table=InOrder(kept, np.arange(table.n_features)))

@@ -29,7 +29,7 @@ from fasttree._learn.grow.decode import (
     with_weights_as_given,
 )
 from fasttree._learn.grow.drawn import counts_alone, grow_alone
-from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, SomeRows, encode_columns, may_be_bounded
+from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, InOrder, SomeRows, encode_columns, may_be_bounded
 from fasttree._learn.grow.fixed_point import (
     fixed_point_targets,
     fixed_point_weights,
@@ -163,7 +163,7 @@ def grow(
             case_weight=_case_weight(samples, weight, recipe, limits),
             seed=limits.seed,
             n_jobs=n_jobs,
-            workspace=_core.Workspace(consume=True, report=progress.share()),
+            workspace=_core.Workspace(consume=not (isinstance(source, InOrder) and source.is_in_place), report=progress.share()),
         )
         del encoding
     surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits)

@@ -1,24 +1,22 @@
-"""Growth of many small trees, each on some rows of one table, by Release 8's rules."""
+"""Growth of the branches of nodes anew, on some rows of one table, by Release 8's rules."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree import _core
 from fasttree._data.cells import Floats
-from fasttree._data.schema import Kind
-from fasttree._data.table import Table
 from fasttree._engine import passes
 from fasttree._engine.encoding import Encoding
 from fasttree._learn import progress
 from fasttree._learn.constraints import FREE
 from fasttree._learn.grow.afterwards import tolerated_errors
-from fasttree._learn.grow.decode import categories_by_node, single_midpoints
-from fasttree._learn.grow.encode import Bins, SomeRows, encode_columns, is_missing
+from fasttree._learn.grow.decode import categories_by_node, decode_thresholds
+from fasttree._learn.grow.encode import Bins, Encoded, InOrder, SomeRows, encode_columns
 from fasttree._learn.grow.fixed_point import fixed_point_weights, fractional_weights
 from fasttree._learn.grow.growth import BLOCK_ROWS, Size, engine_limits, policy_of
 from fasttree._learn.limits import Limits
@@ -26,12 +24,31 @@ from fasttree._learn.recipe import Recipe
 from fasttree._model.arrays import THRESHOLD
 
 
-class PartGrowth:
+class Branches(NamedTuple):
+    """The samples of the branches of a node.
+
+    Parameters
+    ----------
+    rows : intp array, shape (n,)
+        Those of each branch, ascending, one branch after the other.
+    weight : float64 array, shape (n,)
+        Positive.
+    start : list of int, n_branches + 1
+        Where the rows of each branch start, and the end of the last.
+    """
+
+    rows: npt.NDArray[np.intp]
+    weight: Floats
+    start: list[int]
+
+
+class BranchGrowth:
     """`growth.grow` of Release 8's trees that keep midpoints, without what is the same for all rows, and without a `Tree`.
 
     Parameters
     ----------
-    table : Table
+    table : InOrder
+        Columns that are sorted once, in place.
     target : array of shape (n_samples,)
         Class codes.
     recipe : Recipe
@@ -41,9 +58,10 @@ class PartGrowth:
     n_classes : int
     """
 
-    def __init__(self, table: Table, target: npt.NDArray[Any], recipe: Recipe, limits: Limits, n_classes: int) -> None:
+    def __init__(self, table: InOrder, target: npt.NDArray[Any], recipe: Recipe, limits: Limits, n_classes: int) -> None:
         self._table, self._recipe, self._limits = table, recipe, limits
         self._label = target.astype(np.uint16)
+        self._n_classes = n_classes
         self._first_class = np.array([0, n_classes], dtype=np.int32)
         self._least = 2 * limits.min_branch_weight * (1 - 1e-9)
         assert limits.n_cases is not None
@@ -51,70 +69,58 @@ class PartGrowth:
         numbers = engine_limits(size, recipe, limits, n_classes)
         self._spec = _core.Spec(policy_of(recipe, limits), numbers, FREE.for_engine(table.n_features))
         self._columns = passes.Columns(table.n_features)
-        self._lacking = np.zeros(table.n_samples, dtype=bool)
-        self._kept = [(table.column(j), feature.categories, feature.kind) for j, feature in enumerate(table.schema.features)]
-        for feature, (column, *_) in enumerate(self._kept):
-            self._columns.add(feature, column)
-            self._lacking |= is_missing(column)
+        for feature in range(table.n_features):
+            self._columns.add(feature, table.column(feature))
 
-    def __call__(self, rows: npt.NDArray[np.intp], weight: Floats) -> dict[str, npt.NDArray[Any]] | None:
-        """Return the arrays of the tree on some rows, ascending; None if it is a leaf for their number or their one class.
+    def __call__(self, branches: Branches) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays of a node without a test, node 0, and of the trees that are its branches.
 
-        Splits that C4.5's collapse takes back are leaves; what was below them is still there.
+        A branch is a leaf that holds nothing if it is one for its number of samples or their one class.  Splits that C4.5's
+        collapse takes back are leaves; what was below them is still there.
         """
-        label = self._label[rows]
-        if float(weight.sum()) < self._least or (label[1:] == label[:1]).all():
-            return None
-        if not weight.all():
-            rows, label, weight = rows[weight > 0], label[weight > 0], weight[weight > 0]
-        units, unit = fixed_point_weights(weight)
-        encoding, bins = self._encode(rows)
-        if unit == 1.0 and self._lacking[rows].any():
-            units, unit = fractional_weights(units, len(rows))
-        grown = _core.grow(
-            encoding,
-            _core.Targets(unit, labels=label[:, None], first_class=self._first_class),
-            self._spec,
-            weight=units,
-            seed=self._limits.seed,
-            workspace=_core.Workspace(consume=True, report=progress.share()),
-        )
-        low, high = (self._values(grown, rows, side) for side in ("row_low", "row_high"))
-        for feature, found in bins.items():
-            at = grown["feature"] == feature
-            low[at], high[at] = found.gap(low[at], high[at])
-        grown["threshold"] = np.where(grown["kind"] == THRESHOLD, single_midpoints(low, high), np.nan)
+        grows, bins = list[tuple[Encoding, _core.Targets, npt.NDArray[np.int64] | None, int] | None](), list[dict[int, Bins]]()
+        for start, stop in pairwise(branches.start):
+            label, weight = self._label.take(rows := branches.rows[start:stop]), branches.weight[start:stop]
+            if float(weight.sum()) < self._least or not np.count_nonzero(label != label[0]):
+                grows.append(None)
+                bins.append({})
+                continue
+            units, unit = fixed_point_weights(weight)
+            encoding, has_missing, found = self._encode(rows)
+            if unit == 1.0 and has_missing:
+                units, unit = fractional_weights(units, len(rows))
+            grows.append((encoding, _core.Targets(unit, labels=label[:, None], first_class=self._first_class), units, start))
+            bins.append(found)
+        grown = _core.grow_branches(grows, self._spec, self._n_classes, seed=self._limits.seed, report=progress.share())
+        grown["threshold"] = self._thresholds(grown, branches, bins)
         categories_by_node(grown)
         self._collapse(grown)
         return grown
 
-    def _encode(self, rows: npt.NDArray[np.intp]) -> tuple[Encoding, dict[int, Bins]]:
-        """Return the encoding of some rows, and the bins: what `encode_columns` returns, with fewer steps for each column."""
-        if self._limits.max_bins is not None:
-            some = SomeRows(self._table, rows)
-            encoding, _, bins = encode_columns(some, some, self._recipe, self._limits, BLOCK_ROWS, 0, 1)
-            return encoding, bins
-        encoding = Encoding(len(rows), self._table.n_features, BLOCK_ROWS)
-        for feature, (column, categories, kind) in enumerate(self._kept):
-            part = column.take(rows)
-            if categories is not None:
-                encoding.add_codes(feature, part, len(categories), kind is Kind.ORDINAL)
-            elif encoding.add_continuous(feature, part, math.inf):  # thresholds pay for the interval that they name
-                encoding.keep_values(feature, part)
-        encoding.finish()
-        return encoding, {}
+    def _encode(self, rows: npt.NDArray[np.intp]) -> Encoded:
+        """Return what `encode_columns` does; bins are those of the rows."""
+        if self._limits.max_bins is None:
+            return self._table.encoded(rows, BLOCK_ROWS)
+        some = SomeRows(self._table.kept, rows)
+        return encode_columns(some, some, self._recipe, self._limits, BLOCK_ROWS, 0, 1)
 
-    def _values(self, grown: dict[str, npt.NDArray[Any]], rows: npt.NDArray[np.intp], side: str) -> Floats:
-        """Return the values on one side of each threshold, and any others of other nodes."""
-        values = np.empty(len(rows := rows[grown[side]]))
-        self._columns.values(np.maximum(grown["feature"], 0), rows, values)
-        return values
+    def _thresholds(self, grown: dict[str, npt.NDArray[Any]], branches: Branches, bins: list[dict[int, Bins]]) -> Floats:
+        thresholds = np.empty(len(grown["kind"]))
+        low, high = grown["row_low"], grown["row_high"]
+        self._columns.single_midpoints(grown["feature"], grown["kind"], low, high, branches.rows, thresholds)
+        some = SomeRows(self._table, branches.rows)
+        for (start, stop), found in zip(pairwise(branches.start), bins, strict=True):
+            if found:
+                here = (grown["kind"] == THRESHOLD) & (low >= start) & (low < stop)
+                at = np.flatnonzero(here)
+                thresholds[at] = decode_thresholds(grown, at, some, None, self._recipe, found)[at]
+        return thresholds
 
     def _collapse(self, grown: dict[str, npt.NDArray[Any]]) -> None:
-        if len(grown["kind"]) == 1:
-            return
         useless = np.empty(len(grown["kind"]), dtype=np.uint8)
-        errors = np.where(grown["weight"] > 0, grown["weight"] - grown["value"].max(axis=1), 0.0)
+        errors = grown["weight"] - grown["value"].max(axis=1)
+        errors[grown["weight"] <= 0] = 0.0
+        errors[0] = np.inf  # it is never a leaf
         tolerance = tolerated_errors(errors, self._recipe.rank)
         passes.useless_splits(grown["parent"], grown["first_child"], errors, tolerance, np.zeros(len(errors)), useless)
         leaf = useless.nonzero()[0]

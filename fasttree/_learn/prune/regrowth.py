@@ -14,16 +14,14 @@ from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.decode import raised
 from fasttree._learn.grow.encode import SomeRows, is_missing, values_of
 from fasttree._learn.grow.grower import Grower
-from fasttree._learn.grow.parts import PartGrowth
-from fasttree._model.arrays import LEAF, NOMINAL, STOP, THRESHOLD
+from fasttree._learn.grow.parts import Branches, BranchGrowth
+from fasttree._model.arrays import NOMINAL, THRESHOLD
 from fasttree._model.tree import Tree
 
 OF_TESTS = ("first_child", "n_branches", "feature", "kind", "threshold", "missing")
 OF_NODES = ("value", "impurity", "gain", "n_samples", "weight")
 OF_CATEGORIES = ("categories_code", "categories_branch")
 MORE_ROOM = 2  # times what is needed, so that nodes are copied a few times at most
-
-Grown = dict[str, npt.NDArray[Any]]
 
 
 class Regrowth:
@@ -43,38 +41,30 @@ class Regrowth:
     def __init__(self, tree: Tree, grower: Grower, whole: Grower) -> None:
         self._tree, self._grower, self._whole = tree, grower, whole
         self._nodes = NodesBehind(tree)
-        self._growth: PartGrowth | None = None
+        self._growth: BranchGrowth | None = None
 
-    def _part_growth(self) -> PartGrowth:
+    def _branch_growth(self) -> BranchGrowth:
         if self._growth is None:
             grower, counts = self._grower, self._whole.samples.counts
             limits = grower.limits
             if limits.n_cases is None:
                 n_cases = grower.samples.table.n_samples if counts is None else sum_of_sizes(counts)
                 limits = replace(limits, n_cases=float(n_cases))
-            self._growth = PartGrowth(grower.samples.table, grower.samples.target, grower.recipe, limits, grower.n_classes)
+            table = grower.with_sorted_table().sorted_table
+            assert table is not None
+            self._growth = BranchGrowth(table, grower.samples.target, grower.recipe, limits, grower.n_classes)
         return self._growth
 
     def __call__(self, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> NodesBehind:
         """Add a subtree that has the test of a node, and is grown on some samples below it; return the tests of all nodes."""
-        growth, nodes = self._part_growth(), self._nodes
+        nodes = self._nodes
         order = np.argsort(rows, kind="stable")
         rows, weight = rows[order], weight[order]
+        if not weight.all():
+            rows, weight = rows[weight > 0], weight[weight > 0]
         column = self._grower.samples.table.column(int(nodes.feature[node])).take(rows)
-        branch = branches_of(nodes, node, column)
-        unknown = branch < 0
-        divides = bool(unknown.any())
-        known = float(weight[~unknown].sum()) if divides else float(weight.sum())
-        branches: list[Grown | None] = []
-        for b in range(int(nodes.n_branches[node])):
-            here = branch == b
-            part = weight[here]
-            share = float(part.sum()) / known
-            if divides and share > 0:
-                here |= unknown
-                part = np.where(unknown[here], weight[here] * share, weight[here])
-            branches.append(growth(rows[here], part))
-        nodes.add(node, branches)
+        branches = samples_of(branches_of(nodes, node, column), int(nodes.n_branches[node]), rows, weight)
+        nodes.add(node, self._branch_growth()(branches))
         return nodes
 
     @property
@@ -140,29 +130,24 @@ class NodesBehind:
         """Return an array of all nodes."""
         return np.concatenate(self._pieces[name])
 
-    def add(self, node: int, branches: list[Grown | None]) -> None:
-        """Add a node with the test of another one, and below it the branches (None: an empty leaf)."""
-        grown = [branch for branch in branches if branch is not None]
-        # the first nodes of all branches are siblings, so they come first, and their other nodes follow branch by branch
-        start, starts = self.node_count + 1 + len(branches), []
-        for branch in branches:
-            starts.append(start)
-            start += 0 if branch is None else len(branch["kind"]) - 1
-        for branch, at in zip(branches, starts, strict=True):
-            if branch is not None:
-                first = branch["first_child"]
-                branch["first_child"] = np.where(first < 0, np.int32(-1), first + np.int32(at - 1))
-        self._add_categories(node, branches, grown)
-        at_leaf = {"first_child": -1, "n_branches": 0, "feature": -1, "kind": LEAF, "threshold": np.nan, "missing": STOP}
+    def add(self, node: int, grown: dict[str, npt.NDArray[Any]]) -> None:
+        """Add a node with the test of another one, and what grew below it, as from `BranchGrowth`."""
+        first = grown["first_child"]
+        grown["first_child"] = np.where(first < 0, np.int32(-1), first + np.int32(self.node_count))
+        for name in ("feature", "kind", "threshold", "missing"):
+            grown[name][0] = getattr(self, name)[node]
+        empty = np.flatnonzero(grown["n_samples"][: 1 + grown["n_branches"][0]] == 0)  # with the node itself
+        grown["value"][empty], grown["gain"][0] = self._of_node("value", node), self._of_node("gain", node)
+        own, start = entries_of(self, node), grown["categories_start"]
+        start[1:] += own.stop - own.start
+        self._extend("categories_start", self.categories_start[-1] + start[1:])
+        for name in OF_CATEGORIES:
+            self._extend(name, np.concatenate([getattr(self, name)[own], grown[name]]))
         for name in OF_TESTS:
-            own = getattr(self, name)
-            test = self.node_count + 1 if name == "first_child" else own[node]
-            self._extend(name, _in_order(branches, grown, name, test, at_leaf[name], own.dtype))
-        value, gain = self._of_node("value", node), self._of_node("gain", node)
-        known = {"value": (value, value), "gain": (gain, 0.0)}  # what the node above the branches holds, and an empty leaf
+            self._extend(name, grown[name])
         for name, pieces in self._pieces.items():
-            pieces.append(_in_order(branches, grown, name, *known.get(name, (0, 0)), pieces[0].dtype))
-        self.node_count = start
+            pieces.append(grown[name])
+        self.node_count += len(first)
 
     def _of_node(self, name: str, node: int) -> Any:
         for piece in self._pieces[name]:
@@ -170,16 +155,6 @@ class NodesBehind:
                 break
             node -= len(piece)
         return piece[node]
-
-    def _add_categories(self, node: int, branches: list[Grown | None], grown: list[Grown]) -> None:
-        own = entries_of(self, node)
-        sizes = [np.array([own.stop - own.start, *(0 if b is None else b["categories_start"][1] for b in branches)])]
-        sizes += [np.diff(branch["categories_start"][1:]) for branch in grown]
-        self._extend("categories_start", self.categories_start[-1] + np.cumsum(np.concatenate(sizes)))
-        for name in OF_CATEGORIES:
-            firsts = [branch[name][: branch["categories_start"][1]] for branch in grown]
-            rest = [branch[name][branch["categories_start"][1] :] for branch in grown]
-            self._extend(name, np.concatenate([getattr(self, name)[own], *firsts, *rest]))
 
     def _extend(self, name: str, more: npt.NDArray[Any]) -> None:
         array, n = getattr(self, name), len(getattr(self, name))
@@ -191,12 +166,24 @@ class NodesBehind:
         setattr(self, name, self._room[name][:need])
 
 
-def _in_order(
-    branches: list[Grown | None], grown: list[Grown], name: str, test: Any, at_leaf: Any, dtype: np.dtype[Any]
-) -> npt.NDArray[Any]:
-    """Return what new nodes hold: the one above the branches, the first node of each branch, and the others."""
-    firsts = [at_leaf if branch is None else branch[name][0] for branch in branches]
-    return np.concatenate([np.array([test, *firsts], dtype), *(branch[name][1:] for branch in grown)])
+def samples_of(branch: npt.NDArray[np.intp], n_branches: int, rows: npt.NDArray[np.intp], weight: Floats) -> Branches:
+    """Return the samples of each branch; those of branch -1 are divided among all."""
+    if branch.min() >= 0:
+        order = np.argsort(branch, kind="stable")
+        start = np.cumsum(np.bincount(branch, minlength=n_branches)).tolist()
+        return Branches(rows[order], weight[order], [0, *start])
+    unknown = branch < 0
+    known = float(weight[~unknown].sum())
+    parts, chosen, start = [], [], [0]
+    for b in range(n_branches):
+        here = branch == b
+        share = float(weight[here].sum()) / known
+        if share > 0:
+            here |= unknown
+        chosen.append(np.flatnonzero(here))
+        parts.append(np.where(unknown[here], weight[here] * share, weight[here]))
+        start.append(start[-1] + chosen[-1].size)
+    return Branches(rows[np.concatenate(chosen)], np.concatenate(parts), start)
 
 
 def branches_of(tree: Tree | NodesBehind, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
