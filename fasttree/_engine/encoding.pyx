@@ -188,7 +188,7 @@ cdef class Encoding:
     cdef int take_rows(
         self, int32_t feature, const int64_t[::1] rows, const uint32_t[::1] place, Encoding found, int32_t to
     ) except -1:
-        """Give `found` the rows of a feature as its feature `to`.  Without places, lists are sorted, not cut out of longer ones."""
+        """Give `found` the rows of a feature as its feature `to`.  Without places, lists are sorted anew."""
         cdef const uint8_t* codes = self.codes + <size_t> self.slot[feature] * self.n_samples
         cdef uint8_t* out
         cdef void* entries

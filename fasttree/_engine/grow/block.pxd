@@ -96,7 +96,7 @@ cdef inline void totals_of(const Problem* p, const Block* block, Totals* totals)
 
 
 cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals* totals) noexcept nogil:
-    """Write the first node, which holds all rows, and complete the problem with their weight, unless they are some of a larger table."""
+    """Write the first node, which holds all rows, and complete the problem with their weight, unless the table is larger."""
     cdef Exact sum
     cdef double risk = 0
     cdef double mean, weight, whole
