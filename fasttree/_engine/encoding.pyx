@@ -17,7 +17,7 @@ from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
 from fasttree._engine.columns.keys cimport (
-    Extent, double_keys, encode_few, float_of, list_column, single_keys, sort_records, sortable, value_of,
+    GONE, Extent, double_keys, encode_few, float_of, list_column, single_keys, some_entries, sort_records, sortable, value_of,
 )
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
@@ -34,12 +34,6 @@ cdef enum:
     ROWS_OF_SAMPLE = 16384     # that say where the bins of the bounded search end
     ROWS_OF_COPY = 64          # of a table whose columns are copied: these rows stay in the first-level cache
     FEW_ROWS = 8               # up to the 8th part of the rows is sorted in less time than a whole list is read
-
-cdef uint32_t GONE = 0xFFFFFFFF        # place of a row that is left out
-
-ctypedef fused other_t:
-    uint32_t
-    uint64_t
 
 
 cdef bint all_single(const real_t[:] column) noexcept nogil:
@@ -58,29 +52,6 @@ cdef some_values(const Column* column, const int64_t[::1] rows, object values, r
     for i in range(rows.shape[0]):
         out[i] = (<const real_t*> (column.data + rows[i] * column.stride))[0]
     return values
-
-
-cdef void some_entries(const entry_t* entries, const uint32_t* place, int64_t n, other_t* out) noexcept nogil:
-    """Write the `n` entries of a list whose rows have a place, with dense codes and these places."""
-    cdef int32_t shift = 32 if entry_t is uint64_t else 16
-    cdef int32_t new_shift = 32 if other_t is uint64_t else 16
-    cdef entry_t low = (<entry_t> 1 << shift) - 1
-    cdef int64_t i = 0
-    cdef int64_t found = 0
-    cdef entry_t code
-    cdef entry_t last = 0
-    cdef other_t dense = 0
-    cdef uint32_t at
-    cdef bint kept
-    while found < n:                   # no jump: which rows have a place is random
-        code = entries[i] >> shift
-        at = place[entries[i] & low]
-        i += 1
-        kept = at != GONE
-        dense += kept & (code != last)
-        last = code if kept else last
-        out[found] = dense << new_shift | at
-        found += kept
 
 
 cdef uint32_t[::1] places_of(const int64_t[::1] rows, Py_ssize_t n_samples):

@@ -7,6 +7,17 @@ from libc.string cimport memcpy, memset
 from fasttree._engine.types cimport CHUNK, FEW, entry_t, real_t
 
 
+cdef extern from *:
+    """
+    #define FASTTREE_GONE 0xFFFFFFFFu   /* place of a row that is left out */
+    """
+    const uint32_t GONE "FASTTREE_GONE"
+
+ctypedef fused other_t:
+    uint32_t
+    uint64_t
+
+
 cdef struct Extent:            # of some keys, those of missing values left out
     uint64_t low               # the smallest, the largest if there is none
     uint64_t high              # the largest, 0 if there is none
@@ -299,3 +310,26 @@ cdef inline bint list_column(
         else:
             (<uint32_t*> out)[i] = (dense if records[i] >> 32 else 0) << 16 | row
     return close
+
+
+cdef inline void some_entries(const entry_t* entries, const uint32_t* place, int64_t n, other_t* out) noexcept nogil:
+    """Write the `n` entries of a list whose rows have a place, with dense codes and these places."""
+    cdef int32_t shift = 32 if entry_t is uint64_t else 16
+    cdef int32_t new_shift = 32 if other_t is uint64_t else 16
+    cdef entry_t low = (<entry_t> 1 << shift) - 1
+    cdef int64_t i = 0
+    cdef int64_t found = 0
+    cdef entry_t code
+    cdef entry_t last = 0
+    cdef other_t dense = 0
+    cdef uint32_t at
+    cdef bint kept
+    while found < n:                   # no jump: which rows have a place is random
+        code = entries[i] >> shift
+        at = place[entries[i] & low]
+        i += 1
+        kept = at != GONE
+        dense += kept & (code != last)
+        last = code if kept else last
+        out[found] = dense << new_shift | at
+        found += kept
