@@ -56,12 +56,14 @@ def grow(
     root: Root | None = ...,
 ) -> dict[str, npt.NDArray[Any]]: ...
 def grow_branches(
-    branches: list[tuple[Encoding, Targets, npt.NDArray[np.int64] | None, int] | None],
+    encodings: list[Encoding | None],
+    targets: list[Targets | None],
+    weights: list[npt.NDArray[np.int64] | None],
+    first_rows: list[int],
     spec: Spec,
     n_classes: int,
-    *,
-    seed: int = ...,
-    report: Callable[[float], object] | None = ...,
+    workspace: Workspace,
+    /,
 ) -> dict[str, npt.NDArray[Any]]: ...
 def spent() -> dict[str, tuple[float, int]] | None: ...
 def started_threads(work: Callable[[int], None], n: int) -> list[Thread]: ...

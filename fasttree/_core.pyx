@@ -23,7 +23,7 @@ from fasttree._engine.encoding cimport Encoding
 from fasttree._engine.grow.queue cimport grow_queue
 from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
 from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
-from fasttree._engine.grow.nodes cimport NodeTable, free_nodes, open_branches, take_nodes
+from fasttree._engine.grow.nodes cimport NodeTable, free_nodes, number_rows, open_branches, take_nodes
 from fasttree._engine.grow.scratch cimport coarse_shift_of
 from fasttree._engine.grow.setup cimport (
     Growth, carve_growth, fill_growth, free_runs, grow_nodes, plan_growth, set_limits, set_policy, share_done,
@@ -382,6 +382,21 @@ cdef class Workspace:
         memset(self.arenas, 0, sizeof(self.arenas))
         return encoding.lend(g.work.lists, &g.work.arenas[0], self.consume)
 
+    cdef int grow_alone(self, uint64_t key) except -1:
+        """Grow in this thread."""
+        cdef int status
+        with nogil:
+            status = grow_nodes(&self.growth, key)
+        raise_pending()
+        if status:
+            raise MemoryError
+        return 0
+
+    cdef dict take(self):
+        """The nodes as arrays."""
+        enter(WRITE_OUT)
+        return take_nodes(&self.growth.nodes, self.growth.p.missing == SURROGATE)
+
     cdef bint overwrites_sums(self) noexcept:
         """Does growth divide samples in the sums of the targets themselves?"""
         return self.consume and self.growth.p.missing == FRACTIONAL and self.growth.p.weighted and self.growth.p.n_classes == 0
@@ -419,14 +434,6 @@ cdef int check_sizes(
     if (weight is not None and weight.shape[0] != n) or (case_weight is not None and case_weight.shape[0] != n):
         raise ValueError(f"the encoding has {n} samples, but weight or case_weight has another length: give a weight for each")
     return 0
-
-
-cdef void add_to_rows(NodeTable* t, int64_t start, int64_t stop, uint32_t first) noexcept:
-    """Number the rows of some nodes from `first` on."""
-    cdef int64_t i
-    for i in range(start, stop):
-        t.row_low[i] += first
-        t.row_high[i] += first
 
 
 def grow(
@@ -468,7 +475,6 @@ def grow(
     -------
     dict of arrays over nodes, breadth first (see `Nodes`).
     """
-    cdef int status
     cdef uint64_t key = mix(seed) if root is None else seed
     check_sizes(encoding, targets, weight, case_weight)
     if workspace is None:
@@ -484,68 +490,58 @@ def grow(
         if n_jobs > 1 and encoding.bounded:
             workspace.grow_with_workers(key, n_jobs)
         else:
-            with nogil:
-                status = grow_nodes(&workspace.growth, key)
-            raise_pending()
-            if status:
-                raise MemoryError
+            workspace.grow_alone(key)
         workspace.end_runs()
-        enter(WRITE_OUT)
-        return take_nodes(&workspace.growth.nodes, workspace.growth.p.missing == SURROGATE)
+        return workspace.take()
     finally:
         enter(OTHER)
         workspace.leave()
 
 
-def grow_branches(list branches, Spec spec, int32_t n_classes, *, uint64_t seed=0, report=None):
+def grow_branches(
+    list encodings, list targets, list weights, list first_rows, Spec spec, int32_t n_classes, Workspace workspace, /,
+):
     """Grow the branches of a node, each as a tree of its own.
 
     Parameters
     ----------
-    branches : list of tuple or None
-        Encoding, targets and weights of the samples of each branch, as `grow` takes them, and used up: the weights, too; and the
-        number of its first row.  None: a leaf that holds nothing.
+    encodings, targets, weights : list
+        What `grow` takes for each branch; it is used up, the weights, too.  An encoding of None: a leaf that holds nothing.
+    first_rows : list of int
+        Number of the first sample of each branch.
     spec : Spec
     n_classes : int
-    seed : int
-    report : callable or None
-        As of `Workspace`.
+    workspace : Workspace
+        One that consumes.
 
     Returns
     -------
     dict of arrays as from `grow`.  Node 0 is above the branches and holds nothing.
     """
-    cdef Workspace workspace = Workspace(consume=True, report=report)
     cdef Growth* g = &workspace.growth
     cdef NodeTable nodes
     cdef Encoding encoding
-    cdef int status
+    cdef Py_ssize_t b
     workspace.start()
     try:
         g.nodes.width = n_classes
-        if open_branches(&g.nodes, len(branches)):
+        if open_branches(&g.nodes, len(encodings)):
             raise MemoryError
-        for branch in branches:
+        for b in range(len(encodings)):
+            encoding = encodings[b]
+            if encoding is None:
+                continue
             nodes = g.nodes
-            nodes.root += 1
             memset(g, 0, sizeof(Growth))
             g.nodes = nodes
-            if branch is None:
-                continue
-            encoding, targets, weight, first_row = branch
-            check_sizes(encoding, targets, weight, None)
-            workspace.plan(encoding, targets, spec, weight, None)
+            g.nodes.root = b + 1
+            workspace.plan(encoding, targets[b], spec, weights[b], None)
             workspace.lay_out()
             workspace.borrow(encoding)
-            with nogil:
-                status = grow_nodes(g, mix(seed))
-            raise_pending()
-            if status:
-                raise MemoryError
+            workspace.grow_alone(mix(0))
             workspace.end_runs()
-            add_to_rows(&g.nodes, nodes.root, nodes.root + 1, first_row)
-            add_to_rows(&g.nodes, nodes.n, g.nodes.n, first_row)
-        return take_nodes(&g.nodes, False)
+            number_rows(&g.nodes, nodes.n, first_rows[b])
+        return workspace.take()
     finally:
         workspace.leave()
 

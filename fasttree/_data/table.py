@@ -23,7 +23,7 @@ SMALL_TABLE = 2**22  # bytes: the columns of a smaller table are kept once read
 MANY_CATEGORIES = 2**12  # a column with more is encoded once, not for every block of rows
 
 
-Few: TypeAlias = "tuple[list[float], NDArray[np.uint8]]"  # values, ascending, and for each cell 0 (missing), 1, ...
+Few: TypeAlias = "tuple[NDArray[np.float64], NDArray[np.uint8]]"  # values, ascending, and for each cell 0 (missing), 1, ...
 
 
 class Table:
@@ -72,10 +72,14 @@ class Table:
             self._kept[j] = column
         return column
 
-    def few(self, j: int) -> Few | None:
-        """Return the values of a continuous feature and the code of each cell, if there are few; they are found once."""
+    def few(self, j: int, column: Array | None = None) -> Few | None:
+        """Return the values of a continuous feature and the code of each cell, if there are few; they are found once.
+
+        `column` is that of the feature, for those who have it side by side in memory.
+        """
         if j not in self._few:
-            self._few[j] = encoding.code_values(self.column(j))
+            found = encoding.code_values(self.column(j) if column is None else column)
+            self._few[j] = None if found is None else (np.array(found[0]), found[1])
         return self._few[j]
 
     def keep(self, *, rows: bool = False) -> None:

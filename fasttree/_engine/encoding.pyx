@@ -23,7 +23,7 @@ from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
-    CONTINUOUS, FEW, NARROW, NOMINAL, ORDINAL, Arena, Block, Column, Problem, code_t, entry_t, real_t,
+    CONTINUOUS, FEW, NARROW, NOMINAL, ORDINAL, Arena, Block, Column, Problem, code_t, real_t,
 )
 from fasttree._engine.walk.rows cimport INFINITE, Rows, rows_of, state_of_rows
 
@@ -52,15 +52,6 @@ cdef some_values(const Column* column, const int64_t[::1] rows, object values, r
     for i in range(rows.shape[0]):
         out[i] = (<const real_t*> (column.data + rows[i] * column.stride))[0]
     return values
-
-
-cdef uint32_t[::1] places_of(const int64_t[::1] rows, Py_ssize_t n_samples):
-    """Return the place of each sample among some rows."""
-    cdef uint32_t[::1] place = np.full(n_samples, GONE, dtype=np.uint32)
-    cdef Py_ssize_t i
-    for i in range(rows.shape[0]):
-        place[rows[i]] = <uint32_t> i
-    return place
 
 
 cdef class Encoding:
@@ -147,10 +138,15 @@ cdef class Encoding:
         It grows the trees of an encoding made anew, but hardly anything is sorted.  This encoding is not bounded.
         """
         cdef Encoding found = Encoding(rows.shape[0], order.shape[0], block_rows)
-        cdef uint32_t[::1] place = None
+        cdef bint few = rows.shape[0] * FEW_ROWS <= self.n_samples
+        cdef uint32_t[::1] place
+        cdef Py_ssize_t i
         cdef int32_t j
-        if rows.shape[0] * FEW_ROWS > self.n_samples:
-            place = places_of(rows, self.n_samples)
+        for j in range(self.n_features):
+            few = few and (self.counted[j] or self.category[j] != NULL or self.exact[j].data != NULL)
+        place = np.full(0 if few else self.n_samples, GONE, dtype=np.uint32)
+        for i in range(0 if few else rows.shape[0]):
+            place[rows[i]] = <uint32_t> i
         for j in range(order.shape[0]):
             self.take_rows(<int32_t> order[j], rows, place, found, j)
         found.finish()
@@ -166,6 +162,7 @@ cdef class Encoding:
         cdef Py_ssize_t n = rows.shape[0]
         cdef Py_ssize_t i
         cdef uint32_t[::1] by_row
+        cdef bint few = place.shape[0] == 0
         found.kind[to] = self.kind[feature]
         if self.counted[feature]:
             out = found.next_column()
@@ -181,7 +178,7 @@ cdef class Encoding:
             by_row = np.empty(n, dtype=np.uint32)
             for i in range(n):
                 by_row[i] = self.category[feature][rows[i]]
-            if place is None:
+            if few:
                 found.add_codes(to, by_row, self.n_codes[feature] - 1, self.kind[feature] == ORDINAL)
                 return 0
             found.kept.append(by_row)
@@ -191,15 +188,13 @@ cdef class Encoding:
                 values = some_values(&self.exact[feature], rows, np.empty(n), <double> 0)
             else:
                 values = some_values(&self.exact[feature], rows, np.empty(n, dtype=np.float32), <float> 0)
-            if place is None:
+            if few:
                 if found.add_continuous(to, values, INFINITY):
                     found.keep_values(to, values)
                 return 0
             found.keep_values(to, values)
         if self.lists[feature] == 0:
             return 0
-        if place is None:
-            place = places_of(rows, self.n_samples)
         entries = found.room_for_list()
         with nogil:
             if not self.wide:

@@ -21,8 +21,9 @@ class Columns:
         kind: npt.NDArray[np.uint8],
         low: npt.NDArray[np.uint32],
         high: npt.NDArray[np.uint32],
-        rows: npt.NDArray[np.intp],
+        rows: npt.NDArray[np.int64],
         out: npt.NDArray[np.float64],
+        /,
     ) -> None: ...
 
 @type_check_only

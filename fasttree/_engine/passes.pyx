@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, uint8s_of, uint32s_of
+from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
 from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
@@ -198,18 +198,21 @@ cdef class Columns:
         else:
             cells.type = CODE32
 
-    def single_midpoints(
-        self, const int32_t[:] feature, const uint8_t[:] kind, const uint32_t[:] low, const uint32_t[:] high,
-        const Py_ssize_t[:] rows, double[::1] out,
-    ):
+    def single_midpoints(self, feature, kind, low, high, rows, out, /):
         """out[i] = where a threshold parts the values of feature[i] in rows[low[i]] and rows[high[i]]; NaN for other tests."""
-        cdef Py_ssize_t i
+        cdef const int32_t* tested = <const int32_t*> memory_of(feature)
+        cdef const uint8_t* kinds = <const uint8_t*> memory_of(kind)
+        cdef const uint32_t* below = <const uint32_t*> memory_of(low)
+        cdef const uint32_t* above = <const uint32_t*> memory_of(high)
+        cdef const int64_t* row = <const int64_t*> memory_of(rows)
+        cdef double* midpoints = <double*> memory_of(out)
         cdef const Cells* column
-        for i in range(out.shape[0]):
-            out[i] = NAN
-            if kind[i] == NODE_THRESHOLD:
-                column = &self.cells[feature[i]]
-                out[i] = single_midpoint(cell(column, rows[low[i]]), cell(column, rows[high[i]]))
+        cdef Py_ssize_t i
+        for i in range(len(out)):
+            midpoints[i] = NAN
+            if kinds[i] == NODE_THRESHOLD:
+                column = &self.cells[tested[i]]
+                midpoints[i] = single_midpoint(cell(column, row[below[i]]), cell(column, row[above[i]]))
 
 
 cdef Flat tests_of(object nodes):

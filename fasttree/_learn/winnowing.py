@@ -50,8 +50,8 @@ class Hidden(Table):
         is_continuous = self.schema.features[j].kind == Kind.CONTINUOUS
         return np.zeros(self.n_samples) if is_continuous else np.ones(self.n_samples, np.uint8)
 
-    def few(self, j: int) -> Few | None:
-        return None if j in self._features else self._table.few(j)
+    def few(self, j: int, column: npt.NDArray[Any] | None = None) -> Few | None:
+        return None if j in self._features else self._table.few(j, column)
 
     def block(self, start: int, stop: int) -> npt.NDArray[Any]:
         block = np.array(self._table.block(start, stop), order="C")

@@ -328,12 +328,14 @@ def test_branches_that_grow_together_are_the_trees_that_grow_alone(name):
     case, starts = CASES[name], [0, 500, 500, 1000]
     weights = [np.random.default_rng(seed).random(500) + 0.1 for seed in range(2)]
     spec = prepared(case, weights[0], Limits())[1][1]
-    alone, branches = [], list[Any]([None, None, None])  # the second is an empty leaf
-    for at, weight in zip((0, 2), weights, strict=True):
+    alone, branches = [], []
+    for weight in weights:
         encoding, (targets, _), kwargs = prepared(case, weight, Limits())
-        branches[at] = (encoding, targets, kwargs["weight"].copy(), starts[at])
+        branches.append((encoding, targets, kwargs["weight"].copy()))
         alone.append(_core.grow(encoding, targets, spec, weight=kwargs["weight"]))
-    grown = _core.grow_branches(branches, spec, case.n_classes)
+    branches.insert(1, (None, None, None))  # an empty leaf
+    given = (*map(list, zip(*branches, strict=True)), starts, spec, case.n_classes)
+    grown = _core.grow_branches(*given, _core.Workspace(consume=True))
     parent = grown["parent"]
     assert (parent[0], grown["first_child"][0], grown["n_branches"][0]) == (-1, 1, 3)
     assert (parent[1:4] == 0).all()
@@ -359,4 +361,4 @@ def test_branches_that_grow_together_are_the_trees_that_grow_alone(name):
         assert (place[grown["categories_node"][named]] == ours["categories_node"]).all()
         assert (grown["categories_code"][named] == ours["categories_code"]).all()
     with pytest.raises(ValueError, match="used up"):
-        _core.grow_branches(branches, spec, case.n_classes)
+        _core.grow_branches(*given, _core.Workspace(consume=True))

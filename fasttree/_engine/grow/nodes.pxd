@@ -175,6 +175,16 @@ cdef inline int open_branches(NodeTable* t, int64_t n_branches) noexcept nogil:
     return 0
 
 
+cdef inline void number_rows(NodeTable* t, int64_t start, uint32_t first) noexcept nogil:
+    """Number the rows of the tree that grew last, whose nodes but for its root begin at `start`, from `first` on."""
+    cdef int64_t i
+    t.row_low[t.root] += first
+    t.row_high[t.root] += first
+    for i in range(start, t.n):
+        t.row_low[i] += first
+        t.row_high[i] += first
+
+
 cdef inline void write_class_node(const Problem* p, NodeTable* t, int64_t i, Totals* totals) noexcept nogil:
     """Store a node's class weights and impurity, and complete its totals with the risk."""
     cdef int32_t k

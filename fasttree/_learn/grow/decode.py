@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine import passes
-from fasttree._learn.grow.encode import AnyTable, Bins, values_of
+from fasttree._learn.grow.encode import AnyTable, Bins, few_values
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
 from fasttree._model.arrays import NOMINAL, THRESHOLD
@@ -99,7 +99,7 @@ def decode_thresholds(
         if table.schema.features[feature].kind == Kind.CONTINUOUS:
             between[at] = single_midpoints(low[at], high[at])
             if whole is not None:
-                between[at] = raised(values_of(whole, feature), between[at])
+                between[at] = raised(whole, feature, between[at])
     thresholds[by_threshold] = between
     return thresholds
 
@@ -133,11 +133,13 @@ def single_midpoints(low: Floats, high: Floats) -> Floats:
     return between
 
 
-def raised(column: npt.NDArray[Any], thresholds: Floats) -> Floats:
-    """Return the largest values of a column up to thresholds, which are not below its least; never -0.0."""
+def raised(table: AnyTable, feature: int, thresholds: Floats) -> Floats:
+    """Return the largest values of a feature up to thresholds, which are not below its least; never -0.0."""
+    if (values := few_values(table, feature)) is not None:
+        return np.asarray(values[np.searchsorted(values, thresholds, side="right") - 1])
     ordered, inverse = np.unique(thresholds, return_inverse=True)
     found = np.empty(len(ordered))
-    passes.raise_thresholds(column, ordered, found)
+    passes.raise_thresholds(table.column(feature), ordered, found)
     return np.asarray(found[inverse] + 0.0)
 
 

@@ -79,7 +79,7 @@ class KeptColumns:
 
     def few(self, j: int) -> Few | None:
         """Return the values of a continuous feature and the code of each cell, if there are few."""
-        return self._table.few(j) if isinstance(self._table, Table) else None
+        return self._table.few(j, self._columns[j]) if isinstance(self._table, Table) else None
 
     def sorted(self, block_rows: int) -> _Sorted:
         """Return the encoding of all rows, and which rows have a missing value if samples may be divided."""
@@ -150,17 +150,20 @@ def is_missing(column: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
     return missing
 
 
-def values_of(table: AnyTable, feature: int) -> npt.NDArray[Any]:
-    """Return the values of a continuous feature that occur, or its column if there are many."""
+def few_values(table: AnyTable, feature: int) -> Floats | None:
+    """Return the values of a continuous feature that occur, ascending; None if they are many."""
     whole, rows = (table.table, table.rows) if isinstance(table, SomeRows) else (table, None)
     owner, j = (whole.kept, int(whole.order[feature])) if isinstance(whole, InOrder) else (whole, feature)
-    few = owner.few(j) if isinstance(owner, Table | KeptColumns) else None
-    if few is None:
-        return table.column(feature)
-    values, codes = few
-    if rows is None:
-        return np.array(values)
-    return np.array(values)[np.bincount(codes[rows], minlength=len(values) + 1)[1:] > 0]
+    few = _few_of(owner, j)
+    if few is None or rows is None:
+        return None if few is None else few[0]
+    found: Floats = few[0][np.bincount(few[1][rows], minlength=len(few[0]) + 1)[1:] > 0]
+    return found
+
+
+def _few_of(table: AnyTable, feature: int) -> Few | None:
+    """Return the values of a continuous feature and the code of each cell, if they are few and the table keeps them."""
+    return table.few(feature) if isinstance(table, Table | KeptColumns) else None
 
 
 class OneFeature:
@@ -260,6 +263,11 @@ def encode_columns(
                 encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
         elif binning is not None:
             bins[feature] = _bin(encoding, feature, binning, column, None if bins_of is table else bins_of, gap)
+        elif recipe.release8 and table.matrix is None and (few := _few_of(table, feature)) is not None:
+            values, codes = few
+            encoding.add_bins(feature, codes, len(values))
+            if (np.diff(values) <= gap).any():
+                encoding.keep_values(feature, np.append(0.0, values))
         elif encoding.add_continuous(feature, column, gap):
             encoding.keep_values(feature, table.column(feature))
         if recipe.missing == "fractional" and not has_missing:

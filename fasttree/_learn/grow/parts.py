@@ -78,20 +78,24 @@ class BranchGrowth:
         A branch is a leaf that holds nothing if it is one for its number of samples or their one class.  Splits that C4.5's
         collapse takes back are leaves; what was below them is still there.
         """
-        grows, bins = list[tuple[Encoding, _core.Targets, npt.NDArray[np.int64] | None, int] | None](), list[dict[int, Bins]]()
+        encodings, targets = list[Encoding | None](), list[_core.Targets | None]()
+        weights, bins = list[npt.NDArray[np.int64] | None](), list[dict[int, Bins]]()
         for start, stop in pairwise(branches.start):
             label, weight = self._label.take(rows := branches.rows[start:stop]), branches.weight[start:stop]
             if float(weight.sum()) < self._least or not np.count_nonzero(label != label[0]):
-                grows.append(None)
-                bins.append({})
-                continue
-            units, unit = fixed_point_weights(weight)
-            encoding, has_missing, found = self._encode(rows)
-            if unit == 1.0 and has_missing:
-                units, unit = fractional_weights(units, len(rows))
-            grows.append((encoding, _core.Targets(unit, labels=label[:, None], first_class=self._first_class), units, start))
+                encoding, found, units, given = None, dict[int, Bins](), None, None
+            else:
+                units, unit = fixed_point_weights(weight)
+                encoding, has_missing, found = self._encode(rows)
+                if unit == 1.0 and has_missing:
+                    units, unit = fractional_weights(units, len(rows))
+                given = _core.Targets(unit, labels=label[:, None], first_class=self._first_class)
+            encodings.append(encoding)
+            targets.append(given)
+            weights.append(units)
             bins.append(found)
-        grown = _core.grow_branches(grows, self._spec, self._n_classes, seed=self._limits.seed, report=progress.share())
+        workspace = _core.Workspace(consume=True, report=progress.share())
+        grown = _core.grow_branches(encodings, targets, weights, branches.start, self._spec, self._n_classes, workspace)
         grown["threshold"] = self._thresholds(grown, branches, bins)
         categories_by_node(grown)
         self._collapse(grown)

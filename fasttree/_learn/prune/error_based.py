@@ -149,7 +149,9 @@ def _tree_of(tree: Tree, found: dict[str, Any], impurity: str) -> tuple[Tree, np
 
     first_child, n_branches = of_test("first_child", -1), of_test("n_branches", 0)
     value = found["value"]
-    unchanged = (found["weight"] == 0) | (value == tree.value).all(axis=1)
+    changed = np.flatnonzero((found["weight"] != 0) & (value != tree.value).any(axis=1))
+    risk = tree.impurity.copy()
+    risk[changed] = class_impurity(value[changed], impurity)
     pruned = Tree.from_growth(
         task=tree.task,
         n_features=tree.n_features,
@@ -170,7 +172,7 @@ def _tree_of(tree: Tree, found: dict[str, Any], impurity: str) -> tuple[Tree, np
         n_samples=found["n_samples"],
         weight=found["weight"],
         value=value,
-        impurity=np.where(unchanged, tree.impurity, class_impurity(value, impurity)),
+        impurity=risk,
         estimated_errors=found["errors"].astype(np.float64),
         surrogates=None if tree.surrogates is None else tree.surrogates.of_nodes(source, leaf),
         by_hand=None if tree.by_hand is None else of_test("by_hand", False),

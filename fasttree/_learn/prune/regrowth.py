@@ -12,7 +12,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.decode import raised
-from fasttree._learn.grow.encode import SomeRows, is_missing, values_of
+from fasttree._learn.grow.encode import SomeRows, is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.parts import Branches, BranchGrowth
 from fasttree._model.arrays import NOMINAL, THRESHOLD
@@ -94,7 +94,7 @@ class Regrowth:
         for feature in np.unique(nodes.feature[new]).tolist():
             if samples.table.schema.features[feature].kind is Kind.CONTINUOUS:
                 at = new[nodes.feature[new] == feature]
-                threshold[at] = raised(values_of(table, feature), threshold[at])
+                threshold[at] = raised(table, feature, threshold[at])
         return threshold
 
 

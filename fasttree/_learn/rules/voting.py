@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.table import Table
 from fasttree._engine import rulesets
-from fasttree._learn.grow.encode import SomeRows, values_of
+from fasttree._learn.grow.encode import SomeRows, few_values
 from fasttree._learn.grow.fixed_point import fixed_point_weights
 from fasttree._learn.rules.induction import BY_THRESHOLD, Conditions, Drafts, PlacedSamples
 from fasttree._model.ruleset import NO_RULE_FIRES, ranks, voted_classes, votes_of
@@ -139,7 +139,9 @@ class ConditionBits:
             categories = self.table.schema.features[feature].categories
             here = np.flatnonzero(conditions.feature == feature)
             if categories is None:
-                total[here] = 0.0 if feature in self.free else threshold_bits(values_of(some, feature))
+                if feature not in self.free:
+                    values = few_values(some, feature)
+                    total[here] = threshold_bits(some.column(feature) if values is None else values)
                 continue
             column = some.column(feature)
             weight = None if self.counts is None else self.counts[kept]
