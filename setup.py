@@ -209,9 +209,9 @@ UNALIGNED = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-
 SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": [*WHAT_PAYS_MOST, *UNALIGNED]} | {
     f"fasttree._engine.{name}": [*AS_IT_SEES_FIT, *UNALIGNED, *level]
     for level, names in (
-        ([], ("additive", "encoding", "forest")),
+        ([], ("additive", "forest")),
         (VECTORS, ("lines.equations", "lookahead", "rounds")),
-        ([*VECTORS, *SHORT_FUNCTIONS], ("serving",)),
+        ([*VECTORS, *SHORT_FUNCTIONS], ("encoding", "serving")),
         (["-O2"], ("merging", "optimal", "passes", "rulesets")),
         (["-Os"], ("walk.attribution",)),
     )

@@ -499,7 +499,7 @@ def grow(
 
 
 def grow_branches(
-    list encodings, list targets, list weights, list first_rows, Spec spec, int32_t n_classes, Workspace workspace, /,
+    list encodings, list targets, list weights, list first_rows, Spec spec, int32_t n_classes, Workspace workspace,
 ):
     """Grow the branches of a node, each as a tree of its own.
 

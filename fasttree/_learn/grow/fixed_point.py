@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +10,6 @@ from fasttree._data.sums import sum_of_sizes
 from fasttree._engine.records import Sums
 
 EXACT_INTEGERS = 2.0**53
-MORE_THAN_ROUNDING = 1e-6  # of pairwise sums of sizes, relative
 FIXED_POINT_BITS = 61  # sums of weights stay below 2**62
 
 
@@ -28,18 +25,11 @@ def fixed_point_weights(sample_weight: Floats | None) -> tuple[npt.NDArray[np.in
         return None, 1.0
     if (sample_weight == 1).all():
         return None, 1.0
-    total = _sum_for_scale(sample_weight)
+    total = sum_of_sizes(sample_weight)
     if total < EXACT_INTEGERS and (sample_weight == np.rint(sample_weight)).all():
         return sample_weight.astype(np.int64), 1.0
     unit = power_of_two_quantum(total)
     return np.maximum(np.rint(sample_weight / unit), 1).astype(np.int64), unit
-
-
-def _sum_for_scale(sizes: Floats) -> float:
-    """Return a sum between the same powers of two as the exact one, which takes longer."""
-    total = float(np.add.reduce(sizes))
-    is_sure = math.frexp(total * (1 - MORE_THAN_ROUNDING))[1] == math.frexp(total * (1 + MORE_THAN_ROUNDING))[1]
-    return total if is_sure else sum_of_sizes(sizes)
 
 
 def fractional_weights(weight: npt.NDArray[np.int64] | None, n_samples: int) -> tuple[npt.NDArray[np.int64], float]:
