@@ -15,7 +15,7 @@ from test_bounded import LISTS, PATHS
 from test_engine_twin import as_nodes, grow_compiled, grow_naive
 
 from fasttree._learn.limits import Limits
-from fasttree._learn.recipe import CART_REGRESSION
+from fasttree._learn.recipe import CART_CLASSIFICATION, CART_REGRESSION
 
 Floats = NDArray[np.float64]
 N = 64
@@ -99,3 +99,18 @@ def test_a_feature_competes_with_its_best_two_groups_of_categories_though_it_tak
     found = as_nodes(grow_compiled(table, CART_REGRESSION, Limits(max_depth=1)))
     assert twin.feature == found.feature == winner
     assert twin.table == found.table
+
+
+@pytest.mark.parametrize(("more", "size"), [(0, 6), (1, 11)])
+def test_a_gain_of_exactly_1e_13_of_the_nodes_risk_is_none(more: int, size: int) -> None:
+    """Twelve categories are halved then.  The last of them has a little more of class 1, the others are alike."""
+    weight, excess = 2061834657081188, 354771604 + more
+    last = [weight // 2 - excess, weight // 2 + excess]
+    rest = [2**51 - last[0], 2**51 - last[1]]
+    each = [whole // 11 for whole in rest]
+    counts = np.array([*[each] * 10, [rest[0] - 10 * each[0], rest[1] - 10 * each[1]], last])
+    table = SmallTable(
+        (np.repeat(np.arange(1, 13), 2).astype(np.uint8),), (NOMINAL,), (12,), np.tile([0, 1], 12), 2, counts.ravel() * 1.0
+    )
+    tree = grow_compiled(table, CART_CLASSIFICATION, Limits(min_gain=-np.inf, max_depth=1))
+    assert np.bincount(tree.categories_branch).tolist() == [size, 12 - size]
