@@ -226,9 +226,9 @@ cdef struct Medians:               # absolute error: one target of a node's samp
     Weighed* whole                 # by rank, as a tree of prefix sums: all samples,
     Weighed* left                  # those on one side of a cut
     Weighed* right                 # and on the other
-    Weighed left_total
-    Weighed right_total
-    double risk                    # of what is divided, in quanta
+    int64_t left_weight
+    int64_t right_weight
+    double risk                    # of what is divided, in quanta, less the sum of its targets
     double unit                    # weight x target of a quantum
 
 

@@ -85,32 +85,34 @@ cdef inline void rank_targets(const Problem* p, const Block* block, const uint32
 
 
 cdef inline void add_to_side(
-    Weighed* tree, Weighed* total, int64_t n_ranks, int64_t rank, int64_t weight, int64_t part,
+    Weighed* tree, int64_t* total, int64_t n_ranks, int64_t rank, int64_t weight, int64_t part,
 ) noexcept nogil:
-    total.weight += weight
-    total.sum += part
+    total[0] += weight
     while rank <= n_ranks:
         tree[rank].weight += weight
         tree[rank].sum += part
         rank += rank & -rank
 
 
-cdef inline double risk_of_side(const Medians* m, const Weighed* tree, const Weighed* total) noexcept nogil:
-    """Sum of absolute deviations from the median of a side, in quanta."""
+cdef inline double risk_of_side(const Medians* m, const Weighed* tree, int64_t total) noexcept nogil:
+    """Sum of absolute deviations from the median of a side of this weight, less the sum of its targets, in quanta.
+
+    Gains do without that sum: those of two sides are together that of both.
+    """
     cdef int64_t at = 0
     cdef int64_t step = m.top
     cdef int64_t weight = 0
     cdef int64_t sum = 0
-    if total.weight <= 0:
+    if total <= 0:
         return 0
     while step:
-        if at + step <= m.n_ranks and 2 * (weight + tree[at + step].weight) < total.weight:
+        if at + step <= m.n_ranks and 2 * (weight + tree[at + step].weight) < total:
             at += step
             weight += tree[at].weight
             sum += tree[at].sum
         step //= 2
     # at + 1 is the rank of the median: below it is less than half of the weight
-    return <double> (total.sum - 2 * sum) - m.value[at + 1] * <double> (total.weight - 2 * weight)
+    return <double> (-2 * sum) - m.value[at + 1] * <double> (total - 2 * weight)
 
 
 cdef inline void move_sample(const Problem* p, uint32_t row, int64_t sign) noexcept nogil:
@@ -120,8 +122,8 @@ cdef inline void move_sample(const Problem* p, uint32_t row, int64_t sign) noexc
     cdef int32_t o
     for o in range(p.n_outputs):
         m = &p.medians[o]
-        add_to_side(m.left, &m.left_total, m.n_ranks, m.rank[row], weight, sign * m.part[row])
-        add_to_side(m.right, &m.right_total, m.n_ranks, m.rank[row], -weight, -sign * m.part[row])
+        add_to_side(m.left, &m.left_weight, m.n_ranks, m.rank[row], weight, sign * m.part[row])
+        add_to_side(m.right, &m.right_weight, m.n_ranks, m.rank[row], -weight, -sign * m.part[row])
 
 
 cdef inline void start_sides(const Problem* p, bint missing_left) noexcept nogil:
@@ -135,18 +137,17 @@ cdef inline void start_sides(const Problem* p, bint missing_left) noexcept nogil
         m = &p.medians[o]
         memset(m.left, 0, (m.n_ranks + 1) * sizeof(Weighed))
         memcpy(m.right, m.whole, (m.n_ranks + 1) * sizeof(Weighed))
-        memset(&m.left_total, 0, sizeof(Weighed))
-        memset(&m.right_total, 0, sizeof(Weighed))
+        m.left_weight = 0
+        m.right_weight = 0
         last = m.n_ranks
         while last:
-            m.right_total.weight += m.whole[last].weight
-            m.right_total.sum += m.whole[last].sum
+            m.right_weight += m.whole[last].weight
             last -= last & -last
         if not parts.with_missing:
             for i in range(parts.n_missing):
                 row = parts.rows[i]
-                add_to_side(m.right, &m.right_total, m.n_ranks, m.rank[row], -weight_of(parts.block, row), -m.part[row])
-        m.risk = risk_of_side(m, m.right, &m.right_total)
+                add_to_side(m.right, &m.right_weight, m.n_ranks, m.rank[row], -weight_of(parts.block, row), -m.part[row])
+        m.risk = risk_of_side(m, m.right, m.right_weight)
     if missing_left and parts.with_missing:
         for i in range(parts.n_missing):
             move_sample(p, parts.rows[i], 1)
@@ -158,7 +159,7 @@ cdef inline double gain_of_sides(const Problem* p) noexcept nogil:
     cdef int32_t o
     for o in range(p.n_outputs):
         m = &p.medians[o]
-        gain += (m.risk - risk_of_side(m, m.left, &m.left_total) - risk_of_side(m, m.right, &m.right_total)) * m.unit
+        gain += (m.risk - risk_of_side(m, m.left, m.left_weight) - risk_of_side(m, m.right, m.right_weight)) * m.unit
     return max(gain / p.n_outputs, 0.0)
 
 
