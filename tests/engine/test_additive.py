@@ -64,10 +64,10 @@ def grids(loss, seed):
     return codes, target, rng.uniform(0.5, 2, 80), [0.2, -0.1, 0.0] if loss == "softmax" else [0.2]
 
 
-def booster_of(codes, target, weight, start, loss, amounts):
+def booster_of(codes, target, weight, start, loss, amounts, n_random=0):
     terms = np.array([[0, 6, 0, 0], [GRID, 12, 3, 0], [GRID, 10, 5, 0]], dtype=np.int64)[-len(codes) :]
     score = np.repeat(np.array(start)[:, None], 80, axis=1)
-    return Booster(codes, target, weight, score, terms, (LOSSES[loss], 80, 2, 0, 10, 0), amounts)
+    return Booster(codes, target, weight, score, terms, (LOSSES[loss], 80, 2, n_random, 10, 7), amounts)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -85,6 +85,16 @@ def test_rounds_of_grids_and_of_classes_are_those_of_the_twin(loss, penalty, min
         "monotone": [0] * 3,
     }
     expected = boosted(codes, ["ordered", 3, 5], [6, 12, 10], target, weight, start, rules)
+    np.testing.assert_allclose(booster.found()[0], np.concatenate(expected, axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_random_cuts_of_grids_are_those_that_the_twin_draws(loss):
+    codes, target, weight, start = grids(loss, 8)
+    booster = booster_of(codes[1:], target, weight, start, loss, (0.3, 2.0, 1e-4, 0.5, 10.0, 0.0), n_random=12)
+    booster.run(14)
+    rules = {"loss": loss, "rate": 0.3, "min_samples_leaf": 2, "penalty": 0.5, "rounds": 14, "random": 12}
+    expected = boosted(codes[1:], [3, 5], [12, 10], target, weight, start, rules)
     np.testing.assert_allclose(booster.found()[0], np.concatenate(expected, axis=1), atol=1e-9)
 
 

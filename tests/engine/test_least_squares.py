@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -31,3 +33,17 @@ def test_features_that_those_before_make_up_have_no_terms(seed):
     assert np.count_nonzero(model[1:]) >= 5
     for scale in (2.0**60, 2.0**-60):
         assert np.array_equal(model_of(columns, scale * y), scale * model)
+
+
+def test_the_first_of_terms_that_move_predictions_equally_leaves():
+    """Columns of a full design are orthogonal, so that equal coefficients have no rounding; one term is the best model."""
+    columns = np.array(list(itertools.product([-1.0, 1.0], repeat=3)) * 2).T.copy()
+    kept = 0
+    for seed in range(300):
+        y = np.random.default_rng(seed).integers(-6, 7, 16).astype(float)
+        first, second, _ = columns @ y
+        if first and first == second:
+            model = model_of(columns, y)
+            assert model[2] or not model[1]
+            kept += not model[1] and model[2] != 0
+    assert kept

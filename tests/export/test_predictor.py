@@ -98,6 +98,35 @@ def test_float32_rows_are_predicted_as_by_the_model(cases, name):
     assert [predictor.predict_one(row) for row in X[:N_SINGLE]] == model.predict(X[:N_SINGLE]).tolist()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_and_columns_may_lie_anywhere_in_memory(dtype):
+    """Cells between those that are read, infinite or missing ones among them, do not count, and those that are read do."""
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(600, 10)).astype(dtype)
+    y = np.where(wide[:, 0] + wide[:, 8] > 0, "p", "n")
+    model = CARTClassifier().fit(np.ascontiguousarray(wide[:, ::2]), y)
+    predictor = model.to_predictor()
+    holed = wide.copy()
+    holed[5:40, 8] = np.nan
+    beside = holed.copy()
+    beside[:, 1::2] = np.inf
+    for cells in (wide, holed, beside):
+        for X in (
+            cells[:, ::2],
+            cells[::3, ::2],
+            cells[:, -2::-2],
+            np.asfortranarray(cells)[:, ::2],
+            np.asfortranarray(cells[::3, ::2]),
+        ):
+            plain = np.ascontiguousarray(X)
+            assert same_bits(predictor.predict(X), model.predict(plain))
+            assert same_bits(model.predict(X), model.predict(plain))
+    wide[7, 8] = -np.inf
+    for either in (predictor, model):
+        with pytest.raises(ValueError, match="infinite"):
+            either.predict(wide[:, ::2])
+
+
 @given(tree=random_trees(), seed=st.integers(0, 2**31))
 def test_random_trees_predict_as_the_model(tree, seed):
     model = exports.model_of(tree)
@@ -499,6 +528,30 @@ def test_a_branch_that_a_node_does_not_have_is_refused():
     start, size = parts_of(np.frombuffer(data, np.uint8))["tables"]
     assert set(data[start : start + size]) == {0, 1}
     data[start] = 2
+    with pytest.raises(ValueError, match="not a sound predictor"):
+        Predictor(sealed(data))
+
+
+def test_lists_of_categories_that_do_not_ascend_are_refused():
+    shops = [f"s{i % 7 * 700}" for i in range(70)]
+    X = pd.DataFrame({"shop": pd.Categorical(shops, categories=[f"s{i}" for i in range(5000)]), "again": np.arange(70.0)})
+    data = bytearray(CARTClassifier().fit(X, [i % 7 in (1, 4) and i > 30 for i in range(70)]).to_predictor().to_bytes())
+    assert Predictor(sealed(data)).to_bytes() == data
+    start, _ = parts_of(np.frombuffer(data, np.uint8))["list_codes"]
+    first, second = struct.unpack_from("<II", data, start)
+    assert first < second
+    for codes in ((second, first), (first, first)):
+        struct.pack_into("<II", data, start, *codes)
+        with pytest.raises(ValueError, match="not a sound predictor"):
+            Predictor(sealed(data))
+
+
+@pytest.mark.parametrize("bound", [8, 16])
+def test_bounds_of_a_threshold_at_another_test_are_refused(bound):
+    data = bytearray(SMALL)
+    start, size = parts_of(np.frombuffer(data, np.uint8))["extras"]
+    record = next(at for at in range(start, start + size, 48) if struct.unpack_from("<dd", data, at + 8) == (0, 0))
+    struct.pack_into("<d", data, record + bound, 0.5)
     with pytest.raises(ValueError, match="not a sound predictor"):
         Predictor(sealed(data))
 

@@ -359,3 +359,14 @@ def test_a_tree_whose_outputs_do_not_fit_its_values_fails_its_check() -> None:
             tree.replace(outputs=outputs).check()
     with pytest.raises(ValueError, match="class weights must sum"):
         tree.replace(outputs=(2, 3)).check()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_targets_that_are_all_equal_are_predicted_without_rounding(weighted):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = np.arange(int(rng.integers(6, 40)))
+        Y = np.where((x < len(x) // 3)[:, None], rng.random(3), rng.random(3))
+        model = CARTRegressor().fit(x[:, None], Y, sample_weight=rng.random(len(x)) + 0.1 if weighted else None)
+        assert (model.predict(x[:, None]) == Y).all()
+        assert (model.tree_.impurity[1:] == 0).all()

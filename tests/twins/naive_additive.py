@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tests.twins.drawn import mix
+
 
 def gradients(loss, target, score, weight):
     """Return gradients and curvatures for each score; `score` has shape (n_scores, n_rows)."""
@@ -52,10 +54,15 @@ def stump(column, kind, n_bins, gradient, curvature, rules, direction):
     return update
 
 
-def best_quarters(column, n_columns, n_bins, gradient, curvature, rules):
+def cuts_of(n, key):
+    """Every cut between n bins, or with a key the one that it draws."""
+    return [1 + key % (n - 1)] if key and n > 1 else range(1, n)
+
+
+def best_quarters(column, n_columns, n_bins, gradient, curvature, rules, key=0):
     """Return the gain of the best cut of a grid with a cut across on each side, and the steps of its cells.
 
-    A side with too few rows is worth nothing, and its cells stay.
+    A side with too few rows is worth nothing, and its cells stay.  With a key, each of the three cuts is drawn.
     """
     cells = np.arange(n_bins).reshape(-1, n_columns)
 
@@ -66,18 +73,21 @@ def best_quarters(column, n_columns, n_bins, gradient, curvature, rules):
         rows = np.flatnonzero(np.isin(column, part))
         return gradient[rows].sum() * leaf_step(rows, gradient, curvature, rules["penalty"]) if large(rows) else 0.0
 
-    def halved(band):
+    def halved(band, key):
         best, parts = worth(band), [band]
-        for cut in range(1, band.shape[1]):
+        for cut in cuts_of(band.shape[1], key):
             sides = [band[:, :cut], band[:, cut:]]
             if all(large(np.flatnonzero(np.isin(column, side))) for side in sides) and sum(map(worth, sides)) > best + 1e-9:
                 best, parts = sum(map(worth, sides)), sides
         return best, parts
 
     best, quarters = -np.inf, []
-    for grid in (cells, cells.T):
-        for cut in range(1, len(grid)):
-            (one, first), (two, second) = halved(grid[:cut]), halved(grid[cut:])
+    for direction, grid in enumerate((cells, cells.T)):
+        for cut in cuts_of(len(grid), mix(key)) if key else range(1, len(grid)):
+            if key and key % 2 != direction:
+                continue
+            across = [mix(key + 1), mix(key + 2)] if key else [0, 0]
+            (one, first), (two, second) = halved(grid[:cut], across[0]), halved(grid[cut:], across[1])
             if one + two - worth(grid) > best + 1e-9:
                 best, quarters = one + two - worth(grid), [*first, *second]
     steps = np.zeros(n_bins)
@@ -92,15 +102,16 @@ def boosted(codes, kinds, n_bins, target, weight, start, rules):
     """Return the tables of each term after some rounds, for each score.
 
     Codes have shape (n_terms, n_rows), and `start` has a number for each score.  The kind of a term is "ordered", "nominal", or
-    the number of columns of a grid.
+    the number of columns of a grid.  In the first `random` rounds, cuts of grids are drawn by keys of the seed 7.
     """
     score = np.repeat(np.array(start)[:, None], len(target), axis=1)
     tables = [np.zeros((len(start), n)) for n in n_bins]
-    for _ in range(rules["rounds"]):
+    for turn in range(rules["rounds"]):
         for j, column in enumerate(codes):
             for k, (gradient, curvature) in enumerate(gradients(rules["loss"], target, score.copy(), weight)):
                 if isinstance(kinds[j], int):
-                    update = best_quarters(column, kinds[j], n_bins[j], gradient, curvature, rules)[1]
+                    key = mix(mix(7 + turn) + j * len(start) + k) | 1 if turn < rules.get("random", 0) else 0
+                    update = best_quarters(column, kinds[j], n_bins[j], gradient, curvature, rules, key)[1]
                 else:
                     update = stump(column, kinds[j], n_bins[j], gradient, curvature, rules, rules["monotone"][j])
                 tables[j][k] += rules["rate"] * update
