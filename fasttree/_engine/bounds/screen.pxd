@@ -141,7 +141,8 @@ cdef inline void start_screen(const Problem* p, const Totals* totals, int64_t n_
             squares += totals.counts[k] * totals.counts[k]
     if p.n_classes:
         g.scale = p.unit / <double> n
-        g.slack = 2.4e-7 * <double> n * sqrt(<double> n)
+        # differences of products, and sums over classes of squares whose root is below n
+        g.slack = 2.4e-7 * <double> n * sqrt(<double> n) + 3e-8 * <double> g.n_present * <double> n
     if g.n_present == 2:
         g.scale *= 2
         g.step[first] = <int32_t> -totals.counts[last]
