@@ -156,7 +156,9 @@ def test_nothing_is_reported_after_the_block_or_to_an_outer_block_or_from_anothe
         thread = threading.Thread(target=CARTClassifier().fit, args=IRIS)
         thread.start()
         thread.join()
-        assert outer == []
+        # in free-threaded CPython 3.14 a thread has the context of the one that started it
+        assert outer == (whole("growth", 100) if getattr(sys.flags, "thread_inherit_context", False) else [])
+        outer.clear()
         CARTClassifier().fit(*IRIS)
     CARTClassifier().fit(*IRIS)
     assert outer == inner == whole("growth", 100)
