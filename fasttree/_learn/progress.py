@@ -90,7 +90,8 @@ def progress(listener: Listener | None = None, *, bounds: Bounds | None = None) 
     -----
     The block holds for its own thread or task: fits in other threads or processes, such as those of a search with
     ``n_jobs=2``, do not report, unless a thread has the context of the block, as `asyncio.to_thread` gives it, and, in
-    free-threaded CPython 3.14, `threading.Thread`.  Functions of scikit-learn, such as its `permutation_importance`, do not report.
+    free-threaded CPython 3.14, `threading.Thread`.  Functions of scikit-learn, such as its `permutation_importance`, do not
+    report.
 
     Examples
     --------
