@@ -251,6 +251,23 @@ def test_trees_that_divide_samples_are_pruned_as_by_the_twin(seed):
         assert pruned.estimated_errors == pytest.approx([node.errors for node in twin], abs=1e-3)
 
 
+@pytest.mark.parametrize(("seed", "lost", "confidence"), [(850, 0.1, 0.5), (947, 0.2, 0.75)])
+def test_a_branch_in_its_nodes_place_divides_anew_what_it_has_divided(seed, lost, confidence):
+    """The shares of its branches change with the samples that come to it, and that decides here."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 160))
+    codes = rng.integers(1, 4, (n, 5))
+    y = (codes[:, 0] == 1) ^ ((codes[:, 1] == 2) & (codes[:, 2] == 1))
+    y = np.where(rng.random(n) < 0.2, ~y, y).astype(int)
+    codes[rng.random(codes.shape) < lost] = 0
+    X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j] - 1, list("pqr")) for j in range(5)})
+    model = C45Classifier(min_samples_branch=1, confidence=confidence).fit(X, y)
+    twin = prune(model.tree_unpruned_, list(codes.T), y, np.ones(n), confidence, 0.0)
+    tests = [int(model.tree_unpruned_.feature[node.test]) if node.children else -1 for node in twin]
+    assert model.tree_.feature.tolist() == tests
+    assert model.tree_.estimated_errors == pytest.approx([node.errors for node in twin], abs=1e-3)
+
+
 def test_codes_in_an_order_are_pruned_as_numbers_are():
     rng = np.random.default_rng(2)
     levels = ["low", "middle", "high", "highest"]
