@@ -98,6 +98,15 @@ def test_random_cuts_of_grids_are_those_that_the_twin_draws(loss):
     np.testing.assert_allclose(booster.found()[0], np.concatenate(expected, axis=1), atol=1e-9)
 
 
+@pytest.mark.parametrize("n_columns", [1, 4])
+def test_random_cuts_of_grids_begin_between_rows_and_between_columns(n_columns):
+    codes = np.repeat(np.arange(4, dtype=np.uint16), 20)[None]
+    terms, score = np.array([[GRID, 4, n_columns, 0]], dtype=np.int64), np.zeros((1, 80))
+    booster = Booster(codes, codes[0] * 1.0, np.ones(80), score, terms, (0, 80, 2, 12, 10, 7), (0.3, 2.0, 1e-4, 0.0, 10.0, 0.0))
+    booster.run(12)
+    assert (np.diff(booster.found()[0][0]) > 0.1).all()
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_screen_of_pairs_finds_the_gains_of_the_twin(loss):
     codes, target, weight, start = grids(loss, 7)

@@ -84,7 +84,7 @@ def best_quarters(column, n_columns, n_bins, gradient, curvature, rules, key=0):
     best, quarters = -np.inf, []
     for direction, grid in enumerate((cells, cells.T)):
         for cut in cuts_of(len(grid), mix(key)) if key else range(1, len(grid)):
-            if key and key % 2 != direction:
+            if key and mix(key) >> 63 != direction:
                 continue
             across = [mix(key + 1), mix(key + 2)] if key else [0, 0]
             (one, first), (two, second) = halved(grid[:cut], across[0]), halved(grid[cut:], across[1])

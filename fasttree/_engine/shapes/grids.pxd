@@ -90,7 +90,7 @@ cdef inline double best_quarters(const Corners* g, uint64_t key, int64_t* found)
     found[0] = found[1] = found[2] = found[3] = 0
     for direction in range(2):
         by_rows = direction == 0
-        if key and (key & 1) != <uint64_t> direction:
+        if key and mix(key) >> 63 != <uint64_t> direction:  # keys are odd: their last bit says nothing
             continue
         n = g.n_rows if by_rows else g.n_columns
         first = 1
