@@ -409,7 +409,7 @@ class Induction:
         covered = np.zeros(len(truth), dtype=bool)
         order: list[NDArray[np.intp]] = []
         for _ in range(n_classes):
-            wrong = np.bincount(label_of[truth[place] != label_of], minlength=n_classes)
+            wrong = np.bincount(label_of[truth[place] != label_of], minlength=n_classes).astype(np.int64)
             label = int(np.where(waiting, wrong, np.iinfo(np.int64).max).argmin())
             waiting[label] = False
             covered[place[label_of == label]] = True
