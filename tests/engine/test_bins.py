@@ -245,7 +245,10 @@ def edges_by_definition(column: NDArray, max_bins: int, open_ends: bool) -> list
 
 @pytest.mark.parametrize("open_ends", [False, True])
 def test_edges_are_those_of_the_definition(open_ends):
-    """Columns are numbers next to each other, some with many samples, and there may be none between them."""
+    """Columns are numbers next to each other, some with many samples, and there may be none between them.
+
+    Missing values, one or more than there are others, change nothing.
+    """
     for seed in range(120):
         rng = np.random.default_rng(seed)
         places = rng.choice(40, int(rng.integers(1, 30)), replace=False)
@@ -254,10 +257,22 @@ def test_edges_are_those_of_the_definition(open_ends):
         max_bins = int(rng.integers(2, 20))
         if open_ends and max_bins < 3:
             continue
-        found = encoding.bin_edges(column, max_bins, open_ends)
-        assert found.tolist() == edges_by_definition(column, max_bins, open_ends), seed
+        with_missing = rng.permutation(np.append(column, np.full(rng.integers(1, 100), np.nan)))
+        for one in (column, with_missing):
+            found = encoding.bin_edges(one, max_bins, open_ends)
+            assert found.tolist() == edges_by_definition(column, max_bins, open_ends), seed
         if not open_ends:
             check_bins(column, max_bins)
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 4])
+def test_two_dozen_samples_that_outliers_put_into_one_bucket_are_binned_by_the_definition(max_bins):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        places = rng.choice(60, int(rng.integers(16, 25)), replace=False)
+        column = rng.permutation(np.append(1 + BITS.eps * places, [1e-300, 1e300]))
+        codes = codes_of(column, np.array(edges_by_definition(column, max_bins, False), dtype=np.uint64))
+        assert encoding.bin_codes(column, encoding.bin_edges(column, max_bins)).tolist() == codes.tolist(), seed
 
 
 def test_what_memory_held_before_does_not_show_in_edges():
