@@ -251,7 +251,7 @@ def test_trees_that_divide_samples_are_pruned_as_by_the_twin(seed):
         assert pruned.estimated_errors == pytest.approx([node.errors for node in twin], abs=1e-3)
 
 
-@pytest.mark.parametrize(("seed", "lost", "confidence"), [(850, 0.1, 0.5), (947, 0.2, 0.75)])
+@pytest.mark.parametrize(("seed", "lost", "confidence"), [(850, 0.1, 0.5), (947, 0.2, 0.75), (487, 0.3, 0.5), (987, 0.3, 0.75)])
 def test_a_branch_in_its_nodes_place_divides_anew_what_it_has_divided(seed, lost, confidence):
     """The shares of its branches change with the samples that come to it, and that decides here."""
     rng = np.random.default_rng(seed)
