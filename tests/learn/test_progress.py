@@ -94,6 +94,8 @@ def test_growth_reports_the_share_of_the_samples_in_leaves_and_ends_by_an_except
     model.fit(X, y)
     assert shares  # at most 20 in a second
     assert all(0 <= share <= 1 for share in shares)
+    if model.get_params().get("n_jobs") is None:
+        assert shares[0] < 0.5  # the root, or a child of it, is in hand
     for module in (learn_progress, chaid_growth):
         monkeypatch.setattr(module, "share", lambda: stop)
     with pytest.raises(KeyboardInterrupt):
