@@ -112,6 +112,22 @@ def test_threads_that_rest_help_to_count_a_large_node():
     assert several == one
 
 
+def test_a_thread_that_rests_until_another_has_grown_half_of_the_tree_ends_nothing():
+    """The larger side has one more cut, and the other one is noise: the first thread rests longer than it waits for signals."""
+    n, n_classes = 24_000, 20
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 20)).astype(np.float32)
+    X[:, 0] = np.arange(n)
+    y = np.where(X[:, 0] < 0.52 * n, X[:, 1] > 0, rng.integers(2, n_classes, n))
+    one, two = (
+        growth.grow(
+            learn_table(X), y, None, Recipe(), Limits(), n_classes=n_classes, n_jobs=n_jobs, block_rows=13_000, bounded_from=n
+        )
+        for n_jobs in (1, 2)
+    )
+    assert two == one
+
+
 @pytest.mark.parametrize("impurity", ["gini", "entropy"])
 def test_many_classes_of_a_large_table_grow_the_same_tree_by_lists_and_by_threads(impurity):
     n_classes = growth.MOST_CLASSES + 8  # one thread searches lists, two search by bounds
