@@ -5,6 +5,7 @@ The tolerance is 1e-10 of the largest gain: of the candidates within it the lowe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,17 @@ def test_a_gain_of_exactly_1e_13_of_the_nodes_risk_is_none(more: int, size: int)
     )
     tree = grow_compiled(table, CART_CLASSIFICATION, Limits(min_gain=-np.inf, max_depth=1))
     assert np.bincount(tree.categories_branch).tolist() == [size, 12 - size]
+
+
+@pytest.mark.parametrize(("light", "more"), [(58499204701235, 6204), (69345769698372, 5396)])
+def test_a_gain_of_exactly_the_least_that_is_near_the_largest_is_equal_to_it(light: int, more: int) -> None:
+    """Where gain ratios compete, cuts are not searched again.  The outer two of three values mirror each other but for `more`."""
+    weight = 2**48
+    second = np.array([weight - light, weight // 2 + more, light])
+    table = SmallTable(
+        (np.repeat([1, 2, 3], 2).astype(np.uint8),), (ORDINAL,), (3,), np.tile([0, 1], 3), 2,
+        np.column_stack([weight - second, second]).ravel() * 1.0,
+    )  # fmt: skip
+    recipe = replace(CART_CLASSIFICATION, rank="plain_gain_ratio")
+    for way in WAYS:
+        assert grow_compiled(table, recipe, Limits(max_depth=1), **way).threshold[0] == 1.5, way
