@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from test_near_ties import STEP, targets_of_gains
 
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
 from tests.twins.drawn import RandomTwin, Twin
@@ -213,6 +214,22 @@ def test_the_first_cut_wins_if_it_gains_less_by_the_tolerance_and_no_more():
         limits = Limits(1, max_depth=1, most_ranked=1)
         grower = grower_of(np.arange(4.0)[:, None], np.array(y), 0, limits)
         assert grow_packed(grower, np.ones(4, np.uint16), 0)[0][0]["operand"] == threshold
+
+
+def test_the_first_cut_near_the_best_wins_also_if_a_cut_before_it_is_near_it():
+    """The first of three cuts is near the second one, and not near the third, which is the best and near the second."""
+    y = targets_of_gains({16: 1.0, 32: 1.0 + STEP, 48: 1.0 + 2 * STEP})
+    grower = grower_of(np.arange(64.0)[:, None], y, 0, Limits(1, max_depth=1))
+    assert grow_packed(grower, np.ones(64, np.uint16), 0)[0][0]["operand"] == 31.5
+
+
+def test_what_lay_in_memory_makes_no_column_constant_in_a_node():
+    """Nodes that wait have a bit for each column, of a hundred columns in two words; memory that was used before has ones."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 9, (40, 100)).astype(float), rng.integers(0, 2, 40)
+    used = [np.full(120_000, 255, np.uint8) for _ in range(24)]
+    del used[::2]  # pieces that are free between others stay with the process
+    compare(X, y, 2, np.ones(40, np.uint16), 0, max_features=1)
 
 
 def test_columns_that_share_a_rare_value_make_no_bundle():

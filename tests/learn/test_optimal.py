@@ -150,6 +150,16 @@ def test_bounds_by_similar_rows_hold(depth, n_classes):
         assert model.objective_ == float(least_objective(columns, costs.tolist(), depth, 0, lambda rows: True))
 
 
+def test_no_tree_of_four_levels_of_tests_of_one_category_is_better():
+    """Bounds of the cost of nodes of three levels are kept, so that one that is too large loses the best tree."""
+    random = np.random.default_rng(37)
+    codes, y = random.integers(1, 5, (24, 3)), random.integers(0, 3, 24)
+    X = pd.DataFrame({f"x{j}": [f"c{code}" for code in column] for j, column in enumerate(codes.T)})
+    columns = [(column.tolist(), True) for column in codes.T]
+    least = least_objective(columns, (1 - np.eye(3))[y].tolist(), 4, 0, lambda rows: True)
+    assert OptimalTreeClassifier(max_depth=4).fit(X, y).objective_ == float(least)
+
+
 def test_squared_errors_do_not_depend_on_the_order_of_rows_scale_or_threads():
     random = np.random.default_rng(8)
     X, y = random.integers(0, 7, (50, 3)).astype(float), random.normal(size=50)
