@@ -26,11 +26,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trees import random_trees
+from trees import flat, leaf, random_trees, split
 
 import fasttree
 from fasttree import CARTClassifier, CARTRegressor, Predictor, TreeClassifier
 from fasttree._export.predictor.image import image_of, parts_of
+from fasttree._model.arrays import NOMINAL
 
 N_ROWS, N_SINGLE = exports.N_ROWS, 600
 NAMES = list(exports.models())
@@ -137,6 +138,15 @@ def test_random_trees_predict_as_the_model(tree, seed):
     if tree.task == "classification":
         assert same_bits(predictor.predict_proba(X), model.predict_proba(X))
         assert [predictor.predict_proba_one(row) for row in exports.cells(X)] == model.predict_proba(X).tolist()
+
+
+def test_known_categories_take_their_own_of_three_branches_and_not_that_of_missing_values():
+    branches = [leaf([4.0, 0.0]), leaf([0.0, 3.0]), leaf([2.0, 0.0])]
+    root = split(branches, feature=2, kind=NOMINAL, table=[(1, 0), (2, 1), (3, 2)], value=[6.0, 3.0], missing=0)
+    predictor = exports.model_of(flat(root, "classification")).to_predictor()
+    X = pd.DataFrame({"age": 1.0, "size": "small", "city": ["Aachen", "Bonn", "Köln", None], "member": True})
+    assert predictor.predict(X).tolist() == ["yes", "no", "yes", "yes"]
+    assert [predictor.predict_one(row) for row in exports.cells(X)] == ["yes", "no", "yes", "yes"]
 
 
 def test_a_table_of_many_categories_becomes_a_list():
