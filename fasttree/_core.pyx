@@ -367,6 +367,7 @@ cdef class Workspace:
             if self.buffer == NULL:
                 raise MemoryError
             self.buffer_size = size
+        allow(self.buffer, self.buffer_size)   # the branch before has other gaps
         carve_growth(&self.growth, self.buffer)
         fill_growth(&self.growth, handles_signals())
         if self.report is not None:

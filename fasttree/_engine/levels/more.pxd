@@ -125,6 +125,7 @@ cdef inline double try_cuts(
         root.stack[n_open + 1].near_left, root.stack[n_open + 1].far_right = low[0], low[1]
         root.stack[n_open + 1].worth_low = root.worth_before[cut]
         n_open += 2
+    root.cuts = NULL                   # a view of codes may be searched next, which has no intervals
     return least
 
 
