@@ -70,7 +70,7 @@ class Standing:
 
     factor: npt.NDArray[np.float32]  # of the weight of each sample
     kept: npt.NDArray[np.bool_]  # samples that are not dropped
-    votes: Floats  # (n_samples, n_classes): sums of confidences
+    votes: Floats  # (n_classes, n_samples): sums of confidences
     lightest: float = 1.0  # factor of a sample that every trial predicts right
 
 
@@ -104,7 +104,7 @@ class Boosting(Generic[Model]):
         n = samples.table.n_samples
         counts = np.ones(n) if samples.weight is None else samples.weight
         by_class = np.ones(self.grower.n_classes) if samples.class_factor is None else samples.class_factor
-        state = Standing(by_class.astype(np.float32)[samples.target], counts > 0, np.zeros((n, self.grower.n_classes)))
+        state = Standing(by_class.astype(np.float32)[samples.target], counts > 0, np.zeros((self.grower.n_classes, n)))
         total, ratio = sum_of_sizes(counts), 0.0
         models: list[Model] = []
         report = steps("trials", self.n_trials)
@@ -115,10 +115,9 @@ class Boosting(Generic[Model]):
             report(number + 1)
             ratio = ratio or MORE_LEAVES * trial.n_leaves / total
             wrong = self._judge(trial, state, number)
-            weight = counts * state.factor
-            errors = sum_of_sizes(weight[wrong])
+            errors = sum_of_sizes(np.where(wrong, counts * state.factor, 0.0))
             is_last = number == self.n_trials - 1
-            is_bad = self.stops_early and errors / sum_of_sizes(counts[state.kept]) >= TOO_WRONG
+            is_bad = self.stops_early and errors / sum_of_sizes(np.where(state.kept, counts, 0.0)) >= TOO_WRONG
             if number and not is_last and (is_bad or (self.stops_early and trial.is_constant)):
                 break
             models.append(trial.model)
@@ -146,10 +145,11 @@ class Boosting(Generic[Model]):
 
     def _judge(self, trial: BoostingTrial[Model], state: Standing, number: int) -> npt.NDArray[np.bool_]:
         """Add the votes of a trial; drop samples that later trials cannot win; return the kept ones that it predicts wrong."""
-        target, every = self.grower.samples.target, np.arange(len(trial.predicted))
-        state.votes[every, trial.predicted] += trial.confidence
+        target, n = self.grower.samples.target, len(trial.predicted)
+        votes, every = state.votes.reshape(-1), np.arange(n)
+        votes[trial.predicted * n + every] += trial.confidence
         if number + 1 > self.n_trials / 2:
-            ahead = state.votes.max(axis=1) - state.votes[every, target]
+            ahead = state.votes.max(axis=0) - votes[target.astype(np.intp) * n + every]
             state.kept &= ahead <= self.n_trials - 1 - number
         wrong: npt.NDArray[np.bool_] = state.kept & (trial.predicted != target)
         return wrong
@@ -157,14 +157,15 @@ class Boosting(Generic[Model]):
 
 def move_weights(state: Standing, counts: Floats, wrong: npt.NDArray[np.bool_]) -> None:
     """Move the wrong weight halfway towards half of all weight; the sum of the weights stays that of the kept samples."""
-    right = state.kept & ~wrong
+    factor = state.factor.astype(np.float64)
     weight = counts * state.factor
-    errors, hits = sum_of_sizes(weight[wrong]), sum_of_sizes(weight[right])
+    errors, hits = (sum_of_sizes(np.where(chosen, weight, 0.0)) for chosen in (wrong, state.kept & ~wrong))
     moved = (hits - errors) / 4
-    scale = sum_of_sizes(counts[state.kept]) / (errors + hits)
+    scale = sum_of_sizes(np.where(state.kept, counts, 0.0)) / (errors + hits)
     shrink = scale * (hits - moved) / hits
-    state.factor[wrong] = scale * (state.factor[wrong].astype(np.float64) + moved / sum_of_sizes(counts[wrong]))
-    state.factor[right] = np.maximum(shrink * state.factor[right].astype(np.float64), LEAST_WEIGHT)
+    heavier = scale * (factor + moved / sum_of_sizes(np.where(wrong, counts, 0.0)))
+    moved_factor = np.where(wrong, heavier, np.maximum(shrink * factor, LEAST_WEIGHT))
+    np.copyto(state.factor, moved_factor, where=state.kept, casting="same_kind")
     state.lightest = max(shrink * state.lightest, LEAST_WEIGHT)
 
 

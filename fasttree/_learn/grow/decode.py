@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine import passes
-from fasttree._learn.grow.encode import AnyTable, Bins, few_values
+from fasttree._learn.grow.encode import AnyTable, Bins, SomeRows, few_values
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
 from fasttree._model.arrays import NOMINAL, THRESHOLD
@@ -106,6 +106,8 @@ def decode_thresholds(
 
 def _cells(table: AnyTable, rows: npt.NDArray[Any], features: npt.NDArray[np.int32]) -> Floats:
     """Return the values in rows of shape (m, n), of the features of shape (n,)."""
+    if isinstance(table, SomeRows):  # its columns are copies
+        return _cells(table.table, table.rows[rows], features)
     if table.matrix is not None:
         return np.asarray(table.matrix[rows, features], np.float64)
     cells = np.empty(rows.shape)

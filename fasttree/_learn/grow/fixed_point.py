@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,8 +17,7 @@ FIXED_POINT_BITS = 61  # sums of weights stay below 2**62
 
 def power_of_two_quantum(total: float) -> float:
     """Return the smallest power of two q with total / q < 2**FIXED_POINT_BITS."""
-    exponent = int(np.frexp(total)[1])
-    return float(np.ldexp(1.0, exponent - FIXED_POINT_BITS))
+    return math.ldexp(1.0, math.frexp(total)[1] - FIXED_POINT_BITS)
 
 
 def fixed_point_weights(sample_weight: Floats | None) -> tuple[npt.NDArray[np.int64] | None, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from fasttree._learn.grow.encode import is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.prune.error_based import error_based_with_ends, without_impossible_categories
+from fasttree._learn.prune.methods import sums_over_leaves, useless_splits
 from fasttree._learn.prune.regrowth import Regrowth, entries_of
 from fasttree._model import walks
 from fasttree._model.arrays import CATEGORY, NOMINAL, counts_below
@@ -122,18 +122,15 @@ def with_null_leaves(tree: Tree) -> Tree:
 
 def preorder(tree: Tree) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the place of each node in preorder, and the number of nodes of its subtree."""
-    size, place = np.ones(tree.node_count, np.intp), np.zeros(tree.node_count, np.intp)
-    starts = [0, 1]  # of levels, and the end of the last
-    while starts[-1] < tree.node_count:
-        starts.append(starts[-1] + int(tree.n_branches[starts[-2] : starts[-1]].sum()))
-    below = [slice(start, stop) for start, stop in pairwise(starts[1:])]
-    for level in reversed(below):
-        np.add.at(size, tree.parent[level], size[level])
-    for level in below:
-        parent, ends = tree.parent[level], np.cumsum(size[level])
-        before = ends - size[level]  # in the level; those of other parents come first
-        first = before[tree.first_child[parent] - level.start]
-        place[level] = place[parent] + 1 + before - first
+    one = np.ones(tree.node_count)
+    size = useless_splits(tree, one, slack=-np.inf, besides=one)[1].astype(np.intp)
+    before, above = np.cumsum(size) - size, tree.parent.astype(np.intp)
+    above[0] = 0
+    place = 1 + before - before[tree.first_child[above]]  # behind the node in `above`, which moves up twice as far each time
+    place[0] = 0
+    while above.any():
+        place += place[above]
+        above = above[above]
     return place, size
 
 
@@ -155,7 +152,8 @@ def useless_subtrees(tree: Tree, errors: float) -> npt.NDArray[np.bool_]:
     last of equal costs in preorder wins where they are rounded up, else the first.
     """
     place, size = preorder(tree)
-    node_at = np.argsort(place)
+    node_at = np.empty_like(place)
+    node_at[place] = np.arange(place.size)
     end = place + size
     as_leaf = single_errors(tree)
     below, leaves = sums_below(tree, as_leaf)
@@ -188,13 +186,8 @@ def useless_subtrees(tree: Tree, errors: float) -> npt.NDArray[np.bool_]:
 
 def sums_below(tree: Tree, as_leaf: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
     """Return the errors of the leaves below each node, and the number of those that are not null."""
-    below = np.where(tree.n_branches == 0, as_leaf, 0.0).tolist()  # numbers of lists are read faster than those of arrays
-    leaves = ((tree.n_branches == 0) & (tree.weight >= NULL_CASES)).astype(np.intp).tolist()
-    parent = tree.parent.tolist()
-    for node in range(tree.node_count - 1, 0, -1):
-        below[parent[node]] += below[node]
-        leaves[parent[node]] += leaves[node]
-    return np.array(below), np.array(leaves, dtype=np.intp)
+    full = (tree.weight >= NULL_CASES).astype(np.float64)
+    return sums_over_leaves(tree, as_leaf), sums_over_leaves(tree, full).astype(np.intp)
 
 
 def single_errors(tree: Tree) -> Floats:
@@ -222,7 +215,8 @@ def cheapest(cost: Floats, end: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:
     """Return the tree in which leaf branches of one test are one if all are empty, or are of the same class."""
-    wide = np.flatnonzero(np.isin(tree.kind, (CATEGORY, NOMINAL)) & (tree.n_branches >= FEWEST_MERGED))
+    by_category = (tree.kind == CATEGORY) | (tree.kind == NOMINAL)
+    wide = np.flatnonzero(by_category & (tree.n_branches >= FEWEST_MERGED))
     groups = {int(node): groups_of(tree, int(node), empty_only) for node in wide}
     merged = {node: found for node, found in groups.items() if 1 < len(found) < tree.n_branches[node]}
     if not merged:
