@@ -3,7 +3,7 @@
 Kernels trust their caller: every check is at the edge, in Python.
 """
 
-from libc.math cimport INFINITY, NAN, ceil, nextafter
+from libc.math cimport INFINITY, NAN, ceil, nextafter, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -15,6 +15,7 @@ from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
 from fasttree._engine.memory cimport resize
+from fasttree._engine.prune.cheapest cimport Cheapest, cut_cheapest
 from fasttree._engine.prune.errors cimport add_part, free_pruning, prune_by_errors, reserve_parts
 from fasttree._engine.prune.frames cimport GROW_ANEW, ErrorPruning, Frame, whole_weight
 from fasttree._engine.prune.raised cimport go_on_anew, raised_node
@@ -450,6 +451,54 @@ def useless_splits(
                 best[i] = cost[i]
             if i:
                 best[parent[i]] += best[i]
+
+
+def subtrees_within_one_error(
+    const int32_t[::1] parent, const float[::1] as_leaf, const int32_t[::1] leaves, uint8_t[::1] is_hidden, uint8_t[::1] is_leaf,
+    double errors, double total,
+):
+    """Mark the nodes as leaves whose subtrees C5.0's global pruning removes, those of least additional errors per leaf first.
+
+    `parent[i] < i`, and the children of a node follow one another.  as_leaf[i] are the errors of node i as a leaf; `leaves` has 1
+    for a leaf that is not null, else 0.  What lies below a hidden node, and the node, is not removed by itself.  `errors` is what
+    the tree misclassifies of a weight of `total`, negative: the errors of its leaves.  The additional errors stay within one
+    standard error.
+    """
+    cdef Cheapest c
+    cdef Py_ssize_t n = parent.shape[0]
+    cdef Py_ssize_t i
+    cdef int32_t[:, ::1] whole = np.zeros((6, n), dtype=np.int32)
+    cdef double[:, ::1] real = np.empty((2, n))
+    cdef float[::1] below = np.zeros(n, dtype=np.float32)
+    cdef int32_t* size = &whole[0, 0]
+    cdef int32_t* start = &whole[1, 0]
+    cdef int32_t* following = &whole[2, 0]     # where the nodes below the next child begin
+    cdef int32_t* order = &whole[3, 0]
+    c.n, c.parent, c.as_leaf, c.errors, c.is_hidden, c.is_leaf = n, &parent[0], &as_leaf[0], &below[0], &is_hidden[0], &is_leaf[0]
+    c.order, c.start, c.least, c.total, c.count, c.found = order, start, &real[0, 0], &real[1, 0], &whole[4, 0], &whole[5, 0]
+    cdef int32_t[::1] within = np.array(leaves)
+    c.leaves = &within[0]
+    with nogil:
+        for i in range(n - 1, -1, -1):
+            size[i] += 1
+            if i:
+                size[parent[i]] += size[i]
+                within[parent[i]] += within[i]
+        for i in range(n):
+            if i:
+                start[i] = following[parent[i]]
+                following[parent[i]] += size[i]
+                is_hidden[i] |= is_hidden[parent[i]]
+            following[i] = start[i]
+            order[start[i] + size[i] - 1] = <int32_t> i
+        for i in range(n):                     # errors are added up in the order of the branches
+            if is_leaf[order[i]]:
+                below[order[i]] = as_leaf[order[i]] if leaves[order[i]] else 0
+            if order[i]:
+                below[parent[order[i]]] += below[order[i]]
+        if errors < 0:
+            errors = below[0]
+        cut_cheapest(&c, sqrt(max(errors * (1 - errors / total), 0.0)))
 
 
 cdef int32_t meld(int32_t a, int32_t b, const double* key, int32_t* left, int32_t* right) noexcept nogil:

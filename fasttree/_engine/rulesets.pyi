@@ -43,7 +43,7 @@ def select_voting(
     order: npt.NDArray[np.int32],
     truth: npt.NDArray[np.int32],
     weight: npt.NDArray[np.int64],
-    message: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, float, float],
+    message: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, float, float, int],
     least: tuple[int, int, int],
     by_use: bool,
 ) -> npt.NDArray[np.int32]: ...

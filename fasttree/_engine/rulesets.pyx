@@ -388,8 +388,9 @@ def select_voting(
     `covers` has the start, stop and places of the covers.  `ballots` has the class and votes (at most 1,000) of each rule, and
     `order` the rules by class and descending votes, which is the order of the result unless it is `by_use`.  truth and weight
     are those of each place (padding: class 0, weight 0).  `message` has the bits of each rule, the logarithms of factorials, the
-    share of the bits, and the bits of a unit of errors and of hits.  `least` has the number of classes, the least right weight of
-    a rule at the start, and the margin by which its new right weight exceeds the wrong.
+    share of the bits, the bits of a unit of errors and of hits, and the weight of all samples, also of those without a place.
+    `least` has the number of classes, the least right weight of a rule at the start, and the margin by which its new right weight
+    exceeds the wrong.
     """
     cdef Ballots b
     cdef RulesMessage m
@@ -423,8 +424,8 @@ def select_voting(
     b.votes, b.is_right, b.is_open = &votes[0, 0], &marks[0, 0], &marks[1, 0]
     b.selected, b.change = &selected[0], &change[0]
     m.bits, m.orders = doubles_of(message[0]), doubles_of(message[1])
-    m.share, m.of_error, m.of_hit = message[2:]
-    m.total = 0
+    m.share, m.of_error, m.of_hit, m.total = message[2:]
+    b.errors = 0
     start_watch(&watch, handles_signals(), NULL)
     with nogil:
         for r in range(b.n_rules):
@@ -438,9 +439,8 @@ def select_voting(
                 pairs[start[place + 1]] = <int32_t> r
                 start[place + 1] += 1
         for i in range(n_places):
-            m.total += weight[i]
+            b.errors += weight[i]
             sums[truth[i]] += weight[i]
-        b.errors = m.total
         begin_with(&b, &order[0], least_right, margin, &sums[0], &seen[0])
         vote_of_all(&b, n_places)
         climb(&b, &m, &watch)

@@ -14,7 +14,7 @@ from fasttree._data.schema import Feature
 from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
-from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, preorder
+from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, expected_errors, preorder
 from fasttree._learn.prune.costs_c50 import CostGrower, cost_rules
 from fasttree._learn.prune.soften_c50 import soften_c50
 from fasttree._learn.recipe import C50, Recipe
@@ -318,9 +318,9 @@ class C50Classifier(VotingRuleModel, LeastGain):
         places = preorder(pruned.before)[0][walks.walk(pruned.before, samples.table, pruned.ends)]
         induction = VotingInduction(
             pruned.tree,
-            WeighedSamples(samples.target, grower.n_classes, samples.counts, places),
+            WeighedSamples(samples.target, grower.n_classes, samples.counts, places, grower.limits.n_cases),
             bits,
-            self._own_pruning(grower, 0).training_errors(pruned.before, pruned.ends),
+            expected_errors(pruned.before),
             grower.limits.min_branch_weight,
             self.rule_order,
             costs.loss if costs is not None and costs.class_weight is None else None,

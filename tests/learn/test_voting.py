@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from c50.boosting import boost
 from c50.problem import Options
 from c50.recorded import as_table
 from c50.rules import learn, search
@@ -31,9 +32,26 @@ def test_the_rules_of_a_small_mixed_table_are_the_twins(seed: int) -> None:
     model = C50Classifier(rules=True, min_samples_branch=minimum, global_pruning=prunes).fit(X, y)
     classes = list(y.cat.categories)
     ours = [(classes.index(rule.label), rule.cover, rule.errors, len(rule.conditions)) for rule in model.rules_]
-    assert ours == [(rule.label, len(rule.covers), rule.n_wrong, len(rule.conditions)) for rule in found.rules]
+    assert ours == [(rule.label, rule.cover, rule.cover - rule.right, len(rule.conditions)) for rule in found.rules]
     assert model.default_class_ == classes[found.default]
     assert model.predict(X).tolist() == [classes[k] for k in found.predict(twin_table).tolist()]
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_the_rules_of_every_trial_are_the_twins(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    X = pd.DataFrame(draw.normal(size=(150, 2)).round(1), columns=list("ab"))
+    X["d"] = pd.Categorical(draw.choice(list("uvw"), len(X)))
+    y = np.where((X["a"] > 0) ^ (X["d"] == "u"), "p", "q")
+    y = pd.Series(pd.Categorical(np.where(draw.random(len(X)) < 0.25, "q", y)), name="y")
+    twin_table = as_table(X.assign(y=y))
+    expected = boost(twin_table, Options(), 8, rules=True)
+    model = C50Classifier(rules=True, trials=8).fit(X, y)
+    assert model.n_trials_ > 5  # samples are dropped after half of the trials
+    assert [len(found.rules_) for found in model.estimators_] == expected.sizes
+    assert model.predict(X).tolist() == [list("pq")[k] for k in expected.predict(twin_table).tolist()]
+    for found, (predicted, _) in zip(model.estimators_, expected.trials(twin_table), strict=True):
+        assert found.predict(X).tolist() == [list("pq")[k] for k in predicted.tolist()]
 
 
 def table(n: int = 400, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -119,7 +137,8 @@ def test_the_compiled_search_finds_the_set_of_the_slow_one(seed: int) -> None:
 
     start = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
     order = np.lexsort((-vote, label)).astype(np.int32)
-    message = bits, log_factorials(n_rules + 1), 0.23, -math.log2(expected) + math.log2(n_classes - 1), -math.log2(1 - expected)
+    of_error, of_hit = -math.log2(expected) + math.log2(n_classes - 1), -math.log2(1 - expected)
+    message = bits, log_factorials(n_rules + 1), 0.23, of_error, of_hit, n
     found = rulesets.select_voting(
         (start[:-1].copy(), start[1:].copy(), np.nonzero(mask)[1].astype(np.uint32)),
         np.column_stack([label, vote]),

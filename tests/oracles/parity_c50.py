@@ -72,7 +72,9 @@ def figures_of_twin(dataset: DataSet, run: Run) -> dict[str, int]:
         return rule_figures_of(tables)
     if run.name == "winnow":
         return winnowed_figures_of(tables)
-    return boosted_figures_of(tables) if run.name == "boost" else figures_of(tables, OPTIONS[run.name])
+    if run.name.startswith("boost"):
+        return boosted_figures_of(tables, rules=run.name == "boost_rules")
+    return figures_of(tables, OPTIONS[run.name])
 
 
 def report(datasets: Iterable[DataSet], *, runs: Collection[str] = tuple(PARAMETERS), by_twin: bool = False) -> Counter[bool]:

@@ -29,20 +29,22 @@ def figures_of(tables: tuple[Table, Table | None], options: Options) -> dict[str
     return figures if test is None else figures | {"test_errors": n_errors(tree, test)}
 
 
-def boosted_figures_of(tables: tuple[Table, Table | None]) -> dict[str, int]:
+def boosted_figures_of(tables: tuple[Table, Table | None], *, rules: bool = False) -> dict[str, int]:
     train, test = tables
-    boosted = boost(train, Options(), 10)
+    boosted = boost(train, Options(drifts=True), 10, rules=rules)
     figures = {"size": boosted.sizes[0]}
-    if len(boosted.trees) > 1:
+    if len(boosted.sizes) > 1:
         figures = {f"size {i}": size for i, size in enumerate(boosted.sizes)}
-        figures |= {f"errors {i}": n_errors(tree, train) for i, tree in enumerate(boosted.trees)}
+        figures |= {
+            f"errors {i}": int((predicted != train.classes).sum()) for i, (predicted, _) in enumerate(boosted.trials(train))
+        }
     figures["train_errors"] = int((boosted.predict(train) != train.classes).sum())
     return figures if test is None else figures | {"test_errors": int((boosted.predict(test) != test.classes).sum())}
 
 
 def rule_figures_of(tables: tuple[Table, Table | None]) -> dict[str, int]:
     train, test = tables
-    found = learn(train, Options())
+    found = learn(train, Options(drifts=True))
     figures = {"size": len(found.rules), "train_errors": int((found.predict(train) != train.classes).sum())}
     return figures if test is None else figures | {"test_errors": int((found.predict(test) != test.classes).sum())}
 
@@ -127,6 +129,15 @@ def test_repeats_soft_thresholds(name):
 def test_repeats_every_trial_of_boosting(name):
     runs = [run for run in SHIPPED[name].runs if run.name == "boost"]
     assert [boosted_figures_of(SHIPPED[name].tables(run.split)) for run in runs] == [run.printed for run in runs]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["iris", "vote", "labor", "zoo", "breast-cancer-wisconsin", "glass", pytest.param("german", marks=pytest.mark.nightly)],
+)
+def test_repeats_every_trial_of_boosted_rules(name):
+    runs = [run for run in SHIPPED[name].runs if run.name == "boost_rules"]
+    assert [boosted_figures_of(SHIPPED[name].tables(run.split), rules=True) for run in runs] == [run.printed for run in runs]
 
 
 @pytest.mark.parametrize(("n", "k", "ways"), [(3, 2, 3), (4, 2, 7), (5, 3, 25), (6, 6, 1)])

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from c50.classifying import class_sums, stand_alone
 from c50.growing import Growth, grow
-from c50.problem import Node, Options
-from c50.pruning import prune
+from c50.problem import Node, Options, Test
+from c50.pruning import cut_at_one_error, in_single_precision, prune
 from c50.recorded import as_table
 from c50.softening import soften
 from c50.winnowing import winnow
@@ -20,7 +20,8 @@ from small_tables import light_branches, raised_categories
 from test_release8_engine import frames
 
 from fasttree import C50Classifier, from_json
-from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, cheapest
+from fasttree._engine import passes
+from fasttree._learn.prune.c50 import C50Pruning, PrunedTree
 from fasttree._model import walks
 from fasttree._model.tree import Tree
 
@@ -269,15 +270,49 @@ def test_too_many_categories_to_group() -> None:
         C50Classifier(subset=True).fit(X, np.arange(1001) % 2)
 
 
-@pytest.mark.parametrize(
-    ("cost", "expected"),
-    [
-        ([1.0, 1.0, 1.0], [0, 2]),  # the second is below the first
-        ([4 / 3, 9.0, 4 / 3], [2]),  # single precision rounds up
-        ([1.2000000000000002 - 0.1, 9.0, 1.1], [2]),
-        ([1.4, 9.0, 1.4], [0]),  # and down
-        ([np.inf, np.inf, np.inf], []),
-    ],
-)
-def test_costs_tie_only_if_single_precision_holds_them(cost: list[float], expected: list[int]) -> None:
-    assert cheapest(np.array(cost), np.array([2, 2, 3])).tolist() == expected
+@pytest.mark.parametrize("seed", range(30))
+def test_global_pruning_of_any_tree_removes_the_subtrees_that_the_twin_removes(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    steps = np.float32([0.7, 0.1, 1.3, 2.0584111])[: 1 + seed % 4]  # few weights: costs tie, or differ by rounding alone
+
+    def random_node(depth: int) -> Node:
+        is_inner = depth == 5 or (depth > 0 and draw.random() < 0.8)
+        children = [random_node(depth - 1) for _ in range(draw.integers(2, 4))] if is_inner else []
+        weights = draw.choice(steps, 3) * draw.integers(0, 5, 3) * (draw.random() > 0.1)
+        if children:
+            weights = np.sum([child.weights for child in children], axis=0)
+        weights = weights.astype(np.float32).astype(float)
+        test = Test("values", 0) if children else None
+        return Node(int(weights.argmax()), in_single_precision(weights), weights, 0.0, test, children)
+
+    root = random_node(5)
+    nodes = [root]
+    for node in nodes:
+        nodes += node.children
+    number = {id(node): i for i, node in enumerate(nodes)}
+    parent = np.full(len(nodes), -1, np.int32)
+    for node in nodes:
+        parent[[number[id(child)] for child in node.children]] = number[id(node)]
+    weight = np.array([in_single_precision(node.weights) for node in nodes], np.float32)
+    as_leaf = weight - np.array([node.weights.max() for node in nodes], np.float32)
+    is_leaf = np.array([not node.children for node in nodes], np.uint8)
+    leaves = (is_leaf & (weight > 0.05)).astype(np.int32)
+    total = float(root.weights.sum())
+    found = is_leaf.copy()
+    hidden = (weight <= 0.1).astype(np.uint8)
+    hidden[0] = 0
+    passes.subtrees_within_one_error(parent, as_leaf, leaves, hidden, found, -1.0, total)
+
+    cut_at_one_error(root, None, total)
+    reached = [root]
+    for node in reached:
+        reached += node.children
+    assert {number[id(node)] for node in reached if not node.children} == outermost(found.astype(bool), parent)
+
+
+def outermost(marked: Any, parent: Any) -> set[int]:
+    """The marked nodes without one above them."""
+    above = np.zeros(len(marked), bool)
+    for i in range(1, len(marked)):
+        above[i] = above[parent[i]] or marked[parent[i]]
+    return set(np.flatnonzero(marked & ~above).tolist())

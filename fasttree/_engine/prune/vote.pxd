@@ -41,7 +41,7 @@ cdef struct RulesMessage:
     double share               # of the bits of rules that counts
     double of_error            # bits per unit of weight
     double of_hit
-    int64_t total              # weight of all places
+    int64_t total              # weight of all samples, also of those that have no place
 
 
 cdef inline void judge_place(Ballots* b, int64_t place) noexcept nogil:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fasttree._data.cells import Floats
+from fasttree._data.sums import sum_of_sizes
+from fasttree._engine import passes
 from fasttree._learn.grow.encode import is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.prune.error_based import error_based_with_ends, without_impossible_categories
-from fasttree._learn.prune.methods import sums_over_leaves, useless_splits
+from fasttree._learn.prune.methods import useless_splits
 from fasttree._learn.prune.regrowth import Regrowth, entries_of
 from fasttree._model import walks
 from fasttree._model.arrays import CATEGORY, NOMINAL, counts_below
@@ -22,6 +22,7 @@ from fasttree._model.graft import OF_SAMPLES, OF_TESTS
 from fasttree._model.tree import Tree
 
 NULL_CASES = 0.05  # a lighter leaf is a null leaf, which predicts as its parent does
+SMALL_CASES = 0.1  # subtrees of at most this weight are not removed by themselves
 FEWEST_MERGED = 3  # categories of a feature whose leaf branches are merged
 
 
@@ -90,7 +91,7 @@ class C50Pruning:
         if costs is not None:
             pruned = costs.judged(pruned)
         elif self.global_pruning:
-            cut = useless_subtrees(pruned, self.training_errors(pruned, ends))
+            cut = useless_subtrees(pruned, self.training_errors(pruned, ends), self.total_weight())
             if cut.any():
                 pruned, ends = pruned.prune_at(cut), ends_after(pruned, cut, ends)
         if grower.recipe.nominal == "groups":
@@ -99,15 +100,29 @@ class C50Pruning:
             merged, same = with_merged_leaves(pruned, empty_only=not self.merges_leaves), not self.merges_leaves
         return PrunedTree(merged, pruned, ends) if same or merged is pruned else PrunedTree(merged, merged, None)
 
-    def training_errors(self, tree: Tree, ends: walks.Ends | None = None) -> float:
-        """Return the weight of the training samples that the tree misclassifies; samples with missing values are classified."""
-        samples, costs = self.grower.samples, cost_rules(self.grower)
+    def training_errors(self, tree: Tree, ends: walks.Ends | None) -> float | None:
+        """Return the weight of the training samples that the tree misclassifies, if it tests missing values; else None."""
+        samples = self.grower.samples
         tested = np.unique(tree.feature[tree.n_branches > 0]).tolist()
         if not any(is_missing(samples.table.column(feature)).any() for feature in tested):
-            by_node = tree.errors if costs is None else costs.wrong_weight(tree)
-            return float(by_node[tree.n_branches == 0].sum())
+            return None
         wrong = walks.predict_class(tree, samples.table, ends) != samples.target
         return float(np.count_nonzero(wrong) if samples.counts is None else samples.counts[wrong].sum())
+
+    def total_weight(self) -> float:
+        """Return the weight of all samples of the fit; boosting may have dropped some."""
+        total = self.grower.limits.n_cases
+        if total is not None:
+            return total
+        counts = self.grower.samples.counts
+        return float(self.grower.samples.table.n_samples) if counts is None else sum_of_sizes(counts)
+
+
+def expected_errors(tree: Tree) -> float:
+    """Return the errors by which rules of a tree are judged: those of its leaves; with costs, those of its root as a leaf."""
+    if tree.loss is None:
+        return float(tree.errors[tree.n_branches == 0].sum())
+    return float(tree.weight[0] - tree.value[0, tree.predicted_class[0]])
 
 
 def with_null_leaves(tree: Tree) -> Tree:
@@ -144,73 +159,31 @@ def ends_after(tree: Tree, cut: npt.NDArray[np.bool_], ends: walks.Ends) -> walk
     return np.asarray(new_id[ends], np.int32)
 
 
-def useless_subtrees(tree: Tree, errors: float) -> npt.NDArray[np.bool_]:
+def useless_subtrees(tree: Tree, errors: float | None, total: float) -> npt.NDArray[np.bool_]:
     """Mark the subtrees whose removal adds training errors within one standard error.
 
-    Those of least additional errors per leaf are removed first.  The original keeps weights and that least cost in single
-    precision, and compares the cost with others in double precision: costs that single precision cannot hold never tie, and the
-    last of equal costs in preorder wins where they are rounded up, else the first.
+    Those of least additional errors per leaf are removed first.  Weights and errors are in single precision, as in the original:
+    that decides ties.
+
+    Parameters
+    ----------
+    tree : Tree
+    errors : float or None
+        Weight of the samples that the tree misclassifies; None: that of its leaves.
+    total : float
+        Weight of all samples, those that boosting dropped included.
     """
-    place, size = preorder(tree)
-    node_at = np.empty_like(place)
-    node_at[place] = np.arange(place.size)
-    end = place + size
-    as_leaf = single_errors(tree)
-    below, leaves = sums_below(tree, as_leaf)
-    inner = tree.n_branches > 0
-    extra = np.where(inner, as_leaf - below, np.inf)[node_at]
-    cost = np.divide(extra, leaves[node_at] - 1, out=np.zeros(tree.node_count), where=leaves[node_at] > 1)
-    cut = np.zeros(tree.node_count, bool)
-    budget = math.sqrt(max(errors * (1 - errors / float(tree.weight[0])), 0.0))
-    # numbers of lists are read faster than those of arrays
-    parent, places, errors_of = tree.parent.tolist(), place.tolist(), as_leaf.tolist()
-    errors_below, n_leaves = below.tolist(), leaves.tolist()
-    while (found := cheapest(np.where(extra <= budget, cost, np.inf), end[node_at])).size:
-        budget -= float(extra[found].sum())
-        if budget < 0:
-            break
-        for at in found.tolist():
-            node = int(node_at[at])
-            cut[node] = True
-            more, fewer = errors_of[node] - errors_below[node], n_leaves[node] - 1
-            extra[at : end[node]] = np.inf
-            while node:
-                node = parent[node]
-                errors_below[node] += more
-                n_leaves[node] -= fewer
-                left = errors_of[node] - errors_below[node]
-                extra[places[node]] = left
-                cost[places[node]] = left / (n_leaves[node] - 1) if n_leaves[node] > 1 else 0.0
-    return cut
-
-
-def sums_below(tree: Tree, as_leaf: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Return the errors of the leaves below each node, and the number of those that are not null."""
-    full = (tree.weight >= NULL_CASES).astype(np.float64)
-    return sums_over_leaves(tree, as_leaf), sums_over_leaves(tree, full).astype(np.intp)
-
-
-def single_errors(tree: Tree) -> Floats:
-    """Return the errors of each node as a leaf, from weights in single precision, as the original keeps them."""
-    hits = tree.weight - tree.errors
-    return tree.weight.astype(np.float32).astype(np.float64) - hits.astype(np.float32)
-
-
-def cheapest(cost: Floats, end: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the places, in preorder, of the outermost subtrees of least cost; `end` is where each subtree ends."""
-    least = float(cost.min())
-    if least == np.inf:
-        return np.empty(0, np.intp)
-    rounded = float(np.float32(least))
-    if rounded > least:
-        return np.flatnonzero(cost < rounded)[-1:]
-    if rounded < least:
-        return np.flatnonzero(cost.astype(np.float32) == np.float32(least))[:1]
-    outermost: list[int] = []
-    for at in np.flatnonzero(cost == least).tolist():
-        if not outermost or at >= end[outermost[-1]]:
-            outermost.append(at)
-    return np.array(outermost)
+    weight = np.zeros(tree.node_count, np.float32)
+    for of_class in tree.value.T:
+        weight = (weight + of_class).astype(np.float32)
+    as_leaf = weight - tree.value.max(axis=1).astype(np.float32)
+    is_leaf = tree.n_branches == 0
+    leaves = (is_leaf & (tree.weight >= NULL_CASES)).astype(np.int32)
+    hidden, cut = (tree.weight <= SMALL_CASES).view(np.uint8), is_leaf.view(np.uint8).copy()
+    hidden[0] = 0
+    passes.subtrees_within_one_error(tree.parent, as_leaf, leaves, hidden, cut, -1.0 if errors is None else errors, total)
+    useless: npt.NDArray[np.bool_] = cut.view(np.bool_) & ~is_leaf
+    return useless
 
 
 def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:

@@ -42,6 +42,8 @@ class WeighedSamples(PlacedSamples):
         None: all weights are 1.
     ranks : int array, shape (n,), or None
         Order of the samples of a class.  If neighbours fail the same conditions, rules are simplified faster.
+    total : float or None
+        Weight of all samples, those that boosting dropped included, which are of no class here; None: of these.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class WeighedSamples(PlacedSamples):
         n_classes: int,
         weight: Floats | None,
         ranks: npt.NDArray[np.integer] | None = None,
+        total: float | None = None,
     ) -> None:
         kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
         super().__init__(y[kept], n_classes, None, None if ranks is None else ranks[kept])
@@ -60,7 +63,9 @@ class WeighedSamples(PlacedSamples):
         self.weight[self.places] = 1 if units is None else units
         self.class_units = self._by_class(self.weight)
         self.class_weight = self.class_units * self.unit
-        self.total_weight = int(self.class_units.sum()) * self.unit
+        here = int(self.class_units.sum())
+        self.total_units = here if total is None else max(round(total / self.unit), here)
+        self.total_weight = self.total_units * self.unit
 
     def weight_by_class(self, places: npt.NDArray[np.bool_]) -> Floats:
         """Return the weight of each class in some places."""
@@ -225,7 +230,7 @@ class VotingInduction:
             order,
             np.maximum(samples.truth, 0),
             samples.weight,
-            (bits, log_factorials(len(vote) + 1), SHARE_OF_BITS, of_error * unit, of_hit * unit),
+            (bits, log_factorials(len(vote) + 1), SHARE_OF_BITS, of_error * unit, of_hit * unit, samples.total_units),
             (n_classes, math.ceil(least / unit), math.floor((least + NEW) / unit)),
             self.order == UTILITY,
         )
@@ -241,7 +246,7 @@ class VotingInduction:
             codes,
             (samples.padding, samples.weight if samples.weighs else np.empty(0, np.int64)),
             samples.class_start,
-            int(samples.class_units.sum()),
+            samples.total_units,
             samples.default_error(),
             nodes,
             self.tree.predicted_class[nodes].astype(np.int32),

@@ -41,6 +41,18 @@ def n_errors(tree: Node, table: Table) -> int:
     return int((classify(tree, table)[0] != table.classes).sum())
 
 
+def leaf_errors(tree: Node) -> float:
+    """Return the case weight of other classes in the leaves."""
+    leaves = [node for node in tree.walk() if node.test is None and node.cases > 0.001]
+    return float(sum(single(single(leaf.cases) - single(leaf.weights[leaf.label])) for leaf in leaves))
+
+
+def with_default(votes: NDArray[Any], default: int) -> Rows:
+    """Return the class of most votes; another class than the default must have more."""
+    best = votes.argmax(axis=1)
+    return np.where(votes[:, default] >= votes.max(axis=1), default, best)
+
+
 def send(node: Node, parent: Node, table: Table, rows: Rows, weight: NDArray[Any], sums: NDArray[Any]) -> None:
     if node.test is None:
         found = node if node.cases >= NOTHING else parent

@@ -150,10 +150,14 @@ def divide(growth: Growth, test: Test, rows: Rows, drops_light: bool = False) ->
         if not len(here):
             yield None
             continue
-        growth.weight[unknown] = before * single(weight / known) if known > 0 else 0
+        factor = single(single(weight) / single(known)) if known > 0 else single(0)
+        growth.weight[unknown] = (before.astype(np.float64) * factor).astype(np.float32)
         kept = unknown[growth.weight[unknown] >= 0.1] if few else unknown
         both = np.concatenate([kept, here])
-        yield both if growth.cases(both) >= NULL else None
+        is_null = growth.cases(both) < NULL
+        yield None if is_null else both
+        if growth.options.drifts and not is_null:
+            before = (growth.weight[unknown] / np.float64(factor)).astype(np.float32)
         growth.weight[unknown] = before
 
 

@@ -21,12 +21,17 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Options:
-    """The options -s, -m, -c and -g (which switches global pruning off)."""
+    """The options -s, -m, -c and -g (which switches global pruning off).
+
+    With `drifts`, weights of cases with missing values are multiplied and divided in single precision on the way down and up, as
+    in the original, and do not quite come back.
+    """
 
     subset: bool = False
     minimum: float = 2
     confidence: float = 0.25
     global_pruning: bool = True
+    drifts: bool = False
 
 
 @dataclass(frozen=True)

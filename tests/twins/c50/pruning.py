@@ -158,52 +158,96 @@ def raisable(node: Node, cases: float) -> tuple[Node | None, float]:
 
 
 def prune_globally(tree: Node, growth: Growth, rows: Rows) -> None:
-    total = growth.cases(rows)
-    for node in tree.walk():  # the original keeps both in single precision
-        node.cases, node.weights = float(single(node.cases)), node.weights.astype(single).astype(float)
-    set_training_errors(tree)
-    errors = tree.errors
+    """Turn subtrees into leaves, those of least cost per leaf first; errors are in single precision, as in the original."""
+    for node in tree.walk():
+        node.cases, node.weights = in_single_precision(node.weights), node.weights.astype(single).astype(float)
+    errors = None
     if any(node.test is not None and growth.table.has_missing[node.test.attribute] for node in tree.walk()):
         predicted, _ = classify(tree, growth.table)
         errors = growth.cases(rows[predicted[rows] != growth.table.classes[rows]])
-    budget = math.sqrt(errors * (1 - errors / total))
-    while found := cheapest(tree, budget):
-        budget -= sum(leaf_errors(node) - node.errors for node in found)
-        if budget < 0:
+    cut_at_one_error(tree, errors, len(growth.table))
+
+
+def cut_at_one_error(tree: Node, errors: float | None, total: float) -> None:
+    """Remove subtrees; `errors` is what the tree misclassifies of a weight of `total`, None: the errors of its leaves."""
+    above = set_training_errors(tree)
+    errors = tree.errors if errors is None else errors
+    budget = math.sqrt(max(errors * (1 - errors / total), 0.0))
+    while budget > 0:
+        search = CheapestSubtrees(budget)
+        search.visit(tree)
+        if not search.found or search.total > budget:
             return
-        for node in found:
+        for node in search.found:
             node.test, node.children = None, []
-        set_training_errors(tree)
+            more = leaf_errors(node) - node.errors
+            budget -= more
+            changed: Node | None = node
+            while changed is not None:
+                changed.errors = float(single(changed.errors + more))
+                changed = above[id(changed)]
+
+
+def in_single_precision(weights: NDArray[Any]) -> float:
+    """Return the sum of weights that is rounded after each of them."""
+    total = single(0)
+    for weight in weights.tolist():
+        total = single(float(total) + weight)
+    return float(total)
 
 
 def leaf_errors(node: Node) -> float:
-    return float(node.cases - node.weights[node.label])
+    return float(single(node.cases) - single(node.weights[node.label]))
 
 
-def set_training_errors(node: Node) -> None:
-    for child in node.children:
-        set_training_errors(child)
-    node.errors = sum(child.errors for child in node.children) if node.test is not None else leaf_errors(node)
+def set_training_errors(tree: Node) -> dict[int, Node | None]:
+    """Set the errors of each node, and return the node above it, by its identity."""
+    above: dict[int, Node | None] = {id(tree): None}
+
+    def visit(node: Node) -> None:
+        errors = single(leaf_errors(node) if node.test is None and node.cases > 0.001 else 0)
+        for child in node.children:
+            above[id(child)] = node
+            visit(child)
+            errors = errors + single(child.errors)
+        node.errors = float(errors)
+
+    visit(tree)
+    return above
 
 
-def cheapest(tree: Node, budget: float) -> list[Node]:
-    """Return the outermost subtrees of least cost per leaf, of those within the budget.
+class CheapestSubtrees:
+    """The outermost subtrees of least cost per leaf, of those within a budget, and their additional errors.
 
-    The original keeps the least cost in single precision and compares it with costs in double precision.  Costs that single
-    precision cannot hold never tie: the last of equal costs in preorder wins where they are rounded up, else the first.
+    The least cost is in single precision, and compared with costs in double precision.  So costs that single precision
+    cannot hold never tie: the last of equal costs wins where they are rounded up, else the first.
     """
-    tied: list[Node] = []
-    least = single(np.inf)
-    for node in tree.walk():
-        extra = leaf_errors(node) - node.errors
-        if node.test is None or extra > budget:
-            continue
-        cost = extra / (node.size - 1) if node.size > 1 else 0.0
-        if cost < float(least):
-            tied, least = [node], single(cost)
-        elif cost == float(least) and not any(node is inner for outer in tied for inner in outer.walk()):
-            tied.append(node)
-    return tied
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self.least: Any = single(1e38)
+        self.total = 0.0
+        self.found: list[Node] = []
+
+    def visit(self, node: Node) -> None:
+        if node.test is None:
+            return
+        least, total, n_found = float(self.least), self.total, len(self.found)
+        for child in node.children:
+            if child.cases > 0.1:
+                self.visit(child)
+        extra = float(single(leaf_errors(node)) - single(node.errors))
+        others = sum(1 for leaf in node.walk() if leaf.test is None and leaf.cases > 0.001) - 1
+        cost = extra / others if others else (math.inf if extra > 0 else math.nan)
+        if extra > self.budget:
+            return
+        if cost < self.least or (cost <= self.least and cost < least):
+            self.least, self.found, self.total = single(cost), [node], extra
+        elif cost <= self.least:
+            if len(self.found) > n_found:
+                self.total, self.found = total, self.found[:n_found]
+            self.found.append(node)
+            self.total += extra
 
 
 # What follows

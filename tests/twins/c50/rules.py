@@ -1,4 +1,4 @@
-"""Rules that vote, from a pruned tree: every set of cases is a mask, and every number of errors is counted anew."""
+"""Rules that vote, from a pruned tree: every set of cases is a mask, and every weight of errors is added up anew."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .boosting import with_default
-from .classifying import n_errors
-from .growing import Growth, grow
+from .classifying import leaf_errors, with_default
+from .growing import Growth, grow, single
 from .problem import Node, Options, Rows, Table
 from .pruning import prune
 
@@ -50,16 +49,39 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class Weighed:
+    """A table whose cases have weights, 0 for those that boosting dropped, which still count as cases.
+
+    Thresholds of attributes that are not `tested`, by the first of several trees, need no bits.
+    """
+
+    table: Table
+    weight: NDArray[np.float64]
+    tested: frozenset[int] | None = None
+    n_usable: int = 0
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def of(self, cases: Mask) -> float:
+        return float(self.weight[cases].sum())
+
+    def bits(self, condition: Condition) -> float:
+        is_free = self.tested is not None and not condition.values and condition.attribute not in self.tested
+        return math.log2(self.n_usable or len(self.table.columns)) + (0.0 if is_free else condition.bits(self.table))
+
+
+@dataclass(frozen=True)
 class Rule:
     conditions: frozenset[Condition]
     label: int
-    covers: frozenset[int]
-    n_wrong: int
+    cover: np.float32
+    right: np.float32
     bits: float
 
     @property
     def vote(self) -> int:
-        return math.floor(1000 * (len(self.covers) - self.n_wrong + 1) / (len(self.covers) + 2) + 0.5)
+        return math.floor(1000 * (float(self.right) + 1) / (float(self.cover) + 2) + 0.5)
 
 
 @dataclass(frozen=True)
@@ -68,10 +90,18 @@ class RuleSet:
     default: int
 
     def predict(self, table: Table) -> Rows:
-        votes = np.zeros((len(table), table.n_classes))
-        for rule in self.rules:
-            votes[fires(rule.conditions, table), rule.label] += rule.vote
-        return with_default(votes, self.default)
+        return self.classify(table)[0]
+
+    def classify(self, table: Table) -> tuple[Rows, NDArray[np.float64]]:
+        """Return the classes, and the votes of the rules for them of least cover; where no rule fires, 0.5."""
+        every = np.arange(len(table))
+        votes, confidence = np.zeros((len(table), table.n_classes)), np.zeros((len(table), table.n_classes))
+        for rule in sorted(self.rules, key=lambda rule: (-rule.cover, rule.vote)):
+            cases = fires(rule.conditions, table)
+            votes[cases, rule.label] += rule.vote
+            confidence[cases, rule.label] = rule.vote / 1000
+        predicted = with_default(votes, self.default)
+        return predicted, np.where(votes.any(axis=1), confidence[every, predicted], 0.5)
 
 
 def fires(conditions: Sequence[Condition] | frozenset[Condition], table: Table) -> Mask:
@@ -81,26 +111,27 @@ def fires(conditions: Sequence[Condition] | frozenset[Condition], table: Table) 
     return found
 
 
-def learn(table: Table, options: Options, n_usable: int | None = None) -> RuleSet:
+def learn(table: Table, options: Options, n_usable: int = 0) -> RuleSet:
     """Return the rules of the tree of a table."""
     growth, rows = Growth.of(table, options, compresses_leaves=False), np.arange(len(table))
     tree = prune(grow(growth, rows), growth, rows)
-    return rules_of(tree, table, options.minimum, n_usable or len(table.columns))
+    return rules_of(tree, Weighed(table, growth.weight.astype(np.float64), None, n_usable), options.minimum)
 
 
-def rules_of(tree: Node, table: Table, minimum: float, n_usable: int) -> RuleSet:
+def rules_of(tree: Node, weighed: Weighed, minimum: float) -> RuleSet:
+    table = weighed.table
     made: dict[tuple[frozenset[Condition], int], Rule] = {}
     for path, node in below(tree, ()):
-        rule = shortened(path, node.label, table, n_usable)
+        rule = shortened(path, node.label, weighed)
         if rule is not None:
             made.setdefault((rule.conditions, rule.label), rule)
     rules = list(made.values())
-    chosen = best_set(rules, table, minimum, n_errors(tree, table))
+    chosen = best_set(rules, weighed, minimum, leaf_errors(tree))
     covered = np.zeros(len(table), bool)
     for r in chosen:
         covered |= fires(rules[r].conditions, table)
-    left = np.bincount(table.classes[~covered], minlength=table.n_classes)
-    every = np.bincount(table.classes, minlength=table.n_classes)
+    left = np.array([weighed.of(~covered & (table.classes == label)) for label in range(table.n_classes)])
+    every = np.array([weighed.of(table.classes == label) for label in range(table.n_classes)])
     default = int(((left + 1) / (left.sum() + 2.001) + every / len(table)).argmax())
     order = sorted(chosen, key=lambda r: (rules[r].label, -rules[r].vote, r))
     return RuleSet([rules[r] for r in order], default)
@@ -126,53 +157,63 @@ def both(a: float, b: float) -> float:
     return sum(n * math.log2((a + b) / n) for n in (a, b) if n)
 
 
-def shortened(path: Sequence[Condition], label: int, table: Table, n_usable: int) -> Rule | None:
+def shortened(path: Sequence[Condition], label: int, weighed: Weighed) -> Rule | None:
     """Return the rule without the conditions that do not pay; None if it is of no use."""
-    n, is_class = len(table), table.classes == label
-    n_class, kept = int(is_class.sum()), list(path)
+    n, table = len(weighed), weighed.table
+    is_class, kept = table.classes == label, list(path)
+    n_class = weighed.of(is_class)
+
+    def weights(conditions: Sequence[Condition]) -> tuple[float, float]:
+        covers = fires(conditions, table)
+        return weighed.of(covers), weighed.of(covers & ~is_class)
+
+    def estimate(total: float, wrong: float) -> np.float32:
+        return single((wrong + 1) / (total + 2) if total >= 0.0001 else 0.5)
+
     while True:
-        covers = fires(kept, table)
-        total, wrong = int(covers.sum()), int((covers & ~is_class).sum())
-        bits = sum(math.log2(n_usable) + condition.bits(table) for condition in kept)
-        bits -= sum(math.log2(k) for k in range(1, len(kept) + 1))
+        total, wrong = weights(kept)
+        bits = sum(weighed.bits(condition) for condition in kept) - sum(math.log2(k) for k in range(1, len(kept) + 1))
         right = total - wrong
         gain = both(n_class, n - n_class) - both(right, wrong) - both(n_class - right, n - n_class - wrong)
         pays = SHARE * bits <= gain
         if len(kept) == 1:
             break
-        errors = []
-        for i in range(len(kept)):
-            without = fires(kept[:i] + kept[i + 1 :], table)
-            errors.append((int((without & ~is_class).sum()) + 1) / (int(without.sum()) + 2))
-        if pays and min(errors) > (wrong + 1) / (total + 2):
+        errors = [estimate(*weights(kept[:i] + kept[i + 1 :])) for i in range(len(kept))]
+        if pays and min(errors) > estimate(total, wrong):
             break
         del kept[max(i for i in range(len(kept)) if errors[i] == min(errors))]
-    lift = (right + 1) / ((total + 2) * n_class / n) if n_class else 0.0
-    if not (total and pays and lift >= LEAST_LIFT):
+    if not (total > 0.99 and pays and (right + 1) / ((total + 2) * n_class / n) >= LEAST_LIFT):
         return None
-    return Rule(frozenset(kept), label, frozenset(np.flatnonzero(covers).tolist()), wrong, bits + math.log2(len(kept)))
+    return Rule(frozenset(kept), label, single(total), single(right), bits + math.log2(len(kept)))
 
 
-def best_set(rules: list[Rule], table: Table, minimum: float, tree_errors: int) -> set[int]:
+def best_set(rules: list[Rule], weighed: Weighed, minimum: float, tree_errors: float) -> set[int]:
     """Return the rules whose message, together with the cases that they predict wrong, is shortest; found by climbing."""
-    n, n_classes = len(table), table.n_classes
+    n, table = len(weighed), weighed.table
     mask = np.array([fires(rule.conditions, table) for rule in rules]).reshape(len(rules), n)
     figures = [(rule.label, rule.vote, rule.bits) for rule in rules]
-    expected = (tree_errors + n_classes - 1) / (n + n_classes)
-    return search(mask, figures, table.classes, np.ones(n, int), n_classes, minimum, 0.45 if expected > 0.5 else expected)
+    expected = (tree_errors + table.n_classes - 1) / (n + table.n_classes)
+    expected = 0.45 if expected > 0.5 else expected
+    return search(mask, figures, table.classes, weighed.weight, table.n_classes, minimum, expected)
 
 
 def search(
-    mask: Mask, figures: list[tuple[int, int, float]], truth: Rows, weight: Rows, n_classes: int, minimum: float, expected: float
+    mask: Mask,
+    figures: list[tuple[int, int, float]],
+    truth: Rows,
+    weight: NDArray[Any],
+    n_classes: int,
+    minimum: float,
+    expected: float,
 ) -> set[int]:
     """Return such rules; `figures` are the class, votes and bits of each."""
-    n = weight.sum()
+    n = len(weight)  # a constant of every message, but for rounding
 
-    def n_wrong(chosen: set[int]) -> int:
+    def n_wrong(chosen: set[int]) -> float:
         votes: NDArray[Any] = np.zeros((len(truth), n_classes))
         for r in chosen:
             votes[mask[r], figures[r][0]] += figures[r][1]
-        return int(weight[(votes.argmax(axis=1) != truth) | (votes.max(axis=1) == 0)].sum())
+        return float(weight[(votes.argmax(axis=1) != truth) | (votes.max(axis=1) == 0)].sum())
 
     def length(chosen: set[int]) -> float:
         wrong = n_wrong(chosen)
@@ -182,7 +223,7 @@ def search(
 
     chosen, last = start(mask, figures, truth, weight, n_classes, minimum), None
     while True:
-        best, toggled, may_add = length(chosen), None, n_wrong(chosen) > 0
+        best, toggled, may_add = length(chosen), None, n_wrong(chosen) >= 0.001
         for r in range(len(figures)):
             if r == last or (r not in chosen and not may_add):
                 continue
@@ -195,7 +236,7 @@ def search(
 
 
 def start(
-    mask: Mask, figures: list[tuple[int, int, float]], truth: Rows, weight: Rows, n_classes: int, minimum: float
+    mask: Mask, figures: list[tuple[int, int, float]], truth: Rows, weight: NDArray[Any], n_classes: int, minimum: float
 ) -> set[int]:
     """Return, for each class, rules by decreasing votes that newly cover more cases right than wrong."""
     chosen = set()
