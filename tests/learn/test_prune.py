@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_pruning import extra_errors, prune
+from trees import flat, leaf, split
 
 from fasttree import C45Classifier, CARTClassifier, ID3Classifier, TreeClassifier
-from fasttree._learn.prune.error_based import normal_quantile
+from fasttree._learn.prune.error_based import LEVELS, QUANTILES, normal_quantile, predicted_errors
 from fasttree._learn.prune.methods import c_alpha
-from fasttree._model.arrays import SHARES
+from fasttree._model.arrays import CATEGORY, SHARES
 from fasttree._model.tree import Tree
-from fasttree.pruning import CAlpha
+from fasttree.pruning import CAlpha, ErrorBased
 
 DATA = Path(__file__).parents[1] / "tables"
 
@@ -57,6 +58,23 @@ def test_errors_of_a_part_of_a_sample_lie_between():
     q = 0.6925**2
     one = 3.5 * (1.5 + q / 2 + math.sqrt(q * (1.5 * (1 - 1.5 / 3.5) + q / 4))) / (3.5 + q) - 1
     assert model.tree_.estimated_errors[0] == pytest.approx(0.5 + none + 0.5 * (one - none), abs=1e-5)
+
+
+@given(
+    counts=st.lists(
+        st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, 3.0, 40.0]), min_size=3, max_size=3), min_size=2, max_size=4
+    ),
+    confidence=st.sampled_from([0.001, 0.03, 0.25, 0.5, 0.9]),
+)
+def test_errors_are_predicted_by_the_formula_in_double_precision(counts, confidence):
+    leaves = [leaf(each, n_samples=1) for each in counts]
+    root = split(leaves, feature=2, kind=CATEGORY, value=np.sum(counts, axis=0).tolist(), n_samples=len(counts))
+    q = float(np.interp(confidence, LEVELS, QUANTILES)) ** 2
+    expected = []
+    for held in (root.fields["value"], *counts):
+        n, wrong = sum(held), sum(held) - max(held)
+        expected.append(wrong + extra_errors(n, wrong, confidence, q) if n else 0.0)
+    assert predicted_errors(flat(root, "classification"), confidence) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("smaller", "larger"), [(0.001, 0.05), (0.05, 0.25), (0.25, 0.6), (0.6, 0.95)])
@@ -190,6 +208,25 @@ def test_samples_go_in_pruning_where_they_went_in_growth(min_part_weight):
     model = C45Classifier(min_samples_branch=1, confidence=0.9, min_part_weight=min_part_weight).fit(X, y, sample_weight=weight)
     pruned, grown = model.tree_, model.tree_unpruned_
     assert 20 < pruned.node_count < grown.node_count
+    assert_same_samples(pruned, grown)
+
+
+@pytest.mark.parametrize("each", [1.0, 0.25, 3.0])
+def test_parts_of_less_than_three_quarters_of_a_sample_are_not_divided_in_pruning_either(each):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 5)).round(1)
+    y = (X[:, 0] > 0) * 2 + (X[:, 1:3].sum(axis=1) > 0)
+    X[rng.random(X.shape) < 0.15] = np.nan
+    weight = np.full(len(X), each)
+    weight[:100] = 0
+    grown = CARTClassifier(missing="fractional").fit(X, y, sample_weight=weight)
+    pruned = grown.prune(ErrorBased(confidence=0.9), X, y, sample_weight=weight)
+    assert 20 < pruned.tree_.node_count < grown.tree_.node_count
+    assert_same_samples(pruned.tree_, grown.tree_)
+
+
+def assert_same_samples(pruned: Tree, grown: Tree) -> None:
+    """The nodes of a pruned tree hold what they held before, down to where branches were raised."""
     pairs, n_pairs = [(0, 0)], 0
     while pairs:
         i, j = pairs.pop()

@@ -25,6 +25,7 @@ from fasttree._data.learn import learn_table
 from fasttree._learn.grow.independence import independence_probability, without_independent_splits
 from fasttree._learn.prune import methods
 from fasttree._learn.prune.error_based import error_based_without_samples, predicted_errors
+from fasttree._learn.prune.losses import losses
 from fasttree._learn.prune.sequence import choose, weakest_links
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
@@ -655,6 +656,34 @@ def test_samples_held_out_judge_a_regression_tree_by_its_own_criterion(criterion
     costs = {inner: loss(inner) for inner in subtrees(tree)}
     assert costs[found] == pytest.approx(min(costs.values()))
     assert len(found) == min(len(inner) for inner, cost in costs.items() if cost <= min(costs.values()) * (1 + 1e-12))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "grown", "held_out", "loss"),
+    [
+        ("squared_error", [-5.0, -5.0, -6.0, -6.0], 5.0, [110.25, 100.0, 121.0]),
+        ("absolute_error", [-5.0, -5.0, -6.0, -6.0], 5.0, [10.5, 10.0, 11.0]),
+        ("squared_error", [5.0, 5.0, 6.0, 6.0], -5.0, [110.25, 100.0, 121.0]),
+        ("poisson", [4.0, 4.0, 6.0, 6.0], 0.0, [5.0, 4.0, 6.0]),
+    ],
+)
+def test_samples_that_are_far_from_all_answers_judge_by_their_losses(criterion, grown, held_out, loss):
+    X = [[1.0], [1.0], [2.0], [2.0]]
+    model = CARTRegressor(criterion=criterion).fit(X, grown)
+    table = encode_table([[1.0], [2.0]], model.schema_)
+    found = losses(model.tree_, Samples(table, np.full(2, held_out), impurity=criterion))
+    n = np.array([2, 1, 1])
+    assert found.weight.tolist() == n.tolist()
+    assert found.loss == pytest.approx(n * loss)
+    assert found.square == pytest.approx(n * np.square(loss))
+
+
+def test_where_no_subtree_errs_the_smallest_is_chosen():
+    model = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "a", "b"])
+    chosen = model.prune(CostComplexity(alpha="validation"), [[1.0], [2.0]], ["a", "a"])
+    assert model.get_n_leaves() == 2
+    assert chosen.get_n_leaves() == 1
+    assert chosen.pruning_table_.xerror.tolist() == [0.0, 0.0]
 
 
 def test_a_loaded_regression_tree_still_knows_its_criterion(tmp_path):

@@ -56,6 +56,13 @@ def test_weights_count_samples_and_the_order_changes_nothing(iris):
     assert model.fit(X[order], y[order]).tree_ == model.fit(X, y).tree_
 
 
+def test_a_bound_at_zero_has_no_sign():
+    X = np.array([-2.0, -2.0, -2.0, -1.0, -1.0, -0.0, 2.0])[:, None]
+    tree = C50Classifier(soft_thresholds=True).fit(X, [0, 0, 0, 0, 1, 1, 1]).tree_
+    assert tree.upper[0] == 0
+    assert not np.signbit(tree.upper[0])
+
+
 def test_soft_thresholds_and_trials_exclude_each_other(iris):
     with pytest.raises(ValueError, match="trials=3 and soft_thresholds=True exclude each other"):
         C50Classifier(trials=3, soft_thresholds=True).fit(*iris)

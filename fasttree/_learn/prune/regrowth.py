@@ -136,8 +136,7 @@ class NodesBehind:
         grown["first_child"] = np.where(first < 0, np.int32(-1), first + np.int32(self.node_count))
         for name in ("feature", "kind", "threshold", "missing"):
             grown[name][0] = getattr(self, name)[node]
-        empty = np.flatnonzero(grown["n_samples"][: 1 + grown["n_branches"][0]] == 0)  # with the node itself
-        grown["value"][empty], grown["gain"][0] = self._of_node("value", node), self._of_node("gain", node)
+        grown["gain"][0] = self._gain_of(node)
         own, start = entries_of(self, node), grown["categories_start"]
         start[1:] += own.stop - own.start
         self._extend("categories_start", self.categories_start[-1] + start[1:])
@@ -149,8 +148,8 @@ class NodesBehind:
             pieces.append(grown[name])
         self.node_count += len(first)
 
-    def _of_node(self, name: str, node: int) -> Any:
-        for piece in self._pieces[name]:
+    def _gain_of(self, node: int) -> Any:
+        for piece in self._pieces["gain"]:
             if node < len(piece):
                 break
             node -= len(piece)
