@@ -37,6 +37,9 @@ class Mutating(ast.NodeTransformer):
             node.body = [self.visit(each) for each in node.body]
             self.inside = before
             return node
+        if isinstance(node, ast.AnnAssign):
+            node.value = self.visit(node.value) if node.value else None
+            return node
         found = []
         if self.inside:
             for change, other in alternatives(node):
