@@ -358,6 +358,7 @@ cdef struct Pending:               # a node that waits to be expanded
     uint64_t key                   # random stream: depends on the seed and the path only
     char* histogram                # NULL: not kept
     int64_t id
+    int64_t children               # the first of its two, from when it leaves a queue; 0: not yet
     int64_t depth
     uint32_t n
     size_t rows_at

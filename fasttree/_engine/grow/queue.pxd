@@ -7,6 +7,8 @@ as the first node is worth less than a split must reach, nothing that waits has 
 Else the largest node is next, and is searched and split at once.
 
 Which nodes are grown may depend on the threads, but not the best of them.  The rows of siblings are in an arena that they share.
+A node that leaves the queue has two nodes of the tree for its children from then on.  So no step adds nodes to a table that
+threads share, and its arrays move only while no thread has a node in hand.  Two that are not needed stay, but cannot be reached.
 """
 
 from libc.math cimport INFINITY
@@ -163,6 +165,7 @@ cdef inline int put_children(const Problem* p, Work* w, Queue* queue, Arena* are
         w.stack_n -= 1
         waiting.node = w.stack[w.stack_n]
         waiting.node.below = 0         # nothing else is in the arenas of its children
+        waiting.node.children = 0
         waiting.order = waiting.node.reach if p.best_first else waiting.node.n
         queue.team.held += waiting.node.n
         status = put(queue, &waiting)
@@ -241,8 +244,8 @@ cdef inline bint any_next(const Queue* queue, const NodeTable* t) noexcept nogil
 
 
 cdef inline bint has_room(NodeTable* t, Team* team) noexcept nogil:
-    """Make sure that the nodes of all steps that go on find room, as none may move them.  Notes if memory has run out."""
-    if 4 * (t.n + 2 * (team.n_busy + 1)) <= <int64_t> t.fields[0].size:
+    """Make sure that there is room for two more nodes; others do not move while a step goes on.  Notes if memory has run out."""
+    if 4 * (t.n + 2) <= <int64_t> t.fields[0].size:
         return True
     if team.n_busy:
         return False
@@ -254,8 +257,12 @@ cdef inline bint has_room(NodeTable* t, Team* team) noexcept nogil:
 cdef inline int take_and_grow(const Problem* p, Block* block, Work* w, Queue* queue) noexcept nogil:
     """Take the first node and search or split it.  -1 if that failed.  The caller holds the lock, and has it again."""
     cdef Queued first = take_first(queue)
+    cdef NodeTable* t = w.nodes
     cdef Team* team = &queue.team
     cdef int status = -1
+    if first.node.children == 0:       # else it was searched, and has waited since
+        first.node.children = t.n
+        t.n += 2
     team.n_busy += 1
     if w.which == 0:
         team.held -= first.node.n

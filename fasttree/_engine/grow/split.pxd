@@ -75,10 +75,11 @@ cdef inline int add_split(
     """As `write_split`, with room for the children here."""
     cdef NodeTable* t = w.nodes
     cdef int64_t i
-    if reserve_nodes(t, split.n_branches):
-        return -1
-    split.first = t.n
-    t.n += split.n_branches
+    if w.team == NULL:                 # else the node has two, see `queue`
+        if reserve_nodes(t, split.n_branches):
+            return -1
+        split.first = t.n
+        t.n += split.n_branches
     t.first_child[parent] = <int32_t> split.first
     t.n_branches[parent] = <int32_t> split.n_branches
     t.feature[parent] = cut.feature
@@ -93,7 +94,7 @@ cdef inline int add_split(
     for i in range(split.n_children):
         w.children[i].id = split.first + (w.scratch.group_code[i] - 1 if split.declared and i < split.n_groups else i)
     if split.own:
-        w.children[split.n_children - 1].id = t.n - 1
+        w.children[split.n_children - 1].id = split.first + split.n_branches - 1
     return write_test(p, block, w, parent, cut, split)
 
 
@@ -318,6 +319,7 @@ cdef inline void begin_split(
     split.low = 0
     split.high = 0
     split.reach = node.reach
+    split.first = node.children
 
 
 cdef inline int send_unknown(
