@@ -3,7 +3,7 @@
 Kernels trust their caller: every check is at the edge, in Python.
 """
 
-from libc.math cimport INFINITY, NAN, ceil, nextafter, sqrt
+from libc.math cimport INFINITY, NAN, ceil, log, nextafter, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -346,7 +346,7 @@ def error_based(
     p.whole = whole
     p.unit = unit
     p.n_classes = tree.value.shape[1]
-    p.confidence = rules.confidence
+    p.log_level = log(<double> rules.confidence)
     p.coefficient = rules.coefficient
     p.min_part = <int64_t> ceil(<double> rules.min_part_weight / unit)
     p.c50 = rules.minimum > 0

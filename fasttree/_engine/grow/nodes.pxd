@@ -13,7 +13,7 @@ from fasttree._engine.memory cimport free_arena, reserve, resize
 from fasttree._engine.risk.impurity cimport plain_risk, risk_of
 from fasttree._engine.risk.release8 cimport most_leaves
 from fasttree._engine.scan.message cimport NEARLY
-from fasttree._engine.types cimport MDL_RATIO, NODE_LEAF, TO_STOP, Arena, Problem, Totals
+from fasttree._engine.types cimport MDL_RATIO, NODE_LEAF, TABLE, TO_STOP, Arena, Problem, Totals
 
 
 cdef struct Kept:              # a surrogate of the tree under construction
@@ -189,10 +189,12 @@ cdef inline void write_class_node(const Problem* p, NodeTable* t, int64_t i, Tot
     """Store a node's class weights and impurity, and complete its totals with the risk."""
     cdef int32_t k
     cdef double weight = <double> totals.weight * p.unit
+    cdef double risk
     totals.risk = risk_of(p, totals.counts)
     t.n_samples[i] = totals.n
     t.weight[i] = weight
-    t.impurity[i] = plain_risk(p, totals.counts) / weight if weight > 0 else 0
+    risk = plain_risk(p, totals.counts) if p.sweep == TABLE else totals.risk
+    t.impurity[i] = risk / weight if weight > 0 else 0
     for k in range(p.n_classes):
         t.value[i * t.width + k] = <double> totals.counts[k] * p.unit
 

@@ -4,7 +4,7 @@ One pass over the rows of the node adds every sample to its child.
 """
 
 from libc.math cimport llrint
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
 from fasttree._engine.grow.predictions cimport describe_children, store_medians
@@ -205,24 +205,26 @@ cdef inline int64_t add_by_branch(
 ) noexcept nogil:
     """Add the samples of any number of children to their totals; returns how many are SPREAD."""
     cdef Scratch* s = w.scratch
-    cdef Totals* totals
+    cdef Child* children = w.children
+    cdef const uint16_t* label = block.label
+    cdef int64_t* counts = w.child_counts
+    cdef int64_t width = p.width
     cdef bint classes = p.n_classes > 0 and p.n_outputs == 1
     cdef int64_t n_spread = 0
-    cdef int64_t i, b, weight
+    cdef int64_t i, b
     cdef uint32_t row
     for i in range(n):
         row = rows[i]
         b = s.side[row] if two else s.branch[row]
         if b < n_children and classes:  # nearly all there is to do
-            totals = &w.children[b].totals
-            weight = weight_of(block, row)
-            totals.n += 1
-            totals.weight += weight
-            totals.counts[block.label[row]] += weight
+            children[b].totals.n += 1
+            counts[b * width + label[row]] += weight_of(block, row)
         elif b < n_children:
             add_to_child(p, block, w, b, row, 1 if block.weight == NULL else block.weight[row])
         else:
             n_spread += b != STAY
+    for i in range(n_children * width if classes else 0):
+        children[i // width].totals.weight += counts[i]
     return n_spread
 
 

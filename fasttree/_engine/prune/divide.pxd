@@ -1,11 +1,11 @@
 """The samples that pass a node are divided among its branches, for pruning.  Header only."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from fasttree._engine.memory cimport resize
 from fasttree._engine.prune.frames cimport ADD, PRUNE, UNKNOWN, ErrorPruning, Frame, Part, whole_weight
-from fasttree._engine.prune.routes cimport find_branches
+from fasttree._engine.prune.routes cimport find_branches, part_rows
 
 
 cdef inline void count_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int32_t n_branches) noexcept nogil:
@@ -14,39 +14,54 @@ cdef inline void count_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int
     cdef int64_t* weights = of_rows + n_branches + 2
     cdef bint by_class = f.mode == PRUNE
     cdef int64_t* held = &p.counts[<int64_t> p.tree.first_child[p.source[f.node]] * p.n_classes] if by_class else weights
+    cdef const uint32_t* rows = p.rows + f.rows
+    cdef const uint16_t* label = p.label
     cdef int64_t width = p.n_classes if by_class else 1
     cdef int32_t b
     cdef int64_t i
-    cdef uint32_t row
     if by_class:
         memset(held, 0, n_branches * width * sizeof(int64_t))
     for i in range(n_rows):
         b = p.branch[i]
-        row = p.rows[f.rows + i]
         if b >= 0:
-            held[b * width + (p.label[row] if by_class else 0)] += whole_weight(p, row)
+            held[b * width + (label[rows[i]] if by_class else 0)] += whole_weight(p, rows[i])
         else:
-            p.divided[row] = p.divides_rows = True
+            p.divided[rows[i]] = p.divides_rows = True
         of_rows[max(b, -1) + 1] += 1
     for i in range(n_branches * width if by_class else 0):
         weights[i // width] += held[i]
 
 
+cdef inline void count_side(ErrorPruning* p, const Frame* f, int32_t b, int64_t start, int64_t stop) noexcept nogil:
+    """What the whole samples of one of two branches weigh; when the node is pruned, by class, as its child holds it."""
+    cdef int64_t* held = &p.counts[<int64_t> (p.tree.first_child[p.source[f.node]] + b) * p.n_classes]
+    cdef const uint32_t* rows = p.rows
+    cdef const uint16_t* label = p.label
+    cdef const int64_t* weight = p.weight
+    cdef int64_t one = 1 if weight == NULL else 0
+    cdef int64_t total = 0
+    cdef int64_t i
+    cdef int32_t k
+    if f.mode == PRUNE:
+        memset(held, 0, p.n_classes * sizeof(int64_t))
+        for i in range(start, stop):
+            held[label[rows[i]]] += one if one else weight[rows[i]]
+        for k in range(p.n_classes if one else 0):
+            held[k] *= p.whole
+        for k in range(p.n_classes):
+            total += held[k]
+    elif one:
+        total = (stop - start) * p.whole
+    else:
+        for i in range(start, stop):
+            total += weight[rows[i]]
+    p.segments[f.segments + 2 * (2 + 2) + b] += total
+
+
 cdef inline void sort_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int32_t n_branches, int64_t* sizes) noexcept nogil:
     """Sort the whole samples of the list by branch, unknown values first; `sizes` become ends."""
     cdef uint32_t* rows = p.rows + f.rows
-    cdef int64_t low = 0
-    cdef int64_t high = 0
     cdef int64_t i, at
-    if n_branches == 2 and not sizes[UNKNOWN]:
-        for i in range(n_rows):            # no jump: which branch a sample takes is random
-            p.spare_rows[high] = rows[i]
-            rows[low] = rows[i]
-            high += p.branch[i]
-            low += 1 - p.branch[i]
-        memcpy(rows + low, p.spare_rows, high * sizeof(uint32_t))
-        sizes[2] += sizes[1]
-        return
     starts_of(sizes, n_branches + 1)
     for i in range(n_rows):
         at = max(p.branch[i], -1) + 1
@@ -138,7 +153,7 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
     cdef int64_t* of_parts
     cdef int64_t* of_rows
     cdef int64_t* weights
-    cdef int64_t i, at
+    cdef int64_t i, at, low
     cdef int32_t b
     if need > p.segments_capacity:
         if resize(<void**> &p.segments, 2 * need * sizeof(int64_t)):
@@ -162,7 +177,8 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         find_branches(p, node, &p.parts[f.parts].row, sizeof(Part), n_parts, p.part_branch)
         if f.mode == ADD:
             n_parts = drop_unchanged(p, f, p.tree.first_child[node])
-    if n_rows:
+    low = part_rows(p, node, &p.rows[f.rows], n_rows)
+    if low < 0 and n_rows:
         find_branches(p, node, &p.rows[f.rows], sizeof(uint32_t), n_rows, p.branch)
     for i in range(n_parts):
         b = p.part_branch[i]
@@ -171,10 +187,14 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         else:
             p.divided[p.parts[f.parts + i].row] = True
         of_parts[max(b, -1) + 1] += 1
-    count_rows(p, f, n_rows, n_branches)
+    if low < 0:
+        count_rows(p, f, n_rows, n_branches)
+    else:
+        count_side(p, f, 0, f.rows, f.rows + low)
+        count_side(p, f, 1, f.rows + low, f.rows_stop)
     if p.min_part and (of_parts[UNKNOWN] or of_rows[UNKNOWN]):
         f.clean = False
-        keep_light_parts(p, f, n_parts, n_rows, n_branches)
+        keep_light_parts(p, f, n_parts, n_rows if low < 0 else 0, n_branches)
     starts_of(of_parts, n_branches + 1)
     for i in range(n_parts):
         at = max(p.part_branch[i], -1) + 1
@@ -182,8 +202,13 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         of_parts[at] += 1
     memcpy(&p.parts[f.parts], p.spare_parts, n_parts * sizeof(Part))
     bounds_of_segments(of_parts, n_branches + 1, f.parts)
-    sort_rows(p, f, n_rows, n_branches, of_rows)
-    bounds_of_segments(of_rows, n_branches + 1, f.rows)
+    if low < 0:
+        sort_rows(p, f, n_rows, n_branches, of_rows)
+        bounds_of_segments(of_rows, n_branches + 1, f.rows)
+    else:
+        of_rows[0] = of_rows[1] = f.rows
+        of_rows[2] = f.rows + low
+        of_rows[3] = f.rows_stop
     f.known = 0
     for b in range(n_branches):
         f.known += weights[b]

@@ -1,6 +1,6 @@
 """What error-based pruning keeps, and the errors that it predicts (Quinlan 1993, chapter 4).  Header only."""
 
-from libc.math cimport exp, log, sqrt
+from libc.math cimport exp, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 from fasttree._engine.columns.cells cimport Cells
@@ -60,7 +60,7 @@ cdef struct ErrorPruning:
     int64_t whole
     double unit
     int32_t n_classes
-    double confidence
+    double log_level       # of the confidence
     double coefficient     # squared normal quantile
     int64_t min_part       # lighter parts of a sample are not divided, fixed point
     bint c50               # the rules of C5.0
@@ -105,17 +105,17 @@ cdef struct ErrorPruning:
     Watch watch
 
 
-cdef inline float extra_errors(double confidence, float coefficient, float n, float errors) noexcept nogil:
+cdef inline float extra_errors(double log_level, float coefficient, float n, float errors) noexcept nogil:
     """Errors to be expected of n more such cases beyond those seen: upper limit of a binomial, Release 8's approximations.
 
     Every intermediate result is rounded where Release 8 stores it.
     """
     cdef float none, rate, width
     if errors < 1e-6:
-        return <float> (n * (1 - exp(log(confidence) / n)))
+        return <float> (n * (1 - exp(log_level / n)))
     if errors < 0.9999:
-        none = extra_errors(confidence, coefficient, n, 0)
-        return none + errors * (extra_errors(confidence, coefficient, n, 1) - none)
+        none = extra_errors(log_level, coefficient, n, 0)
+        return none + errors * (extra_errors(log_level, coefficient, n, 1) - none)
     if errors + 0.5 >= n:
         return <float> (0.67 * <float> (n - errors))
     width = n + coefficient
@@ -127,16 +127,16 @@ cdef inline float extra_errors(double confidence, float coefficient, float n, fl
     return rate - errors
 
 
-cdef inline double extra_errors_c50(double confidence, double coefficient, double n, double errors) noexcept nogil:
+cdef inline double extra_errors_c50(double log_level, double coefficient, double n, double errors) noexcept nogil:
     """The same in double precision, as in C5.0."""
     cdef double none, more, rate
     if n <= 0:
         return 0
     if errors < 1e-6:
-        return n * (1 - exp(log(confidence) / n))
+        return n * (1 - exp(log_level / n))
     if errors < 0.9999 and n > 1:
-        none = extra_errors_c50(confidence, coefficient, n, 0)
-        return none + errors * (extra_errors_c50(confidence, coefficient, n, 1) - none)
+        none = extra_errors_c50(log_level, coefficient, n, 0)
+        return none + errors * (extra_errors_c50(log_level, coefficient, n, 1) - none)
     if errors + 0.5 >= n:
         return 0.67 * (n - errors)
     more = errors + 0.5
@@ -160,10 +160,10 @@ cdef inline float predicted_errors(const ErrorPruning* p, const int64_t* counts)
             of_hits, of_errors = of_errors, of_hits
         errors = <double> (total - best) * p.unit / of_errors
         return <float> (<double> (total - best) * p.unit + of_errors * extra_errors_c50(
-            p.confidence, p.coefficient, <double> best * p.unit / of_hits + errors, errors))
+            p.log_level, p.coefficient, <double> best * p.unit / of_hits + errors, errors))
     n = <float> (<double> total * p.unit)
     wrong = n - <float> (<double> best * p.unit)
-    return wrong + extra_errors(p.confidence, <float> p.coefficient, n, wrong)
+    return wrong + extra_errors(p.log_level, <float> p.coefficient, n, wrong)
 
 
 cdef inline int64_t whole_weight(const ErrorPruning* p, uint32_t row) noexcept nogil:

@@ -2,6 +2,7 @@
 
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
 
 from fasttree._engine.columns.cells cimport CODE8, FLOAT32, FLOAT64, Cells, cell
 from fasttree._engine.prune.frames cimport ErrorPruning
@@ -44,6 +45,42 @@ cdef inline void sides_of_threshold(
     for i in range(n):
         x = (<const number_t*> (data + <int64_t> (<const uint32_t*> (rows + i * step))[0] * stride))[0]
         out[i] = missing if isnan(x) else x > threshold
+
+
+cdef inline int64_t part_numbers(
+    const ErrorPruning* p, int32_t node, number_t none, uint32_t* rows, int64_t n,
+) noexcept nogil:
+    """`part_rows` by a column of numbers; `none` only says of which type they are."""
+    cdef const char* data = p.columns[p.tree.feature[node]].data
+    cdef Py_ssize_t stride = p.columns[p.tree.feature[node]].stride
+    cdef double threshold = p.tree.threshold[node]
+    cdef uint32_t* spare = p.spare_rows
+    cdef int64_t low = 0
+    cdef int64_t high = 0
+    cdef int64_t i, above
+    cdef uint32_t row
+    for i in range(n):                     # no jump: on which side a sample is is random
+        row = rows[i]
+        above = (<const number_t*> (data + <int64_t> row * stride))[0] > threshold
+        spare[high] = row
+        rows[low] = row
+        high += above
+        low += 1 - above
+    memcpy(rows + low, spare, high * sizeof(uint32_t))
+    return low
+
+
+cdef inline int64_t part_rows(const ErrorPruning* p, int32_t node, uint32_t* rows, int64_t n) noexcept nogil:
+    """Put the whole samples below a threshold before those above, if the test is one of numbers; they lack none.
+
+    Returns how many are below, -1 if the test is another one.
+    """
+    cdef int32_t type = p.columns[p.tree.feature[node]].type
+    if p.tree.kind[node] != NODE_THRESHOLD or p.tree.n_branches[node] != 2:
+        return -1
+    if type == FLOAT64:
+        return part_numbers(p, node, <double> 0, rows, n)
+    return part_numbers(p, node, <float> 0, rows, n) if type == FLOAT32 else -1
 
 
 cdef inline void find_branches(

@@ -5,7 +5,7 @@ in one class a range of words.  Counts are of whole samples, or of weights in wh
 single precision where Release 8 stores them, so that its choices among near equals are repeated.
 """
 
-from libc.math cimport exp, log2
+from libc.math cimport exp, log, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from fasttree._engine.prune.bits cimport Failures, Sides, begin, drop, keep_outside
@@ -116,7 +116,7 @@ cdef inline float pessimistic_error(const Confidence* c, int64_t n, int64_t e, f
     """Upper limit of the error rate of a rule that fires on n samples and errs on e of them (section 5.2)."""
     if n == 0:
         return of_none
-    return (<float> e + extra_errors(c.level, <float> c.coefficient, <float> n, <float> e)) / <float> n
+    return (<float> e + extra_errors(log(c.level), <float> c.coefficient, <float> n, <float> e)) / <float> n
 
 
 cdef inline double estimated_error(const Confidence* c, int64_t n, int64_t e, float of_none) noexcept nogil:

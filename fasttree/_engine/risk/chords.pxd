@@ -6,12 +6,12 @@ Between two neighbouring powers of two, 256 chords lie below the logarithm, by a
 """
 
 from libc.math cimport INFINITY, log2
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 
 from fasttree._engine.risk.impurity cimport ENTROPY, class_risk, tie_limit
 from fasttree._engine.risk.release8 cimport in_single, single_slack
 from fasttree._engine.types cimport (
-    Block, Chunk, Left, Problem, Scratch, Totals, code_of, entry_t, row_of, weight_of,
+    Block, Bounds, Chunk, Left, Problem, Scratch, Totals, code_of, entry_t, row_of, weight_of,
 )
 
 
@@ -35,7 +35,31 @@ cdef extern from *:
         memcpy(&mantissa, &digits, sizeof mantissa);
         return x * ((double) (int32_t) (bits >> 52) + (chord[0] + chord[1] * mantissa));
     }
+
+    /* Whether the gain of one of n cuts of two classes may reach `least`, in nats where all weight is 1.  x, y = weight on the
+       left, and that of class 1; `share` is class 1's in all.  The divergence of a side from the whole is the integral of
+       1 / (t (1 - t)), which is convex, with weights that fall to 0: no more than a third of it at the side's share and two
+       thirds at the whole's, times half the square of their difference.  Sides of one class are thought to reach anything. */
+    static int fasttree_pairs_reach(const double *x, const double *y, int64_t n, double share, double least)
+    {
+        const double whole = 1 / (3 * share * (1 - share));
+        double most = -1;
+        int64_t j;
+        #pragma omp simd reduction(max:most)
+        for (j = 0; j < n; j++) {
+            double right = 1 - x[j], d = y[j] - share * x[j], sides = x[j] * right;
+            double of_left = y[j] * (x[j] - y[j]), of_right = (share - y[j]) * (1 - share - (x[j] - y[j])), more;
+            of_left = of_left > 0 ? of_left : 0;
+            of_right = of_right > 0 ? of_right : 0;
+            more = d * d * (whole * of_left * of_right + sides * (x[j] * of_right + right * of_left) * (1.0 / 6))
+                - least * sides * of_left * of_right;
+            most = more > most ? more : most;
+        }
+        return most >= 0;
+    }
     """
+    bint pairs_reach "fasttree_pairs_reach"(
+        const double* x, const double* y, int64_t n, double share, double least) noexcept nogil
     enum: CHORDS "FASTTREE_CHORDS"
     const double CHORD_ERROR "FASTTREE_CHORD_ERROR"
     double below_xlogx "fasttree_below_xlogx"(double x, const double* chords) noexcept nogil
@@ -54,6 +78,76 @@ cdef inline void fill_chords(double* chords) noexcept nogil:
         chords[2 * i] = low - rise * start - 1023.0
         chords[2 * i + 1] = rise
         low = high
+
+
+cdef enum:
+    PAIRS_AT_ONCE = 64         # cuts that are looked at, or passed over, together
+
+
+cdef inline int64_t sweep_pairs(
+    const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
+) noexcept nogil:
+    """`sweep_entropy` of two classes: a, b = weight on the left and class 1's weight there, as shares of all weight."""
+    cdef const uint16_t* label = block.label
+    cdef Bounds limits = at.limits
+    cdef double scale = 1.0 / <double> at.total.weight
+    cdef double* a = s.a
+    cdef double* b = s.b
+    cdef int32_t* positions = s.positions
+    cdef int64_t least = limits.n_min + at.first - at.before - 1
+    cdef int64_t weight = at.weight
+    cdef int64_t ones = s.left[1]
+    cdef int64_t m = 0
+    cdef int64_t j, moved
+    cdef uint32_t row
+    s.near_left[0] = s.left[0]
+    s.near_left[1] = ones
+    s.left[0] -= weight
+    for j in range(at.next, stop):
+        row = row_of(entries[j])
+        moved = weight_of(block, row)
+        weight += moved
+        ones += moved & -<int64_t> label[row]
+        positions[m] = <int32_t> j
+        a[m] = <double> weight * scale
+        b[m] = <double> ones * scale
+        m += (code_of(entries[j]) != code_of(entries[j + 1])) & (j >= least) & (weight >= limits.w_min) & (weight <= limits.w_max)
+    s.left[0] += weight - (ones - s.left[1])
+    s.left[1] = ones
+    at.weight = weight
+    at.next = stop
+    return m
+
+
+cdef inline double pair_gains(
+    const Problem* p, Scratch* s, const Totals* total, int64_t m, double at_least, double slack,
+) noexcept nogil:
+    """About the gains of those cuts of `sweep_pairs` that may reach `at_least`, or the largest less a slack; else -infinity."""
+    cdef double weight = <double> total.weight * p.unit
+    cdef double share = <double> total.counts[1] / <double> total.weight
+    cdef double largest = -INFINITY
+    cdef double x, y
+    cdef int64_t start, j
+    cdef int64_t stop = 0
+    at_least -= 2 * CHORD_ERROR * weight
+    while stop < m:
+        start = stop
+        stop = min(start + PAIRS_AT_ONCE, m)
+        if at_least > 0 and not pairs_reach(
+                &s.a[start], &s.b[start], stop - start, share, at_least / weight * 0.6931471805599453):
+            for j in range(start, stop):
+                s.gains[j] = -INFINITY
+            continue
+        for j in range(start, stop):
+            x, y = s.a[j], s.b[j]
+            x = (
+                below_xlogx(y, p.chords) + below_xlogx(x - y, p.chords) + below_xlogx(share - y, p.chords)
+                + below_xlogx(1 - x - (share - y), p.chords) - below_xlogx(x, p.chords) - below_xlogx(1 - x, p.chords)
+            )
+            s.gains[j] = total.risk + x * weight
+            largest = max(largest, s.gains[j])
+            at_least = max(at_least, s.gains[j] - slack - 4 * CHORD_ERROR * weight)
+    return largest
 
 
 cdef inline int64_t sweep_entropy(
@@ -76,6 +170,8 @@ cdef inline int64_t sweep_entropy(
     cdef int64_t m = 0
     cdef int64_t j, moved
     cdef uint32_t row, k
+    if width == 2:
+        return sweep_pairs(block, s, at, entries, stop)
     for k in range(<uint32_t> width):
         s.near_left[k] = left[k]
         of_left[k] = below_xlogx(<double> left[k] * scale, chords)
@@ -118,6 +214,7 @@ cdef inline double entropy_gains(
     cdef double weight = <double> total.weight * p.unit
     cdef double error = CHORD_ERROR * weight
     cdef double largest = -INFINITY
+    cdef double slack = single_slack(p, total) if in_single(p) else 0
     cdef double risks
     cdef int64_t* left = s.near_left
     cdef int64_t* right = s.near_right
@@ -125,13 +222,15 @@ cdef inline double entropy_gains(
     cdef int64_t moved, j
     cdef int32_t k
     cdef uint32_t row
-    for j in range(chunk.n):
+    if p.n_classes == 2:
+        largest = pair_gains(p, s, total, chunk.n, at_least, slack)
+    for j in range(chunk.n if p.n_classes != 2 else 0):
         s.gains[j] = total.risk - s.a[j] * weight
         largest = max(largest, s.gains[j])
     if largest + error < at_least:
         return -INFINITY
     largest -= error
-    at_least = max(at_least, largest - single_slack(p, total) if in_single(p) else tie_limit(largest, total.risk)) - error
+    at_least = max(at_least, largest - slack if in_single(p) else tie_limit(largest, total.risk)) - error
     largest = -INFINITY
     for k in range(p.n_classes):
         right[k] = total.counts[k] - left[k]

@@ -132,6 +132,9 @@ cdef inline void count_cells(
 ) noexcept nogil:
     """Count the samples `rows` by the codes of a feature."""
     cdef const uint8_t* codes = block.codes + <size_t> p.slot[f] * block.n
+    cdef const uint16_t* label = block.label
+    cdef const int64_t* weight = block.weight
+    cdef size_t width = p.width + 1
     cdef int64_t* at
     cdef int64_t i
     cdef uint32_t row
@@ -141,9 +144,9 @@ cdef inline void count_cells(
     memset(cells, 0, size_of_cells(p, f))
     for i in range(n):
         row = rows[i]
-        at = <int64_t*> cells + <size_t> codes[row] * (p.width + 1)
+        at = <int64_t*> cells + codes[row] * width
         at[0] += 1
-        at[1 + block.label[row]] += block.weight[row]
+        at[1 + label[row]] += weight[row]
 
 
 cdef inline void take_rows(

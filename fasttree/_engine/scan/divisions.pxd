@@ -10,7 +10,7 @@ from fasttree._engine.risk.impurity cimport (
     FIFTH_ROOT, POISSON, deviance_gain, deviance_of_part, fifth_root, linear_gain, outputs_gain, risk_of,
 )
 from fasttree._engine.risk.medians cimport gain_of_sides, move_group, start_sides
-from fasttree._engine.types cimport DEVIANCE, LINEAR, MEDIANS, SQUARES, Problem, Scratch, Totals
+from fasttree._engine.types cimport DEVIANCE, LINEAR, MEDIANS, SQUARES, TABLE, Problem, Scratch, Totals
 
 
 cdef extern from *:
@@ -58,6 +58,8 @@ cdef inline double group_gain(
     """Gain of dividing `total` into `left` (class weights or sums of several targets, or weight and sum) and the rest."""
     cdef int32_t k
     cdef int64_t mean = 0
+    cdef int64_t of_left = 0
+    cdef int64_t of_right = 0
     cdef double n_all = <double> total.weight
     if w_left <= 0 or w_left >= total.weight:
         return 0
@@ -76,6 +78,13 @@ cdef inline double group_gain(
         return outputs_gain(p, total.weight, total.counts, w_left, left)
     if p.sweep == SQUARES:
         return squares_gain(p, total, w_left, left)
+    if p.sweep == TABLE and p.xlogx != NULL:
+        for k in range(p.n_classes):
+            of_left += p.xlogx[left[k]]
+            of_right += p.xlogx[total.counts[k] - left[k]]
+        of_left = p.xlogx[w_left] - of_left
+        of_right = p.xlogx[total.weight - w_left] - of_right
+        return max(total.risk - <double> of_left * p.xlogx_unit - <double> of_right * p.xlogx_unit, 0.0)
     for k in range(p.n_classes):
         right[k] = total.counts[k] - left[k]
     return max(total.risk - risk_of(p, left) - risk_of(p, right), 0.0)

@@ -237,7 +237,7 @@ cdef inline Cut scan_feature(
         cut.missing = TO_HEAVIEST if p.missing == MAJORITY or p.missing == OWN_BRANCH else -1
     if p.missing == DIRECTION and missing.n > 0 and not varies:
         cut = with_known_cut(p, s, node, &missing, cut, search.at_least)
-    if cut.form != NO_CUT and cut.form != MERGE_CUT and p.rank and not in_single(p):
+    if cut.form != NO_CUT and cut.form != MERGE_CUT and p.rank and not p.release8:
         cut.split_info = split_information(p, block, s, &division, entries, &cut)
     if cut.form != NO_CUT and in_single(p) and cut.form != MERGE_CUT:
         cut = judge_single(p, block, s, &division, entries, cut)

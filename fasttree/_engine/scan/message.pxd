@@ -6,7 +6,7 @@ Gains are in double; what the program stores is rounded to single precision.
 from libc.math cimport log2
 from libc.stdint cimport int32_t, int64_t
 
-from fasttree._engine.scan.cut cimport Division, exact_of, no_cut
+from fasttree._engine.scan.cut cimport Division, exact_of, no_cut, split_information
 from fasttree._engine.types cimport (
     CONTINUOUS, MERGED, MERGE_CUT, NO_CUT, THRESHOLD_CUT, Block, Cut, Problem, Scratch, code_of, entry_t, row_of,
 )
@@ -64,9 +64,10 @@ cdef inline Cut judge_by_message(
         cut.penalty = log2(tries) if tries > 0 else 0.0
     cut.single_gain = <float> (<double> <float> (cut.first_gain / cases) - cut.penalty / cases)
     cut.first_gain -= cut.penalty
-    cut.single_info = <float> (cut.split_info / cases)
     if cut.form == THRESHOLD_CUT and cut.single_gain <= 0:
         return no_cut(division.feature)
+    if cut.single_gain >= LEAST_GAIN:      # logarithms are for those that may win
+        cut.single_info = <float> (split_information(p, block, s, division, entries, &cut) / cases)
     return cut
 
 
