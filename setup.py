@@ -212,8 +212,8 @@ SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": [*WHAT_PAYS_MOST, *UNALIGNED]
         ([], ("additive", "forest")),
         (VECTORS, ("lines.equations", "lookahead", "rounds")),
         ([*VECTORS, *SHORT_FUNCTIONS], ("encoding", "serving")),
-        (["-O2"], ("merging", "optimal", "passes", "rulesets")),
-        (["-Os"], ("walk.attribution",)),
+        (["-O2"], ("optimal", "passes", "rulesets")),
+        (["-Os"], ("merging", "walk.attribution")),
     )
     for name in names
 }

@@ -171,7 +171,7 @@ class VotingInduction:
     samples : WeighedSamples
     bits : ConditionBits
     tree_errors : float
-        Weight of the samples that the tree predicts wrong.
+        Weight of the samples that the leaves of the tree predict wrong; with costs, of those that its root would.
     min_branch_weight : float
         Least weight of a branch, which a rule must predict right.
     order : {"class", "utility"}
