@@ -236,7 +236,7 @@ cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) exc
     """Make room for what the nodes hold, those from `n_before` on for the first time."""
     cdef Py_ssize_t i
     if (resize(<void**> &p.source, n_nodes * sizeof(int32_t)) or resize(<void**> &p.leaf, n_nodes)
-            or resize(<void**> &p.clean, n_nodes) or resize(<void**> &p.settled, n_nodes)
+            or resize(<void**> &p.clean, n_nodes)
             or resize(<void**> &p.counts, n_nodes * p.n_classes * sizeof(int64_t))
             or resize(<void**> &p.total, n_nodes * sizeof(int64_t)) or resize(<void**> &p.arrived, n_nodes * sizeof(int64_t))
             or resize(<void**> &p.n_samples, n_nodes * sizeof(int64_t))
@@ -246,7 +246,6 @@ cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) exc
         p.source[i] = <int32_t> i
         p.leaf[i] = p.tree.first_child[i] < 0
         p.clean[i] = False
-        p.settled[i] = n_before > 0
         p.total[i] = 0
         p.arrived[i] = 0
         p.n_samples[i] = 0
@@ -350,13 +349,12 @@ def error_based(
     p.coefficient = rules.coefficient
     p.min_part = <int64_t> ceil(<double> rules.min_part_weight / unit)
     p.c50 = rules.minimum > 0
+    p.grows_anew = p.c50 and grow_anew is not None
     p.class_weight[0], p.class_weight[1] = rules.class_weight
     p.minimum = <int64_t> ceil(<double> rules.minimum / unit * (1 - 1e-12))
     start_watch(&p.watch, handles_signals(), NULL)
     try:
         make_room(&p, 0, n_nodes)
-        if grow_anew is None:
-            memset(p.settled, True, n_nodes)
         p.rows = <uint32_t*> malloc((2 * n + 1) * sizeof(uint32_t))
         p.spare_rows = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
         p.branch = <int32_t*> malloc((n + 1) * sizeof(int32_t))

@@ -52,6 +52,7 @@ cdef inline int push_frame(ErrorPruning* p, int32_t node, int32_t mode, const Fr
     f.entered = False
     f.pooled = False
     f.counted = False
+    f.settled = f > p.frames and ((f - 1).settled or (f - 1).phase == RAISED)
     f.errors = 0
     f.parts = bounds.parts
     f.parts_stop = bounds.parts_stop
@@ -402,7 +403,6 @@ cdef inline void free_pruning(ErrorPruning* p) noexcept nogil:
     free(p.source)
     free(p.leaf)
     free(p.clean)
-    free(p.settled)
     free(p.counts)
     free(p.total)
     free(p.arrived)

@@ -40,6 +40,7 @@ cdef struct Frame:
     bint entered           # the branch in process waits for its result
     bint pooled            # its result does not count: it is one of the light branches
     bint counted           # the node's counts are those of its whole samples already
+    bint settled           # C5.0: what is below was grown anew, or raised, and is not grown anew
     float leaf_errors
     double errors          # of the branches so far
     int64_t parts          # where the list starts and ends: parts of samples, then whole samples
@@ -64,13 +65,13 @@ cdef struct ErrorPruning:
     double coefficient     # squared normal quantile
     int64_t min_part       # lighter parts of a sample are not divided, fixed point
     bint c50               # the rules of C5.0
+    bint grows_anew        # which grow some raised branches anew
     int64_t minimum        # C5.0: errors of lighter branches are predicted together, fixed point
     double class_weight[2]  # C5.0: by costs of two classes
     # the figures of the nodes, and their state
     int32_t* source        # node whose test and children are here
     uint8_t* leaf
     uint8_t* clean
-    uint8_t* settled       # C5.0: it is not grown anew
     int64_t* counts        # node x class
     int64_t* total
     int64_t* arrived       # what came to the node by known values

@@ -90,7 +90,7 @@ cdef inline int32_t raised_branch(const ErrorPruning* p, const Frame* f) noexcep
 cdef inline bint is_grown_anew(const ErrorPruning* p, const Frame* f) noexcept nogil:
     """C5.0: is a branch grown anew with all samples of its node before it takes the node's place?"""
     cdef int32_t child = p.tree.first_child[p.source[f.node]] + f.heaviest
-    return p.c50 and not p.settled[f.node] and <double> p.total[child] < ANEW_SHARE * <double> p.total[f.node]
+    return p.grows_anew and not f.settled and <double> p.total[child] < ANEW_SHARE * <double> p.total[f.node]
 
 
 cdef inline int32_t raised_node(const ErrorPruning* p) noexcept nogil:
@@ -103,7 +103,7 @@ cdef inline void go_on_anew(ErrorPruning* p, int32_t root) noexcept nogil:
     """Let the top frame start again with the test and the children of `root`, the first of the new nodes."""
     cdef Frame* f = &p.frames[p.frames_n - 1]
     p.source[f.node] = root
-    p.settled[f.node] = True
+    f.settled = True
     p.segments_n = f.segments
     p.parts_n = f.parts_top
     f.phase = OPEN

@@ -114,9 +114,7 @@ def estimate(node: Node, growth: Growth, limit: Limit, rows: Rows, regrows: bool
         if regrows and most < REGROWN_SHARE * cases:
             assert heaviest.test is not None
             heaviest = grow(growth, rows, keep=heaviest.test)
-            estimate(heaviest, growth, limit, rows, regrows=False)
-        else:
-            estimate(heaviest, growth, limit, rows, regrows)
+        estimate(heaviest, growth, limit, rows, regrows=False)
         node.become(heaviest)
     return node.errors
 
