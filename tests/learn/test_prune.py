@@ -232,6 +232,8 @@ def assert_same_samples(pruned: Tree, grown: Tree) -> None:
         i, j = pairs.pop()
         assert pruned.n_samples[i] == grown.n_samples[j]
         assert pruned.value[i] == pytest.approx(grown.value[j], abs=1e-9)
+        if (pruned.value[i] == grown.value[j]).all():
+            assert pruned.impurity[i] == grown.impurity[j]
         n_pairs += 1
         if pruned.feature[i] == grown.feature[j] >= 0 and pruned.threshold[i] == grown.threshold[j]:
             pairs += [(pruned.first_child[i] + b, grown.first_child[j] + b) for b in range(pruned.n_branches[i])]

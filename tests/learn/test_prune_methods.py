@@ -459,11 +459,12 @@ NESTED: dict[str, tuple[Callable[[Tree, float], Tree], list[float]]] = {
 }
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "misclassification"])
-def test_branches_that_error_based_pruning_raises_have_the_impurity_of_their_new_samples(criterion):
+def test_branches_that_error_based_pruning_raises_have_the_impurity_of_their_new_samples(criterion, n_classes):
     draw = np.random.default_rng(7)
     X = draw.normal(size=(300, 4)).round(1)
-    y = (X[:, 0] + X[:, 1] > 0).astype(int) + (draw.random(300) < 0.25)
+    y = ((X[:, 0] + X[:, 1] > 0).astype(int) + (draw.random(300) < 0.25)) % n_classes
     model = CARTClassifier(criterion=criterion).fit(X, y)
     pruned = model.prune(ErrorBased(confidence=0.5), X, y).tree_
     share = pruned.value / pruned.value.sum(axis=1, keepdims=True)

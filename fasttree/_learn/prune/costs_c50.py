@@ -42,14 +42,6 @@ class CostRules:
         impurity, gain = tree.impurity * per_weight, tree.gain * per_weight
         return tree.replace(value=value, weight=weight, impurity=impurity, gain=gain, loss=self.loss, estimated_errors=None)
 
-    def wrong_weight(self, tree: Tree) -> Floats:
-        """Return the weight, in growth, of the samples that each node of a judged tree predicts wrong."""
-        wrong = tree.value.copy()
-        wrong[np.arange(tree.node_count), tree.predicted_class] = 0.0
-        wrong[tree.weight <= 0] = 0.0
-        by_node: Floats = wrong.sum(axis=1) if self.class_weight is None else wrong @ self.class_weight
-        return by_node
-
 
 @dataclass(frozen=True)
 class CostGrower(Grower):

@@ -1,0 +1,171 @@
+"""C5.0's pruning: null leaves, ends of samples, branches that grow anew in their nodes' places, and the nodes that they add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trees import Node, flat, leaf, random_nodes, split
+
+from fasttree import C50Classifier
+from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, ends_after, preorder, with_null_leaves
+from fasttree._learn.prune.regrowth import NodesBehind, Regrowth
+from fasttree._learn.samples import Samples
+from fasttree._model.arrays import CATEGORY
+from fasttree._model.tree import Tree
+from fasttree._model.walks import predict_votes
+
+
+def city(children: list[Node], value: list[float]) -> Node:
+    return split(children, feature=2, kind=CATEGORY, value=value)
+
+
+def test_null_leaves_have_the_shares_of_their_parents():
+    node = city([leaf([6.0, 1.96]), leaf([0.0, 0.04], n_samples=1), leaf([9.0, 9.0], n_samples=0, weight=0.0)], [6.0, 2.0])
+    tree = with_null_leaves(flat(city([node, leaf([1.0, 3.0])], [7.0, 5.0]), "classification"))
+    assert tree.value == pytest.approx(np.array([[7, 5], [6, 2], [1, 3], [6, 1.96], [0.03, 0.01], [6, 2]]))
+    assert with_null_leaves(flat(leaf([0.01, 0.02], n_samples=1), "classification")).value.tolist() == [[0.01, 0.02]]
+
+
+def path_to(tree: Tree, node: int) -> list[int]:
+    """The branches that lead to a node."""
+    above = int(tree.parent[node])
+    return [] if above < 0 else [*path_to(tree, above), node - int(tree.first_child[above])]
+
+
+def end_of(tree: Tree, path: list[int]) -> int:
+    """Where branches lead, as far as there are any."""
+    node = 0
+    for branch in path:
+        if tree.n_branches[node]:
+            node = int(tree.first_child[node]) + branch
+    return node
+
+
+@given(root=random_nodes("classification"))
+def test_places_are_those_of_a_walk_in_depth(root):
+    tree = flat(root, "classification")
+    place, size = preorder(tree)
+    paths = [path_to(tree, node) for node in range(tree.node_count)]
+    assert [paths[node] for node in np.argsort(place)] == sorted(paths)
+    assert size.tolist() == [sum(each[: len(path)] == path for each in paths) for path in paths]
+
+
+@given(root=random_nodes("classification"), data=st.data())
+def test_samples_end_in_the_pruned_tree_where_its_branches_lead(root, data):
+    tree = flat(root, "classification")
+    cut = np.array(data.draw(st.lists(st.booleans(), min_size=tree.node_count, max_size=tree.node_count)))
+    pruned = tree.prune_at(cut)
+    expected = [end_of(pruned, path_to(tree, node)) for node in range(tree.node_count)]
+    assert ends_after(tree, cut, np.arange(-1, tree.node_count, dtype=np.int32)).tolist() == [-1, *expected]
+
+
+def grown(number: int, n_leaves: int) -> dict[str, Any]:
+    """A node without a test, and leaves below it."""
+    n = 1 + n_leaves
+    ints = {"first_child": [1, *[-1] * n_leaves], "n_branches": [n_leaves, *[0] * n_leaves], "feature": [-1] * n, "kind": [0] * n}
+    ints |= {"missing": [-2] * n, "n_samples": range(n), "categories_start": [0] * (n + 1)}
+    ints |= {"categories_code": [], "categories_branch": []}
+    floats: dict[str, Any] = {"threshold": [np.nan] * n, "impurity": [0.0] * n, "gain": [0.0, *[number] * n_leaves]}
+    floats |= {"weight": range(n), "value": np.ones((n, 2))}
+    return {name: np.array(values, np.int32) for name, values in ints.items()} | {
+        name: np.array(values, np.float64) for name, values in floats.items()
+    }
+
+
+def test_a_node_that_grows_anew_has_the_test_and_the_gain_of_its_branch():
+    inner = city([leaf([1.0, 0.0]), leaf([0.0, 2.0])], [1.0, 2.0])
+    inner.fields |= {"gain": 0.75, "feature": 3}
+    tree = flat(city([inner, leaf([2.0, 2.0])], [3.0, 4.0]), "classification")
+    nodes = NodesBehind(tree)
+    sources = [1, 5, 0, 8, 11, 1, 14]  # 5, 8 and 14 have the test of node 1, and 11 that of 0
+    for number, source in enumerate(sources):
+        nodes.add(source, grown(2 + number, 2))
+    nodes.add(2, grown(0, 99))
+    first = tree.node_count + 3 * np.arange(len(sources))
+    assert nodes.node_count == tree.node_count + 3 * len(sources) + 100
+    assert nodes.joined("gain")[first].tolist() == [0.75, 0.75, 0.25, 0.75, 0.25, 0.75, 0.75]
+    assert nodes.joined("gain")[first + 1].tolist() == [2, 3, 4, 5, 6, 7, 8]
+    assert nodes.feature[first].tolist() == [3, 3, 2, 3, 2, 3, 3]
+    assert nodes.first_child[first].tolist() == (first + 1).tolist()
+    assert nodes.n_branches[: tree.node_count].tolist() == tree.n_branches.tolist()
+    assert nodes.n_branches[tree.node_count :].tolist() == [2, 0, 0] * len(sources) + [99] + [0] * 99
+
+
+def test_parts_of_samples_without_weight_grow_nothing(monkeypatch):
+    calls: list[tuple[Any, ...]] = []
+    call = Regrowth.__call__
+
+    def noted(self: Regrowth, node: int, rows: np.ndarray, weight: np.ndarray) -> NodesBehind:
+        calls.append((self, node, rows.copy(), weight.copy()))
+        return call(self, node, rows, weight)
+
+    monkeypatch.setattr(Regrowth, "__call__", noted)
+    rng = np.random.default_rng(20)
+    codes = rng.integers(0, 4, (80, 3))
+    y = np.where(rng.random(80) < 0.25, rng.integers(0, 2, 80), (codes[:, 0] == 1) ^ (codes[:, 1] > 1))
+    X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j], list("pqrs")) for j in range(3)})
+    C50Classifier(confidence=0.5, min_samples_branch=1).fit(X.mask(rng.random(X.shape) < 0.1), y)
+    before, node, rows, weight = calls[0]
+    weight[::3] = 0
+    kept = weight > 0
+    trees = [Regrowth(before._tree, before._grower, before._whole) for _ in range(2)]
+    call(trees[0], node, rows, weight)
+    call(trees[1], node, rows[kept], weight[kept])
+    one, other = (each.tree() for each in trees)
+    assert one == other
+    assert one.node_count > before._tree.node_count + 1
+    assert one.weight[before._tree.node_count + 1 :].sum() > 0
+
+
+@pytest.mark.parametrize("subset", [False, True])
+def test_samples_vote_as_in_the_tree_before_some_of_its_branches_were_merged(subset, monkeypatch):
+    pruned: list[tuple[Samples, PrunedTree]] = []
+    with_ends = C50Pruning.with_ends
+
+    def noted(self: C50Pruning, tree: Tree) -> PrunedTree:
+        found = with_ends(self, tree)
+        pruned.append((self.grower.samples, found))
+        return found
+
+    monkeypatch.setattr(C50Pruning, "with_ends", noted)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(0, 10, (120, 3))
+        codes[codes[:, 0] == 1, 1] = 2
+        y = np.where(rng.random(120) < 0.15, rng.integers(0, 3, 120), (codes[:, 0] > 4) + (codes[:, 1] % 3 == 2))
+        X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j], list("pqrstuvwxy")) for j in range(3)})
+        C50Classifier(subset=subset, trials=4, early_stopping=False, min_samples_branch=1, confidence=0.6).fit(
+            X.mask(rng.random(X.shape) < 0.05 * seed), y
+        )
+    for samples, found in pruned:
+        here = np.ones(120, bool) if samples.counts is None else samples.counts > 0
+        classes, votes = predict_votes(found.before, samples.table, found.ends)
+        expected = predict_votes(found.tree, samples.table)
+        assert classes[here].tolist() == expected[0][here].tolist()
+        assert votes[here].tolist() == expected[1][here].tolist()
+    assert any(found.before is not found.tree for _, found in pruned) is not subset
+    assert any(found.before is found.tree for _, found in pruned)
+
+
+def test_training_errors_are_those_of_the_leaves_where_no_feature_that_is_tested_lacks_values(monkeypatch):
+    found: list[float | None] = []
+    training_errors = C50Pruning.training_errors
+
+    def noted(self: C50Pruning, tree: Tree, ends: Any) -> float | None:
+        found.append(training_errors(self, tree, ends))
+        return found[-1]
+
+    monkeypatch.setattr(C50Pruning, "training_errors", noted)
+    x = np.arange(20.0)
+    y = x > 9
+    y[[2, 3]] = True
+    C50Classifier().fit(np.column_stack([x, np.where(x > 5, 1.0, np.nan)]), y)
+    assert found == [None]
+    x[5] = np.nan
+    C50Classifier().fit(np.column_stack([x, np.ones(20)]), y)
+    assert found[1] is not None
