@@ -43,6 +43,7 @@ def client() -> Iterator[Any]:
 
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),  # so that they start sooner
+        dask.config.set({"distributed.worker.profile.enabled": False}),  # reads frames that run, unsafe without the lock
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=True) as client,
     ):

@@ -32,6 +32,7 @@ def cluster() -> Iterator[Any]:
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"}),  # a restart may take long on a busy machine
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),  # so that they start sooner
+        dask.config.set({"distributed.worker.profile.enabled": False}),  # reads frames that run, unsafe without the lock
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
     ):
         yield cluster
