@@ -64,10 +64,13 @@ def _pairs(cv: Any, X: Any, y: NDArray[Any]) -> Iterator[Any]:
     rows = X if hasattr(X, "shape") or hasattr(X, "__len__") else np.zeros((len(y), 1))
     try:
         yield from cv.split(rows, y)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
+        by_groups = "group" in f"{type(cv).__name__} {error}".lower()
+        if isinstance(error, TypeError) and not by_groups:  # before 1.9, scikit-learn iterates over groups that are None
+            raise
         groups = "; fit takes no groups, so give the folds themselves: cv=list(splitter.split(X, y, groups))"
         raise ValueError(
-            f"cv={on_a_line(cv)} cannot split the {len(y)} rows of X: {error}{groups if 'group' in str(error) else ''}"
+            f"cv={on_a_line(cv)} cannot split the {len(y)} rows of X: {error}{groups if by_groups else ''}"
         ) from error
 
 

@@ -389,6 +389,33 @@ def test_groups_come_as_folds(splitter: Any):
     CARTClassifier(pruning=CostComplexity(alpha="cv", cv=list(splitter.split(X, y, np.arange(N) % 5)))).fit(X, y)
 
 
+class ByGroups(KFold):
+    """Takes no rows without groups, and does not look whether there are any, as scikit-learn's did before 1.9."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        return iter(zip(y, groups, strict=True))
+
+
+class Broken(KFold):
+    """A mistake of its own."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        return iter(self + 1)
+
+
+@pytest.mark.parametrize(
+    ("splitter", "error", "words"),
+    [
+        (ByGroups(3), ValueError, r"cannot split the 90 rows of X: .* not iterable.*; fit takes no groups, so give the folds"),
+        (Broken(3), TypeError, "unsupported operand"),
+    ],
+    ids=["groups", "mistake"],
+)
+def test_groups_that_a_splitter_misses_without_a_word_come_as_folds_too(splitter: Any, error: type[Exception], words: str):
+    with pytest.raises(error, match=words):
+        CARTClassifier(pruning=CostComplexity(alpha="cv", cv=splitter)).fit(*classes())
+
+
 # What is refused
 
 
