@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import venv
 import zipfile
@@ -274,7 +275,7 @@ class Copying(build_ext):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(BUILT[extension.name], target)
 
-setup(ext_modules=[Extension(name, [], py_limited_api=True) for name in BUILT], cmdclass={{"build_ext": Copying}})
+setup(ext_modules=[Extension(name, [], py_limited_api={limited}) for name in BUILT], cmdclass={{"build_ext": Copying}})
 """
 
 
@@ -284,19 +285,19 @@ def test_after_pip_install_every_folder_finds_the_package(options, tmp_path):
     versions = {found.name.lower(): found.version for found in importlib.metadata.distributions()}
     if "pip" not in versions or int(versions.get("setuptools", "0").partition(".")[0]) < 77:
         pytest.skip("needs pip and setuptools 77")
+    free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # which has no stable ABI
     clone, environment = tmp_path / "fasttree", tmp_path / "venv"
     clone.mkdir()
     shutil.copytree(INSTALLED, clone / "fasttree", ignore=shutil.ignore_patterns("*.so", "*.c", "*.html", "__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, clone)
     shutil.copy(ROOT / "fasttree/_explain/page/page.html", clone / "fasttree/_explain/page")
-    built = {
-        ".".join(path.relative_to(INSTALLED.parent).parts).partition(".abi3")[0]: str(path) for path in INSTALLED.rglob("*.so")
-    }
-    (clone / "setup.py").write_text(COPYING_SETUP.format(built=repr(built)))
+    suffix = re.compile(r"\.(abi3|cpython-\w+(-\w+)*)\.so$")
+    built = {suffix.sub("", ".".join(path.relative_to(INSTALLED.parent).parts)): str(path) for path in INSTALLED.rglob("*.so")}
+    (clone / "setup.py").write_text(COPYING_SETUP.format(built=repr(built), limited=not free_threaded))
     venv.create(environment, symlinks=True)
     python = environment / "bin" / "python"
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}{'t' * free_threaded}"
     borrowed = "".join(f"{path}\n" for path in sys.path if path.endswith("-packages"))
     (environment / "lib" / version / "site-packages" / "borrowed.pth").write_text(borrowed)
 
