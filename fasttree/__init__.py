@@ -15,6 +15,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from importlib.machinery import PathFinder as _PathFinder
 from importlib.util import module_from_spec as _module_from_spec
+from threading import RLock as _RLock
 from typing import TYPE_CHECKING
 
 from fasttree._version import __version__
@@ -171,12 +172,16 @@ _HOME_OF |= {entry.name: f"estimators.{entry.module}" for entry in _ESTIMATORS}
 _MODULES = ("evaluation", "formats", "measures", "pruning")
 
 
+_LOADING = _RLock()  # modules of scikit-learn import each other in circles, which threads at both ends find half done
+
+
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return _import_module(f".{name}", __name__)
-    if name not in _HOME_OF:
+    if name not in _MODULES and name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(_import_module(f".{_HOME_OF[name]}", __name__), name)
+    with _LOADING:
+        if name in _MODULES:
+            return _import_module(f".{name}", __name__)
+        found: object = getattr(_import_module(f".{_HOME_OF[name]}", __name__), name)
     globals()[name] = found
     return found
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -252,6 +253,28 @@ def test_threads_that_import_and_fit_first_at_once_find_the_same(shift):
     """Modules are loaded on first use, and caches are empty."""
     done = subprocess.run([sys.executable, "-c", FIRST_USE, str(shift)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("the same\n", "")
+
+
+def test_one_thread_at_a_time_loads_names(monkeypatch):
+    names, inside, most = ["CARTClassifier", "C45Classifier", "evaluation", "measures"], [], []
+    load = fasttree._import_module
+
+    def slow(name: str, package: str) -> object:
+        inside.append(name)
+        most.append(len(inside))
+        time.sleep(0.05)
+        inside.remove(name)
+        return load(name, package)
+
+    monkeypatch.setattr(fasttree, "_import_module", slow)
+    for name in names:
+        getattr(fasttree, name)
+        monkeypatch.delitem(vars(fasttree), name)
+    most.clear()
+    with ThreadPoolExecutor(len(names)) as threads:
+        found = list(threads.map(lambda name: getattr(fasttree, name), names))
+    assert most == [1] * len(names)
+    assert [each.__name__.removeprefix("fasttree.") for each in found] == names
 
 
 EVERY_MODULE = """
