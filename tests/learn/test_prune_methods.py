@@ -26,7 +26,7 @@ from fasttree._learn.grow.independence import independence_probability, without_
 from fasttree._learn.prune import methods
 from fasttree._learn.prune.error_based import error_based_without_samples, predicted_errors
 from fasttree._learn.prune.losses import losses
-from fasttree._learn.prune.sequence import choose, weakest_links
+from fasttree._learn.prune.sequence import SubtreeSequence, choose, weakest_links
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
 from fasttree._model.tree import Tree
@@ -141,6 +141,18 @@ def test_a_test_whose_p_value_is_exactly_the_largest_one_stays(example):
     for number in ALL:
         pruned = example.prune(ChiSquare(p_value=probability[number]))
         assert number in inner_nodes(pruned.tree_, example.tree_)
+
+
+def test_a_test_whose_gain_is_exactly_the_critical_value_stays(example):
+    gain = by_number(example.tree_, example.tree_.gain)
+    for number in ALL:
+        assert number in inner_nodes(methods.critical_value(example.tree_, gain[number]), example.tree_)
+
+
+def test_a_sequence_without_any_risk_has_one_step(example):
+    sequence = SubtreeSequence(example.tree_, np.zeros(example.tree_.node_count), lowest=0.0, tolerance=0.0)
+    assert sequence.steps.tolist() == [0.0]
+    assert sequence.subtree(0.0).node_count == 1
 
 
 def by_number(tree: Tree, of_nodes: np.ndarray) -> dict[int, float]:
