@@ -169,3 +169,14 @@ def test_training_errors_are_those_of_the_leaves_where_no_feature_that_is_tested
     x[5] = np.nan
     C50Classifier().fit(np.column_stack([x, np.ones(20)]), y)
     assert found[1] is not None
+
+
+@pytest.mark.parametrize("seed", [8, 11, 21, 27])
+def test_thresholds_of_branches_that_grow_anew_are_values_of_the_table(seed):
+    rng = np.random.default_rng(seed)
+    codes, numbers = rng.integers(0, 4, (120, 2)), rng.integers(0, 12, (120, 2)).astype(float)
+    y = np.where(rng.random(120) < 0.2, rng.integers(0, 2, 120), (codes[:, 0] == 1) ^ (numbers[:, 0] > 5))
+    X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j], list("pqrs")) for j in range(2)})
+    X = X.assign(a=numbers[:, 0], b=numbers[:, 1])
+    tree = C50Classifier(confidence=0.5, min_samples_branch=1, global_pruning=False).fit(X, y).tree_
+    assert set(tree.threshold[~np.isnan(tree.threshold)]) <= set(range(12))

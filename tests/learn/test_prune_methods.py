@@ -25,7 +25,7 @@ from fasttree._data.learn import learn_table
 from fasttree._learn.grow.independence import independence_probability, without_independent_splits
 from fasttree._learn.prune import methods
 from fasttree._learn.prune.error_based import error_based_without_samples, predicted_errors
-from fasttree._learn.prune.losses import losses
+from fasttree._learn.prune.losses import class_impurity, losses
 from fasttree._learn.prune.sequence import SubtreeSequence, choose, weakest_links
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
@@ -147,6 +147,18 @@ def test_a_test_whose_gain_is_exactly_the_critical_value_stays(example):
     gain = by_number(example.tree_, example.tree_.gain)
     for number in ALL:
         assert number in inner_nodes(methods.critical_value(example.tree_, gain[number]), example.tree_)
+
+
+@pytest.mark.parametrize("prune", [methods.cost_complexity, methods.c_alpha])
+def test_a_link_as_weak_as_the_largest_difference_that_does_not_count_falls(example, prune):
+    tree = example.tree_
+    cost = tree.risk / tree.weight[0] if prune is methods.cost_complexity else tree.weight * class_impurity(tree.value, "entropy")
+    level, tolerance, tried = methods.complexity(tree, cost), methods.EQUAL_COSTS * cost.max(), 0
+    for at in np.unique(level[level > 0]):
+        if at - tolerance + tolerance == at:
+            tried += 1
+            assert prune(tree, at - tolerance).n_leaves == tree.prune_at(level <= at).n_leaves
+    assert tried
 
 
 def test_a_sequence_without_any_risk_has_one_step(example):
