@@ -270,6 +270,7 @@ cdef struct Problem:
     bint weighted
     bint lazy              # a child's search may stop at a perfect split
     bint screens           # features that cannot win are found by a bound
+    bint stretches         # and so are parts of lists
     size_t cells           # bytes of the counts of all counted features; 0: they are not kept
     bint twigs             # small nodes are grown without lists of their own
     bint draws             # max_features < n_features
@@ -408,6 +409,12 @@ cdef struct Scratch:
     int64_t* near_left             # class weights on both sides of a cut whose gain is computed exactly
     int64_t* near_right
     double* terms                  # entropy of weights: about c log2 c per class, on the left, then on the right
+    int64_t* stretch_weight        # at the ends of stretches of a list, on the left: weight, and sums of each target
+    int64_t* stretch_sum
+    double* stretch_gain           # there
+    double* stretch_bound          # of each stretch, by its upper end, as the next two
+    double* stretch_rough          # of one target
+    double* stretch_spread
     int64_t* totals                # class weights of the known samples
     int64_t* missing                  # class weights of the samples with a missing value
     int64_t* hist                  # counted features: code x width

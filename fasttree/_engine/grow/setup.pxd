@@ -9,6 +9,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from fasttree._engine.bounds.stretches cimport has_stretches
 from fasttree._engine.grow.nodes cimport NodeTable, is_leaf, reserve_nodes
 from fasttree._engine.grow.block cimport grow_block, write_root
 from fasttree._engine.grow.queue cimport Queue, free_queue, grow_queue, put_root
@@ -140,6 +141,7 @@ cdef inline void plan_search(Problem* p) noexcept nogil:
         p.lazy = False                 # a node's targets are ranked once for all features
     p.screens = p.lazy and not p.weighted and p.monotone == NULL and (p.sweep == LINEAR or p.sweep == SQUARES)
     p.twigs = p.screens and p.sweep == LINEAR and p.sets == NULL
+    p.stretches = has_stretches(p)
     for f in range(p.n_features):
         p.twigs = p.twigs and form_of(p, f) == ORDERED
         if p.n_classes and p.n_outputs == 1 and p.counted[f]:
@@ -198,6 +200,11 @@ cdef inline bint needs_axis(const Problem* p) noexcept nogil:
     return False
 
 
+cdef inline bint needs_chords(const Problem* p) noexcept nogil:
+    """Are there gains of entropy that are known up to chords first?"""
+    return p.impurity == ENTROPY and (p.sweep == GENERIC or p.stretches)
+
+
 cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
     """Derive the search from the policy, the features and the targets."""
     cdef Problem* p = &g.p
@@ -238,7 +245,7 @@ cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
     g.sets.hits = <int32_t*> carve(&carver, g.n_sets * 4)
     g.frontier.reach = <double*> carve(&carver, g.frontier.most * 8)
     g.table = <int64_t*> carve(&carver, (n + 1) * 8 if p.sweep == TABLE else 0)
-    g.chords = <double*> carve(&carver, 2 * CHORDS * 8 if p.sweep == GENERIC and p.impurity == ENTROPY else 0)
+    g.chords = <double*> carve(&carver, 2 * CHORDS * 8 if needs_chords(p) else 0)
     g.terms = <double*> carve(&carver, terms_of(p, n) * 8)
     g.small.place = <uint32_t*> carve(&carver, n * 4 if g.wide else 0)
     carve_private(&g.small, &carver, p, &g.block, rows, g.n_counted)
@@ -264,7 +271,7 @@ cdef inline void fill_growth(Growth* g, bint asks) noexcept nogil:
     lay_out_histogram(p, g.first_cell)
     p.xlogx = g.table
     p.chords = g.chords
-    if p.sweep == GENERIC and p.impurity == ENTROPY:
+    if needs_chords(p):
         fill_chords(g.chords)
     if terms_of(p, n):
         fill_terms(g.terms, terms_of(p, n))

@@ -210,7 +210,8 @@ cdef inline Cut scan_feature(
     if division.n_groups < 0:
         constant[0] = True
         return no_cut(active.feature)
-    division.known = -INFINITY if missing.n else search.known
+    # the gain of known samples may be a part of what competes
+    division.known = -INFINITY if missing.n and (p.missing == DIRECTION or p.missing == OWN_BRANCH) else search.known
     if judged_by_known(p, &missing):
         known_totals(p, node, &missing, &known)
         division.total = &known

@@ -7,6 +7,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 
+from fasttree._engine.bounds.stretches cimport Stretches, divide_list, pass_over
 from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list
 from fasttree._engine.risk.chords cimport CHORD_ERROR, below_xlogx
 from fasttree._engine.risk.impurity cimport ENTROPY, tie_limit
@@ -156,6 +157,7 @@ cdef inline Cut sweep_list(
     cdef Left at = start_sweep(p, block, s, total, division.missing, division.missing_left)
     cdef Side side
     cdef Chunk chunk
+    cdef Stretches stretches
     cdef int64_t low, high, i, stop
     cdef bint found = False
     cdef bint single = in_single(p)
@@ -182,12 +184,18 @@ cdef inline Cut sweep_list(
         stop = min(i + CHUNK, low)
         sweep(p, block, s, &at, entries, stop)
         i = stop
-    while i <= high and not found:
+    stretches = divide_list(p, block, s, &at, entries, high, division)
+    while not found:
+        stop = pass_over(p, block, s, &at, entries, &stretches, division)
+        i = at.next
+        if i > high:
+            break
         chunk.start = i
-        i = min(i + CHUNK, high + 1)
+        i = min(i + CHUNK, stop)
         if single:
             memcpy(s.mark, s.left, p.n_classes * sizeof(int64_t))
         chunk.n = sweep(p, block, s, &at, entries, i)
+        at.next = i                    # though growth is interrupted
         if chunk.n and single and p.exact[f].data != NULL:
             chunk.n = drop_close(p, block, s, entries, f, chunk.n)
         if chunk.n and ordered:

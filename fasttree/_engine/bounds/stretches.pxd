@@ -1,0 +1,313 @@
+"""Stretches of a sorted list in which no cut can win are passed over.  Header only.
+
+The weights of two classes, or the sums of targets, are added up to the ends of stretches first, in a fraction of the time of
+gains.  A cut inside a stretch puts some of its samples on the left, so that the bounds of bins hold: see `bounds`.  Of several
+targets the gain is the mean, and so is the bound.  Gains are computed cut by cut only where the bound reaches the best end.
+"""
+
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memset
+
+from fasttree._engine.bounds.bounds cimport end_gains, moment_bounds, pair_bounds
+from fasttree._engine.risk.chords cimport CHORD_ERROR, below_xlogx
+from fasttree._engine.risk.impurity cimport ENTROPY, GINI, SQUARED_ERROR, tie_limit
+from fasttree._engine.risk.release8 cimport in_single, single_slack
+from fasttree._engine.scan.cut cimport Division, apart
+from fasttree._engine.scan.sweeps cimport has_output_squares
+from fasttree._engine.types cimport (
+    CHUNK, LINEAR, Block, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
+)
+
+
+cdef enum:
+    STRETCHES = CHUNK - 1      # at most: their ends and the start fill a chunk
+    SHORTEST = 32              # samples
+    FEWEST = 4                 # stretches for which it pays
+
+
+cdef struct Stretches:         # of the candidates of a list; the rest is in the scratch
+    int64_t n                  # 0: gains are computed everywhere
+    int64_t first              # list position of the first candidate, and behind the last
+    int64_t stop
+    int64_t length
+    int64_t searched           # where a run of stretches ends whose gains are computed
+
+
+cdef inline bint has_stretches(const Problem* p) noexcept nogil:
+    """Is there a bound of stretches for these gains, and does it take less time than these?"""
+    cdef int32_t o
+    if p.random or p.monotone != NULL:
+        return False
+    if p.n_classes == 0:
+        return p.n_outputs > 1 and p.impurity == SQUARED_ERROR and not p.weighted
+    for o in range(p.n_outputs):
+        if p.first_class[o + 1] - p.first_class[o] != 2:
+            return False
+    return (p.impurity == GINI or p.impurity == ENTROPY) and (p.n_outputs > 1 or p.weighted)
+
+
+cdef inline int64_t first_sum(const Problem* p, const Scratch* s, const Left* at, int32_t o) noexcept nogil:
+    """What is on the left at the start: the weight of a target's second class, or the sum of a target."""
+    if p.sweep == LINEAR:
+        return at.sum
+    return s.left[2 * o + 1] if p.n_classes else s.left[o]
+
+
+cdef inline bint is_cut(
+    const Problem* p, const Block* block, const entry_t* entries, int32_t f, int64_t j,
+) noexcept nogil:
+    """Is there a candidate after entry j, but for limits on its sides?"""
+    cdef uint32_t code = code_of(entries[j])
+    cdef uint32_t after = code_of(entries[j + 1])
+    return code != after and (
+        not in_single(p) or p.exact[f].data == NULL
+        or apart(p, block, f, code, row_of(entries[j]), after, row_of(entries[j + 1]))
+    )
+
+
+cdef inline int64_t start_of(const Stretches* g, int64_t t) noexcept nogil:
+    return min(g.first + t * g.length, g.stop)
+
+
+cdef inline void start_sums(const Problem* p, const Block* block, Scratch* s, const Left* at, const Stretches* g) noexcept nogil:
+    """What is on the left of the first stretch; of samples that count 1 also the weight at all ends."""
+    cdef int64_t t
+    cdef int32_t o
+    s.stretch_weight[0] = at.weight
+    for t in range(g.n + 1 if block.weight == NULL else 0):
+        s.stretch_weight[t] = start_of(g, t) - at.first + at.before
+    for o in range(p.n_outputs):
+        s.stretch_sum[o * CHUNK] = first_sum(p, s, at, o)
+
+
+cdef inline void add_up(
+    const Problem* p, const Block* block, Scratch* s, const Left* at, const int32_t* rows, int64_t n, int64_t t,
+) noexcept nogil:
+    """Add samples to the sums at end t: the weight of each second class, or each target.
+
+    Of targets the squares of their differences from the mean of the node are added up, too.
+    """
+    cdef size_t step = p.n_outputs
+    cdef int64_t sum, weight, w, j, base
+    cdef double d, squares
+    cdef int32_t o
+    for o in range(p.n_outputs):
+        sum = 0
+        if p.n_classes == 0:
+            base = at.total.counts[o] // at.total.n
+            squares = 0
+            for j in range(n):
+                w = block.ysum[<size_t> rows[j] * step + o] - base
+                d = <double> w
+                sum += w
+                squares += d * d
+            sum += base * n
+            s.stretch_spread[o * CHUNK + t] += squares
+        elif block.weight == NULL:
+            for j in range(n):
+                sum += block.label[<size_t> rows[j] * step + o] & 1
+        else:
+            weight = 0
+            for j in range(n):
+                w = block.weight[rows[j]]
+                weight += w
+                sum += w & -<int64_t> (block.label[<size_t> rows[j] * step + o] & 1)
+            if o == 0:
+                s.stretch_weight[t] += weight
+        s.stretch_sum[o * CHUNK + t] += sum
+
+
+cdef inline double gain_by_chords(
+    const Problem* p, int64_t weight, int64_t ones, const int64_t* total, double scale,
+) noexcept nogil:
+    """About the entropy gain of a cut with these weights on the left, for weights whose sum is 1.
+
+    It is too small by at most CHORD_ERROR, or too large by at most twice as much.  `total` has the weights of both classes.
+    """
+    cdef int64_t zeros = weight - ones
+    cdef double classes = below_xlogx(<double> ones * scale, p.chords) + below_xlogx(<double> zeros * scale, p.chords)
+    classes += below_xlogx(<double> (total[1] - ones) * scale, p.chords)
+    classes += below_xlogx(<double> (total[0] - zeros) * scale, p.chords)
+    classes -= below_xlogx(<double> weight * scale, p.chords)
+    classes -= below_xlogx(<double> (total[0] + total[1] - weight) * scale, p.chords)
+    return classes - below_xlogx(<double> total[0] * scale, p.chords) - below_xlogx(<double> total[1] * scale, p.chords)
+
+
+cdef inline void bound_entropy(const Problem* p, Scratch* s, const Left* at, const Stretches* g, int32_t o) noexcept nogil:
+    """Add the gains at the ends, and the bounds, of a target of two classes."""
+    cdef const int64_t* sums = s.stretch_sum + o * CHUNK
+    cdef const int64_t* weights = s.stretch_weight
+    cdef const int64_t* total = at.total.counts + 2 * o
+    cdef double scale = 1.0 / <double> at.total.weight
+    cdef double unit = <double> at.total.weight * p.unit / p.n_outputs
+    cdef double before = gain_by_chords(p, weights[0], sums[0], total, scale)
+    cdef double after, most
+    cdef int64_t t, ones, zeros
+    for t in range(g.n):
+        ones = sums[t + 1] - sums[t]
+        zeros = weights[t + 1] - weights[t] - ones
+        after = gain_by_chords(p, weights[t + 1], sums[t + 1], total, scale)
+        most = gain_by_chords(p, weights[t] + ones, sums[t + 1], total, scale)
+        most = max(most, gain_by_chords(p, weights[t] + zeros, sums[t], total, scale))
+        s.stretch_bound[t + 1] += max(max(before, after), most) * unit
+        s.stretch_gain[t + 1] += after * unit
+        before = after
+
+
+cdef inline void bound_squares(const Problem* p, Scratch* s, const Left* at, const Stretches* g, int32_t o) noexcept nogil:
+    """The same by the Gini index, or of a numeric target by squared error."""
+    cdef const int64_t* sums = s.stretch_sum + o * CHUNK
+    cdef double n = <double> at.total.weight
+    cdef int64_t base = 0 if p.n_classes else at.total.counts[o] // at.total.n
+    cdef double total, scale
+    cdef double* bounds = s.stretch_rough
+    cdef double* spread = s.stretch_spread + o * CHUNK
+    cdef int64_t t
+    for t in range(g.n + 1):
+        s.a[t] = <double> s.stretch_weight[t]
+        s.b[t] = <double> (sums[t] - base * s.stretch_weight[t])
+    if p.n_classes:
+        total = <double> at.total.counts[2 * o + 1]
+        scale = 2.0 / n * p.unit / p.n_outputs
+    else:
+        total = <double> (at.total.counts[o] - base * at.total.n)
+        scale = p.y_unit[o] * p.y_unit[o] / n / p.unit
+        for t in range(1, g.n + 1):
+            # rounding may have taken something off the difference
+            spread[t] = sqrt(max(spread[t] * (1 + 1e-12) - (s.b[t] - s.b[t - 1]) * (
+                (s.b[t] - s.b[t - 1]) / (s.a[t] - s.a[t - 1])), 0.0)) * sqrt(scale * n)
+    end_gains(s.a, s.b, s.gains, <int> g.n + 1, n, total, 0, n)
+    if p.n_classes:
+        pair_bounds(s.a, s.b, s.gains, bounds, <int> g.n + 1, n, total, True)
+    else:
+        moment_bounds(s.a, s.gains, spread, bounds, <int> g.n + 1, n, scale)
+        scale /= p.n_outputs
+    for t in range(1, g.n + 1):
+        s.stretch_gain[t] += s.gains[t] * scale
+        s.stretch_bound[t] += bounds[t] * (scale if p.n_classes else 1.0 / p.n_outputs)
+
+
+cdef inline void mark_stretches(
+    const Problem* p, const Block* block, Scratch* s, const Left* at, const Stretches* g, const Division* division,
+) noexcept nogil:
+    """Bounds become INFINITY where gains must be computed, else 0, or minus infinity where there are no candidates.
+
+    Gains at ends that are no cuts are negative.
+    """
+    cdef const Totals* total = at.total
+    cdef double weight = <double> total.weight * p.unit
+    cdef double rounding = 1e-13 * (weight + total.risk if p.n_classes else total.risk)
+    cdef double error = CHORD_ERROR * weight if p.impurity == ENTROPY else 0.0
+    cdef double least = -INFINITY
+    cdef const int64_t* weights = s.stretch_weight
+    cdef int64_t w_min = at.limits.w_min if block.weight != NULL else 0
+    cdef int64_t w_max = at.limits.w_max if block.weight != NULL else total.weight
+    cdef int64_t t
+    for t in range(1, g.n + 1):
+        if w_min <= weights[t] <= w_max:
+            least = max(least, s.stretch_gain[t])
+    if least > -INFINITY:
+        least = tie_limit(least - (1e-9 * least + 2 * error + rounding), total.risk)
+        least -= single_slack(p, total) if in_single(p) else 0.0
+    if not in_single(p):
+        least = max(least, max(division.known, division.at_least))
+    least -= error + rounding
+    for t in range(g.n):
+        if weights[t + 1] < w_min or weights[t] > w_max:
+            s.stretch_bound[t + 1] = -INFINITY
+        elif weights[t] < w_min or weights[t + 1] > w_max or s.stretch_bound[t + 1] * (1 + 1e-9) >= least:
+            s.stretch_bound[t + 1] = INFINITY
+        else:
+            s.stretch_bound[t + 1] = 0
+
+
+cdef inline void bound_stretches(
+    const Problem* p, const Block* block, Scratch* s, const Left* at, const Stretches* g, const Division* division,
+) noexcept nogil:
+    """Find the stretches in which gains must be computed, from the sums at their ends."""
+    cdef int32_t o
+    memset(s.stretch_bound, 0, CHUNK * sizeof(double))
+    for o in range(p.n_outputs):
+        if p.impurity == ENTROPY:
+            bound_entropy(p, s, at, g, o)
+        else:
+            bound_squares(p, s, at, g, o)
+    mark_stretches(p, block, s, at, g, division)
+
+
+cdef inline Stretches divide_list(
+    const Problem* p, const Block* block, Scratch* s, const Left* at, const entry_t* entries, int64_t high,
+    const Division* division,
+) noexcept nogil:
+    """Bound the gains of the candidates from where a sweep stands up to position `high`."""
+    cdef Stretches g
+    cdef int64_t n = high + 1 - at.next
+    cdef int64_t t, start, stop, j
+    cdef int32_t o
+    g.n = 0
+    g.first = at.next
+    g.stop = high + 1
+    g.searched = at.next
+    g.length = max(SHORTEST, (n + STRETCHES - 1) // STRETCHES)
+    if not p.stretches or n < FEWEST * SHORTEST or division.only >= 0:
+        return g
+    g.n = (n + g.length - 1) // g.length
+    start_sums(p, block, s, at, &g)
+    stop = g.first
+    for t in range(1, g.n + 1):
+        s.stretch_weight[t] = s.stretch_weight[t - 1] if block.weight != NULL else s.stretch_weight[t]
+        for o in range(p.n_outputs):
+            s.stretch_sum[o * CHUNK + t] = s.stretch_sum[o * CHUNK + t - 1]
+            s.stretch_spread[o * CHUNK + t] = 0
+        while stop < start_of(&g, t):
+            start = stop
+            stop = min(start + CHUNK, start_of(&g, t))
+            for j in range(start, stop):
+                s.positions[j - start] = <int32_t> row_of(entries[j])
+            add_up(p, block, s, at, s.positions, stop - start, t)
+        s.stretch_gain[t] = 0 if is_cut(p, block, entries, division.feature, stop - 1) else -INFINITY
+    bound_stretches(p, block, s, at, &g, division)
+    return g
+
+
+cdef inline void stand_at(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const Stretches* g, int64_t t,
+) noexcept nogil:
+    """Put all samples before a stretch on the left."""
+    cdef int64_t weight = s.stretch_weight[t]
+    cdef int64_t sum
+    cdef int32_t k
+    at.next = start_of(g, t)
+    at.weight = weight
+    if p.sweep == LINEAR:
+        at.sum = s.stretch_sum[t]
+        return
+    at.squares = 0
+    at.squares_right = 0
+    for k in range(p.n_counts):
+        sum = s.stretch_sum[(k // 2 if p.n_classes else k) * CHUNK + t]
+        s.left[k] = weight - sum if p.n_classes and k % 2 == 0 else sum
+        s.right[k] = at.total.counts[k] - s.left[k]
+        if has_output_squares(p, block):
+            at.squares += s.left[k] * s.left[k]
+            at.squares_right += s.right[k] * s.right[k]
+
+
+cdef inline int64_t pass_over(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, Stretches* g, Division* division,
+) noexcept nogil:
+    """Go on to the next stretch in which gains are computed; returns where it, and those that follow it, end."""
+    cdef int64_t t = (at.next - g.first + g.length - 1) // g.length
+    cdef int64_t j
+    if at.next < g.searched or g.n == 0:
+        return g.searched if g.n else g.stop
+    while t < g.n and s.stretch_bound[t + 1] < INFINITY:
+        t += 1
+        for j in range(start_of(g, t - 1), start_of(g, t) if p.release8 and s.stretch_bound[t] == 0 else 0):
+            division.tries += is_cut(p, block, entries, division.feature, j)
+    stand_at(p, block, s, at, g, t)
+    while t < g.n and s.stretch_bound[t + 1] == INFINITY:
+        t += 1
+    g.searched = start_of(g, t)
+    return g.searched
