@@ -9,7 +9,6 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.bounds.stretches cimport has_stretches
 from fasttree._engine.grow.nodes cimport NodeTable, is_leaf, reserve_nodes
 from fasttree._engine.grow.block cimport grow_block, write_root
 from fasttree._engine.grow.queue cimport Queue, free_queue, grow_queue, put_root
@@ -24,6 +23,7 @@ from fasttree._engine.risk.release8 cimport fill_terms, terms_of
 from fasttree._engine.risk.sums cimport exact_zero
 from fasttree._engine.scan.counts cimport size_of_cells
 from fasttree._engine.scan.cut cimport form_of
+from fasttree._engine.scan.stretches cimport has_stretches
 from fasttree._engine.types cimport (
     CLASSES, CONTINUOUS, DECLARED, DEVIANCE, FRACTIONAL, GENERIC, INTERVALS, LINEAR, MEDIANS, MOMENTS, NOMINAL, ORDERED, OUTPUTS,
     OWN_BRANCH, PAIRS, PRESENT, SQUARES, SUBSET, SURROGATE, TABLE, WEIGHTS, Arena, Block, Exact, FeatureSets, Medians, Parts,

@@ -166,3 +166,81 @@ cdef extern from *:
     double linear_gains "fasttree_linear_gains"(
         const double* left, const double* weights, const int32_t* positions, double* gains, int64_t m,
         double offset, double n, double total, double scale) noexcept nogil
+
+
+cdef extern from *:
+    """
+    #include <math.h>
+
+    /* For a feature of at most 255 bins without missing values: bounds by code, and the largest gain at the end of a bin that
+       leaves at least n_min and at most n_max samples on the left.  Gains are those of linear_gain without its scale.  Loops
+       that the compiler makes vectors of; `with_ends`: the ends of a bin may be no cuts, so that they count as corners. */
+    static double fasttree_end_gains(
+        const double *n_left, const double *left, double *gains, int m, double n, double total, double n_min, double n_max)
+    {
+        double largest = -1;
+        int b;
+        #pragma omp simd reduction(max:largest)
+        for (b = 0; b < m; b++) {
+            double d = n * left[b] - total * n_left[b];
+            double share = n_left[b] * (n - n_left[b]);
+            double gain = d * d / (share > 1 ? share : 1);
+            double admitted = n_left[b] >= n_min && n_left[b] <= n_max ? gain : -1;
+            gains[b] = gain;
+            largest = admitted > largest ? admitted : largest;
+        }
+        return largest;
+    }
+    static void fasttree_pair_bounds(
+        const double *n_left, const double *left, const double *gains, double *bounds, int m, double n, double total,
+        int with_ends)
+    {
+        int b;
+        #pragma omp simd
+        for (b = 1; b < m; b++) {
+            double ones = left[b] - left[b - 1];
+            double zeros = n_left[b] - n_left[b - 1] - ones;
+            double n_ones = n_left[b - 1] + ones;
+            double n_zeros = n_left[b - 1] + zeros;
+            double d_ones = n * (left[b - 1] + ones) - total * n_ones;
+            double d_zeros = n * left[b - 1] - total * n_zeros;
+            double share_ones = n_ones * (n - n_ones);
+            double share_zeros = n_zeros * (n - n_zeros);
+            double gain_ones = d_ones * d_ones / (share_ones > 1 ? share_ones : 1);
+            double gain_zeros = d_zeros * d_zeros / (share_zeros > 1 ? share_zeros : 1);
+            double high = gains[b] > gains[b - 1] ? gains[b] : gains[b - 1];
+            double low = gains[b] > gains[b - 1] ? gains[b - 1] : gains[b];
+            double corner = gain_ones > gain_zeros ? gain_ones : gain_zeros;
+            double bound = ones > 0 && zeros > 0 ? corner : low;
+            bounds[b] = with_ends && high > bound ? high : bound;
+        }
+    }
+    static void fasttree_moment_bounds(
+        const double *n_left, const double *gains, const double *spread, double *bounds, int m, double n, double scale)
+    {
+        int b;
+        #pragma omp simd
+        for (b = 1; b < m; b++) {
+            double first = n_left[b - 1], last = n_left[b];
+            double size = last - first;
+            double high = gains[b] > gains[b - 1] ? gains[b] : gains[b - 1];
+            double room = size * size / (last * (n - first) > 1 ? last * (n - first) : 1);
+            double narrow_first = first * (n - first), narrow_last = last * (n - last);
+            double narrow = narrow_first < narrow_last ? narrow_first : narrow_last;
+            double other = narrow > 0 ? size * size / 4 / (narrow > 1 ? narrow : 1) : room;
+            double least_room = room < other ? room : other;
+            double root = sqrt(high * scale) + spread[b] * sqrt(least_room * n / (size > 1 ? size : 1));
+            bounds[b] = root * root;
+        }
+    }
+    """
+    double end_gains "fasttree_end_gains"(
+        const double* n_left, const double* left, double* gains, int m, double n, double total, double n_min, double n_max
+    ) noexcept nogil
+    void pair_bounds "fasttree_pair_bounds"(
+        const double* n_left, const double* left, const double* gains, double* bounds, int m, double n, double total,
+        bint with_ends
+    ) noexcept nogil
+    void moment_bounds "fasttree_moment_bounds"(
+        const double* n_left, const double* gains, const double* spread, double* bounds, int m, double n, double scale
+    ) noexcept nogil

@@ -17,8 +17,8 @@ from fasttree._engine.scan.missing cimport (
     gain_of_known, judged_by_known, known_totals, missing_of_list, merge_directions, own_branch_allowed, with_known_cut,
     with_own_branch,
 )
+from fasttree._engine.scan.merged cimport branch_per_block, branch_per_group
 from fasttree._engine.scan.message cimport judge_by_message
-from fasttree._engine.scan.multiway cimport branch_per_block, branch_per_group
 from fasttree._engine.scan.subsets cimport best_groups, random_groups
 from fasttree._engine.scan.thresholds cimport sweep_groups, sweep_list
 from fasttree._engine.scan.tiles cimport groups_from_histogram

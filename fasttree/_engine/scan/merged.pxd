@@ -1,17 +1,24 @@
-"""C4.5's groups of categories (Quinlan 1993, chapter 7): greedy merging, by Release 8's steps or those of C5.0.  Header only.
+"""Cuts with a branch per category, or per group of categories.  Header only.
+
+C4.5 finds groups (Quinlan 1993, chapter 7) by greedy merging, by Release 8's steps or those of C5.0.
 
 The search works on blocks: sets of the categories that occur in a node.  A category of hardly any weight is in none.  If a block
 disappears, the last one takes its place: rounding and ties depend on the order of the blocks, which is part of the search.
 """
 
-from libc.math cimport ceil
+from libc.math cimport INFINITY, ceil
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.risk.impurity cimport ENTROPY, class_risk, xlogx
-from fasttree._engine.risk.release8 cimport class_base, single_gain_of, single_information, xlgx
+from fasttree._engine.risk.impurity cimport ENTROPY, POISSON, class_risk, risk_of, xlogx
+from fasttree._engine.risk.medians cimport gain_of_parts
+from fasttree._engine.risk.release8 cimport class_base, in_single, most_leaves, single_gain_of, single_information, xlgx
+from fasttree._engine.scan.cut cimport Division, no_cut
+from fasttree._engine.scan.divisions cimport gain_of_part
 from fasttree._engine.scan.named cimport Named, divide_by_message
-from fasttree._engine.types cimport MDL_RATIO, RELEASE8_TOLERANCE, Problem, Scratch, Totals
+from fasttree._engine.types cimport (
+    BRANCH_CUT, MDL_RATIO, MEDIANS, MERGE_CUT, RELEASE8_TOLERANCE, Cut, Problem, Scratch, Totals,
+)
 from fasttree._engine.watch cimport interrupted
 
 
@@ -365,3 +372,70 @@ cdef inline bint branches_admitted(const Problem* p, Scratch* s, int64_t q, int6
         if n and (n < p.min_samples_leaf or w < least):
             return False
     return True
+
+
+cdef inline Cut branch_per_group(const Problem* p, Scratch* s, const Division* division) noexcept nogil:
+    """The split with a branch per category.
+
+    Poisson: none where a branch would have no events, as with two branches.
+    """
+    cdef Cut cut = no_cut(division.feature)
+    cdef const Totals* total = division.total
+    cdef int64_t q = division.n_groups
+    cdef int64_t g
+    cdef int32_t k
+    cdef int64_t reasonable = 0
+    cdef int64_t n_heavy = 0
+    cdef int64_t least = 0
+    cdef double remaining = 0
+    cdef double w
+    if q < 2 or total.weight <= 0:
+        return cut
+    least = <int64_t> ceil(p.min_weight_leaf / p.unit * (1 - 1e-12))
+    for g in range(q):
+        if s.group_n[g] < p.min_samples_leaf or s.group_w[g] < least:
+            return cut
+        w = <double> s.group_w[g] * p.unit
+        if w >= p.min_branch_weight * (1 - 1e-12):
+            reasonable += 1
+        n_heavy += w > 0.5  # C5.0 counts such a branch as a leaf
+        for k in range(p.width if p.impurity == POISSON else 0):
+            if s.group_stat[g * p.width + k] == 0:
+                return cut
+        if p.n_classes:
+            if not in_single(p) or p.min_impurity_decrease > 0 or p.min_gain > -INFINITY:  # else the gain is not used
+                remaining += risk_of(p, &s.group_stat[g * p.width])
+        else:
+            remaining -= gain_of_part(p, total, &s.group_stat[g * p.width], s.group_w[g])
+    if p.release8 and reasonable < 2:
+        return cut
+    if p.leaves_per_weight and n_heavy > most_leaves(p, division.node.weight) + 1:
+        return cut
+    cut.gain = max(total.risk - remaining if p.n_classes else -remaining, 0.0)
+    if p.sweep == MEDIANS:
+        cut.gain = gain_of_parts(p, total.n if p.parts.with_missing else total.n + p.parts.n_missing, q)
+    cut.first_gain = cut.gain
+    cut.form = BRANCH_CUT
+    cut.n_branches = <int32_t> q
+    return cut
+
+
+cdef inline Cut branch_per_block(const Problem* p, Scratch* s, const Division* division) noexcept nogil:
+    """The split with a branch per group of categories, as C4.5 merges them."""
+    cdef Cut cut = no_cut(division.feature)
+    cdef const Totals* known = division.total
+    cdef int64_t q = division.n_groups
+    cdef Merge m
+    cdef int64_t b
+    if q < 2 or not merge_groups(p, s, known, q, division.node.weight, &m) or not branches_admitted(p, s, q, m.n):
+        return cut
+    cut.gain = known.risk
+    for b in range(m.n):
+        cut.gain -= risk_of(p, &s.block_stat[b * p.width])
+    cut.gain = max(cut.gain, 0.0)
+    cut.first_gain = cut.gain
+    cut.single_gain = m.gain
+    cut.single_info = m.info
+    cut.form = MERGE_CUT
+    cut.n_branches = <int32_t> m.n
+    return cut

@@ -7,7 +7,6 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 
-from fasttree._engine.bounds.stretches cimport Stretches, divide_list, pass_over
 from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list
 from fasttree._engine.risk.chords cimport CHORD_ERROR, below_xlogx
 from fasttree._engine.risk.impurity cimport ENTROPY, tie_limit
@@ -16,6 +15,7 @@ from fasttree._engine.risk.release8 cimport in_single, single_slack, threshold_b
 from fasttree._engine.scan.cut cimport MOST_OF_A_SIDE, Division, apart, bounds_of, no_cut, offer, within
 from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
 from fasttree._engine.scan.order cimport Side, drop_disordered, in_order, start_side
+from fasttree._engine.scan.stretches cimport Stretches, divide_list, pass_over
 from fasttree._engine.scan.sweeps cimport MEDIAN_COST, gains_of_chunk, start_sweep, sweep
 from fasttree._engine.types cimport (
     CHUNK, GENERIC, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,

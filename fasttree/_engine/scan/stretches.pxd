@@ -9,10 +9,10 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memset
 
-from fasttree._engine.bounds.bounds cimport end_gains, moment_bounds, pair_bounds
 from fasttree._engine.risk.chords cimport CHORD_ERROR, below_xlogx
 from fasttree._engine.risk.impurity cimport ENTROPY, GINI, SQUARED_ERROR, tie_limit
 from fasttree._engine.risk.release8 cimport in_single, single_slack
+from fasttree._engine.risk.vectors cimport end_gains, moment_bounds, pair_bounds
 from fasttree._engine.scan.cut cimport Division, apart
 from fasttree._engine.scan.sweeps cimport has_output_squares
 from fasttree._engine.types cimport (
@@ -86,7 +86,7 @@ cdef inline void add_up(
 ) noexcept nogil:
     """Add samples to the sums at end t: the weight of each second class, or each target.
 
-    Of targets the squares of their differences from the mean of the node are added up, too.
+    The squares of the differences of targets from the mean of the node are added up, too.
     """
     cdef size_t step = p.n_outputs
     cdef int64_t sum, weight, w, j, base
@@ -240,7 +240,7 @@ cdef inline Stretches divide_list(
     const Problem* p, const Block* block, Scratch* s, const Left* at, const entry_t* entries, int64_t high,
     const Division* division,
 ) noexcept nogil:
-    """Bound the gains of the candidates from where a sweep stands up to position `high`."""
+    """Bound the gains of the candidates from the next entry of a sweep up to position `high`."""
     cdef Stretches g
     cdef int64_t n = high + 1 - at.next
     cdef int64_t t, start, stop, j
@@ -271,7 +271,7 @@ cdef inline Stretches divide_list(
     return g
 
 
-cdef inline void stand_at(
+cdef inline void put_before(
     const Problem* p, const Block* block, Scratch* s, Left* at, const Stretches* g, int64_t t,
 ) noexcept nogil:
     """Put all samples before a stretch on the left."""
@@ -306,7 +306,7 @@ cdef inline int64_t pass_over(
         t += 1
         for j in range(start_of(g, t - 1), start_of(g, t) if p.release8 and s.stretch_bound[t] == 0 else 0):
             division.tries += is_cut(p, block, entries, division.feature, j)
-    stand_at(p, block, s, at, g, t)
+    put_before(p, block, s, at, g, t)
     while t < g.n and s.stretch_bound[t + 1] == INFINITY:
         t += 1
     g.searched = start_of(g, t)
