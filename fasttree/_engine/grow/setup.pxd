@@ -141,7 +141,6 @@ cdef inline void plan_search(Problem* p) noexcept nogil:
         p.lazy = False                 # a node's targets are ranked once for all features
     p.screens = p.lazy and not p.weighted and p.monotone == NULL and (p.sweep == LINEAR or p.sweep == SQUARES)
     p.twigs = p.screens and p.sweep == LINEAR and p.sets == NULL
-    p.stretches = has_stretches(p)
     for f in range(p.n_features):
         p.twigs = p.twigs and form_of(p, f) == ORDERED
         if p.n_classes and p.n_outputs == 1 and p.counted[f]:
@@ -210,6 +209,7 @@ cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
     cdef Problem* p = &g.p
     p.draws = p.max_features < p.n_features
     plan_search(p)
+    p.stretches = has_stretches(p)
     if g.block.tiles != NULL:
         plan_histogram(p)
         p.best_first = most_splits > 0
