@@ -72,6 +72,7 @@ LINK_FLAGS = ["--coverage"] if COVERAGE else SANITIZER
 UNIX_FLAGS += ["--coverage", "-O0", "-fprofile-update=atomic"] if COVERAGE else SANITIZER
 if sys.platform == "linux" and not SYMBOLS:
     LINK_FLAGS += ["-Wl,-s"]  # a twentieth of the wheel; profilers need the names: build with CFLAGS=-g
+    LINK_FLAGS += ["-Wl,--gc-sections"]  # see IN_ORDER
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
 
 
@@ -206,7 +207,10 @@ VECTORS = ["-O2", "-fvect-cost-model=dynamic"]
 SHORT_FUNCTIONS = ["-finline-functions", "--param=max-inline-insns-auto=30"]
 # Code is a fiftieth smaller where jumps need not end at round addresses.
 UNALIGNED = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-align-loops"]
-SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": [*WHAT_PAYS_MOST, *UNALIGNED]} | {
+# Versions of a function for entries of two widths are compressed together where they lie side by side, as in the source.  The
+# compiler keeps functions that nothing calls then; the linker drops them.
+IN_ORDER = ["-fno-toplevel-reorder", "-ffunction-sections", "-fdata-sections"]
+SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": [*WHAT_PAYS_MOST, *UNALIGNED, *IN_ORDER]} | {
     f"fasttree._engine.{name}": [*AS_IT_SEES_FIT, *UNALIGNED, *level]
     for level, names in (
         ([], ("additive", "forest")),

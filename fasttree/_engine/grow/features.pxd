@@ -10,7 +10,9 @@ from libc.string cimport memcpy
 
 from fasttree._engine.bounds.refine cimport list_from_fine
 from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
-from fasttree._engine.grow.partition cimport divide_rows, list_from_codes, partition_one, partition_parts, partition_two
+from fasttree._engine.grow.partition cimport (
+    divide_rows, list_from_codes, mark_sides, partition_one, partition_part, partition_parts, partition_two,
+)
 from fasttree._engine.grow.search cimport choose_cut, most_of_node, search_bounded, search_features
 from fasttree._engine.grow.team cimport note_reach
 from fasttree._engine.grow.work cimport (
@@ -37,6 +39,8 @@ cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, 
     if split.two and split.all_rows:
         divide_rows(rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, <uint32_t*> w.children[1].search.rows)
         return
+    if split.n_children == 2 and not split.two:
+        mark_sides(rows, node.n, s.branch, s.side)
     for b in range(split.n_children):
         w.children[b].filled = 0
     for i in range(node.n):
@@ -57,8 +61,14 @@ cdef inline void partition_many(
     cdef Scratch* s = w.scratch
     cdef Child* child
     cdef int64_t i, b, c
-    if n_children == 2 and w.children[0].open and w.children[1].open:
-        partition_parts(entries, n, s.branch, <entry_t*> (base + w.children[0].cursor), <entry_t*> (base + w.children[1].cursor))
+    if n_children == 2:
+        if w.children[0].open and w.children[1].open:
+            partition_parts(
+                entries, n, s.side, <entry_t*> (base + w.children[0].cursor), <entry_t*> (base + w.children[1].cursor))
+            return
+        for b in range(2):
+            if w.children[b].open:
+                partition_part(entries, n, s.side, b, <entry_t*> (base + w.children[b].cursor))
         return
     for b in range(n_children):
         w.children[b].filled = 0

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-from fasttree._engine.types cimport SPREAD, entry_t, row_of
+from fasttree._engine.types cimport SPREAD, STAY, entry_t, row_of
 
 
 cdef inline int64_t partition_two(
@@ -41,23 +41,45 @@ cdef inline void divide_rows(
         n_right += b
 
 
+cdef inline void mark_sides(const uint32_t* rows, int64_t n, const uint32_t* branch, uint8_t* sides) noexcept nogil:
+    """Two children: bit b says whether a sample is in child b.  It may also be in both (SPREAD) or in neither (STAY)."""
+    cdef int64_t i
+    cdef uint32_t b
+    for i in range(n):
+        b = branch[rows[i]]
+        sides[rows[i]] = <uint8_t> (3 if b == SPREAD else 0 if b == STAY else b + 1)
+
+
 cdef inline int64_t partition_parts(
-    const entry_t* entries, int64_t n, const uint32_t* branch, entry_t* left, entry_t* right,
+    const entry_t* entries, int64_t n, const uint8_t* sides, entry_t* left, entry_t* right,
 ) noexcept nogil:
-    """`partition_two` where a sample may also be in both children (SPREAD) or in neither (STAY)."""
+    """`partition_two` by such bits."""
     cdef int64_t i
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
-    cdef uint32_t b
+    cdef int64_t b
     cdef entry_t entry
     for i in range(n):
         entry = entries[i]
-        b = branch[row_of(entry)]
+        b = sides[row_of(entry)]
         left[n_left] = entry
         right[n_right] = entry
-        n_left += (b == 0) | (b == SPREAD)
-        n_right += (b == 1) | (b == SPREAD)
+        n_left += b & 1
+        n_right += b >> 1
     return n_left
+
+
+cdef inline void partition_part(
+    const entry_t* entries, int64_t n, const uint8_t* sides, int64_t b, entry_t* out,
+) noexcept nogil:
+    """The entries of child b only, by such bits; writes one entry past their end."""
+    cdef int64_t i
+    cdef int64_t kept = 0
+    cdef entry_t entry
+    for i in range(n):
+        entry = entries[i]
+        out[kept] = entry
+        kept += sides[row_of(entry)] >> b & 1
 
 
 cdef inline int64_t partition_one(
