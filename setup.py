@@ -214,10 +214,13 @@ SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": [*WHAT_PAYS_MOST, *UNALIGNED,
     f"fasttree._engine.{name}": [*AS_IT_SEES_FIT, *UNALIGNED, *level]
     for level, names in (
         ([], ("additive", "forest")),
-        (VECTORS, ("lines.equations", "lookahead", "rounds")),
-        ([*VECTORS, *SHORT_FUNCTIONS], ("encoding", "serving")),
-        (["-O2"], ("optimal", "passes", "rulesets")),
-        (["-Os"], ("merging", "walk.attribution")),
+        (VECTORS, ("lines.equations", "lookahead")),
+        ([*VECTORS, *IN_ORDER], ("rounds",)),
+        ([*VECTORS, *SHORT_FUNCTIONS], ("serving",)),
+        ([*VECTORS, *SHORT_FUNCTIONS, *IN_ORDER], ("encoding",)),
+        (["-O2"], ("merging", "passes", "rulesets")),
+        (["-O2", *IN_ORDER], ("optimal",)),
+        (["-Os"], ("walk.attribution",)),
     )
     for name in names
 }
