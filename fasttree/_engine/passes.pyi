@@ -83,13 +83,14 @@ def useless_splits(
     out: npt.NDArray[np.uint8],
 ) -> None: ...
 def subtrees_within_one_error(
-    parent: npt.NDArray[np.int32],
+    parents: npt.NDArray[np.int32],
     as_leaf: npt.NDArray[np.float32],
     leaves: npt.NDArray[np.int32],
     is_hidden: npt.NDArray[np.uint8],
     is_leaf: npt.NDArray[np.uint8],
     errors: float,
     total: float,
+    /,
 ) -> None: ...
 def weakest_links(
     parent: npt.NDArray[np.int32],

@@ -6,7 +6,7 @@ Kernels trust their caller: every check is at the edge, in Python.
 from libc.math cimport INFINITY, NAN, ceil, log, nextafter, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -109,13 +109,14 @@ def threshold_tests(
     cdef const int32_t[::1] label = np.ascontiguousarray(tree.predicted_class, dtype=np.int32)
     cdef Py_ssize_t row
     cdef Py_ssize_t n_nodes = tree.node_count
-    cdef int32_t[::1] reached = np.empty(n_nodes, dtype=np.int32)
-    cdef double[::1] arriving = np.empty(n_nodes)
-    cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
-    cdef double[::1] parts = np.empty(n_nodes)
-    cdef int32_t[::1] nodes = np.empty(n_nodes, dtype=np.int32)
-    cdef double[::1] weights = np.empty(n_nodes)
-    cdef double[::1] shares = np.empty(value.shape[1])
+    scratch = np.empty(5 * n_nodes + value.shape[1])
+    cdef double* arriving = <double*> memory_of(scratch)
+    cdef double* parts = arriving + n_nodes
+    cdef double* weights = arriving + 2 * n_nodes
+    cdef double* shares = arriving + 3 * n_nodes
+    cdef int32_t* reached = <int32_t*> (shares + value.shape[1])
+    cdef int32_t* stack = reached + n_nodes
+    cdef int32_t* nodes = reached + 2 * n_nodes
     cdef bint write = out is not None
     cdef bint whole = part is None
     cdef int64_t i, k, n
@@ -126,7 +127,7 @@ def threshold_tests(
         for row in range(rows.n):
             i = starts[row] if write else 0
             own = -1  # the class of the whole row: the same in its own branches of all nodes before it is divided
-            n = visit(t, &rows, row, 0, &stack[0], &parts[0], &reached[0], &arriving[0])
+            n = visit(t, &rows, row, 0, stack, parts, reached, arriving)
             for k in range(n):
                 node = reached[k]
                 branch = -1 if t.first_child[node] < 0 else branch_of(t, node, &rows, row)
@@ -146,7 +147,7 @@ def threshold_tests(
                         if side or own < 0 or arriving[k] < 1:
                             start = t.first_child[node] + (1 - branch if side else branch)
                             given = class_from(
-                                t, &rows, row, start, value, label, &stack[0], &parts[0], &nodes[0], &weights[0], &shares[0],
+                                t, &rows, row, start, value, label, stack, parts, nodes, weights, shares,
                             )
                         wrong[side, i] = given != classes[row]
                         if not side and arriving[k] == 1:
@@ -407,12 +408,14 @@ def clip_values(
     """
     cdef Py_ssize_t n_nodes = value.shape[0]
     cdef Py_ssize_t width = value.shape[1]
-    cdef double[::1] low = np.full(n_nodes, -INFINITY)
-    cdef double[::1] high = np.full(n_nodes, INFINITY)
+    bounds = np.full(2 * n_nodes, INFINITY)
+    cdef double* low = <double*> memory_of(bounds)
+    cdef double* high = low + n_nodes
     cdef Py_ssize_t node
     cdef int32_t first, b
     cdef double middle
     with nogil:
+        low[0] = -INFINITY
         for node in range(n_nodes):
             first = first_child[node]
             for b in range(n_branches[node]):
@@ -451,51 +454,50 @@ def useless_splits(
                 best[parent[i]] += best[i]
 
 
-def subtrees_within_one_error(
-    const int32_t[::1] parent, const float[::1] as_leaf, const int32_t[::1] leaves, uint8_t[::1] is_hidden, uint8_t[::1] is_leaf,
-    double errors, double total,
-):
+def subtrees_within_one_error(parents, as_leaf, leaves, is_hidden, is_leaf, double errors, double total, /):
     """Mark the nodes as leaves whose subtrees C5.0's global pruning removes, those of least additional errors per leaf first.
 
-    `parent[i] < i`, and the children of a node follow one another.  as_leaf[i] are the errors of node i as a leaf; `leaves` has 1
+    `parents[i] < i`; the children of a node follow one another.  as_leaf[i] are the errors of node i as a leaf; `leaves` has 1
     for a leaf that is not null, else 0.  What lies below a hidden node, and the node, is not removed by itself.  `errors` is what
     the tree misclassifies of a weight of `total`, negative: the errors of its leaves.  The additional errors stay within one
     standard error.
     """
     cdef Cheapest c
-    cdef Py_ssize_t n = parent.shape[0]
+    cdef Py_ssize_t n = len(parents)
     cdef Py_ssize_t i
-    cdef int32_t[:, ::1] whole = np.zeros((6, n), dtype=np.int32)
-    cdef double[:, ::1] real = np.empty((2, n))
-    cdef float[::1] below = np.zeros(n, dtype=np.float32)
-    cdef int32_t* size = &whole[0, 0]
-    cdef int32_t* start = &whole[1, 0]
-    cdef int32_t* following = &whole[2, 0]     # where the nodes below the next child begin
-    cdef int32_t* order = &whole[3, 0]
-    c.n, c.parent, c.as_leaf, c.errors, c.is_hidden, c.is_leaf = n, &parent[0], &as_leaf[0], &below[0], &is_hidden[0], &is_leaf[0]
-    c.order, c.start, c.least, c.total, c.count, c.found = order, start, &real[0, 0], &real[1, 0], &whole[4, 0], &whole[5, 0]
-    cdef int32_t[::1] within = np.array(leaves)
-    c.leaves = &within[0]
+    scratch = np.zeros(6 * n)
+    cdef double* real = <double*> memory_of(scratch)
+    cdef int32_t* size = <int32_t*> (real + 2 * n)
+    cdef int32_t* start = size + n
+    cdef int32_t* following = size + 2 * n     # where the nodes below the next child begin
+    cdef int32_t* order = size + 3 * n
+    cdef const int32_t* parent = int32s_of(parents)
+    cdef const int32_t* ones = int32s_of(leaves)
+    c.n, c.parent, c.order, c.start, c.least, c.total = n, parent, order, start, real, real + n
+    c.count, c.found, c.leaves, c.errors = size + 4 * n, size + 5 * n, size + 6 * n, <float*> (size + 7 * n)
+    c.as_leaf = <float*> memory_of(as_leaf)
+    c.is_hidden, c.is_leaf = <uint8_t*> memory_of(is_hidden), <uint8_t*> memory_of(is_leaf)
+    memcpy(c.leaves, ones, n * sizeof(int32_t))
     with nogil:
         for i in range(n - 1, -1, -1):
             size[i] += 1
             if i:
                 size[parent[i]] += size[i]
-                within[parent[i]] += within[i]
+                c.leaves[parent[i]] += c.leaves[i]
         for i in range(n):
             if i:
                 start[i] = following[parent[i]]
                 following[parent[i]] += size[i]
-                is_hidden[i] |= is_hidden[parent[i]]
+                c.is_hidden[i] |= c.is_hidden[parent[i]]
             following[i] = start[i]
             order[start[i] + size[i] - 1] = <int32_t> i
         for i in range(n):                     # errors are added up in the order of the branches
-            if is_leaf[order[i]]:
-                below[order[i]] = as_leaf[order[i]] if leaves[order[i]] else 0
+            if c.is_leaf[order[i]]:
+                c.errors[order[i]] = c.as_leaf[order[i]] if ones[order[i]] else 0
             if order[i]:
-                below[parent[order[i]]] += below[order[i]]
+                c.errors[parent[order[i]]] += c.errors[order[i]]
         if errors < 0:
-            errors = below[0]
+            errors = c.errors[0]
         cut_cheapest(&c, sqrt(max(errors * (1 - errors / total), 0.0)))
 
 
@@ -538,13 +540,16 @@ def weakest_links(
     cdef int32_t link
     cdef int64_t leaves
     cdef double alpha, remaining
-    cdef double[::1] below = np.zeros(n)          # risk of the children
-    cdef double[::1] drop = np.zeros(n)           # by how much a link lowers the risk,
-    cdef int64_t[::1] extra = np.zeros(n, dtype=np.int64)    # and the leaves it adds
-    cdef int32_t[::1] top = np.full(n, -1, dtype=np.int32)
-    cdef int32_t[::1] left = np.full(n, -1, dtype=np.int32)
-    cdef int32_t[::1] right = np.full(n, -1, dtype=np.int32)
+    scratch = np.zeros(5 * n)
+    cdef double* below = <double*> memory_of(scratch)        # risk of the children
+    cdef double* drop = below + n                 # by how much a link lowers the risk,
+    cdef int64_t* extra = <int64_t*> (below + 2 * n)         # and the leaves it adds
+    cdef int32_t* top = <int32_t*> (below + 3 * n)
+    cdef int32_t* left = top + n
+    cdef int32_t* right = top + 2 * n
     with nogil:
+        for i in range(3 * n):
+            top[i] = -1
         for i in range(n - 1, -1, -1):
             out[i] = -INFINITY
             if first_child[i] >= 0:
@@ -553,17 +558,17 @@ def weakest_links(
                 alpha = (risk[i] - remaining) / (leaves - 1)
                 while top[i] >= 0 and out[top[i]] >= alpha:
                     link = top[i]
-                    top[i] = meld(left[link], right[link], &out[0], &left[0], &right[0])
+                    top[i] = meld(left[link], right[link], &out[0], left, right)
                     remaining -= drop[link]
                     leaves += extra[link]
                     alpha = (risk[i] - remaining) / (leaves - 1)
                 out[i] = alpha
                 drop[i] = risk[i] - remaining
                 extra[i] = leaves - 1
-                top[i] = meld(top[i], <int32_t> i, &out[0], &left[0], &right[0])
+                top[i] = meld(top[i], <int32_t> i, &out[0], left, right)
             if i:
                 below[parent[i]] += risk[i]
-                top[parent[i]] = meld(top[parent[i]], top[i], &out[0], &left[0], &right[0])
+                top[parent[i]] = meld(top[parent[i]], top[i], &out[0], left, right)
         for i in range(1, n):
             out[i] = min(out[i], out[parent[i]])
 
@@ -582,10 +587,11 @@ def arrivals(
     cdef const Flat* t = arrays_of(tree)
     cdef Rows rows = rows_of(X)
     cdef Py_ssize_t n_nodes = answer.shape[0]
-    cdef int32_t[::1] stack = np.empty(n_nodes, dtype=np.int32)
-    cdef double[::1] parts = np.empty(n_nodes)
-    cdef int32_t[::1] nodes = np.empty(n_nodes, dtype=np.int32)
-    cdef double[::1] weights = np.empty(n_nodes)
+    scratch = np.empty(3 * n_nodes)
+    cdef double* parts = <double*> memory_of(scratch)
+    cdef double* weights = parts + n_nodes
+    cdef int32_t* stack = <int32_t*> (parts + 2 * n_nodes)
+    cdef int32_t* nodes = stack + n_nodes
     cdef Exact scales[5]
     cdef Py_ssize_t row
     cdef int64_t i, n
@@ -599,7 +605,7 @@ def arrivals(
         for row in range(rows.n):
             if weight[row] == 0:
                 continue
-            n = visit(t, &rows, row, 0, &stack[0], &parts[0], &nodes[0], &weights[0])
+            n = visit(t, &rows, row, 0, stack, parts, nodes, weights)
             for i in range(n):
                 node = nodes[i]
                 part = weight[row] * weights[i]

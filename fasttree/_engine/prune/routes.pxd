@@ -1,6 +1,6 @@
 """Branches of many samples at a node, column by column type.  Header only."""
 
-from libc.math cimport NAN, isnan
+from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
@@ -30,21 +30,6 @@ cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, double x
             if branch != NO_BRANCH:
                 return branch
     return p.tree.missing[node]
-
-
-cdef inline void sides_of_threshold(
-    const ErrorPruning* p, int32_t node, number_t none, const char* rows, int64_t step, int64_t n, int32_t* out,
-) noexcept nogil:
-    """Branches at a threshold of a column of numbers; `none` only says of which type they are."""
-    cdef const char* data = p.columns[p.tree.feature[node]].data
-    cdef Py_ssize_t stride = p.columns[p.tree.feature[node]].stride
-    cdef double threshold = p.tree.threshold[node]
-    cdef int32_t missing = p.tree.missing[node]
-    cdef double x
-    cdef int64_t i
-    for i in range(n):
-        x = (<const number_t*> (data + <int64_t> (<const uint32_t*> (rows + i * step))[0] * stride))[0]
-        out[i] = missing if isnan(x) else x > threshold
 
 
 cdef inline int64_t part_numbers(
@@ -93,11 +78,7 @@ cdef inline void find_branches(
     cdef int32_t of_code[CODES8]
     cdef uint32_t row
     cdef int64_t i
-    if alone and p.tree.kind[node] == NODE_THRESHOLD and column.type == FLOAT64:
-        sides_of_threshold(p, node, <double> 0, rows, step, n, out)
-    elif alone and p.tree.kind[node] == NODE_THRESHOLD and column.type == FLOAT32:
-        sides_of_threshold(p, node, <float> 0, rows, step, n, out)
-    elif alone and column.type == CODE8 and n > CODES8:
+    if alone and column.type == CODE8 and n > CODES8:
         of_code[0] = branch_of_cell(p, node, NAN, 0)
         for i in range(1, CODES8):
             of_code[i] = branch_of_cell(p, node, <double> i, 0)
