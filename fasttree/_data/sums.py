@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +14,7 @@ __all__ = ["nearest", "sum_of_sizes", "sums_of_sizes", "units_of_sizes"]
 Floats = npt.NDArray[np.float64]
 
 UNITS_OF_ONE = 2**1074  # the unit is the smallest positive double
+FEW_TERMS = 128  # which Python adds up sooner
 MOST_TERMS = 2**30  # of one pass: half of what the digits of a sum can hold
 
 
@@ -20,6 +23,11 @@ def sum_of_sizes(values: Floats) -> float:
 
     `values` has shape (n,) and is finite.
     """
+    if len(values) <= FEW_TERMS:
+        try:
+            return math.fsum(np.abs(values).tolist())  # rounded once, too
+        except OverflowError:
+            return math.inf
     return float(sums_of_sizes(values, None, 1)[0])
 
 

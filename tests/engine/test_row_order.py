@@ -121,6 +121,13 @@ def classes(X: np.ndarray, seed: int, n_classes: int = 3) -> np.ndarray:
 SIZES = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 
+def one_sum(values: np.ndarray) -> float:
+    """The sum by the engine, which Python finds for few terms."""
+    found = float(sums_of_sizes(values, None, 1)[0])
+    assert sum_of_sizes(values) == found
+    return found
+
+
 @pytest.mark.parametrize("times", [1, 500], ids=["few terms", "many terms"])
 @given(values=st.lists(SIZES, max_size=40), random=st.randoms(use_true_random=False))
 def test_sums_are_the_nearest_doubles_in_any_order(times, values, random):
@@ -129,9 +136,9 @@ def test_sums_are_the_nearest_doubles_in_any_order(times, values, random):
         expected = math.fsum(map(abs, values))
     except OverflowError:
         expected = math.inf
-    assert sum_of_sizes(np.array(values, dtype=float)) == expected
+    assert one_sum(np.array(values, dtype=float)) == expected
     random.shuffle(values)
-    assert sum_of_sizes(np.array(values, dtype=float)) == expected
+    assert one_sum(np.array(values, dtype=float)) == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), SIZES), max_size=40))
@@ -153,7 +160,7 @@ def test_sums_at_the_ends_of_the_doubles(values):
         expected = math.fsum(values)
     except OverflowError:
         expected = math.inf
-    assert sum_of_sizes(np.array(values)) == expected
+    assert one_sum(np.array(values)) == expected
 
 
 @pytest.mark.parametrize("n", [1000, 10_000])
