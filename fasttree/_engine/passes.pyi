@@ -90,7 +90,6 @@ def subtrees_within_one_error(
     is_leaf: npt.NDArray[np.uint8],
     errors: float,
     total: float,
-    /,
 ) -> None: ...
 def weakest_links(
     parent: npt.NDArray[np.int32],

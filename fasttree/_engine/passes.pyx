@@ -454,7 +454,7 @@ def useless_splits(
                 best[parent[i]] += best[i]
 
 
-def subtrees_within_one_error(parents, as_leaf, leaves, is_hidden, is_leaf, double errors, double total, /):
+def subtrees_within_one_error(parents, as_leaf, leaves, is_hidden, is_leaf, double errors, double total):
     """Mark the nodes as leaves whose subtrees C5.0's global pruning removes, those of least additional errors per leaf first.
 
     `parents[i] < i`; the children of a node follow one another.  as_leaf[i] are the errors of node i as a leaf; `leaves` has 1
