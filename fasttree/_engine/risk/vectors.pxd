@@ -10,7 +10,7 @@ cdef extern from *:
     #include <string.h>
 
     /* The gain of every candidate of a chunk, and the largest: a loop that the compiler makes vectors of. */
-    static double fasttree_linear_gains(
+    CYTHON_UNUSED static double fasttree_linear_gains(
         const double *left, const double *weights, const int32_t *positions, double *gains, int64_t m,
         double offset, double n, double total, double scale)
     {
@@ -40,13 +40,13 @@ cdef extern from *:
     /* No Poisson gain is larger: see docs/exact.md.  A part of weight n_part with mean (1 + d) x mean beats it by mean x n_part x
        ((1 + d) log(1 + d) - d), which is below d^2 (1/2 - d/6 + d^2 c), with c = 1/12 where d is positive and 1/3 elsewhere, and
        below d^2 / 2 where d is positive. */
-    static double fasttree_surplus_bound(double d)
+    CYTHON_UNUSED static double fasttree_surplus_bound(double d)
     {
         double factor = 0.5 + d * (d > 0 ? d * (1.0 / 12) - 1.0 / 6 : d * (1.0 / 3) - 1.0 / 6);
         factor = d > 0 && factor > 0.5 ? 0.5 : factor;
         return d * d * factor;
     }
-    static void fasttree_deviance_bounds(
+    CYTHON_UNUSED static void fasttree_deviance_bounds(
         const double *above, const int32_t *positions, double *bounds, int64_t m,
         double offset, double n, double rest, double mean, double scale)
     {
@@ -66,7 +66,7 @@ cdef extern from *:
     /* Whether one of the bounds above may reach a gain.  No difference from the mean is more than `furthest` parts of it, so that
        no factor is more than that of -furthest; both sides of a cut together are then q^2 n / (n_left n_right) times the factor,
        and need no quotient. */
-    static int fasttree_deviance_reaches(
+    CYTHON_UNUSED static int fasttree_deviance_reaches(
         const double *above, const int32_t *positions, int64_t m,
         double offset, double n, double rest, double mean, double scale, double at_least)
     {
@@ -110,7 +110,7 @@ cdef extern from *:
     /* No gain by the fifth root of the variance is larger.  scales: what turns sums into units of the node's deviation, and
        squares into those of its variance; a variance that may be rounding; risk, and risk of a sample.  A variance that may be
        rounding, or that has few digits beside it, counts as none. */
-    static void fasttree_fifth_root_bounds(
+    CYTHON_UNUSED static void fasttree_fifth_root_bounds(
         const int64_t *sums, const int64_t *squares, const int32_t *positions, double *bounds, int64_t m,
         double offset, double n, double sum, double square, const double *scales)
     {
@@ -175,7 +175,7 @@ cdef extern from *:
     /* For a feature of at most 255 bins without missing values: bounds by code, and the largest gain at the end of a bin that
        leaves at least n_min and at most n_max samples on the left.  Gains are those of linear_gain without its scale.  Loops
        that the compiler makes vectors of; `with_ends`: the ends of a bin may be no cuts, so that they count as corners. */
-    static double fasttree_end_gains(
+    CYTHON_UNUSED static double fasttree_end_gains(
         const double *n_left, const double *left, double *gains, int m, double n, double total, double n_min, double n_max)
     {
         double largest = -1;
@@ -191,7 +191,7 @@ cdef extern from *:
         }
         return largest;
     }
-    static void fasttree_pair_bounds(
+    CYTHON_UNUSED static void fasttree_pair_bounds(
         const double *n_left, const double *left, const double *gains, double *bounds, int m, double n, double total,
         int with_ends)
     {
@@ -215,7 +215,7 @@ cdef extern from *:
             bounds[b] = with_ends && high > bound ? high : bound;
         }
     }
-    static void fasttree_moment_bounds(
+    CYTHON_UNUSED static void fasttree_moment_bounds(
         const double *n_left, const double *gains, const double *spread, double *bounds, int m, double n, double scale)
     {
         int b;
