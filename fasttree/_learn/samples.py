@@ -67,6 +67,11 @@ def total_weight(samples: Samples) -> float:
     return float(samples.table.n_samples) if samples.weight is None else sum_of_sizes(samples.weight)
 
 
+def total_count(samples: Samples) -> float:
+    """Return the weight of the samples with the factors of their classes."""
+    return float(samples.table.n_samples) if samples.counts is None else sum_of_sizes(samples.counts)
+
+
 def costs_of(samples: Samples, loss: NDArray[np.float64]) -> Costs:
     weight = total_by_class(samples.target, samples.counts, len(loss))
     return Costs(loss, float(weight @ loss.sum(axis=1) / weight.sum()))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fasttree._data.sums import sum_of_sizes
 from fasttree._engine import passes
 from fasttree._learn.grow.encode import is_missing
 from fasttree._learn.grow.grower import Grower
@@ -16,6 +15,7 @@ from fasttree._learn.prune.costs_c50 import cost_rules
 from fasttree._learn.prune.error_based import error_based_with_ends, without_impossible_categories
 from fasttree._learn.prune.methods import useless_splits
 from fasttree._learn.prune.regrowth import Regrowth, entries_of
+from fasttree._learn.samples import total_count
 from fasttree._model import walks
 from fasttree._model.arrays import CATEGORY, NOMINAL, counts_below
 from fasttree._model.graft import OF_SAMPLES, OF_TESTS
@@ -112,10 +112,7 @@ class C50Pruning:
     def total_weight(self) -> float:
         """Return the weight of all samples of the fit; boosting may have dropped some."""
         total = self.grower.limits.n_cases
-        if total is not None:
-            return total
-        counts = self.grower.samples.counts
-        return float(self.grower.samples.table.n_samples) if counts is None else sum_of_sizes(counts)
+        return total_count(self.grower.samples) if total is None else total
 
 
 def expected_errors(tree: Tree) -> float:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
-from fasttree._data.sums import sum_of_sizes
 from fasttree._learn.grow.decode import raised
 from fasttree._learn.grow.encode import SomeRows, is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.parts import Branches, BranchGrowth
+from fasttree._learn.samples import total_count
 from fasttree._model.arrays import NOMINAL, THRESHOLD
 from fasttree._model.tree import Tree
 
@@ -45,11 +45,10 @@ class Regrowth:
 
     def _branch_growth(self) -> BranchGrowth:
         if self._growth is None:
-            grower, counts = self._grower, self._whole.samples.counts
+            grower = self._grower
             limits = grower.limits
             if limits.n_cases is None:
-                n_cases = grower.samples.table.n_samples if counts is None else sum_of_sizes(counts)
-                limits = replace(limits, n_cases=float(n_cases))
+                limits = replace(limits, n_cases=total_count(self._whole.samples))
             table = grower.with_sorted_table().sorted_table
             assert table is not None
             self._growth = BranchGrowth(table, grower.samples.target, grower.recipe, limits, grower.n_classes)
