@@ -213,7 +213,7 @@ def test_no_stretch_with_the_best_cut_is_passed_over(kind: str, n_targets: int, 
 def test_stretches_of_divided_samples(recipe: str | dict[str, str]) -> None:
     """A third of the samples has no value of the first feature, which is tested first; below it, they count in part.
 
-    The tree is that of a table in which each of these samples stands twice, with the weights of its parts.
+    The tree equals that of a table with two copies of each of these samples, weighted by its two parts.
     """
     for seed in range(6):
         rng = np.random.default_rng(seed)
