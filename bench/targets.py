@@ -104,13 +104,13 @@ def of_hflights(most_rows: int) -> Contest:
 # --- growing 255 leaves
 
 
-def as_good_as_boosting(X: NDArray[Any], y: NDArray[Any]) -> Callable[[Answers], Figures]:
+def as_good_as_boosting(X: NDArray[Any], y: NDArray[Any], most_leaves: int = peers.LEAVES) -> Callable[[Answers], Figures]:
     """Return a check that the squared errors of probabilities on the training table are close."""
 
     def check(answers: Answers) -> Figures:
         answers[OURS].tree_.check()
         leaves = answers[OURS].get_n_leaves()
-        assert leaves <= peers.LEAVES, f"{leaves} leaves"
+        assert leaves <= most_leaves, f"{leaves} leaves"
         losses = {OURS: float(np.mean((answers[OURS].predict_proba(X)[:, 1] - y) ** 2))}
         losses |= {name: float(np.mean((predict(X) - y) ** 2)) for name, predict in answers.items() if name != OURS}
         theirs = min(loss for name, loss in losses.items() if name != OURS)
@@ -165,6 +165,26 @@ def of_two_threads(most_rows: int) -> Contest:
         table=X.shape,
         wall=True,
     )
+
+
+def of_two_threads_beside_boosting(max_depth: int | None) -> Make:
+    """Return a case of trees with at most 255 leaves, or without that limit down to a depth."""
+
+    def make(most_rows: int) -> Contest:
+        X, y, _ = signal(min(MILLION, most_rows), "float32")
+        ours = CARTClassifier(max_depth=max_depth, max_leaf_nodes=peers.LEAVES if max_depth is None else None, n_jobs=2)
+        leaves = peers.LEAVES if max_depth is None else 2**max_depth
+        return Contest(
+            calls={
+                OURS: lambda: ours.fit(X, y),
+                "HistGradientBoosting": lambda: peers.fit_hist_gradient_boosting(X, y, max_depth, n_threads=2),
+            },
+            check=as_good_as_boosting(X, y, leaves),
+            table=X.shape,
+            wall=True,
+        )
+
+    return make
 
 
 # --- predicting
@@ -244,26 +264,28 @@ def of_c45(name: str) -> Make:
 
 
 CASES = [
-    Case("signal", "signal, classes, float32", of_signal(MILLION), 40, 60),
-    Case("signal-depth8", "signal, classes, float32, depth 8", of_signal(MILLION, max_depth=8), 80, 120),
+    Case("signal", "signal, classes, float32", of_signal(MILLION), 45, 60),
+    Case("signal-depth8", "signal, classes, float32, depth 8", of_signal(MILLION, max_depth=8), 85, 120),
     Case("leaves255-exact", "signal, 255 leaves, exact", of_255_leaves(), 6, 9),
-    Case("leaves255-bins", "signal, 255 leaves, max_bins=255", of_255_leaves(max_bins=255), 6, 9),
-    Case("signal-regression", "signal, regression, float32", of_signal(MILLION, regression=True), 20, 28),
-    Case("two-threads", "signal, two threads, wall", of_two_threads, 1.6, 1.85),
+    Case("leaves255-bins", "signal, 255 leaves, max_bins=255", of_255_leaves(max_bins=255), 7, 10),
+    Case("signal-regression", "signal, regression, float32", of_signal(MILLION, regression=True), 22, 30),
+    Case("two-threads", "signal, two threads, wall", of_two_threads, 1.85, 1.95),
+    Case("two-threads-255", "signal, 255 leaves, two threads, wall", of_two_threads_beside_boosting(None), 4, 6),
+    Case("two-threads-depth8", "signal, depth 8, two threads, wall", of_two_threads_beside_boosting(8), 6, 8),
     Case("signal-float64", "signal, classes, float64", of_signal(MILLION, dtype="float64"), 25, 40),
-    Case("covtype", "covtype", of_covtype, 7, 12),
-    Case("covtype-like", "covtype_like", of_covtype_like, 15, 25),
-    Case("adult", "adult from strings; one-hot there", of_adult, 7, 12),
+    Case("covtype", "covtype", of_covtype, 11, 15),
+    Case("covtype-like", "covtype_like", of_covtype_like, 18, 25),
+    Case("adult", "adult from strings; one-hot there", of_adult, 15, 20),
     Case("hflights", "hflights from strings; one-hot there", of_hflights, 7, 12),
-    Case("california", "california, regression", of_california, 7, 12),
-    Case("letter", "letter", of_letter, 7, 12),
-    Case("noise", "noise", of_noise, 30, 45),
+    Case("california", "california, regression", of_california, 10, 15),
+    Case("letter", "letter", of_letter, 9, 13),
+    Case("noise", "noise", of_noise, 40, 50),
     Case("iris", "iris", of_iris, 3, 8),
-    Case("c45-adult", "C4.5, adult", of_c45("adult"), 6, 10),
-    Case("c45-letter", "C4.5, letter", of_c45("letter"), 6, 10),
-    Case("c45-shuttle", "C4.5, shuttle", of_c45("shuttle"), 6, 10),
-    Case("c45-covtype", "C4.5, covtype", of_c45("covtype"), 20, 35),
-    Case("predict-whole", "predict, covtype_like, whole tree", predicting(None), 1.8, 2.2),
-    Case("predict-depth8", "predict, covtype_like, depth 8", predicting(8), 2, 3),
+    Case("c45-adult", "C4.5, adult", of_c45("adult"), 9, 12),
+    Case("c45-letter", "C4.5, letter", of_c45("letter"), 9, 12),
+    Case("c45-shuttle", "C4.5, shuttle", of_c45("shuttle"), 10, 14),
+    Case("c45-covtype", "C4.5, covtype", of_c45("covtype"), 30, 40),
+    Case("predict-whole", "predict, covtype_like, whole tree", predicting(None), 3, 4),
+    Case("predict-depth8", "predict, covtype_like, depth 8", predicting(8), 3.5, 5),
     Case("predict-row", "predict, covtype_like, whole tree, one row", predicting(None, rows=1), 8, 20),
 ]
