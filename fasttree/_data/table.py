@@ -49,6 +49,7 @@ class Table:
         self._few: dict[int, Few | None] = {}
         self._lookups: dict[int, dict[Category, int]] = {}
         self._rows: Array | None = None  # all of `block`, once kept
+        self._some: tuple[NDArray[np.intp], Array] | None = None  # what `some` returned last
         self._numeric: Array | None = None  # an array of numbers with continuous features alone is read by rows
         if isinstance(source, ArraySource) and source.values.dtype.kind in "biuf" and schema.is_continuous:
             self._numeric = source.values
@@ -81,6 +82,10 @@ class Table:
             found = encoding.code_values(self.column(j) if column is None else column)
             self._few[j] = None if found is None else (np.array(found[0]), found[1])
         return self._few[j]
+
+    def found_few(self, j: int) -> Few | None:
+        """Return what `few` has found, if it has been asked before: nothing is searched for."""
+        return self._few.get(j)
 
     def keep(self, *, rows: bool = False) -> None:
         """Read all columns once and keep them, for those who read them often; with `rows`, keep what `block` returns, too."""
@@ -120,10 +125,13 @@ class Table:
         return block
 
     def some(self, rows: NDArray[np.intp]) -> Array:
-        """Return some rows as `block` does, in memory of their own."""
-        whole = self.matrix if self.matrix is not None else self._rows
-        if whole is not None:
-            return whole[rows]
+        """Return some rows as `block` does; the caller does not change them."""
+        if self.matrix is not None:
+            return self.matrix[rows]
+        if self._rows is not None:
+            if self._some is None or not np.array_equal(self._some[0], rows):  # a trial of boosting asks twice
+                self._some = rows, self._rows[rows]
+            return self._some[1]
         block = np.empty((len(rows), self.n_features))
         for j, feature in enumerate(self.schema.features):
             column = self.column(j)[rows]

@@ -12,7 +12,7 @@ import numpy as np
 
 from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
 from fasttree._engine.columns.cells cimport (
-    CODE8, CODE16, CODE32, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
+    CODE8, CODE16, CODE32, CODED, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
 from fasttree._engine.memory cimport resize
 from fasttree._engine.prune.cheapest cimport Cheapest, cut_cheapest
@@ -183,18 +183,24 @@ cdef class Columns:
     def __dealloc__(self):
         free(self.cells)
 
-    def add(self, int32_t feature, const cell_t[:] column):
-        """Values (NaN = missing) or category codes (0 = missing) of a feature.  They are not copied."""
+    def add(self, int32_t feature, const cell_t[:] column, const double[::1] values=None):
+        """Values (NaN = missing) or category codes (0 = missing) of a feature.  They are not copied.
+
+        With `values`, ascending: codes 1, 2, ... of these values.
+        """
         cdef Cells* cells = &self.cells[feature]
         self.kept.append(column)
         cells.data = <const char*> &column[0]
         cells.stride = column.strides[0]
+        if values is not None and values.shape[0]:
+            self.kept.append(values)
+            cells.values, cells.n_values = &values[0], values.shape[0]
         if cell_t is float:
             cells.type = FLOAT32
         elif cell_t is double:
             cells.type = FLOAT64
         elif cell_t is uint8_t:
-            cells.type = CODE8
+            cells.type = CODE8 if values is None else CODED
         elif cell_t is uint16_t:
             cells.type = CODE16
         else:

@@ -53,6 +53,9 @@ class Hidden(Table):
     def few(self, j: int, column: npt.NDArray[Any] | None = None) -> Few | None:
         return None if j in self._features else self._table.few(j, column)
 
+    def found_few(self, j: int) -> Few | None:
+        return None if j in self._features else self._table.found_few(j)
+
     def block(self, start: int, stop: int) -> npt.NDArray[Any]:
         block = np.array(self._table.block(start, stop), order="C")
         block[:, self._features] = np.nan

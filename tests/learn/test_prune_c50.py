@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from trees import Node, flat, leaf, random_nodes, split
 
-from fasttree import C50Classifier
+from fasttree import C45Classifier, C50Classifier
+from fasttree._data.learn import learn_table
+from fasttree._data.table import Few, Table
 from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, ends_after, preorder, with_null_leaves
 from fasttree._learn.prune.regrowth import NodesBehind, Regrowth
 from fasttree._learn.samples import Samples
@@ -120,6 +123,38 @@ def test_parts_of_samples_without_weight_grow_nothing(monkeypatch):
     assert one == other
     assert one.node_count > before._tree.node_count + 1
     assert one.weight[before._tree.node_count + 1 :].sum() > 0
+
+
+@pytest.mark.parametrize("model", [C50Classifier(confidence=0.5), C50Classifier(trials=4), C45Classifier()])
+def test_codes_of_few_values_prune_as_the_values_do(model, monkeypatch):
+    rng = np.random.default_rng(21)
+    X = np.column_stack([rng.integers(0, 40, (900, 3)) / 4, rng.normal(size=900)])
+    y = np.where(rng.random(900) < 0.25, rng.integers(0, 3, 900), (X[:, 0] > 4).astype(int) + (X[:, 1] > X[:, 2]))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    found_few, found = Table.found_few, list[bool]()
+
+    def noted(self: Table, j: int) -> Few | None:
+        found.append(found_few(self, j) is not None)
+        return found_few(self, j)
+
+    monkeypatch.setattr(Table, "found_few", noted)
+    for part in (y, y[::-1]):
+        by_codes = clone(model).fit(X, part).to_json()
+        with monkeypatch.context() as patch:
+            patch.setattr(Table, "found_few", lambda self, j: None)
+            assert clone(model).fit(X, part).to_json() == by_codes
+    assert any(found)
+    assert not all(found)
+
+
+def test_some_rows_are_those_that_were_asked_for_last():
+    X = pd.DataFrame({"a": [0.5, 1.5, np.nan, 3.5], "b": pd.Categorical(list("uvwu"))})
+    table = learn_table(X)
+    fresh = [table.some(np.array(rows)) for rows in ([2, 0], [2, 0], [1, 3])]
+    table.keep(rows=True)
+    kept = [table.some(np.array(rows)) for rows in ([2, 0], [2, 0], [1, 3])]
+    for one, other in zip(fresh, kept, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("subset", [False, True])

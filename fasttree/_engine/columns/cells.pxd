@@ -16,12 +16,15 @@ cdef enum CellType:
     CODE8
     CODE16
     CODE32
+    CODED                          # numbers of which few are different: codes 1, 2, ... of their values, 0 = missing
 
 
 cdef struct Cells:                 # one column
     const char* data
     Py_ssize_t stride
     int32_t type
+    const double* values           # of CODED cells, ascending
+    int64_t n_values
 
 
 cdef inline double cell(const Cells* column, int64_t row) noexcept nogil:
@@ -32,6 +35,9 @@ cdef inline double cell(const Cells* column, int64_t row) noexcept nogil:
         return (<const double*> at)[0]
     if column.type == FLOAT32:
         return (<const float*> at)[0]
+    if column.type == CODED:
+        code = (<const uint8_t*> at)[0]
+        return column.values[code - 1] if code else NAN
     if column.type == CODE8:
         code = (<const uint8_t*> at)[0]
     elif column.type == CODE16:

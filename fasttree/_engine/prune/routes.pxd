@@ -4,7 +4,7 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from fasttree._engine.columns.cells cimport CODE8, FLOAT32, FLOAT64, Cells, cell
+from fasttree._engine.columns.cells cimport CODE8, CODED, FLOAT32, FLOAT64, Cells, cell
 from fasttree._engine.prune.frames cimport ErrorPruning
 from fasttree._engine.types cimport NODE_THRESHOLD
 from fasttree._engine.walk.rows cimport NO_BRANCH
@@ -16,6 +16,7 @@ cdef enum:
 ctypedef fused number_t:
     float
     double
+    uint8_t                # codes of values
 
 
 cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, double x, uint32_t row) noexcept nogil:
@@ -32,21 +33,41 @@ cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, double x
     return p.tree.missing[node]
 
 
+cdef inline int64_t codes_up_to(const Cells* column, double threshold) noexcept nogil:
+    """How many values of a column of CODED cells are at most a threshold."""
+    cdef int64_t start = 0
+    cdef int64_t stop = column.n_values
+    cdef int64_t middle
+    while start < stop:
+        middle = (start + stop) // 2
+        if column.values[middle] <= threshold:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
 cdef inline int64_t part_numbers(
     const ErrorPruning* p, int32_t node, number_t none, uint32_t* rows, int64_t n,
 ) noexcept nogil:
     """`part_rows` by a column of numbers; `none` only says of which type they are."""
     cdef const char* data = p.columns[p.tree.feature[node]].data
     cdef Py_ssize_t stride = p.columns[p.tree.feature[node]].stride
+    cdef number_t threshold_code = 0
     cdef double threshold = p.tree.threshold[node]
     cdef uint32_t* spare = p.spare_rows
     cdef int64_t low = 0
     cdef int64_t high = 0
     cdef int64_t i, above
     cdef uint32_t row
+    if number_t is uint8_t:
+        threshold_code = <uint8_t> codes_up_to(&p.columns[p.tree.feature[node]], threshold)
     for i in range(n):                     # no jump: on which side a sample is is random
         row = rows[i]
-        above = (<const number_t*> (data + <int64_t> row * stride))[0] > threshold
+        if number_t is uint8_t:
+            above = (<const uint8_t*> (data + <int64_t> row * stride))[0] > threshold_code
+        else:
+            above = (<const number_t*> (data + <int64_t> row * stride))[0] > threshold
         spare[high] = row
         rows[low] = row
         high += above
@@ -65,6 +86,8 @@ cdef inline int64_t part_rows(const ErrorPruning* p, int32_t node, uint32_t* row
         return -1
     if type == FLOAT64:
         return part_numbers(p, node, <double> 0, rows, n)
+    if type == CODED:
+        return part_numbers(p, node, <uint8_t> 0, rows, n)
     return part_numbers(p, node, <float> 0, rows, n) if type == FLOAT32 else -1
 
 
@@ -78,10 +101,11 @@ cdef inline void find_branches(
     cdef int32_t of_code[CODES8]
     cdef uint32_t row
     cdef int64_t i
-    if alone and column.type == CODE8 and n > CODES8:
+    cdef int64_t n_codes = column.n_values + 1 if column.type == CODED else CODES8
+    if alone and (column.type == CODE8 or column.type == CODED) and n > n_codes:
         of_code[0] = branch_of_cell(p, node, NAN, 0)
-        for i in range(1, CODES8):
-            of_code[i] = branch_of_cell(p, node, <double> i, 0)
+        for i in range(1, n_codes):
+            of_code[i] = branch_of_cell(p, node, <double> i if column.type == CODE8 else column.values[i - 1], 0)
         for i in range(n):
             row = (<const uint32_t*> (rows + i * step))[0]
             out[i] = of_code[(<const uint8_t*> (column.data + row * column.stride))[0]]

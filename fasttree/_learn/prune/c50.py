@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._engine import passes
-from fasttree._learn.grow.encode import is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
-from fasttree._learn.prune.error_based import error_based_with_ends, without_impossible_categories
+from fasttree._learn.prune.error_based import error_based_with_ends, lacks_value, without_impossible_categories
 from fasttree._learn.prune.methods import useless_splits
 from fasttree._learn.prune.regrowth import Regrowth, entries_of
 from fasttree._learn.samples import total_count
@@ -104,7 +103,7 @@ class C50Pruning:
         """Return the weight of the training samples that the tree misclassifies, if it tests missing values; else None."""
         samples = self.grower.samples
         tested = np.unique(tree.feature[tree.n_branches > 0]).tolist()
-        if not any(is_missing(samples.table.column(feature)).any() for feature in tested):
+        if not any(lacks_value(samples.table, feature).any() for feature in tested):
             return None
         wrong = walks.predict_class(tree, samples.table, ends) != samples.target
         return float(np.count_nonzero(wrong) if samples.counts is None else samples.counts[wrong].sum())
@@ -187,6 +186,8 @@ def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:
     """Return the tree in which leaf branches of one test are one if all are empty, or are of the same class."""
     by_category = (tree.kind == CATEGORY) | (tree.kind == NOMINAL)
     wide = np.flatnonzero(by_category & (tree.n_branches >= FEWEST_MERGED))
+    alike = (tree.n_branches == 0) & ((tree.weight == 0) if empty_only else True)
+    wide = wide[np.bincount(tree.parent[1:][alike[1:]], minlength=tree.node_count)[wide] > 1]
     groups = {int(node): groups_of(tree, int(node), empty_only) for node in wide}
     merged = {node: found for node, found in groups.items() if 1 < len(found) < tree.n_branches[node]}
     if not merged:
