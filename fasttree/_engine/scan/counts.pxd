@@ -96,6 +96,7 @@ cdef inline void count_codes(
 
 cdef enum:
     FEW_CELLS = 64
+    FEW_WEIGHTS = 384
 
 
 cdef inline size_t size_of_cells(const Problem* p, int32_t f) noexcept nogil:
@@ -135,18 +136,29 @@ cdef inline void count_cells(
     cdef const uint16_t* label = block.label
     cdef const int64_t* weight = block.weight
     cdef size_t width = p.width + 1
+    cdef size_t size = p.n_codes[f] * width
+    cdef int64_t spare[FEW_WEIGHTS]
+    cdef int64_t* first = <int64_t*> cells
+    cdef int64_t* second = first
     cdef int64_t* at
     cdef int64_t i
+    cdef size_t c
     cdef uint32_t row
     if not p.weighted:
         count_ones(block, p.width, codes, <size_t> p.n_codes[f] * p.width, rows, n, <uint32_t*> cells)
         return
-    memset(cells, 0, size_of_cells(p, f))
+    memset(cells, 0, size * sizeof(int64_t))
+    if size <= FEW_WEIGHTS and n > <int64_t> size:
+        second = spare                     # as in `count_ones`
+        memset(second, 0, size * sizeof(int64_t))
     for i in range(n):
         row = rows[i]
-        at = <int64_t*> cells + codes[row] * width
+        at = (second if i & 1 else first) + codes[row] * width
         at[0] += 1
         at[1 + label[row]] += weight[row]
+    if second != first:
+        for c in range(size):
+            first[c] += second[c]
 
 
 cdef inline void take_rows(
