@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -70,8 +70,12 @@ class Standing:
 
     factor: npt.NDArray[np.float32]  # of the weight of each sample
     kept: npt.NDArray[np.bool_]  # samples that are not dropped
-    votes: Floats  # (n_classes, n_samples): sums of confidences
+    votes: Floats  # (n_samples, n_classes): sums of confidences
     lightest: float = 1.0  # factor of a sample that every trial predicts right
+    most: Floats = field(init=False)  # largest sum of each sample
+
+    def __post_init__(self) -> None:
+        self.most = np.zeros(len(self.factor))
 
 
 @dataclass(frozen=True)
@@ -99,12 +103,12 @@ class Boosting(Generic[Model]):
 
     def __call__(self) -> list[Model]:
         """Return the models of the trials: at least three, or the first one alone."""
-        first = self.grower.with_sorted_table()
+        first = self.grower.with_sorted_table().with_memory()
         samples = first.samples
         n = samples.table.n_samples
         counts = np.ones(n) if samples.weight is None else samples.weight
         by_class = np.ones(self.grower.n_classes) if samples.class_factor is None else samples.class_factor
-        state = Standing(by_class.astype(np.float32)[samples.target], counts > 0, np.zeros((self.grower.n_classes, n)))
+        state = Standing(by_class.astype(np.float32)[samples.target], counts > 0, np.zeros((n, self.grower.n_classes)))
         total, ratio = sum_of_sizes(counts), 0.0
         models: list[Model] = []
         report = steps("trials", self.n_trials)
@@ -115,15 +119,15 @@ class Boosting(Generic[Model]):
             report(number + 1)
             ratio = ratio or MORE_LEAVES * trial.n_leaves / total
             wrong = self._judge(trial, state, number)
-            errors = sum_of_sizes(np.where(wrong, counts * state.factor, 0.0))
+            errors, kept = (weight_of(chosen, each) for chosen, each in ((wrong, counts * state.factor), (state.kept, counts)))
             is_last = number == self.n_trials - 1
-            is_bad = self.stops_early and errors / sum_of_sizes(np.where(state.kept, counts, 0.0)) >= TOO_WRONG
+            is_bad = self.stops_early and errors / kept >= TOO_WRONG
             if number and not is_last and (is_bad or (self.stops_early and trial.is_constant)):
                 break
             models.append(trial.model)
             if is_last or is_bad or errors < NO_ERRORS or not (state.kept & ~wrong).any():
                 break
-            move_weights(state, counts, wrong)
+            move_weights(state, counts, wrong, errors, kept)
         return models if len(models) >= FEWEST_TRIALS else models[:1]
 
     @staticmethod
@@ -145,25 +149,33 @@ class Boosting(Generic[Model]):
 
     def _judge(self, trial: BoostingTrial[Model], state: Standing, number: int) -> npt.NDArray[np.bool_]:
         """Add the votes of a trial; drop samples that later trials cannot win; return the kept ones that it predicts wrong."""
-        target, n = self.grower.samples.target, len(trial.predicted)
-        votes, every = state.votes.reshape(-1), np.arange(n)
-        votes[trial.predicted * n + every] += trial.confidence
+        target, votes = self.grower.samples.target, state.votes.reshape(-1)
+        first = np.arange(0, votes.size, state.votes.shape[1])
+        of_predicted = first + trial.predicted
+        votes[of_predicted] += trial.confidence
+        np.maximum(state.most, votes[of_predicted], out=state.most)
         if number + 1 > self.n_trials / 2:
-            ahead = state.votes.max(axis=0) - votes[target.astype(np.intp) * n + every]
-            state.kept &= ahead <= self.n_trials - 1 - number
+            state.kept &= state.most - votes[first + target] <= self.n_trials - 1 - number
         wrong: npt.NDArray[np.bool_] = state.kept & (trial.predicted != target)
         return wrong
 
 
-def move_weights(state: Standing, counts: Floats, wrong: npt.NDArray[np.bool_]) -> None:
-    """Move the wrong weight halfway towards half of all weight; the sum of the weights stays that of the kept samples."""
+def weight_of(chosen: npt.NDArray[np.bool_], weight: Floats) -> float:
+    """Return the weight of some samples."""
+    return sum_of_sizes(np.where(chosen, weight, 0.0))
+
+
+def move_weights(state: Standing, counts: Floats, wrong: npt.NDArray[np.bool_], errors: float, kept: float) -> None:
+    """Move the wrong weight halfway towards half of all weight; the sum of the weights stays that of the kept samples.
+
+    `errors` is the wrong weight, and `kept` what the kept samples count.
+    """
     factor = state.factor.astype(np.float64)
-    weight = counts * state.factor
-    errors, hits = (sum_of_sizes(np.where(chosen, weight, 0.0)) for chosen in (wrong, state.kept & ~wrong))
+    hits = weight_of(state.kept & ~wrong, counts * factor)
     moved = (hits - errors) / 4
-    scale = sum_of_sizes(np.where(state.kept, counts, 0.0)) / (errors + hits)
+    scale = kept / (errors + hits)
     shrink = scale * (hits - moved) / hits
-    heavier = scale * (factor + moved / sum_of_sizes(np.where(wrong, counts, 0.0)))
+    heavier = scale * (factor + moved / weight_of(wrong, counts))
     moved_factor = np.where(wrong, heavier, np.maximum(shrink * factor, LEAST_WEIGHT))
     np.copyto(state.factor, moved_factor, where=state.kept, casting="same_kind")
     state.lightest = max(shrink * state.lightest, LEAST_WEIGHT)

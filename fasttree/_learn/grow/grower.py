@@ -68,6 +68,8 @@ class Grower:
         What is known of all samples if `samples` are some of them; `limits` are for them.  None: `samples` are all.
     sorted_table : InOrder or None, default=None
         The table of `samples` with columns that are sorted once for several trees.  None: each tree sorts them.
+    memory : dict or None, default=None
+        Memory of the engine that trees which grow one after the other use again.  None: each tree has its own.
     """
 
     samples: Samples
@@ -80,6 +82,7 @@ class Grower:
     n_jobs: int = 1
     whole: Whole | None = None
     sorted_table: InOrder | None = None
+    memory: growth.Memory | None = None
 
     @property
     def total_weight(self) -> float:
@@ -93,6 +96,10 @@ class Grower:
         table = self.samples.table
         kept = KeptColumns(table, self.recipe, self.limits)
         return replace(self, sorted_table=InOrder(kept, np.arange(table.n_features)))
+
+    def with_memory(self) -> Self:
+        """Return the growth whose trees use the same memory, for trees that grow one after the other."""
+        return replace(self, memory={})
 
     def __call__(self, part: Samples | None = None, rows: NDArray[np.intp] | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
@@ -113,4 +120,5 @@ class Grower:
             rows=rows,
             constraints=self.constraints,
             n_jobs=self.n_jobs,
+            memory=self.memory,
         )

@@ -6,7 +6,7 @@ and `afterwards` does what needs the finished tree.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,9 @@ BOUNDED_FROM = 8_192  # fewest samples of a private block's node that is searche
 MOST_CLASSES = 32  # per thread; with more classes, histograms cost several times as much as lists and prune no better
 
 
+Memory: TypeAlias = "dict[bool, _core.Workspace]"  # by whether growth consumes its encoding
+
+
 class _Samples(NamedTuple):
     """Samples of a growth: rows of a table, their targets and weights."""
 
@@ -85,6 +88,7 @@ def grow(
     most_codes: int = MOST_CODES,
     bounded_from: int = BOUNDED_FROM,
     drawn: bool = True,
+    memory: Memory | None = None,
 ) -> Tree:
     """Grow the tree that `recipe` describes.
 
@@ -125,6 +129,8 @@ def grow(
         Bins of a continuous feature in the bounded search, 2 to 255; the tree does not depend on it.  0: no such search.
     drawn : bool
         Whether the drawn layout may serve, where it is faster; the tree does not depend on it.
+    memory : dict or None
+        Memory of growths before, which are over; the tree does not depend on it.
 
     Raises
     ------
@@ -163,12 +169,19 @@ def grow(
             case_weight=_case_weight(samples, weight, recipe, limits),
             seed=limits.seed,
             n_jobs=n_jobs,
-            workspace=_core.Workspace(consume=not (isinstance(source, InOrder) and source.is_in_place), report=progress.share()),
+            workspace=_workspace(not (isinstance(source, InOrder) and source.is_in_place), {} if memory is None else memory),
         )
         del encoding
     surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits)
     tree = _tree_of(grown, n_classes, table.n_features, costs, surrogates, cuts, outputs)
     return finish(tree, recipe, limits, constraints)
+
+
+def _workspace(consume: bool, memory: Memory) -> _core.Workspace:
+    """Return a workspace, the one of growths before if there is any."""
+    if consume not in memory:
+        memory[consume] = _core.Workspace(consume=consume, report=progress.share())
+    return memory[consume]
 
 
 def _grow_drawn(

@@ -68,6 +68,7 @@ class BranchGrowth:
         size = Size(table.n_samples, table.n_features, 1.0, limits.n_cases)
         numbers = engine_limits(size, recipe, limits, n_classes)
         self._spec = _core.Spec(policy_of(recipe, limits), numbers, FREE.for_engine(table.n_features))
+        self._workspace = _core.Workspace(consume=True, report=progress.share())
         self._columns = passes.Columns(table.n_features)
         for feature in range(table.n_features):
             self._columns.add(feature, table.column(feature))
@@ -94,8 +95,7 @@ class BranchGrowth:
             targets.append(given)
             weights.append(units)
             bins.append(found)
-        workspace = _core.Workspace(consume=True, report=progress.share())
-        grown = _core.grow_branches(encodings, targets, weights, branches.start, self._spec, self._n_classes, workspace)
+        grown = _core.grow_branches(encodings, targets, weights, branches.start, self._spec, self._n_classes, self._workspace)
         grown["threshold"] = self._thresholds(grown, branches, bins)
         categories_by_node(grown)
         self._collapse(grown)
