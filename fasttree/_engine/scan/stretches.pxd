@@ -66,6 +66,21 @@ cdef inline bint is_cut(
     )
 
 
+cdef inline int64_t count_cuts(
+    const Problem* p, const Block* block, const entry_t* entries, int32_t f, int64_t start, int64_t stop,
+) noexcept nogil:
+    """How many candidates are after the entries start, ..., stop - 1?"""
+    cdef int32_t n = 0
+    cdef int64_t j
+    if in_single(p):
+        for j in range(start, stop):
+            n += is_cut(p, block, entries, f, j)
+    else:
+        for j in range(start, stop):
+            n += code_of(entries[j]) != code_of(entries[j + 1])
+    return n
+
+
 cdef inline int64_t start_of(const Stretches* g, int64_t t) noexcept nogil:
     return min(g.first + t * g.length, g.stop)
 
@@ -299,13 +314,12 @@ cdef inline int64_t pass_over(
 ) noexcept nogil:
     """Go on to the next stretch in which gains are computed; returns where it, and those that follow it, end."""
     cdef int64_t t = (at.next - g.first + g.length - 1) // g.length
-    cdef int64_t j
     if at.next < g.searched or g.n == 0:
         return g.searched if g.n else g.stop
     while t < g.n and s.stretch_bound[t + 1] < INFINITY:
         t += 1
-        for j in range(start_of(g, t - 1), start_of(g, t) if p.release8 and s.stretch_bound[t] == 0 else 0):
-            division.tries += is_cut(p, block, entries, division.feature, j)
+        if p.release8 and s.stretch_bound[t] == 0:
+            division.tries += count_cuts(p, block, entries, division.feature, start_of(g, t - 1), start_of(g, t))
     put_before(p, block, s, at, g, t)
     while t < g.n and s.stretch_bound[t + 1] == INFINITY:
         t += 1
