@@ -47,10 +47,19 @@ def _target_cells(y: Any) -> tuple[Cells, bool]:
 
 def _open_target(y: Any) -> Any:
     """Return the target as a frame or column of narwhals, or as it is if narwhals does not know it."""
+    if isinstance(y, (nw.Series, nw.DataFrame)):
+        return y
     found = nw.from_native(_whole_column(y), pass_through=True, allow_series=True)
     if isinstance(found, nw.LazyFrame):
         raise lazy_table("y", y, found)
     return found
+
+
+def opened(y: Any) -> Any:
+    """Return a target that is looked at several times as a frame or column of narwhals, or as it is if that opens nothing."""
+    if y is None or is_sparse(y) or isinstance(y, (str, np.ndarray, list, tuple)):
+        return y
+    return _open_target(y)
 
 
 def _whole_column(y: Any) -> Any:
