@@ -84,7 +84,7 @@ def useless_splits(
 ) -> None: ...
 def subtrees_within_one_error(
     parents: npt.NDArray[np.int32],
-    as_leaf: npt.NDArray[np.float32],
+    value: npt.NDArray[np.float64],
     leaves: npt.NDArray[np.int32],
     is_hidden: npt.NDArray[np.uint8],
     is_leaf: npt.NDArray[np.uint8],

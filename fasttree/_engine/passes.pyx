@@ -460,18 +460,18 @@ def useless_splits(
                 best[parent[i]] += best[i]
 
 
-def subtrees_within_one_error(parents, as_leaf, leaves, is_hidden, is_leaf, double errors, double total):
+def subtrees_within_one_error(parents, const double[:, ::1] value, leaves, is_hidden, is_leaf, double errors, double total):
     """Mark the nodes as leaves whose subtrees C5.0's global pruning removes, those of least additional errors per leaf first.
 
-    `parents[i] < i`; the children of a node follow one another.  as_leaf[i] are the errors of node i as a leaf; `leaves` has 1
-    for a leaf that is not null, else 0.  What lies below a hidden node, and the node, is not removed by itself.  `errors` is what
+    `parents[i] < i`; the children of a node follow one another.  value[i] are the class weights of node i; `leaves` has 1 for
+    a leaf that is not null, else 0.  What lies below a hidden node, and the node, is not removed by itself.  `errors` is what
     the tree misclassifies of a weight of `total`, negative: the errors of its leaves.  The additional errors stay within one
     standard error.
     """
     cdef Cheapest c
     cdef Py_ssize_t n = len(parents)
     cdef Py_ssize_t i
-    scratch = np.zeros(6 * n)
+    scratch = np.zeros(7 * n)
     cdef double* real = <double*> memory_of(scratch)
     cdef int32_t* size = <int32_t*> (real + 2 * n)
     cdef int32_t* start = size + n
@@ -479,12 +479,21 @@ def subtrees_within_one_error(parents, as_leaf, leaves, is_hidden, is_leaf, doub
     cdef int32_t* order = size + 3 * n
     cdef const int32_t* parent = int32s_of(parents)
     cdef const int32_t* ones = int32s_of(leaves)
+    cdef float* as_leaf = <float*> (size + 8 * n)
+    cdef double most
+    cdef Py_ssize_t k
     c.n, c.parent, c.order, c.start, c.least, c.total = n, parent, order, start, real, real + n
     c.count, c.found, c.leaves, c.errors = size + 4 * n, size + 5 * n, size + 6 * n, <float*> (size + 7 * n)
-    c.as_leaf = <float*> memory_of(as_leaf)
+    c.as_leaf = as_leaf
     c.is_hidden, c.is_leaf = <uint8_t*> memory_of(is_hidden), <uint8_t*> memory_of(is_leaf)
     memcpy(c.leaves, ones, n * sizeof(int32_t))
     with nogil:
+        for i in range(n):
+            most = 0
+            for k in range(value.shape[1]):    # weights and errors are in single precision
+                as_leaf[i] = <float> (as_leaf[i] + value[i, k])
+                most = max(most, value[i, k])
+            as_leaf[i] = as_leaf[i] - <float> most
         for i in range(n - 1, -1, -1):
             size[i] += 1
             if i:

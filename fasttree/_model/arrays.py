@@ -141,3 +141,11 @@ def cuts_of(
         return {}
     offsets, entries = gather(start[nodes], size[nodes])
     return {"cut_start": offsets, "cut": cut[entries]}
+
+
+def largest(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return ``value.max(axis=1)``, which takes several times as long for short rows."""
+    place = value.argmax(axis=1)
+    place += np.arange(0, value.size, value.shape[1])
+    found: npt.NDArray[np.float64] = value.reshape(-1).take(place)
+    return found

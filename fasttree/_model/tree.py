@@ -27,6 +27,7 @@ from fasttree._model.arrays import (
     counts_below,
     cuts_of,
     gather,
+    largest,
     offsets_of,
     parents,
     read_only,
@@ -296,7 +297,7 @@ class Tree:
     @property
     def errors(self) -> npt.NDArray[np.float64]:
         """Weight of the samples that each node misclassifies, or their total loss if there is one; shape (n,)."""
-        wrong = self.weight - self.value.max(axis=1) if self.loss is None else (self.value @ self.loss).min(axis=1)
+        wrong = self.weight - largest(self.value) if self.loss is None else (self.value @ self.loss).min(axis=1)
         return np.where(self.weight > 0, wrong, 0.0)
 
     @property

@@ -294,14 +294,13 @@ def test_global_pruning_of_any_tree_removes_the_subtrees_that_the_twin_removes(s
     for node in nodes:
         parent[[number[id(child)] for child in node.children]] = number[id(node)]
     weight = np.array([in_single_precision(node.weights) for node in nodes], np.float32)
-    as_leaf = weight - np.array([node.weights.max() for node in nodes], np.float32)
     is_leaf = np.array([not node.children for node in nodes], np.uint8)
     leaves = (is_leaf & (weight > 0.05)).astype(np.int32)
     total = float(root.weights.sum())
     found = is_leaf.copy()
     hidden = (weight <= 0.1).astype(np.uint8)
     hidden[0] = 0
-    passes.subtrees_within_one_error(parent, as_leaf, leaves, hidden, found, -1.0, total)
+    passes.subtrees_within_one_error(parent, np.array([node.weights for node in nodes]), leaves, hidden, found, -1.0, total)
 
     cut_at_one_error(root, None, total)
     reached = [root]

@@ -87,32 +87,36 @@ def decode_thresholds(
         passes.thresholds(table.matrix, by_threshold, grown["feature"], grown["row_low"], grown["row_high"], thresholds)
         return thresholds
     features = grown["feature"][by_threshold]
-    low, high = _cells(table, np.array([grown[side][by_threshold] for side in ("row_low", "row_high")]), features)
-    for feature, at in _by_feature(features) if bins else ():
+    by_feature = list(_by_feature(features))
+    rows = np.array([grown[side][by_threshold] for side in ("row_low", "row_high")])
+    low, high = _cells(table, rows, features, by_feature)
+    for feature, at in by_feature if bins else ():
         if feature in bins:
             low[at], high[at] = bins[feature].gap(low[at], high[at])
     if seed is not None:
         thresholds[by_threshold] = _random_between(low, high, seed)
         return thresholds
     between = thresholds_between(low, high, features, table.schema, recipe)
-    for feature, at in _by_feature(features) if recipe.release8 else ():
-        if table.schema.features[feature].kind == Kind.CONTINUOUS:
-            between[at] = single_midpoints(low[at], high[at])
-            if whole is not None:
-                between[at] = raised(whole, feature, between[at])
+    if recipe.release8:
+        single = single_midpoints(low, high)
+        for feature, at in by_feature:
+            if table.schema.features[feature].kind == Kind.CONTINUOUS:
+                between[at] = single[at] if whole is None else raised(whole, feature, single[at])
     thresholds[by_threshold] = between
     return thresholds
 
 
-def _cells(table: AnyTable, rows: npt.NDArray[Any], features: npt.NDArray[np.int32]) -> Floats:
-    """Return the values in rows of shape (m, n), of the features of shape (n,)."""
+def _cells(
+    table: AnyTable, rows: npt.NDArray[Any], features: npt.NDArray[np.int32], by_feature: list[tuple[int, npt.NDArray[np.intp]]]
+) -> Floats:
+    """Return the values in rows of shape (m, n), of the features of shape (n,), whose positions are in `by_feature`."""
     if isinstance(table, SomeRows):  # its columns are copies
-        return _cells(table.table, table.rows[rows], features)
+        return _cells(table.table, table.rows[rows], features, by_feature)
     if table.matrix is not None:
         return np.asarray(table.matrix[rows, features], np.float64)
     cells = np.empty(rows.shape)
-    for feature, at in _by_feature(features):
-        cells[:, at] = table.column(feature)[rows[:, at]]
+    for feature, at in by_feature:
+        cells[:, at] = table.column(feature).take(rows[:, at])
     return cells
 
 

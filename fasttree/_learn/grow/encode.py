@@ -86,11 +86,11 @@ class KeptColumns:
         with self._lock:
             if not self._sorted:
                 of_bins = self if self.bins_of is None else SomeRows(self, self.bins_of)
-                encoding, _, bins = encode_columns(self, of_bins, self._recipe, self._limits, block_rows, 0, 1)
+                encoding, has_missing, bins = encode_columns(self, of_bins, self._recipe, self._limits, block_rows, 0, 1)
                 lacking = np.zeros(self.n_samples, dtype=bool)
-                for column in self._columns if self._recipe.missing == "fractional" else ():
+                for column in self._columns if has_missing else ():
                     lacking |= is_missing(column)
-                self._sorted.append(_Sorted(encoding, lacking, bool(lacking.any()), bins))
+                self._sorted.append(_Sorted(encoding, lacking, has_missing, bins))
         return self._sorted[0]
 
 
@@ -126,8 +126,12 @@ class InOrder:
             return whole.encoding, whole.has_missing, whole.bins
         rows = np.arange(self.n_samples) if rows is None else rows
         encoding = whole.encoding.of_rows(rows.astype(np.int64, copy=False), self.order.astype(np.int64, copy=False), block_rows)
-        bins = {j: whole.bins[feature] for j, feature in enumerate(self.order.tolist()) if feature in whole.bins}
-        return encoding, bool(whole.lacking[rows].any()), bins
+        bins = (
+            {j: whole.bins[feature] for j, feature in enumerate(self.order.tolist()) if feature in whole.bins}
+            if whole.bins
+            else {}
+        )
+        return encoding, whole.has_missing and bool(whole.lacking.take(rows).any()), bins
 
 
 class SomeRows:
@@ -255,7 +259,7 @@ def encode_columns(
     has_missing = False
     bins = {}
     for feature, column in columns(table):
-        described = table.schema.features[feature]
+        described, few = table.schema.features[feature], None
         if described.kind != Kind.CONTINUOUS:
             assert described.categories is not None
             encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
@@ -271,7 +275,7 @@ def encode_columns(
         elif encoding.add_continuous(feature, column, gap):
             encoding.keep_values(feature, table.column(feature))
         if recipe.missing == "fractional" and not has_missing:
-            has_missing = bool(np.isnan(column).any() if described.kind == Kind.CONTINUOUS else not column.all())
+            has_missing = bool(is_missing(column).any() if few is None else not few[1].all())
     encoding.finish()
     return encoding, has_missing, bins
 

@@ -21,7 +21,7 @@ from fasttree._learn.grow.fixed_point import fixed_point_weights, fractional_wei
 from fasttree._learn.grow.growth import BLOCK_ROWS, Size, engine_limits, policy_of
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
-from fasttree._model.arrays import THRESHOLD
+from fasttree._model.arrays import THRESHOLD, largest
 
 
 class Branches(NamedTuple):
@@ -81,12 +81,13 @@ class BranchGrowth:
         """
         encodings, targets = list[Encoding | None](), list[_core.Targets | None]()
         weights, bins = list[npt.NDArray[np.int64] | None](), list[dict[int, Bins]]()
+        are_ones = bool((branches.weight == 1).all())
         for start, stop in pairwise(branches.start):
             label, weight = self._label.take(rows := branches.rows[start:stop]), branches.weight[start:stop]
             if float(weight.sum()) < self._least or not np.count_nonzero(label != label[0]):
                 encoding, found, units, given = None, dict[int, Bins](), None, None
             else:
-                units, unit = fixed_point_weights(weight)
+                units, unit = fixed_point_weights(None if are_ones else weight)
                 encoding, has_missing, found = self._encode(rows)
                 if unit == 1.0 and has_missing:
                     units, unit = fractional_weights(units, len(rows))
@@ -122,7 +123,7 @@ class BranchGrowth:
 
     def _collapse(self, grown: dict[str, npt.NDArray[Any]]) -> None:
         useless = np.empty(len(grown["kind"]), dtype=np.uint8)
-        errors = grown["weight"] - grown["value"].max(axis=1)
+        errors = grown["weight"] - largest(grown["value"])
         errors[grown["weight"] <= 0] = 0.0
         errors[0] = np.inf  # it is never a leaf
         tolerance = tolerated_errors(errors, self._recipe.rank)

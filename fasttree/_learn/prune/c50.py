@@ -169,15 +169,11 @@ def useless_subtrees(tree: Tree, errors: float | None, total: float) -> npt.NDAr
     total : float
         Weight of all samples, those that boosting dropped included.
     """
-    weight = np.zeros(tree.node_count, np.float32)
-    for of_class in tree.value.T:
-        weight = (weight + of_class).astype(np.float32)
-    as_leaf = weight - tree.value.max(axis=1).astype(np.float32)
     is_leaf = tree.n_branches == 0
     leaves = (is_leaf & (tree.weight >= NULL_CASES)).astype(np.int32)
     hidden, cut = (tree.weight <= SMALL_CASES).view(np.uint8), is_leaf.view(np.uint8).copy()
     hidden[0] = 0
-    passes.subtrees_within_one_error(tree.parent, as_leaf, leaves, hidden, cut, -1.0 if errors is None else errors, total)
+    passes.subtrees_within_one_error(tree.parent, tree.value, leaves, hidden, cut, -1.0 if errors is None else errors, total)
     useless: npt.NDArray[np.bool_] = cut.view(np.bool_) & ~is_leaf
     return useless
 
@@ -215,7 +211,7 @@ def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:
         first_child[node] = n_nodes + len(copied)
         for first, *others in ([int(tree.first_child[node]) + branch for branch in group] for group in found):
             copied.append(first)
-            if others:
+            if others and tree.weight[first]:
                 for name in ("n_samples", "weight", "value"):
                     arrays[name][first] += getattr(tree, name)[others].sum(axis=0)
                 n_filled = int(np.count_nonzero(tree.n_samples[[first, *others]]))
