@@ -9,8 +9,9 @@ switch that is set when the code runs.  So there is one build for all, and tests
 fails or crashes, or takes ten times as long as without the change; the others survive and are printed as they are: each is a test
 that is missing, or a change that changes nothing.  Only tests that pass the changed place run.  `--rounds 3x1x3 1x6x20` lets a
 mutant meet one instance of each of a third of the tests, as many as take 3 seconds without the change; those that are left meet
-six instances of all, for 20 seconds.  Tests that take longer than `--longest` seconds are left out.  A mutant that no test passes
-survives, and one that does not compile is not counted.
+six instances of all, for 20 seconds.  Each instance is looked at by itself: others of the same test may pass other places.  Tests
+that take longer than `--longest` seconds are left out.  A mutant that no test passes survives, and one that does not compile is
+not counted.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
     python -m bench.mutants.trials PLAN
 
-reads a plan as JSON: the tests, the numbers of the mutants, and rounds.  Each test runs once without a change, one of its
-instances where it has parameters; which switches it passed and how long it took is noted.  A mutant then meets the tests that
-pass its switch, those first that have noticed most mutants for their time.  Those that are left meet more in the next round.
+reads a plan as JSON: the tests, the numbers of the mutants, and rounds.  Each test runs once without a change, some of its
+instances where it has parameters; which switches they passed and how long they took is noted.  A mutant then meets those that
+pass its switch, first those that have noticed most mutants for their time.  Mutants that are left meet more in the next round.
 
 A test that notices a mutant is run alone, with the change and without it: the mutant is killed if the test fails or ends the
 process again, and passes without it.  Limits are of processor time.  A test that ran into one has three times as long then.
@@ -74,11 +74,11 @@ class Trials:
         gc.freeze()
         left: dict[int, dict[str, Any]] = {number: {} for number in self.plan["mutants"]}
         for share, most, seconds in self.plan["rounds"]:
-            fresh = self.unmeasured(share, left)
+            fresh = self.unmeasured(share, most, left)
             self.without_changes(fresh)
             self.note(kind="tests", tests=len(fresh), seconds=round(sum(self.seconds), 1))
             for number in left:
-                left[number] = result = self.tested(number, most, seconds)
+                left[number] = result = self.tested(number, seconds)
                 if result["killed"]:
                     self.note(kind="mutant", number=number, **result)
             left = {number: result for number, result in left.items() if not result["killed"]}
@@ -86,17 +86,16 @@ class Trials:
             self.note(kind="mutant", number=number, **result)
         return True
 
-    def unmeasured(self, share: int, left: Iterable[int]) -> list[int]:
-        """Tests to measure: of a share of all the first instance.
+    def unmeasured(self, share: int, most: int, left: Iterable[int]) -> list[int]:
+        """Tests to measure: of a share of all at most so many instances, far from one another.
 
         After the first time, files of tests that pass no mutant of the sources where one is left are left out.
         """
         sources = {self.plan["sources"][number] for number in left}
         of_left = [number for number in self.reach if self.plan["sources"][number] in sources]
         files = {self.items[at].path for number in of_left for at in self.reach[number]}
-        first = [found[0] for found in self.functions.values()]
-        chosen = [at for at in first if not self.reach or self.items[at].path in files]
-        return [at for at in chosen[::share] if not self.seconds[at]]
+        chosen = [found for found in self.functions.values() if not self.reach or self.items[found[0]].path in files]
+        return [at for found in chosen[::share] for at in found[:: -(-len(found) // most)] if not self.seconds[at]]
 
     def note(self, **what: Any) -> None:
         """Add a line to the results."""
@@ -116,16 +115,15 @@ class Trials:
                     self.reach.setdefault(number, []).append(at)
             order = order[len(reached) + 1 :]  # a test that ended the process is left out
 
-    def tested(self, number: int, most: int, seconds: float) -> dict[str, Any]:
-        """Let tests that pass a mutant meet it until one notices it; those with parameters in several instances."""
+    def tested(self, number: int, seconds: float) -> dict[str, Any]:
+        """Let tests that pass a mutant meet it until one notices it."""
         met, passing = self.met.setdefault(number, set()), self.reach.get(number, [])
         order, total = [], 0.0
-        for worth, at, of_test in sorted(self.candidates(passing, most), reverse=True):
-            if at not in met and worth:
-                total += self.seconds[of_test]
-                if total > seconds and order:
-                    break
-                order.append(at)
+        for at in sorted(set(passing) - met - self.failing, key=lambda at: (self.worth(at), at), reverse=True):
+            total += self.seconds[at]
+            if total > seconds and order:
+                break
+            order.append(at)
         start = time.monotonic()
         done = 0
         for at, passed, _, _ in self.forked(number, order, 1):
@@ -140,7 +138,7 @@ class Trials:
         met.add(at)
         how = self.again(number, at)
         if not how:
-            return self.tested(number, most, seconds)
+            return self.tested(number, seconds)
         self.noticed[at] = self.noticed.get(at, 0) + 1
         return {"killed": True, "by": self.items[at].nodeid, "how": how, **figures}
 
@@ -163,13 +161,9 @@ class Trials:
         """Whether a test passes alone."""
         return [passed for _, passed, _, _ in self.forked(number, [at], patience)] == [True]
 
-    def candidates(self, passing: list[int], most: int) -> Iterator[tuple[float, int, int]]:
-        """Give instances of tests, each with what it is likely to notice for its time, and the instance that was measured."""
-        for of_test in passing:
-            found = self.functions[self.items[of_test].nodeid.partition("[")[0]]
-            for place, at in enumerate(found[:: -(-len(found) // most)]):
-                worth = (self.noticed.get(at, 0) + 0.5) / (self.tried.get(at, 0) + 1)
-                yield 0 if at in self.failing else worth / (self.seconds[of_test] + 0.005) / (1 + place), at, of_test
+    def worth(self, at: int) -> float:
+        """How many mutants a test is likely to notice in a second."""
+        return (self.noticed.get(at, 0) + 0.5) / (self.tried.get(at, 0) + 1) / (self.seconds[at] + 0.005)
 
     def forked(self, number: int, order: list[int], patience: int = 0) -> Iterator[tuple[int, bool, float, list[int]]]:
         """Run tests in a process of their own; yield what became of each, up to the first that fails or ends the process.
