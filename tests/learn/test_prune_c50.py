@@ -15,10 +15,21 @@ from trees import Node, flat, leaf, random_nodes, split
 from fasttree import C45Classifier, C50Classifier
 from fasttree._data.learn import learn_table
 from fasttree._data.table import Few, Table
-from fasttree._learn.prune.c50 import C50Pruning, PrunedTree, ends_after, preorder, with_null_leaves
+from fasttree._learn.prune.c50 import (
+    C50Pruning,
+    PrunedTree,
+    ends_after,
+    expected_errors,
+    n_divided,
+    preorder,
+    useless_subtrees,
+    with_merged_leaves,
+    with_null_leaves,
+)
+from fasttree._learn.prune.costs_c50 import CostRules
 from fasttree._learn.prune.regrowth import NodesBehind, Regrowth
 from fasttree._learn.samples import Samples
-from fasttree._model.arrays import CATEGORY
+from fasttree._model.arrays import CATEGORY, THRESHOLD
 from fasttree._model.tree import Tree
 from fasttree._model.walks import predict_votes
 
@@ -32,6 +43,75 @@ def test_null_leaves_have_the_shares_of_their_parents():
     tree = with_null_leaves(flat(city([node, leaf([1.0, 3.0])], [7.0, 5.0]), "classification"))
     assert tree.value == pytest.approx(np.array([[7, 5], [6, 2], [1, 3], [6, 1.96], [0.03, 0.01], [6, 2]]))
     assert with_null_leaves(flat(leaf([0.01, 0.02], n_samples=1), "classification")).value.tolist() == [[0.01, 0.02]]
+
+
+def test_a_leaf_of_exactly_a_twentieth_of_a_case_is_no_null_leaf():
+    few = leaf([0.0, 0.05], n_samples=1)
+    tree = flat(city([few, leaf([6.0, 2.0])], [6.0, 2.05]), "classification")
+    assert with_null_leaves(tree).value.tolist() == tree.value.tolist()
+    tree = flat(city([few, leaf([0.0, 3.0]), leaf([6.0, 0.0])], [6.0, 3.05]), "classification")
+    assert with_merged_leaves(tree, empty_only=False).value[1:].tolist() == [[0.0, 3.05], [6.0, 0.0]]
+    # counted as a leaf, it makes its node the cheapest per leaf, and the other one is too much then
+    cheapest = city([leaf([10.0, 0.0]), leaf([0.0, 3.0]), few], [10.0, 3.05])
+    other = city([leaf([10.0, 0.0]), leaf([0.0, 2.0])], [10.0, 2.0])
+    tree = flat(city([cheapest, other, leaf([100.0, 20.0]), leaf([0.0, 50.0])], [120.0, 75.05]), "classification")
+    assert np.flatnonzero(useless_subtrees(tree, None, 195.05)).tolist() == [1]
+
+
+@pytest.mark.parametrize(("part", "removed"), [(0.05, []), (0.06, [1])])
+def test_a_subtree_of_at_most_a_tenth_of_a_case_is_not_removed_by_itself(part, removed):
+    small = city([leaf([part, 0.0], n_samples=1), leaf([0.0, part], n_samples=1)], [part, part])
+    tree = flat(city([small, leaf([100.0, 20.0]), leaf([0.0, 50.0])], [100 + part, 70 + part]), "classification")
+    assert np.flatnonzero(useless_subtrees(tree, None, 170 + 2 * part)).tolist() == removed
+
+
+def test_leaves_of_one_class_are_merged_where_others_are_left():
+    same = [leaf([0.0, 2.0]), leaf([0.0, 3.0])]
+    one = flat(city([*same, leaf([4.0, 0.0])], [4.0, 5.0]), "classification")
+    assert with_merged_leaves(one, empty_only=False).value[1:].tolist() == [[0.0, 5.0], [4.0, 0.0]]
+    assert with_merged_leaves(one, empty_only=True) is one
+    all_of_one_class = flat(city([*same, leaf([0.0, 4.0])], [0.0, 9.0]), "classification")
+    assert with_merged_leaves(all_of_one_class, empty_only=False) is all_of_one_class
+    of_three = flat(
+        city([leaf([0.0, 0.0, 1.0]), leaf([0.0, 1.0, 0.0]), leaf([1.0, 0.0, 0.0])], [1.0, 1.0, 1.0]), "classification"
+    )
+    assert with_merged_leaves(of_three, empty_only=False) is of_three
+    by_number = split([*same, leaf([4.0, 0.0])], feature=0, kind=THRESHOLD, threshold=1.5, value=[4.0, 5.0])
+    tree = flat(by_number, "classification")  # the third branch is of samples to which the feature does not apply
+    assert with_merged_leaves(tree, empty_only=False) is tree
+
+
+def test_no_sample_is_divided_where_one_branch_has_all():
+    empty = [leaf([0.0, 0.0], n_samples=0, weight=0.0) for _ in range(2)]
+    tree = flat(city([leaf([1.0, 3.0]), *empty], [1.0, 3.0]), "classification")
+    assert n_divided(tree, 0) == 0
+    assert with_merged_leaves(tree, empty_only=True).n_samples.tolist() == [4, 4, 0]
+
+
+def test_samples_in_every_branch_are_counted_once_in_merged_ones():
+    parts = [leaf([0.0, 2.5], n_samples=3), leaf([0.0, 1.5], n_samples=2), leaf([4.0, 0.0], n_samples=5)]
+    tree = flat(city(parts, [4.0, 4.0]), "classification")
+    assert n_divided(tree, 0) == 1
+    assert with_merged_leaves(tree, empty_only=False).n_samples.tolist() == [8, 4, 5]
+
+
+def test_weights_as_given_leave_risks_as_they_are():
+    node = city([leaf([2.0, 3.0]), leaf([1.0, 0.0], n_samples=0, weight=0.0)], [2.0, 3.0])
+    tree = flat(city([node, leaf([1.0, 3.0])], [3.0, 6.0]), "classification")
+    loss = np.array([[0.0, 4.0], [1.0, 0.0]])
+    judged = CostRules(loss, np.array([1.6, 0.4])).judged(tree)
+    assert judged.value == pytest.approx(tree.value / [1.6, 0.4])
+    assert judged.weight == pytest.approx([3 / 1.6 + 6 / 0.4, 2 / 1.6 + 3 / 0.4, 1 / 1.6 + 3 / 0.4, 2 / 1.6 + 3 / 0.4, 0])
+    assert judged.weight * judged.impurity == pytest.approx(tree.weight * tree.impurity)
+    assert judged.weight * judged.gain == pytest.approx(tree.weight * tree.gain)
+    assert judged.impurity[4] == tree.impurity[4]
+    assert judged.loss.tolist() == loss.tolist()
+
+
+def test_rules_are_judged_by_the_errors_of_leaves_and_with_costs_by_those_of_the_root():
+    tree = flat(city([leaf([2.0, 3.0]), leaf([5.0, 1.0])], [7.0, 4.0]), "classification")
+    assert expected_errors(tree) == 3
+    assert expected_errors(tree.replace(loss=np.array([[0.0, 1.0], [1.0, 0.0]]))) == 4
 
 
 def path_to(tree: Tree, node: int) -> list[int]:
@@ -215,3 +295,27 @@ def test_thresholds_of_branches_that_grow_anew_are_values_of_the_table(seed):
     X = X.assign(a=numbers[:, 0], b=numbers[:, 1])
     tree = C50Classifier(confidence=0.5, min_samples_branch=1, global_pruning=False).fit(X, y).tree_
     assert set(tree.threshold[~np.isnan(tree.threshold)]) <= set(range(12))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_errors_are_the_samples_that_the_tree_predicts_wrongly(weighted, monkeypatch):
+    found: list[tuple[float | None, float]] = []
+    training_errors = C50Pruning.training_errors
+
+    def noted(self: C50Pruning, tree: Tree, ends: Any) -> float | None:
+        samples, errors = self.grower.samples, training_errors(self, tree, ends)
+        wrong = predict_votes(tree, samples.table)[0] != samples.target
+        found.append((errors, float(wrong.sum() if samples.counts is None else samples.counts[wrong].sum())))
+        return errors
+
+    monkeypatch.setattr(C50Pruning, "training_errors", noted)
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 9, (200, 3)).astype(float)
+    y = np.where(rng.random(200) < 0.2, rng.integers(0, 2, 200), X[:, 0] > X[:, 1])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    C50Classifier().fit(X, y, np.repeat([1, 2], 100) if weighted else None)
+    assert found
+    for errors, expected in found:
+        assert errors == pytest.approx(expected)
+        assert errors is not None
+        assert errors > 0

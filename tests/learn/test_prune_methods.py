@@ -25,7 +25,7 @@ from fasttree._data.learn import learn_table
 from fasttree._learn.grow.independence import independence_probability, without_independent_splits
 from fasttree._learn.prune import methods
 from fasttree._learn.prune.error_based import error_based_without_samples, predicted_errors
-from fasttree._learn.prune.losses import class_impurity, losses
+from fasttree._learn.prune.losses import LEAST_ANSWER, class_impurity, losses
 from fasttree._learn.prune.sequence import SubtreeSequence, choose, weakest_links
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
@@ -703,12 +703,33 @@ def test_samples_that_are_far_from_all_answers_judge_by_their_losses(criterion, 
     assert found.square == pytest.approx(n * np.square(loss))
 
 
+@pytest.mark.parametrize(("grown", "held_out"), [([0.0, 0.0, 1e4, 1e4], 1e4), ([9e3, 9e3, 1e4, 1e4], 1e-3)])
+def test_counts_that_are_as_unlikely_as_can_be_judge_by_their_losses(grown, held_out):
+    model = CARTRegressor().fit([[1.0], [1.0], [2.0], [2.0]], grown)  # by Poisson deviance no leaf would have only zeros
+    n = 4000
+    found = losses(model.tree_, Samples(encode_table(np.ones((n, 1)), model.schema_), np.full(n, held_out), impurity="poisson"))
+    answer = max(float(model.predict([[1.0]])[0]), LEAST_ANSWER * held_out)
+    one = held_out * np.log(held_out / answer) - held_out + answer
+    assert found.loss[1] == pytest.approx(n * one)
+    assert found.square[1] == pytest.approx(n * one**2)
+
+
+def test_heavy_samples_judge_by_their_losses_and_those_without_weight_not_at_all():
+    X = [[1.0], [1.0], [2.0], [2.0]]
+    model = CARTRegressor().fit(X, [1e3, 1e3, 3e3, 3e3])
+    table = encode_table([[1.0], [2.0], [1.0]], model.schema_)
+    found = losses(model.tree_, Samples(table, np.array([0.0, 5e3, 1e200]), weight=np.array([1e6, 3e6, 0.0])))
+    assert found.loss == pytest.approx([1e6 * 2e3**2 + 3e6 * 3e3**2, 1e6 * 1e6, 3e6 * 4e6])
+    assert found.square == pytest.approx([1e6 * 2e3**4 + 3e6 * 3e3**4, 1e6 * 1e12, 3e6 * 16e12])
+
+
 def test_where_no_subtree_errs_the_smallest_is_chosen():
     model = CARTClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "a", "b"])
-    chosen = model.prune(CostComplexity(alpha="validation"), [[1.0], [2.0]], ["a", "a"])
     assert model.get_n_leaves() == 2
-    assert chosen.get_n_leaves() == 1
-    assert chosen.pruning_table_.xerror.tolist() == [0.0, 0.0]
+    for selection in ("best", "1se"):
+        chosen = model.prune(CostComplexity(alpha="validation", selection=selection), [[1.0], [2.0]], ["a", "a"])
+        assert chosen.get_n_leaves() == 1
+        assert chosen.pruning_table_.xerror.tolist() == [0.0, 0.0]
 
 
 def test_a_loaded_regression_tree_still_knows_its_criterion(tmp_path):
