@@ -11,12 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_pruning import extra_errors, prune
-from trees import flat, leaf, split
+from trees import Node, flat, leaf, nested, split
 
 from fasttree import C45Classifier, CARTClassifier, ID3Classifier, TreeClassifier
-from fasttree._learn.prune.error_based import LEVELS, QUANTILES, normal_quantile, predicted_errors
+from fasttree._learn.prune.error_based import (
+    LEVELS,
+    QUANTILES,
+    normal_quantile,
+    predicted_errors,
+    without_impossible_categories,
+)
 from fasttree._learn.prune.methods import c_alpha
-from fasttree._model.arrays import CATEGORY, SHARES
+from fasttree._model.arrays import CATEGORY, NOMINAL, SHARES
 from fasttree._model.tree import Tree
 from fasttree.pruning import CAlpha, ErrorBased
 
@@ -75,6 +81,25 @@ def test_errors_are_predicted_by_the_formula_in_double_precision(counts, confide
         n, wrong = sum(held), sum(held) - max(held)
         expected.append(wrong + extra_errors(n, wrong, confidence, q) if n else 0.0)
     assert predicted_errors(flat(root, "classification"), confidence) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [1e-6, 0.9999])
+def test_where_one_formula_of_errors_ends_the_next_one_begins(wrong):
+    q = float(np.interp(0.25, LEVELS, QUANTILES)) ** 2
+    found = predicted_errors(flat(leaf([wrong, wrong], n_samples=2), "classification"), 0.25)
+    assert found == pytest.approx([wrong + extra_errors(2 * wrong, wrong, 0.25, q)], rel=1e-12)
+
+
+def test_impossible_categories_leave_the_last_group_alone():
+    def cities(table: list[tuple[int, int]], children: list[Node], value: list[float]) -> Node:
+        return split(children, feature=2, kind=NOMINAL, table=table, value=value)
+
+    leaves = [leaf([2.0, 0.0]), leaf([0.0, 3.0]), leaf([1.0, 0.0])]
+    below = cities([(1, 0), (4, 0), (2, 1), (3, 2), (4, 2)], leaves, [3.0, 3.0])
+    tree = flat(cities([(1, 0), (2, 0), (3, 0), (4, 1)], [below, leaf([0.0, 4.0])], [3.0, 7.0]), "classification")
+    without = without_impossible_categories(tree)
+    assert without.n_branches.tolist() == tree.n_branches.tolist()
+    assert nested(without, 1).table == [(1, 0), (4, 0), (2, 1), (3, 2)]
 
 
 @pytest.mark.parametrize(("smaller", "larger"), [(0.001, 0.05), (0.05, 0.25), (0.25, 0.6), (0.6, 0.95)])
