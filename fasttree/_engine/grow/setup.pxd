@@ -201,7 +201,7 @@ cdef inline bint needs_axis(const Problem* p) noexcept nogil:
 
 cdef inline bint needs_chords(const Problem* p) noexcept nogil:
     """Are there gains of entropy that are known up to chords first?"""
-    return p.impurity == ENTROPY and (p.sweep == GENERIC or p.stretches)
+    return p.impurity == ENTROPY and p.sweep == GENERIC
 
 
 cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:

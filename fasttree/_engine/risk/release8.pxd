@@ -1,6 +1,6 @@
 """Gains in single precision, as C4.5's Release 8 computes them.  Header only."""
 
-from libc.math cimport floor, log
+from libc.math cimport fabs, floor, log, log2
 from libc.stdint cimport int32_t, int64_t
 
 from fasttree._engine.risk.impurity cimport xlogx
@@ -91,9 +91,15 @@ cdef inline float threshold_gain(
 
 
 cdef inline double single_slack(const Problem* p, const Totals* known) noexcept nogil:
-    """More than the rounding above can change a gain, in bits x weight: K + 4 roundings of numbers up to W lg W."""
+    """More than the rounding above can change the difference of two gains, in bits x weight.
+
+    Sums of x lg x of both sides round K times, and numbers up to W lg K five times, by a part of 2^-24.  Weights that are no
+    small whole numbers round, too, K + 1 times.
+    """
     cdef double weight = <double> known.weight * p.unit
-    return 2.4e-7 * (p.n_classes + 4) * (xlogx(weight) + weight)
+    cdef double logs = fabs(xlogx(weight)) + 1.5 * weight + 2 * p.n_classes
+    cdef int32_t times = p.n_classes if p.terms != NULL and weight < 16777216 else 2 * p.n_classes + 1
+    return 1.2e-7 * (times * logs + 5 * weight * log2(<double> p.n_classes))
 
 
 cdef inline float class_base(const Problem* p, const Totals* known) noexcept nogil:

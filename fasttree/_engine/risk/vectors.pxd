@@ -233,6 +233,33 @@ cdef extern from *:
             bounds[b] = root * root;
         }
     }
+
+    /* No entropy gain of two classes is larger: see docs/exact.md.  ones, zeros = weights of the classes on the left, where all
+       weight is 1; `share` is class 1's in all.  A side diverges from the whole by the integral of 1 / (t (1 - t)), which is
+       convex, with weights that fall to 0: at most two thirds of it at the whole's share and a third at the side's, times half
+       the square of their difference.  Neither does it diverge by more than its classes do each alone. */
+    CYTHON_UNUSED static void fasttree_bound_pairs(
+        const double *ones, const double *zeros, double *bounds, int64_t n, double share, double unit)
+    {
+        const double scale = unit * 1.4426950408889634, twice = 2 / (share * (1 - share)), least = 1e-300;
+        const double of_one = -log(share), of_zero = -log(1 - share);
+        int64_t j;
+        #pragma omp simd
+        for (j = 0; j < n; j++) {
+            double x = ones[j] + zeros[j], right = 1 - x, d = ones[j] - share * x;
+            double more = share - ones[j], rest = (1 - share) - zeros[j];
+            double product = ones[j] * zeros[j], below = x * product * 6, line = ones[j] * of_one + zeros[j] * of_zero;
+            double other, above, line_right, curve, curve_right;
+            more = more > 0 ? more : 0;
+            rest = rest > 0 ? rest : 0;
+            other = more * rest;
+            above = right * other * 6;
+            line_right = more * of_one + rest * of_zero;
+            curve = d * d * (twice * product + x * x) / (below > least ? below : least);
+            curve_right = d * d * (twice * other + right * right) / (above > least ? above : least);
+            bounds[j] = ((curve < line ? curve : line) + (curve_right < line_right ? curve_right : line_right)) * scale;
+        }
+    }
     """
     double end_gains "fasttree_end_gains"(
         const double* n_left, const double* left, double* gains, int m, double n, double total, double n_min, double n_max
@@ -243,4 +270,7 @@ cdef extern from *:
     ) noexcept nogil
     void moment_bounds "fasttree_moment_bounds"(
         const double* n_left, const double* gains, const double* spread, double* bounds, int m, double n, double scale
+    ) noexcept nogil
+    void bound_pairs "fasttree_bound_pairs"(
+        const double* ones, const double* zeros, double* bounds, int64_t n, double share, double unit
     ) noexcept nogil

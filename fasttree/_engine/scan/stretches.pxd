@@ -9,14 +9,13 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memset
 
-from fasttree._engine.risk.chords cimport CHORD_ERROR, below_xlogx
-from fasttree._engine.risk.impurity cimport ENTROPY, GINI, SQUARED_ERROR, tie_limit
+from fasttree._engine.risk.impurity cimport ENTROPY, GINI, SQUARED_ERROR, class_risk, tie_limit
 from fasttree._engine.risk.release8 cimport in_single, single_slack
-from fasttree._engine.risk.vectors cimport end_gains, moment_bounds, pair_bounds
+from fasttree._engine.risk.vectors cimport bound_pairs, end_gains, moment_bounds, pair_bounds
 from fasttree._engine.scan.cut cimport Division, apart
 from fasttree._engine.scan.sweeps cimport has_output_squares
 from fasttree._engine.types cimport (
-    CHUNK, LINEAR, Block, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
+    CHUNK, LINEAR, TABLE, Block, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
 )
 
 
@@ -32,6 +31,7 @@ cdef struct Stretches:         # of the candidates of a list; the rest is in the
     int64_t stop
     int64_t length
     int64_t searched           # where a run of stretches ends whose gains are computed
+    double least               # no smaller gain is the best of the list, or equal to it
 
 
 cdef inline bint has_stretches(const Problem* p) noexcept nogil:
@@ -44,7 +44,7 @@ cdef inline bint has_stretches(const Problem* p) noexcept nogil:
     for o in range(p.n_outputs):
         if p.first_class[o + 1] - p.first_class[o] != 2:
             return False
-    return (p.impurity == GINI or p.impurity == ENTROPY) and (p.n_outputs > 1 or p.weighted)
+    return p.impurity == ENTROPY or (p.impurity == GINI and (p.n_outputs > 1 or p.weighted))
 
 
 cdef inline int64_t first_sum(const Problem* p, const Scratch* s, const Left* at, int32_t o) noexcept nogil:
@@ -133,41 +133,40 @@ cdef inline void add_up(
         s.stretch_sum[o * CHUNK + t] += sum
 
 
-cdef inline double gain_by_chords(
-    const Problem* p, int64_t weight, int64_t ones, const int64_t* total, double scale,
-) noexcept nogil:
-    """About the entropy gain of a cut with these weights on the left, for weights whose sum is 1.
-
-    It is too small by at most CHORD_ERROR, or too large by at most twice as much.  `total` has the weights of both classes.
-    """
-    cdef int64_t zeros = weight - ones
-    cdef double classes = below_xlogx(<double> ones * scale, p.chords) + below_xlogx(<double> zeros * scale, p.chords)
-    classes += below_xlogx(<double> (total[1] - ones) * scale, p.chords)
-    classes += below_xlogx(<double> (total[0] - zeros) * scale, p.chords)
-    classes -= below_xlogx(<double> weight * scale, p.chords)
-    classes -= below_xlogx(<double> (total[0] + total[1] - weight) * scale, p.chords)
-    return classes - below_xlogx(<double> total[0] * scale, p.chords) - below_xlogx(<double> total[1] * scale, p.chords)
+cdef inline double entropy_at(const Problem* p, const Scratch* s, const Totals* total, int64_t t) noexcept nogil:
+    """The entropy gain of a cut at end t: the mean of the targets, which have two classes each."""
+    cdef double risks = 0
+    cdef int64_t pair[2]
+    cdef int32_t o
+    for o in range(p.n_outputs):
+        pair[1] = s.stretch_sum[o * CHUNK + t]
+        pair[0] = s.stretch_weight[t] - pair[1]
+        risks += class_risk(ENTROPY, pair, 2, p.unit)
+        pair[1] = total.counts[2 * o + 1] - pair[1]
+        pair[0] = total.counts[2 * o] - pair[0]
+        risks += class_risk(ENTROPY, pair, 2, p.unit)
+    return total.risk - risks / p.n_outputs
 
 
 cdef inline void bound_entropy(const Problem* p, Scratch* s, const Left* at, const Stretches* g, int32_t o) noexcept nogil:
-    """Add the gains at the ends, and the bounds, of a target of two classes."""
+    """Add bounds of the gains at the ends, and in the stretches, of a target of two classes."""
     cdef const int64_t* sums = s.stretch_sum + o * CHUNK
     cdef const int64_t* weights = s.stretch_weight
-    cdef const int64_t* total = at.total.counts + 2 * o
     cdef double scale = 1.0 / <double> at.total.weight
+    cdef double share = <double> at.total.counts[2 * o + 1] * scale
     cdef double unit = <double> at.total.weight * p.unit / p.n_outputs
-    cdef double before = gain_by_chords(p, weights[0], sums[0], total, scale)
-    cdef double after, most
-    cdef int64_t t, ones, zeros
+    cdef int64_t t
+    if at.total.counts[2 * o] == 0 or at.total.counts[2 * o + 1] == 0:
+        return
+    for t in range(g.n + 1):
+        s.a[t] = <double> sums[t] * scale
+        s.b[t] = <double> (weights[t] - sums[t]) * scale
+    bound_pairs(s.a, s.b, s.gains, g.n + 1, share, unit)
+    bound_pairs(s.a + 1, s.b, s.stretch_rough, g.n, share, unit)
+    bound_pairs(s.a, s.b + 1, s.stretch_spread, g.n, share, unit)
     for t in range(g.n):
-        ones = sums[t + 1] - sums[t]
-        zeros = weights[t + 1] - weights[t] - ones
-        after = gain_by_chords(p, weights[t + 1], sums[t + 1], total, scale)
-        most = gain_by_chords(p, weights[t] + ones, sums[t + 1], total, scale)
-        most = max(most, gain_by_chords(p, weights[t] + zeros, sums[t], total, scale))
-        s.stretch_bound[t + 1] += max(max(before, after), most) * unit
-        s.stretch_gain[t + 1] += after * unit
-        before = after
+        s.stretch_gain[t + 1] += s.gains[t + 1]
+        s.stretch_bound[t + 1] += max(max(s.gains[t], s.gains[t + 1]), max(s.stretch_rough[t], s.stretch_spread[t]))
 
 
 cdef inline void bound_squares(const Problem* p, Scratch* s, const Left* at, const Stretches* g, int32_t o) noexcept nogil:
@@ -204,30 +203,34 @@ cdef inline void bound_squares(const Problem* p, Scratch* s, const Left* at, con
 
 
 cdef inline void mark_stretches(
-    const Problem* p, const Block* block, Scratch* s, const Left* at, const Stretches* g, const Division* division,
+    const Problem* p, const Block* block, Scratch* s, const Left* at, Stretches* g, const Division* division,
 ) noexcept nogil:
     """Bounds become INFINITY where gains must be computed, else 0, or minus infinity where there are no candidates.
 
-    Gains at ends that are no cuts are negative.
+    Gains at ends that are no cuts are negative.  Those of entropy are bounds: the end of the largest has about the largest gain.
     """
     cdef const Totals* total = at.total
     cdef double weight = <double> total.weight * p.unit
     cdef double rounding = 1e-13 * (weight + total.risk if p.n_classes else total.risk)
-    cdef double error = CHORD_ERROR * weight if p.impurity == ENTROPY else 0.0
     cdef double least = -INFINITY
     cdef const int64_t* weights = s.stretch_weight
     cdef int64_t w_min = at.limits.w_min if block.weight != NULL else 0
     cdef int64_t w_max = at.limits.w_max if block.weight != NULL else total.weight
+    cdef int64_t best = 0
     cdef int64_t t
     for t in range(1, g.n + 1):
-        if w_min <= weights[t] <= w_max:
-            least = max(least, s.stretch_gain[t])
-    if least > -INFINITY:
-        least = tie_limit(least - (1e-9 * least + 2 * error + rounding), total.risk)
+        if w_min <= weights[t] <= w_max and s.stretch_gain[t] > least:
+            least = s.stretch_gain[t]
+            best = t
+    if best:
+        if p.impurity == ENTROPY:
+            least = entropy_at(p, s, total, best)
+        least = tie_limit(least - (1e-9 * least + rounding), total.risk)
+        g.least = least
         least -= single_slack(p, total) if in_single(p) else 0.0
     if not in_single(p):
         least = max(least, max(division.known, division.at_least))
-    least -= error + rounding
+    least -= rounding
     for t in range(g.n):
         if weights[t + 1] < w_min or weights[t] > w_max:
             s.stretch_bound[t + 1] = -INFINITY
@@ -238,7 +241,7 @@ cdef inline void mark_stretches(
 
 
 cdef inline void bound_stretches(
-    const Problem* p, const Block* block, Scratch* s, const Left* at, const Stretches* g, const Division* division,
+    const Problem* p, const Block* block, Scratch* s, const Left* at, Stretches* g, const Division* division,
 ) noexcept nogil:
     """Find the stretches in which gains must be computed, from the sums at their ends."""
     cdef int32_t o
@@ -261,6 +264,7 @@ cdef inline Stretches divide_list(
     cdef int64_t t, start, stop, j
     cdef int32_t o
     g.n = 0
+    g.least = -INFINITY
     g.first = at.next
     g.stop = high + 1
     g.searched = at.next
@@ -307,6 +311,9 @@ cdef inline void put_before(
         if has_output_squares(p, block):
             at.squares += s.left[k] * s.left[k]
             at.squares_right += s.right[k] * s.right[k]
+    if p.sweep == TABLE:
+        at.table = p.xlogx[s.left[0]] + p.xlogx[s.left[1]]
+        at.table_right = p.xlogx[s.right[0]] + p.xlogx[s.right[1]]
 
 
 cdef inline int64_t pass_over(

@@ -185,6 +185,8 @@ cdef inline Cut sweep_list(
         sweep(p, block, s, &at, entries, stop)
         i = stop
     stretches = divide_list(p, block, s, &at, entries, high, division)
+    if single:
+        cut.gain = stretches.least
     while not found:
         stop = pass_over(p, block, s, &at, entries, &stretches, division)
         i = at.next
