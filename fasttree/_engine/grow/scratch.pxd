@@ -10,6 +10,7 @@ from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private
 from fasttree._engine.memory cimport Carver, carve
 from fasttree._engine.risk.impurity cimport table_entry, xlogx
 from fasttree._engine.risk.present cimport numbers_classes
+from fasttree._engine.scan.stretches cimport has_signed_weights
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
     CHUNK, INTERVALS, MEDIANS, MERGED, SQUARED, SURROGATE, TWIG, Block, Cut, Imitation, Medians, Neighbours, Parts, Problem,
@@ -35,6 +36,7 @@ cdef inline void carve_scratch(
     s.near_left = <int64_t*> carve(carver, width * 8)
     s.near_right = <int64_t*> carve(carver, width * 8)
     s.terms = <double*> carve(carver, 2 * width * 8)
+    s.signed_weight = <int64_t*> carve(carver, n * 8) if has_signed_weights(p) else NULL
     s.stretch_weight = <int64_t*> carve(carver, CHUNK * 8 if p.stretches else 0)
     s.stretch_sum = <int64_t*> carve(carver, CHUNK * p.n_outputs * 8 if p.stretches else 0)
     s.stretch_gain = <double*> carve(carver, CHUNK * 8 if p.stretches else 0)

@@ -15,6 +15,7 @@ from fasttree._engine.scan.choose cimport choose_gain, choose_ratio, choose_rele
 from fasttree._engine.scan.cut cimport no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
 from fasttree._engine.scan.message cimport choose_by_message
+from fasttree._engine.scan.stretches cimport sign_weights
 from fasttree._engine.types cimport (
     MDL_RATIO, MEDIANS, NO_CUT, PLAIN_RATIO, RISK_TIE, THRESHOLD_CUT, Active, Block, Cut, Problem, Scratch, Search, Totals,
     entry_t,
@@ -157,6 +158,8 @@ cdef inline Cut search_features(
     """Scan every feature of a node (or those drawn) and choose a cut; drops constant features."""
     cdef int32_t n_cuts
     search.key = key
+    if w.scratch.signed_weight != NULL:
+        sign_weights(block, w.scratch, search.rows, search.totals.n)
     if p.sweep == MEDIANS:
         rank_targets(p, block, search.rows, search.totals.n)
         if block.weight == NULL:

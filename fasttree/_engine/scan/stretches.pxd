@@ -47,6 +47,18 @@ cdef inline bint has_stretches(const Problem* p) noexcept nogil:
     return p.impurity == ENTROPY or (p.impurity == GINI and (p.n_outputs > 1 or p.weighted))
 
 
+cdef inline bint has_signed_weights(const Problem* p) noexcept nogil:
+    """Is the class of a sample written into its weight?  That is one look-up, where a node searches all features at once."""
+    return p.stretches and p.weighted and p.n_classes == 2 and p.n_outputs == 1 and not p.lazy and not p.histogram
+
+
+cdef inline void sign_weights(const Block* block, Scratch* s, const uint32_t* rows, int64_t n) noexcept nogil:
+    """Write the weights of a node's samples, with the class as the sign."""
+    cdef int64_t i
+    for i in range(n):
+        s.signed_weight[rows[i]] = block.weight[rows[i]] if block.label[rows[i]] else -block.weight[rows[i]]
+
+
 cdef inline int64_t first_sum(const Problem* p, const Scratch* s, const Left* at, int32_t o) noexcept nogil:
     """What is on the left at the start: the weight of a target's second class, or the sum of a target."""
     if p.sweep == LINEAR:
@@ -124,7 +136,12 @@ cdef inline void add_up(
                 sum += block.label[<size_t> rows[j] * step + o] & 1
         else:
             weight = 0
-            for j in range(n):
+            for j in range(n if s.signed_weight != NULL else 0):
+                w = s.signed_weight[rows[j]]
+                weight += w if w > 0 else -w
+                sum += w
+            sum = (weight + sum) // 2
+            for j in range(0 if s.signed_weight != NULL else n):
                 w = block.weight[rows[j]]
                 weight += w
                 sum += w & -<int64_t> (block.label[<size_t> rows[j] * step + o] & 1)
