@@ -14,7 +14,7 @@ from c50.rules import learn, search
 
 from fasttree import C50Classifier
 from fasttree._engine import rulesets
-from fasttree._learn.rules.voting import group_bits, log_factorials, threshold_bits, value_bits
+from fasttree._learn.rules.voting import WeighedSamples, group_bits, log_factorials, threshold_bits, value_bits
 from fasttree._model.ruleset import vote_shares, voted_classes, votes_of
 
 
@@ -120,6 +120,81 @@ def test_bits_of_conditions() -> None:
     assert group_bits(4, 2) == pytest.approx(math.log2(6))
     assert group_bits(3, 5) == pytest.approx(math.log2(3))
     assert group_bits(1, 2) == 0
+
+
+def slowly_simplified(fails, order, right, weight, all_weight, unit, bits):
+    """Return the conditions, cover and errors of a rule of C5.0 if it is of use; `fails` has a row per condition of the tree."""
+    kept = list(order)
+    own = weight[right].sum()
+
+    def figures(conditions) -> tuple[int, int, float]:
+        fires = ~fails[conditions].any(axis=0)
+        n, errors = int(weight[fires].sum()), int(weight[fires & ~right].sum())
+        return n, errors, (errors * unit + 1) / (n * unit + 2)
+
+    def side_bits(a: float, b: float) -> float:
+        return sum(part * math.log2((a + b) / part) for part in (a, b) if part > 0)
+
+    def saved(n: int, errors: int) -> float:
+        in_all = side_bits(unit * own, unit * (all_weight - own))
+        fires = side_bits(unit * (n - errors), unit * errors)
+        return in_all - fires - side_bits(unit * (own - n + errors), unit * (all_weight - own - errors))
+
+    def cost() -> float:
+        return 0.23 * (bits[kept].sum() - math.log2(math.factorial(len(kept))))
+
+    while len(kept) > 1:
+        n, errors, estimate = figures(kept)
+        without = [figures([other for other in kept if other != one])[2] for one in kept]
+        if min(without) > estimate and cost() <= saved(n, errors):
+            break
+        kept.pop(max(i for i, other in enumerate(without) if other == min(without)))
+    n, errors, _ = figures(kept)
+    is_likely = (unit * (n - errors) + 1) * all_weight >= 0.95 * own * (unit * n + 2)
+    return [(kept, n, errors)] if unit * n > 0.99 and is_likely and cost() <= saved(n, errors) else []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_conditions_are_dropped_as_from_a_table_of_failures(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    n, depth, n_classes = int(draw.integers(200, 900)), (6, 20, 75)[seed % 3], int(draw.integers(2, 9))
+    samples = WeighedSamples(draw.integers(0, n_classes, n), n_classes, draw.integers(1, 9, n) / 4 if seed % 2 else None)
+    is_one = samples.truth >= 0
+    codes = draw.integers(1, 200, (4, len(is_one))) // 2 + 99 * (samples.truth % 2)
+    codes = np.where(is_one & (draw.random(codes.shape) > 0.02), codes, 0).astype(np.uint8)
+    slot, limit = draw.integers(0, 4, depth + 1).astype(np.int32), draw.integers(5, 196, depth + 1)
+    above = draw.random(depth + 1) < 0.5
+    limit = np.where(above, limit // 5, 200 - limit // 5)  # most samples satisfy most of the conditions
+    low, high = np.where(above, limit, 1).astype(np.uint32), np.where(above, 200, limit).astype(np.uint32)
+    edges = {"parent": np.arange(-1, depth, dtype=np.int32), "slot": slot, "low": low, "high": high, "feature": slot}
+    edges |= {"group_start": np.zeros(depth + 2, np.int64), "group_code": np.zeros(1, np.uint32)}
+    edges |= {"kind": np.full(depth + 1, 2, np.uint8), "threshold": draw.random(depth + 1)}
+    bits = draw.random(depth + 1) * 12
+    leaves = np.arange(depth, 0, -max(depth // 5, 1), dtype=np.int32)
+    fails = ~is_one | (codes[slot] < low[:, None]) | (codes[slot] > high[:, None])
+    reach = [~fails[1 : leaf + 1].any(axis=0) for leaf in leaves.tolist()]
+    labels = np.array([np.bincount(samples.truth[some], minlength=n_classes).argmax() for some in reach], dtype=np.int32)
+    found = rulesets.simplify_rules(
+        edges,
+        codes,
+        (samples.padding, samples.weight if samples.weighs else np.empty(0, np.int64)),
+        samples.class_start,
+        samples.total_units,
+        samples.default_error(),
+        leaves,
+        labels,
+        samples.class_units,
+        (0.0, 0.0, -1.0, bits, samples.unit),
+    )
+    expected = []
+    for leaf, label in zip(leaves.tolist(), labels.tolist(), strict=True):
+        figures = samples.weight, samples.total_units, samples.unit, bits
+        rules = slowly_simplified(fails, range(1, leaf + 1), samples.truth == label, *figures)
+        expected += [(label, *rule, np.flatnonzero(~fails[rule[0]].any(axis=0)).tolist()) for rule in rules]
+    nodes, cover = (np.split(found[of], found[start][1:-1]) for of, start in (("node", "start"), ("cover", "cover_start")))
+    parts = zip(found["label"].tolist(), nodes, found["total"].tolist(), found["errors"].tolist(), cover, strict=False)
+    assert [(label, sorted(own.tolist()), n, wrong, at.tolist()) for label, own, n, wrong, at in parts] == expected
+    assert expected
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,6 +1,7 @@
 """Sets of samples as rows of bits, and how many conditions each sample fails, as binary numbers across such rows.  Header only.
 
-Eight words are looked at together, digit by digit, so that compilers make vectors of the loops; rows are padded to eight words.
+Words are looked at in groups of four, digit by digit: a vector, which stays in registers.  The digits of a group lie together, so
+that no two of them take the same place in the cache.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -15,16 +16,22 @@ cdef extern from *:
     #include <emmintrin.h>
     #endif
 
-    #define FASTTREE_WORDS 8
-    #if defined(FASTTREE_PLAIN_C) || !defined(__GNUC__)
-    #define FASTTREE_EACH(w) for (w = 0; w < FASTTREE_WORDS; w++)
+    #if defined(__GNUC__) && !defined(FASTTREE_PLAIN_C)
+    #define FASTTREE_WORDS 4
+    typedef uint64_t fasttree_words __attribute__((vector_size(32), aligned(8), may_alias));
+    #define FASTTREE_ANY(words) ((words)[0] | (words)[1] | (words)[2] | (words)[3])
+    #define FASTTREE_WORD(words, w) (words)[w]
     #else
-    #define FASTTREE_EACH(w) _Pragma("omp simd") for (w = 0; w < FASTTREE_WORDS; w++)
+    #define FASTTREE_WORDS 1
+    typedef uint64_t fasttree_words;
+    #define FASTTREE_ANY(words) (words)
+    #define FASTTREE_WORD(words, w) (words)
     #endif
+    #define FASTTREE_SEEN(row) (*(const fasttree_words *) (row))
 
     typedef struct {
-        uint64_t *times;            /* n_digits rows of n_words: how many conditions a sample fails */
-        uint64_t *which;            /* as many: the numbers of these conditions, added without carry */
+        uint64_t *digits;           /* of each group of words, 2 n_digits groups: how many conditions a sample fails, and then */
+                                    /* the numbers of these conditions, added without carry */
         const uint64_t *failing;    /* a row per condition: the samples that fail it */
         const uint64_t *padding;    /* bits of no sample */
         const int64_t *weight;      /* of each place, in units; NULL: every sample counts 1 */
@@ -125,44 +132,62 @@ cdef extern from *:
                 bits[w] &= fasttree_outside_long((const uint32_t *) codes + 64 * w, low, span);
     }
 
+    static inline uint64_t fasttree_any(const uint64_t *words)
+    {
+        uint64_t any = words[0];
+        int w;
+        for (w = 1; w < FASTTREE_WORDS; w++) any |= words[w];
+        return any;
+    }
+
+    static inline fasttree_words *fasttree_times(const fasttree_failures *f, int64_t first)
+    {
+        return (fasttree_words *) (f->digits + 2 * first * f->n_digits);
+    }
+
+    static inline void fasttree_flip_which(
+        const fasttree_failures *f, int32_t number, fasttree_words *times, const uint64_t *fails)
+    {
+        fasttree_words *which = times + f->n_digits;
+        for (; number; number >>= 1, which++)
+            if (number & 1) *which ^= FASTTREE_SEEN(fails);
+    }
+
     /* Add condition `number` to the numbers of all samples (flip 0), or take it away (flip ~0). */
     FASTTREE_WIDE static void fasttree_count_condition(
         const fasttree_failures *f, int32_t number, int32_t n_digits, uint64_t flip)
     {
-        int64_t n = f->n_words, first;
-        for (first = 0; first < n; first += FASTTREE_WORDS) {
-            const uint64_t *fails = f->failing + number * n + first;
-            uint64_t *times = f->times + first, *which = f->which + first;
-            uint64_t carry[FASTTREE_WORDS], any = 0;
+        const uint64_t *fails = f->failing + number * f->n_words;
+        int64_t first;
+        for (first = 0; first < f->n_words; first += FASTTREE_WORDS, fails += FASTTREE_WORDS) {
+            fasttree_words *times = fasttree_times(f, first), carry;
             int32_t digit;
-            int w;
-            for (w = 0; w < FASTTREE_WORDS; w++) any |= carry[w] = fails[w];
-            if (!any) continue;
-            for (digit = 0; digit < n_digits; digit++, times += n)
-                FASTTREE_EACH(w) {
-                    uint64_t old = times[w];
-                    times[w] = old ^ carry[w];
-                    carry[w] &= old ^ flip;
-                }
-            for (digit = 0; number >> digit; digit++, which += n)
-                if (number >> digit & 1) FASTTREE_EACH(w) which[w] ^= fails[w];
+            if (!fasttree_any(fails)) continue;
+            carry = FASTTREE_SEEN(fails);
+            for (digit = 0; digit < n_digits; digit++) {
+                fasttree_words old = times[digit];
+                times[digit] = old ^ carry;
+                carry &= old ^ flip;
+            }
+            fasttree_flip_which(f, number, times, fails);
         }
     }
 
     /* Add the weight of samples of word w that fail one condition alone to the condition's.  Where neighbours are alike, one
        condition has most of a word. */
-    static inline void fasttree_tally(const fasttree_failures *f, int64_t w, uint64_t alone, int64_t *weights)
+    static inline void fasttree_tally(const fasttree_failures *f, int64_t first, int w, uint64_t alone, int64_t *weights)
     {
-        int64_t n = f->n_words;
+        const uint64_t *from = f->digits + (2 * first + FASTTREE_WORDS) * f->n_digits + w;
         while (alone) {
-            const uint64_t *which = f->which + w;
+            const uint64_t *which = from;
             int bit = fasttree_lowest_bit(alone);
             int32_t digit, number = 0;
             uint64_t same;
-            for (digit = 0; digit < f->n_digits; digit++, which += n) number |= (int32_t) (*which >> bit & 1) << digit;
-            same = alone & f->failing[number * n + w];
+            for (digit = 0; digit < f->n_digits; digit++, which += FASTTREE_WORDS)
+                number |= (int32_t) (*which >> bit & 1) << digit;
+            same = alone & f->failing[number * f->n_words + first + w];
             alone ^= same;
-            weights[number] += fasttree_weigh(f->weight, w, same);
+            weights[number] += fasttree_weigh(f->weight, first + w, same);
         }
     }
 
@@ -170,29 +195,25 @@ cdef extern from *:
     FASTTREE_WIDE static void fasttree_begin(
         const fasttree_failures *f, const fasttree_failures *path, const fasttree_sides *sides, int64_t *passing)
     {
-        int64_t n = f->n_words, first, offset;
-        for (first = 0; first < n; first += FASTTREE_WORDS) {
-            uint64_t alone[FASTTREE_WORDS], none[FASTTREE_WORDS];
+        int64_t first;
+        for (first = 0; first < f->n_words; first += FASTTREE_WORDS) {
+            const fasttree_words *from = fasttree_times(path, first);
+            fasttree_words *times = fasttree_times(f, first), none = ~FASTTREE_SEEN(f->padding + first), alone = none ^ none;
             int32_t digit;
             int w;
-            FASTTREE_EACH(w) {
-                none[w] = ~f->padding[first + w];
-                alone[w] = 0;
+            for (digit = 0; digit < f->n_digits; digit++) {
+                fasttree_words bits = from[digit];
+                times[digit] = bits;
+                times[f->n_digits + digit] = from[path->n_digits + digit];
+                alone &= ~bits;
+                if (!digit) alone = bits;
+                none &= ~bits;
             }
-            for (digit = 0, offset = first; digit < f->n_digits; digit++, offset += n) {
-                uint64_t is_later = digit ? ~(uint64_t) 0 : 0;
-                FASTTREE_EACH(w) {
-                    uint64_t bits = path->times[offset + w];
-                    f->times[offset + w] = bits;
-                    f->which[offset + w] = path->which[offset + w];
-                    alone[w] = is_later ? alone[w] & ~bits : bits;
-                    none[w] &= ~bits;
-                }
-            }
+            if (!FASTTREE_ANY(alone | none)) continue;
             for (w = 0; w < FASTTREE_WORDS; w++) {
                 int is_right = first + w >= sides->start && first + w < sides->stop;
-                fasttree_tally(f, first + w, alone[w], sides->alone[is_right]);
-                passing[is_right] += fasttree_weigh(f->weight, first + w, none[w]);
+                fasttree_tally(f, first, w, FASTTREE_WORD(alone, w), sides->alone[is_right]);
+                passing[is_right] += fasttree_weigh(f->weight, first + w, FASTTREE_WORD(none, w));
             }
         }
     }
@@ -201,56 +222,53 @@ cdef extern from *:
     FASTTREE_WIDE static void fasttree_drop(
         const fasttree_failures *f, int32_t number, int32_t n_digits, const fasttree_sides *sides)
     {
-        int64_t n = f->n_words, first;
-        for (first = 0; first < n; first += FASTTREE_WORDS) {
-            const uint64_t *fails = f->failing + number * n + first;
-            uint64_t *times = f->times + first, *which = f->which + first;
-            uint64_t alone[FASTTREE_WORDS], borrow[FASTTREE_WORDS], any = 0;
+        const uint64_t *fails = f->failing + number * f->n_words;
+        int64_t first;
+        for (first = 0; first < f->n_words; first += FASTTREE_WORDS, fails += FASTTREE_WORDS) {
+            fasttree_words *times = fasttree_times(f, first), borrow, alone, now;
             int32_t digit;
             int w;
-            for (w = 0; w < FASTTREE_WORDS; w++) any |= fails[w];
-            if (!any) continue;
-            FASTTREE_EACH(w) {
-                uint64_t old = times[w], now = old ^ fails[w];
-                times[w] = now;
-                borrow[w] = fails[w] & ~old;
-                alone[w] = fails[w] & now;
-            }
+            if (!fasttree_any(fails)) continue;
+            borrow = FASTTREE_SEEN(fails);
+            now = *times ^ borrow;
+            alone = borrow & now;
+            borrow &= ~*times;
+            *times = now;
             for (digit = 1; digit < n_digits; digit++) {
-                times += n;
-                FASTTREE_EACH(w) {
-                    uint64_t old = times[w], now = old ^ borrow[w];
-                    times[w] = now;
-                    borrow[w] &= ~old;
-                    alone[w] &= ~now;
-                }
+                fasttree_words old = times[digit];
+                times[digit] = now = old ^ borrow;
+                borrow &= ~old;
+                alone &= ~now;
             }
-            for (digit = 0; number >> digit; digit++, which += n)
-                if (number >> digit & 1) FASTTREE_EACH(w) which[w] ^= fails[w];
-            any = 0;
-            for (w = 0; w < FASTTREE_WORDS; w++) any |= alone[w];
-            if (any)
+            fasttree_flip_which(f, number, times, fails);
+            if (FASTTREE_ANY(alone))
                 for (w = 0; w < FASTTREE_WORDS; w++)
-                    fasttree_tally(f, first + w, alone[w], sides->alone[first + w >= sides->start && first + w < sides->stop]);
+                    fasttree_tally(f, first, w, FASTTREE_WORD(alone, w),
+                                   sides->alone[first + w >= sides->start && first + w < sides->stop]);
         }
     }
 
     /* Write the places of the samples that fail no condition, ascending; returns their number. */
     static int64_t fasttree_list(const fasttree_failures *f, uint32_t *out)
     {
-        int64_t n = 0, w;
-        int32_t digit;
-        for (w = 0; w < f->n_words; w++) {
-            uint64_t word = f->padding[w];
-            for (digit = 0; digit < f->n_digits; digit++) word |= f->times[digit * f->n_words + w];
-            for (word = ~word; word; word &= word - 1) out[n++] = (uint32_t) (64 * w + fasttree_lowest_bit(word));
+        int64_t n = 0, first;
+        for (first = 0; first < f->n_words; first += FASTTREE_WORDS) {
+            const fasttree_words *times = fasttree_times(f, first);
+            fasttree_words some = FASTTREE_SEEN(f->padding + first);
+            int32_t digit;
+            int w;
+            for (digit = 0; digit < f->n_digits; digit++) some |= times[digit];
+            if (!FASTTREE_ANY(~some)) continue;
+            for (w = 0; w < FASTTREE_WORDS; w++) {
+                uint64_t word = ~FASTTREE_WORD(some, w);
+                for (; word; word &= word - 1) out[n++] = (uint32_t) (64 * (first + w) + fasttree_lowest_bit(word));
+            }
         }
         return n;
     }
     """
     ctypedef struct Failures "fasttree_failures":  # of the conditions of a path, or of those that are left of it
-        uint64_t* times        # n_digits rows of n_words: how many conditions a sample fails
-        uint64_t* which        # as many: the numbers of these conditions, added without carry
+        uint64_t* digits       # of each group of words: how many conditions a sample fails, and which, added without carry
         const uint64_t* failing  # a row per condition: the samples that fail it
         const uint64_t* padding  # bits of no sample
         const int64_t* weight  # of each place, in units; NULL: every sample counts 1
