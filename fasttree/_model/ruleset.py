@@ -110,10 +110,14 @@ def thresholds_of(rules: Sequence[Rule]) -> set[tuple[int, float]]:
 
 def compile_rules(rules: Sequence[Rule], schema: Schema) -> _Compiled:
     """Return the rules in the form that the compiled code applies."""
-    conditions = [condition for rule in rules for condition in rule.conditions]
+    every = [condition for rule in rules for condition in rule.conditions]
+    names = list(map(id, every))
+    conditions = dict(zip(names, every, strict=True))  # rules share them
+    number = {name: i for i, name in enumerate(conditions)}
+    which = np.array([number[name] for name in names], dtype=np.intp)
     lookups: dict[int, dict[Any, int]] = {}
     codes: list[list[int]] = []
-    for condition in conditions:
+    for condition in conditions.values():
         if not condition.categories:
             codes.append([])
             continue
@@ -121,13 +125,14 @@ def compile_rules(rules: Sequence[Rule], schema: Schema) -> _Compiled:
             categories = schema.features[condition.index].categories or ()
             lookups[condition.index] = {category: code for code, category in enumerate(categories, start=1)}
         codes.append(sorted(lookups[condition.index][category] for category in condition.categories))
+    each = conditions.values()
     return (
         np.cumsum([0] + [len(rule.conditions) for rule in rules], dtype=np.int64),
-        np.array([condition.index for condition in conditions], dtype=np.int32),
-        np.array([OPERATORS[condition.operator] for condition in conditions], dtype=np.uint8),
-        np.array([0.0 if c.threshold is None else c.threshold for c in conditions], dtype=np.float64),
-        np.cumsum([0] + [len(of_condition) for of_condition in codes], dtype=np.int64),
-        np.array([code for of_condition in codes for code in of_condition], dtype=np.uint32),
+        np.array([condition.index for condition in each], dtype=np.int32)[which],
+        np.array([OPERATORS[condition.operator] for condition in each], dtype=np.uint8)[which],
+        np.array([0.0 if c.threshold is None else c.threshold for c in each], dtype=np.float64)[which],
+        np.append(0, np.cumsum(np.array([len(some) for some in codes], dtype=np.int64)[which])),
+        np.array([code for i in which.tolist() for code in codes[i]] if lookups else [], dtype=np.uint32),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Self
@@ -402,21 +403,17 @@ def described(
     covers = (rules.cover_stop - rules.cover_start if cover is None else cover).tolist()
     wrong = (rules.errors if errors is None else errors).tolist()
     labels = classes.tolist()
+    edges, bounds = rules.node.tolist(), zip(rules.start.tolist(), rules.stop.tolist(), strict=True)
+    of_rules = [edges[start:stop] for start, stop in bounds]
     known: dict[int, Condition] = {}
     made: dict[tuple[Any, ...], Condition] = {}  # by their words: many edges have the same
-    for i in range(len(rules.label)):
-        edges = rules.node[rules.start[i] : rules.stop[i]].tolist()
-        for edge in edges:
-            if edge not in known:
-                index, operator, threshold, categories = words = conditions.describe(edge)
-                if words not in made:
-                    feature = conditions.table.schema.features[index]
-                    made[words] = Condition(feature.name, index, feature.kind, operator, threshold, categories)
-                known[edge] = made[words]
-        yield Rule(
-            tuple(known[edge] for edge in edges),
-            labels[rules.label[i]],
-            covers[i],
-            wrong[i],
-            float(rules.estimate[i]),
-        )
+    used = list(dict.fromkeys(itertools.chain.from_iterable(of_rules)))
+    for edge, words in zip(used, conditions.describe(used), strict=True):
+        if words not in made:
+            index, operator, threshold, categories = words
+            feature = conditions.table.schema.features[index]
+            made[words] = Condition(feature.name, index, feature.kind, operator, threshold, categories)
+        known[edge] = made[words]
+    figures = zip(of_rules, rules.label.tolist(), covers, wrong, rules.estimate.tolist(), strict=True)
+    for own, label, covered, errors_of_rule, estimate in figures:
+        yield Rule(tuple([known[edge] for edge in own]), labels[label], covered, errors_of_rule, estimate)

@@ -7,7 +7,7 @@ node to which it leads.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,18 +135,25 @@ class Conditions:
         edges = [np.flatnonzero((self.feature == feature) & (self.kind == BY_THRESHOLD)) for feature in tested]
         cuts = [np.unique(self.threshold[each]) for each in edges]
         sizes = [len(features[feature].categories or cut) + 1 for feature, cut in zip(tested, cuts, strict=True)]
-        codes = np.zeros((len(tested), len(samples.truth)), dtype=np.min_scalar_type(max(sizes, default=1)))
+        codes = np.empty((len(tested), len(samples.truth)), dtype=np.min_scalar_type(max(sizes, default=1)))
+        rows = np.zeros(len(samples.truth), dtype=np.intp)
+        rows[samples.places] = samples.rows
         for slot, (feature, here) in enumerate(zip(tested, edges, strict=True)):
             column, last = self.table.column(feature), sizes[slot]
             if features[feature].kind == Kind.CONTINUOUS:
                 cut = np.searchsorted(cuts[slot], self.threshold[here])
-                column = interval_numbers(column, cuts[slot], codes.dtype)
+                few = self.table.few(feature, column) if isinstance(self.table, Table) else None
+                if few is None:
+                    codes[slot] = interval_numbers(column, cuts[slot], codes.dtype)[rows]
+                else:
+                    codes[slot] = np.append(0, 1 + np.searchsorted(cuts[slot], few[0]))[few[1]].astype(codes.dtype)[rows]
             else:
+                codes[slot] = column[rows]
                 cut, last = np.floor(self.threshold[here]).astype(np.int64) - 1, last - 1
-            codes[slot, samples.places] = column[samples.rows]
             above = self.branch[here] == 1
             low[here] = np.where(above, cut + 2, 1)
             high[here] = np.where(above, last, cut + 1)
+        codes[:, samples.truth < 0] = 0
         start, group_codes = self.groups
         return {
             "parent": self.parent,
@@ -199,23 +206,24 @@ class Conditions:
         seen = zip(self.feature.tolist(), self.kind.tolist(), detail.tolist(), strict=True)
         return np.array([numbers.setdefault(look, len(numbers)) for look in seen], dtype=np.int64)
 
-    def describe(self, edge: int) -> tuple[int, str, float | None, tuple[Category, ...]]:
-        """Return feature, operator ("<=", ">", "=" or "in"), threshold (None for "=" and "in") and satisfying categories."""
-        index = int(self.feature[edge])
-        feature = self.table.schema.features[index]
-        categories = feature.categories or ()
-        above = self.branch[edge] == 1
-        if self.kind[edge] == BY_THRESHOLD and feature.kind == Kind.CONTINUOUS:
-            return index, ">" if above else "<=", float(self.threshold[edge]), ()
-        if self.kind[edge] == BY_THRESHOLD:
-            cut = math.floor(self.threshold[edge])
-            chosen = categories[cut:] if above else categories[:cut]
-        elif self.kind[edge] == BY_CATEGORY:
-            chosen = (categories[self.code[edge] - 1],)
-        else:
-            start, codes = self.groups
-            chosen = tuple(categories[code - 1] for code in codes[start[edge] : start[edge + 1]].tolist())
-        return index, "=" if len(chosen) == 1 else "in", None, chosen
+    def describe(self, edges: list[int]) -> Iterator[tuple[int, str, float | None, tuple[Category, ...]]]:
+        """Yield feature, operator ("<=", ">", "=" or "in"), threshold (None for "=" and "in") and satisfying categories."""
+        start, codes = self.groups
+        of_edges = (array[edges].tolist() for array in (self.feature, self.kind, self.threshold, self.branch, self.code))
+        for edge, index, kind, threshold, branch, code in zip(edges, *of_edges, strict=True):
+            feature = self.table.schema.features[index]
+            categories = feature.categories or ()
+            if kind == BY_THRESHOLD and feature.kind == Kind.CONTINUOUS:
+                yield index, ">" if branch == 1 else "<=", threshold, ()
+                continue
+            if kind == BY_THRESHOLD:
+                cut = math.floor(threshold)
+                chosen = categories[cut:] if branch == 1 else categories[:cut]
+            elif kind == BY_CATEGORY:
+                chosen = (categories[code - 1],)
+            else:
+                chosen = tuple(categories[each - 1] for each in codes[start[edge] : start[edge + 1]].tolist())
+            yield index, "=" if len(chosen) == 1 else "in", None, chosen
 
 
 def interval_numbers(column: NDArray[np.floating[Any]], cuts: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:

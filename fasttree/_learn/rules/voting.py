@@ -18,6 +18,7 @@ from fasttree._data.table import Table
 from fasttree._engine import rulesets
 from fasttree._learn.grow.encode import SomeRows, few_values
 from fasttree._learn.grow.fixed_point import fixed_point_weights
+from fasttree._learn.prune.c50 import preorder
 from fasttree._learn.rules.induction import BY_THRESHOLD, Conditions, Drafts, PlacedSamples
 from fasttree._model.ruleset import NO_RULE_FIRES, ranks, voted_classes, votes_of
 from fasttree._model.tree import Tree, best_classes
@@ -100,14 +101,14 @@ class VotingSet:
     def predict(self, samples: WeighedSamples, n_rows: int) -> tuple[npt.NDArray[np.intp], Floats]:
         """Return the class of each row of a table, and the confidence; rows without weight get the default class."""
         vote = votes_of(self.cover, self.errors)
-        votes = np.zeros((len(samples.truth), len(self.class_count)), dtype=np.int32)
+        votes = np.zeros((len(self.class_count), len(samples.truth)), dtype=np.int32)
         confidence = np.zeros(votes.shape, dtype=np.int32)
         for rule in np.argsort(-ranks(self.cover, vote)).tolist():  # the rule of the least rank comes last, and its vote stays
             places, label = self.rules.covers(rule), int(self.rules.label[rule])
-            votes[places, label] += vote[rule]
-            confidence[places, label] = vote[rule]
-        chosen = voted_classes(votes, self.default)
-        votes_of_chosen = confidence[np.arange(len(votes)), chosen]
+            votes[label][places] += vote[rule]
+            confidence[label][places] = vote[rule]
+        chosen = voted_classes(np.ascontiguousarray(votes.T), self.default)
+        votes_of_chosen = confidence[chosen, np.arange(len(chosen))]
         predicted, share = np.full(n_rows, self.default), np.zeros(n_rows)
         predicted[samples.rows] = chosen[samples.places]
         share[samples.rows] = np.where(votes_of_chosen > 0, votes_of_chosen, NO_RULE_FIRES)[samples.places] / 1000
@@ -199,8 +200,7 @@ class VotingInduction:
         rules, total = rules.take(own), total[own]
         chosen = self._selected(rules, total, rule_bits(rules, of_condition))
         covered = np.zeros(len(samples.truth), bool)
-        for rule in chosen.tolist():
-            covered[rules.covers(rule)] = True
+        covered[np.concatenate([np.empty(0, dtype=np.uint32), *map(rules.covers, chosen.tolist())])] = True
         left = samples.weight_by_class(~covered)
         worth = (left + 1) / (left.sum() + 2.001) + samples.class_weight / samples.total_weight
         default = int(best_classes(worth[None], self.loss)[0])
@@ -292,14 +292,10 @@ def group_bits(n_values: int, size: int) -> float:
 
 def candidates(tree: Tree) -> npt.NDArray[np.int32]:
     """Return the nodes with a weight of at least 1, without the root, children before their node."""
-    first_child, n_branches = tree.first_child.tolist(), tree.n_branches.tolist()
-    found: list[int] = []
-    waiting = [0]
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        waiting += range(first_child[node], first_child[node] + n_branches[node])
-    nodes = np.array(found[:0:-1], dtype=np.int32)
+    before, size = preorder(tree)
+    nodes = np.empty(tree.node_count, dtype=np.int32)
+    nodes[before + size - 1 - tree.depth()] = np.arange(tree.node_count)  # of those before, the nodes above come after
+    nodes = nodes[:-1]
     return nodes[tree.weight[nodes].astype(np.float32) >= 1]
 
 
@@ -330,11 +326,11 @@ def edges_of(rules: Drafts) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64
 def without_repeats(rules: Drafts, look: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """Return the numbers of the first of each set of rules with the same conditions and class."""
     edges, owner, begin = edges_of(rules)
-    seen = look[edges]
-    seen = seen[np.lexsort((seen, owner))]
+    most = int(look.max(initial=0)) + 1
+    seen = (np.sort(owner * most + look[edges]) - owner * most).tobytes()  # ascending within each rule
     first: dict[tuple[int, bytes], int] = {}
-    for rule, (label, (start, stop)) in enumerate(zip(rules.label.tolist(), pairwise(begin.tolist()), strict=True)):
-        first.setdefault((label, seen[start:stop].tobytes()), rule)
+    for rule, (label, (start, stop)) in enumerate(zip(rules.label.tolist(), pairwise((8 * begin).tolist()), strict=True)):
+        first.setdefault((label, seen[start:stop]), rule)
     return np.array(list(first.values()), dtype=np.intp)
 
 
