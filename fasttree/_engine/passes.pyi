@@ -14,7 +14,8 @@ DIGITS_OF_SUM: int
 @disjoint_base
 class Columns:
     def __new__(cls, n_features: int) -> Self: ...
-    def add(self, feature: int, column: npt.NDArray[Any], values: npt.NDArray[np.float64] | None = None) -> None: ...
+    def add(self, feature: int, column: npt.NDArray[Any]) -> None: ...
+    def add_coded(self, feature: int, codes: npt.NDArray[np.uint8], values: npt.NDArray[np.float64]) -> None: ...
     def single_midpoints(
         self,
         feature: npt.NDArray[np.int32],
@@ -84,7 +85,7 @@ def useless_splits(
 ) -> None: ...
 def subtrees_within_one_error(
     parents: npt.NDArray[np.int32],
-    value: npt.NDArray[np.float64],
+    values: npt.NDArray[np.float64],
     leaves: npt.NDArray[np.int32],
     is_hidden: npt.NDArray[np.uint8],
     is_leaf: npt.NDArray[np.uint8],

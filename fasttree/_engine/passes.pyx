@@ -183,28 +183,29 @@ cdef class Columns:
     def __dealloc__(self):
         free(self.cells)
 
-    def add(self, int32_t feature, const cell_t[:] column, const double[::1] values=None):
-        """Values (NaN = missing) or category codes (0 = missing) of a feature.  They are not copied.
-
-        With `values`, ascending: codes 1, 2, ... of these values.
-        """
+    def add(self, int32_t feature, const cell_t[:] column):
+        """Values (NaN = missing) or category codes (0 = missing) of a feature.  They are not copied."""
         cdef Cells* cells = &self.cells[feature]
         self.kept.append(column)
         cells.data = <const char*> &column[0]
         cells.stride = column.strides[0]
-        if values is not None and values.shape[0]:
-            self.kept.append(values)
-            cells.values, cells.n_values = &values[0], values.shape[0]
         if cell_t is float:
             cells.type = FLOAT32
         elif cell_t is double:
             cells.type = FLOAT64
         elif cell_t is uint8_t:
-            cells.type = CODE8 if values is None else CODED
+            cells.type = CODE8
         elif cell_t is uint16_t:
             cells.type = CODE16
         else:
             cells.type = CODE32
+
+    def add_coded(self, int32_t feature, codes, values):
+        """Codes 1, 2, ... of values, ascending, one byte for each sample, 0 = missing.  They are not copied."""
+        cdef Cells* cells = &self.cells[feature]
+        self.kept.append((codes, values))
+        cells.type, cells.stride, cells.n_values = CODED, 1, len(values)
+        cells.data, cells.values = <const char*> uint8s_of(codes), doubles_of(values)
 
     def single_midpoints(self, feature, kind, low, high, rows, out, /):
         """out[i] = where a threshold parts the values of feature[i] in rows[low[i]] and rows[high[i]]; NaN for other tests."""
@@ -460,10 +461,10 @@ def useless_splits(
                 best[parent[i]] += best[i]
 
 
-def subtrees_within_one_error(parents, const double[:, ::1] value, leaves, is_hidden, is_leaf, double errors, double total):
+def subtrees_within_one_error(parents, values, leaves, is_hidden, is_leaf, double errors, double total):
     """Mark the nodes as leaves whose subtrees C5.0's global pruning removes, those of least additional errors per leaf first.
 
-    `parents[i] < i`; the children of a node follow one another.  value[i] are the class weights of node i; `leaves` has 1 for
+    `parents[i] < i`; the children of a node follow one another.  values[i] are the class weights of node i; `leaves` has 1 for
     a leaf that is not null, else 0.  What lies below a hidden node, and the node, is not removed by itself.  `errors` is what
     the tree misclassifies of a weight of `total`, negative: the errors of its leaves.  The additional errors stay within one
     standard error.
@@ -480,8 +481,11 @@ def subtrees_within_one_error(parents, const double[:, ::1] value, leaves, is_hi
     cdef const int32_t* parent = int32s_of(parents)
     cdef const int32_t* ones = int32s_of(leaves)
     cdef float* as_leaf = <float*> (size + 8 * n)
+    flat = np.ascontiguousarray(values).reshape(-1)
+    cdef const double* value = doubles_of(flat)
     cdef double most
     cdef Py_ssize_t k
+    cdef Py_ssize_t width = values.shape[1]
     c.n, c.parent, c.order, c.start, c.least, c.total = n, parent, order, start, real, real + n
     c.count, c.found, c.leaves, c.errors = size + 4 * n, size + 5 * n, size + 6 * n, <float*> (size + 7 * n)
     c.as_leaf = as_leaf
@@ -490,9 +494,9 @@ def subtrees_within_one_error(parents, const double[:, ::1] value, leaves, is_hi
     with nogil:
         for i in range(n):
             most = 0
-            for k in range(value.shape[1]):    # weights and errors are in single precision
-                as_leaf[i] = <float> (as_leaf[i] + value[i, k])
-                most = max(most, value[i, k])
+            for k in range(i * width, (i + 1) * width):    # weights and errors are in single precision
+                as_leaf[i] = <float> (as_leaf[i] + value[k])
+                most = max(most, value[k])
             as_leaf[i] = as_leaf[i] - <float> most
         for i in range(n - 1, -1, -1):
             size[i] += 1

@@ -1,8 +1,7 @@
 """Branches of many samples at a node, column by column type.  Header only."""
 
-from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from fasttree._engine.columns.cells cimport CODE8, CODED, FLOAT32, FLOAT64, Cells, cell
 from fasttree._engine.prune.frames cimport ErrorPruning
@@ -11,7 +10,8 @@ from fasttree._engine.walk.rows cimport NO_BRANCH
 from fasttree._engine.walk.tree cimport known_branch, surrogate_says
 
 cdef enum:
-    CODES8 = 256           # of a column of bytes: longer lists look branches up by code
+    CODES8 = 256           # of a column of bytes
+    UNSET = 0x80           # each byte of a branch that is not known yet
 
 ctypedef fused number_t:
     float
@@ -98,17 +98,18 @@ cdef inline void find_branches(
     cdef const Cells* column = &p.columns[p.tree.feature[node]]
     cdef const char* rows = <const char*> first
     cdef bint alone = p.tree.surrogate_start == NULL
-    cdef int32_t of_code[CODES8]
+    cdef int32_t of_code[CODES8 + 1]       # branches by code, found when one is needed, and at the end one that is not known
+    cdef uint8_t code
     cdef uint32_t row
     cdef int64_t i
-    cdef int64_t n_codes = column.n_values + 1 if column.type == CODED else CODES8
-    if alone and (column.type == CODE8 or column.type == CODED) and n > n_codes:
-        of_code[0] = branch_of_cell(p, node, NAN, 0)
-        for i in range(1, n_codes):
-            of_code[i] = branch_of_cell(p, node, <double> i if column.type == CODE8 else column.values[i - 1], 0)
+    if alone and (column.type == CODE8 or column.type == CODED):
+        memset(of_code, UNSET, sizeof(of_code))
         for i in range(n):
             row = (<const uint32_t*> (rows + i * step))[0]
-            out[i] = of_code[(<const uint8_t*> (column.data + row * column.stride))[0]]
+            code = (<const uint8_t*> (column.data + row * column.stride))[0]
+            if of_code[code] == of_code[CODES8]:
+                of_code[code] = branch_of_cell(p, node, cell(column, row), row)
+            out[i] = of_code[code]
     else:
         for i in range(n):
             row = (<const uint32_t*> (rows + i * step))[0]

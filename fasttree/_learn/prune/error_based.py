@@ -281,7 +281,7 @@ def _columns_of(table: Table, features: Iterable[int]) -> passes.Columns:
         if (few := table.found_few(feature)) is None:
             columns.add(feature, table.column(feature))
         else:
-            columns.add(feature, few[1], few[0])
+            columns.add_coded(feature, few[1], few[0])
     return columns
 
 
