@@ -63,31 +63,24 @@ cdef extern from *:
         }
     }
 
-    /* Whether one of the bounds above may reach a gain.  No difference from the mean is more than `furthest` parts of it, so that
-       no factor is more than that of -furthest; both sides of a cut together are then q^2 n / (n_left n_right) times the factor,
-       and need no quotient. */
+    /* Whether one of the bounds above may reach a gain, for m cuts in turn after `before` samples and more; `most` = the largest
+       |above|.  No difference from the mean is more than `furthest` parts of it, so that no factor is more than that of -furthest;
+       both sides of a cut together are then q^2 n / (n_left n_right) times the factor, and need no quotient. */
     CYTHON_UNUSED static int fasttree_deviance_reaches(
-        const double *above, const int32_t *positions, int64_t m,
-        double offset, double n, double rest, double mean, double scale, double at_least)
+        const double *above, int64_t m, double most, double before, double n, double rest, double mean, double scale,
+        double at_least)
     {
-        const double per_mean = 1 / (n * mean);
-        const double first = (double) positions[0] + offset, last = n - ((double) positions[m - 1] + offset);
-        double most = 0, surplus = -HUGE_VAL, furthest, factor;
-        int64_t j;
-        #pragma omp simd reduction(max:most)
-        for (j = 0; j < m; j++) {
-            double n_left = (double) positions[j] + offset;
-            double q = fabs(n * above[j] - rest * n_left) * per_mean;
-            most = q > most ? q : most;
-        }
-        furthest = most / (first < last ? first : last) * (1 + 1e-9);
+        const double first = before + 1, last = n - before - (double) m, slope = rest / n;
+        double surplus = -HUGE_VAL, furthest, factor;
+        int32_t j;
+        furthest = (most + slope * (before + (double) m)) / (mean * (first < last ? first : last)) * (1 + 1e-9);
         furthest = furthest < 1 ? furthest : 1;
         factor = 0.5 + furthest * (1.0 / 6 + furthest * (1.0 / 3));
-        factor *= n * mean * scale * (1 + 2e-9);
+        factor *= n / mean * scale * (1 + 3e-9);
         #pragma omp simd reduction(max:surplus)
-        for (j = 0; j < m; j++) {
-            double n_left = (double) positions[j] + offset;
-            double q = (n * above[j] - rest * n_left) * per_mean;
+        for (j = 0; j < (int32_t) m; j++) {
+            double n_left = first + (double) j;
+            double q = above[j] - slope * n_left;
             double more = q * q * factor - at_least * (n_left * (n - n_left));
             surplus = more > surplus ? more : surplus;
         }
@@ -161,8 +154,8 @@ cdef extern from *:
         const double* above, const int32_t* positions, double* bounds, int64_t m,
         double offset, double n, double rest, double mean, double scale) noexcept nogil
     bint deviance_reaches "fasttree_deviance_reaches"(
-        const double* above, const int32_t* positions, int64_t m,
-        double offset, double n, double rest, double mean, double scale, double at_least) noexcept nogil
+        const double* above, int64_t m, double most, double before, double n, double rest, double mean, double scale,
+        double at_least) noexcept nogil
     double linear_gains "fasttree_linear_gains"(
         const double* left, const double* weights, const int32_t* positions, double* gains, int64_t m,
         double offset, double n, double total, double scale) noexcept nogil

@@ -331,6 +331,32 @@ cdef inline int64_t sweep_events(
     return m
 
 
+cdef inline bint pass_events(
+    const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop, double at_least,
+) noexcept nogil:
+    """Move the entries before `stop` to the left if no cut there may gain `at_least`, as far as a bound says so."""
+    cdef const int64_t* ysum = block.ysum
+    cdef const Totals* total = at.total
+    cdef int64_t base = total.sum // total.n
+    cdef double rest = <double> (total.sum - base * total.n)
+    cdef int64_t before = at.next - at.first + at.before
+    cdef int64_t sum = at.sum - base * before
+    cdef int64_t most = 0
+    cdef int64_t j
+    if not at_least > 0:
+        return False
+    for j in range(at.next, stop):
+        sum += ysum[row_of(entries[j])] - base
+        s.a[j - at.next] = <double> sum
+        most = max(most, sum if sum > 0 else -sum)
+    if deviance_reaches(s.a, stop - at.next, <double> most, <double> before, <double> total.n, rest,
+                        <double> base + rest / <double> total.n, p.y_unit[0], at_least):
+        return False
+    at.sum = sum + base * (stop - at.first + at.before)
+    at.next = stop
+    return True
+
+
 cdef inline bint has_moments(const Problem* p) noexcept nogil:
     return p.sweep == OUTPUTS and p.impurity == FIFTH_ROOT and p.n_outputs == 2 and not p.weighted
 
@@ -427,8 +453,6 @@ cdef inline double deviance_gains(
     cdef double largest = -INFINITY
     cdef const int64_t* exact = <const int64_t*> s.b
     cdef int64_t j
-    if at_least > 0 and not deviance_reaches(s.a, s.positions, m, <double> offset, n, rest, mean, scale, at_least):
-        return -INFINITY
     deviance_bounds(s.a, s.positions, s.gains, m, <double> offset, n, rest, mean, scale)
     for j in range(m):
         if s.gains[j] < at_least:

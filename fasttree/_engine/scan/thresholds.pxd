@@ -16,9 +16,9 @@ from fasttree._engine.scan.cut cimport MOST_OF_A_SIDE, Division, apart, bounds_o
 from fasttree._engine.scan.divisions cimport add_group, group_gain, start_left
 from fasttree._engine.scan.order cimport Side, drop_disordered, in_order, start_side
 from fasttree._engine.scan.stretches cimport Stretches, divide_list, pass_over
-from fasttree._engine.scan.sweeps cimport MEDIAN_COST, gains_of_chunk, start_sweep, sweep
+from fasttree._engine.scan.sweeps cimport MEDIAN_COST, gains_of_chunk, pass_events, start_sweep, sweep
 from fasttree._engine.types cimport (
-    CHUNK, GENERIC, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
+    CHUNK, DEVIANCE, GENERIC, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
 )
 from fasttree._engine.watch cimport interrupted
 
@@ -194,6 +194,9 @@ cdef inline Cut sweep_list(
             break
         chunk.start = i
         i = min(i + CHUNK, stop)
+        if p.sweep == DEVIANCE and not p.weighted and pass_events(
+                p, block, s, &at, entries, i, least_of_interest(division, &cut, total.risk)):
+            continue
         if single:
             memcpy(s.mark, s.left, p.n_classes * sizeof(int64_t))
         chunk.n = sweep(p, block, s, &at, entries, i)
