@@ -243,6 +243,7 @@ cdef struct Parts:                 # absolute error: how a node's samples are di
     int64_t* weight                # by part
     int64_t* passed
     double* gain                   # along a feature: of the cut after each sample
+    int64_t* packed                # by row: the target in quanta, and its bin
     bint has_gains                 # whether these are known
     uint32_t* links                # by place the next and the one before, three times: of all samples, and of those on a side
     uint32_t* lower                # by part: the row of its lower median, and of its upper one
@@ -409,6 +410,7 @@ cdef struct Scratch:
     int64_t* near_left             # class weights on both sides of a cut whose gain is computed exactly
     int64_t* near_right
     double* terms                  # entropy of weights: about c log2 c per class, on the left, then on the right
+    double* most                   # absolute error, by feature: no cut gains more
     int64_t* signed_weight         # by row, less than 0 in the first of two classes
     int64_t* stretch_weight        # at the ends of stretches of a list, on the left: weight, and sums of each target
     int64_t* stretch_sum

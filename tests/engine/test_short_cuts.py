@@ -74,6 +74,51 @@ def test_medians_of_two_targets() -> None:
         assert tree.gain[0] * len(X) == pytest.approx(best_gain(X, list(y.T), deviations), abs=1e-9), seed
 
 
+def gains_of_medians(x: Floats, y: Floats) -> Floats:
+    """The gain of a cut after each sample but the last, minus infinity between equal values."""
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], y[order]
+    gains = [deviations(y) - deviations(y[:cut]) - deviations(y[cut:]) for cut in range(1, len(y))]
+    return np.where(np.diff(x) > 0, gains, -np.inf)
+
+
+@pytest.mark.parametrize("min_samples_leaf", [1, 20])
+def test_no_feature_with_the_best_median_is_passed_over(min_samples_leaf: int) -> None:
+    """Two features tell the target about equally well, two are noise."""
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(64, 500))
+        X = rng.normal(size=(n, 4))
+        size = (0.2, 1, 30)[seed % 3]
+        y = rng.normal(size=n) + size * (X[:, 1] > rng.normal()) + size * (X[:, 2] > rng.normal()) * (seed % 2)
+        X[:, :2] = np.round(X[:, :2], 1)
+        if seed % 4 == 0:
+            y = np.round(y) + rng.standard_cauchy(n) * (seed % 8 == 0)
+        gains = [gains_of_medians(x, y)[min_samples_leaf - 1 : n - min_samples_leaf] for x in X.T]
+        tree = (
+            TreeRegressor(recipe={"impurity": "absolute_error"}, max_depth=1, min_samples_leaf=min_samples_leaf).fit(X, y).tree_
+        )
+        best = max(map(np.max, gains))
+        assert tree.gain[0] * n == pytest.approx(best, rel=1e-9), seed
+        feature = next(f for f in range(4) if gains[f].max() >= best * (1 - 1e-11))
+        cut = np.flatnonzero(gains[feature] >= best * (1 - 1e-11))[0] + min_samples_leaf
+        assert tree.feature[0] == feature, seed
+        assert (X[:, feature] <= tree.threshold[0]).sum() == cut, seed
+
+
+@pytest.mark.parametrize("n", [200, 40_000])  # also by lists of 64 bits
+def test_a_feature_whose_best_cut_ends_a_run_is_searched(n: int) -> None:
+    """With bounds 3 % lower, it is not: the gain at the end is known before."""
+    for cut in range(3, 60 if n == 200 else 20):
+        rng = np.random.default_rng(cut)
+        place = rng.permutation(n)
+        y = rng.normal(size=n) + 1000 * (place >= cut)
+        model = TreeRegressor(recipe={"impurity": "absolute_error"}, max_depth=1)
+        tree = model.fit(np.column_stack([rng.random(n), place]), y).tree_
+        assert tree.feature[0] == 1
+        assert cut - 1 <= tree.threshold[0] < cut, cut
+
+
 @pytest.mark.parametrize("size", [0.3, 3.0, 3e6])
 def test_no_poisson_gain_is_above_its_bound(size: float) -> None:
     """With bounds 3 % lower, the largest gain of several tables is not found."""

@@ -36,6 +36,7 @@ cdef inline void carve_scratch(
     s.near_left = <int64_t*> carve(carver, width * 8)
     s.near_right = <int64_t*> carve(carver, width * 8)
     s.terms = <double*> carve(carver, 2 * width * 8)
+    s.most = <double*> carve(carver, d * 8 if p.sweep == MEDIANS else 0)
     s.signed_weight = <int64_t*> carve(carver, n * 8) if has_signed_weights(p) else NULL
     s.stretch_weight = <int64_t*> carve(carver, CHUNK * 8 if p.stretches else 0)
     s.stretch_sum = <int64_t*> carve(carver, CHUNK * p.n_outputs * 8 if p.stretches else 0)
@@ -152,6 +153,7 @@ cdef inline void carve_medians(const Problem* p, Carver* carver, size_t n) noexc
     parts.weight = <int64_t*> carve(carver, (n + 1) * 8)
     parts.passed = <int64_t*> carve(carver, (n + 1) * 8)
     parts.gain = <double*> carve(carver, n * 8)
+    parts.packed = <int64_t*> carve(carver, n * 8)
     parts.links = <uint32_t*> carve(carver, 6 * (n + 2) * 4)
     parts.lower = <uint32_t*> carve(carver, (n + 1) * 4)
     parts.upper = <uint32_t*> carve(carver, (n + 1) * 4)

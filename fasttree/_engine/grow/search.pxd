@@ -8,17 +8,18 @@ from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
 from fasttree._engine.grow.work cimport Work
 from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
+from fasttree._engine.risk.deviations cimport FEWEST_BINNED, Binned, bin_targets, most_along
 from fasttree._engine.risk.impurity cimport tie_limit
 from fasttree._engine.risk.medians cimport rank_targets
 from fasttree._engine.risk.present cimport Present, number_classes, numbers_classes
 from fasttree._engine.scan.choose cimport choose_gain, choose_ratio, choose_release8
-from fasttree._engine.scan.cut cimport no_cut, note_known
+from fasttree._engine.scan.cut cimport bounds_of, form_of, no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
 from fasttree._engine.scan.message cimport choose_by_message
 from fasttree._engine.scan.stretches cimport sign_weights
 from fasttree._engine.types cimport (
-    MDL_RATIO, MEDIANS, NO_CUT, PLAIN_RATIO, RISK_TIE, THRESHOLD_CUT, Active, Block, Cut, Problem, Scratch, Search, Totals,
-    entry_t,
+    MDL_RATIO, MEDIANS, NO_CUT, ORDERED, PLAIN_RATIO, RISK_TIE, THRESHOLD_CUT, Active, Block, Bounds, Cut, Medians, Problem,
+    Scratch, Search, Totals, code_of, entry_t,
 )
 from fasttree._engine.watch cimport BOUND, REFINE, enter, interrupted, note
 
@@ -122,6 +123,45 @@ cdef inline int32_t scan_drawn(
     return n_cuts
 
 
+cdef inline bint bound_medians(
+    const Problem* p, const Block* block, Scratch* s, Search* search, entry_t width,
+) noexcept nogil:
+    """Bound the gains of all features with sorted lists by absolute error, and note a gain that one of them has.
+
+    Samples must count 1, and gains compete.  False: no bound is known.
+    """
+    cdef Binned binned
+    cdef const Totals* totals = search.totals
+    cdef const Medians* m = &p.medians[0]
+    cdef const entry_t* entries
+    cdef Bounds limits = bounds_of(p, totals.n, totals.weight, False)
+    cdef int64_t n = totals.n
+    cdef int64_t i
+    cdef int32_t f
+    cdef int64_t risk = 0
+    cdef double least = -INFINITY
+    cdef double rounding = 1e5             # quanta; all absolute targets together are below 2^60 of them
+    if block.weight != NULL or p.n_outputs > 1 or p.random or p.rank or p.monotone != NULL or n < FEWEST_BINNED:
+        return False
+    bin_targets(p, &binned, n)
+    for i in range(1, n + 1):
+        risk += m.sorted[i] - m.sorted[(n + 1) // 2] if 2 * i > n else m.sorted[(n + 1) // 2] - m.sorted[i]
+    for i in range(search.n_active):
+        f = search.actives[i].feature
+        s.most[f] = INFINITY
+        entries = <const entry_t*> (search.lists + search.actives[i].at)
+        if not search.actives[i].listed or form_of(p, f) != ORDERED or code_of(entries[0]) == 0:
+            continue
+        if interrupted(s.watch, 4 * n):
+            return False
+        s.most[f] = (most_along(
+            &binned, s, entries, <double> risk, max(limits.n_min, limits.w_min), min(limits.n_max, limits.w_max), &least,
+        ) * (1 + 1e-9) + rounding) * m.unit
+    if least > -INFINITY:
+        search.known = max(search.known, tie_limit((least * (1 - 1e-9) - rounding) * m.unit, totals.risk))
+    return True
+
+
 cdef inline int32_t scan_all(
     const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
@@ -129,7 +169,12 @@ cdef inline int32_t scan_all(
     cdef int32_t n_cuts = 0
     cdef int32_t kept = 0
     cdef int32_t i
+    cdef bint bounded = p.sweep == MEDIANS and bound_medians(p, block, w.scratch, search, width)
     for i in range(search.n_active):
+        if bounded and w.scratch.most[search.actives[i].feature] < search.known:
+            search.actives[kept] = search.actives[i]
+            kept += 1
+            continue
         if interrupted(w.scratch.watch, search.totals.n) or add_cut(p, block, w, search, &search.actives[i], &n_cuts, width):
             search.actives[kept] = search.actives[i]
             kept += 1

@@ -64,8 +64,8 @@ cdef extern from *:
     }
 
     /* Whether one of the bounds above may reach a gain, for m cuts in turn after `before` samples and more; `most` = the largest
-       |above|.  No difference from the mean is more than `furthest` parts of it, so that no factor is more than that of -furthest;
-       both sides of a cut together are then q^2 n / (n_left n_right) times the factor, and need no quotient. */
+       |above|.  No mean differs by more than `furthest` parts of the whole's, so that no factor is more than that of -furthest.
+       Both sides of a cut together are then q^2 n / (n_left n_right) times the factor, and need no quotient. */
     CYTHON_UNUSED static int fasttree_deviance_reaches(
         const double *above, int64_t m, double most, double before, double n, double rest, double mean, double scale,
         double at_least)

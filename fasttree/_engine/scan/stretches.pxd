@@ -84,7 +84,7 @@ cdef inline int64_t count_cuts(
     """How many candidates are after the entries start, ..., stop - 1?"""
     cdef int32_t n = 0
     cdef int64_t j
-    if in_single(p):
+    if in_single(p) and p.exact[f].data != NULL:
         for j in range(start, stop):
             n += is_cut(p, block, entries, f, j)
     else:

@@ -18,7 +18,8 @@ from fasttree._engine.scan.order cimport Side, drop_disordered, in_order, start_
 from fasttree._engine.scan.stretches cimport Stretches, divide_list, pass_over
 from fasttree._engine.scan.sweeps cimport MEDIAN_COST, gains_of_chunk, pass_events, start_sweep, sweep
 from fasttree._engine.types cimport (
-    CHUNK, DEVIANCE, GENERIC, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
+    CHUNK, DEVIANCE, GENERIC, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t,
+    row_of,
 )
 from fasttree._engine.watch cimport interrupted
 
