@@ -293,8 +293,12 @@ def test_thresholds_of_branches_that_grow_anew_are_values_of_the_table(seed):
     y = np.where(rng.random(120) < 0.2, rng.integers(0, 2, 120), (codes[:, 0] == 1) ^ (numbers[:, 0] > 5))
     X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j], list("pqrs")) for j in range(2)})
     X = X.assign(a=numbers[:, 0], b=numbers[:, 1])
-    tree = C50Classifier(confidence=0.5, min_samples_branch=1, global_pruning=False).fit(X, y).tree_
+    model = C50Classifier(confidence=0.5, min_samples_branch=1, global_pruning=False)
+    tree = model.fit(X, y).tree_
     assert set(tree.threshold[~np.isnan(tree.threshold)]) <= set(range(12))
+    light = X.assign(a=X["a"] + 0.5)  # samples without weight have other values
+    both = model.fit(pd.concat([X, light], ignore_index=True), np.append(y, 1 - y), np.repeat([1, 0], 120)).tree_
+    assert both.threshold.tolist() == pytest.approx(tree.threshold.tolist(), nan_ok=True)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

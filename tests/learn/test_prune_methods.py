@@ -17,18 +17,19 @@ from scipy.special import xlogy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from trees import Node, chain, flat, nested, random_nodes
+from trees import Node, chain, flat, leaf, nested, random_nodes, split
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
 from fasttree._data.encode import encode_table
 from fasttree._data.learn import learn_table
-from fasttree._learn.grow.independence import independence_probability, without_independent_splits
+from fasttree._learn.grow.independence import P_VALUE_TOLERANCE, independence_probability, without_independent_splits
 from fasttree._learn.prune import methods
 from fasttree._learn.prune.error_based import error_based_without_samples, predicted_errors
 from fasttree._learn.prune.losses import LEAST_ANSWER, class_impurity, losses
-from fasttree._learn.prune.sequence import SubtreeSequence, choose, weakest_links
+from fasttree._learn.prune.sequence import SubtreeSequence, by_critical_value, choose, weakest_links
 from fasttree._learn.samples import Samples
 from fasttree._model import walks
+from fasttree._model.arrays import CATEGORY, THRESHOLD
 from fasttree._model.tree import Tree
 from fasttree.pruning import METHODS as VALUES
 from fasttree.pruning import CAlpha, ChiSquare, CostComplexity, ErrorBased, MinimumError, ReducedError
@@ -159,6 +160,73 @@ def test_a_link_as_weak_as_the_largest_difference_that_does_not_count_falls(exam
             tried += 1
             assert prune(tree, at - tolerance).n_leaves == tree.prune_at(level <= at).n_leaves
     assert tried
+
+
+def test_a_p_value_as_large_as_the_largest_that_does_not_count_as_larger_stays(example):
+    tried = 0
+    for p in np.unique(independence_probability(example.tree_)[example.tree_.n_branches > 0]):
+        largest = p / (1 + P_VALUE_TOLERANCE)
+        for at in (np.nextafter(largest, 0), largest, np.nextafter(largest, 1)):
+            if at * (1 + P_VALUE_TOLERANCE) == p:
+                tried += 1
+                kept = methods.largest_below(example.tree_, -independence_probability(example.tree_)) >= -p
+                assert methods.chi_square(example.tree_, at).n_leaves == example.tree_.prune_at(~kept).n_leaves
+    assert tried
+
+
+def two_leaves(value: list[float], *leaves: list[float]) -> Tree:
+    return flat(
+        split([leaf(each, n_samples=9) for each in leaves], feature=2, kind=CATEGORY, value=value, n_samples=18), "classification"
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "below", "n_leaves"),
+    [
+        (1.4, [0.0, 0.0], 1),  # 1.9 <= 0.5 + 0.5 + sqrt(1 * (10 - 1) / 10), which is 1.949
+        (1.5, [0.0, 0.0], 2),
+        (0.5, [0.0, 0.5], 1),
+        (3.6, [1.0, 0.5], 2),
+    ],
+)
+def test_pessimistic_pruning_goes_as_far_as_the_standard_error(errors, below, n_leaves):
+    tree = two_leaves([10 - errors, errors], [6 - below[0], below[0]], [4 - below[1], below[1]])
+    expected = below[0] + below[1] + 1
+    assert (errors + 0.5 <= expected + np.sqrt(expected * (10 - expected) / 10)) == (n_leaves == 1)
+    assert methods.pessimistic(tree).n_leaves == n_leaves
+
+
+@pytest.mark.parametrize("more", [0.0, 3 * methods.EQUAL_COSTS])
+def test_a_node_exactly_a_standard_error_above_its_leaves_becomes_a_leaf(more):
+    # leaves of 1/2 errors have 1 + 1 corrected ones, whose standard error is 1 among 4 samples
+    halves = [leaf([1.5, 0.5, 0.0], n_samples=2) for _ in range(2)]
+    root = split(halves, feature=2, kind=CATEGORY, value=[4 - (3 + more - 0.5), 1.25, 1.25], n_samples=4, weight=4.0)
+    tree = flat(root, "classification")
+    corrected = tree.errors[0] + 0.5
+    assert corrected == 3 + more
+    assert more == 0 or corrected == 3 + methods.EQUAL_COSTS * corrected
+    assert methods.pessimistic(tree).n_leaves == 1
+
+
+def test_a_branch_without_samples_costs_nothing_without_a_prior():
+    empty = leaf([1.0, 0.0], n_samples=0, weight=0.0)
+    tree = flat(split([leaf([3.0, 0.0]), leaf([0.0, 3.0]), empty], feature=2, kind=CATEGORY, value=[3.0, 3.0]), "classification")
+    with np.errstate(all="raise"):
+        assert methods.minimum_error(tree, m=0).n_leaves == 3
+
+
+def test_only_tests_count_among_the_largest_numbers_below():
+    tree = two_leaves([3.0, 3.0], [3.0, 0.0], [0.0, 3.0])
+    assert methods.largest_below(tree, np.array([-0.5, 1.0, 2.0])).tolist() == [-0.5, -np.inf, -np.inf]
+
+
+def test_the_first_critical_value_prunes_nothing():
+    inner = split([leaf([3.0, 1.0]), leaf([3.0, 1.0])], feature=2, kind=CATEGORY, value=[6.0, 2.0])
+    inner.fields["gain"] = 0.0
+    tree = flat(split([inner, leaf([0.0, 8.0])], feature=0, kind=THRESHOLD, threshold=1.0, value=[6.0, 10.0]), "classification")
+    sequence = by_critical_value(tree)
+    assert sequence.n_leaves(sequence.steps).tolist() == [3, 2, 1]
+    assert sequence.steps[0] < 0
 
 
 def test_a_sequence_without_any_risk_has_one_step(example):
