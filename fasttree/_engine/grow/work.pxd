@@ -118,13 +118,18 @@ cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n, dou
     return block.tiles != NULL and (block.fine == NULL or (n >= p.bounded_from and sorts < MOST_SORTS))
 
 
+cdef inline int64_t least_wide(const Problem* p) noexcept nogil:
+    """Samples of a node that may stay wide near the largest depth.  Bounds of several classes pay in large nodes alone."""
+    return p.bounded_from if p.n_classes > 2 and not p.weighted else min(p.bounded_from, LEAST_WIDE)
+
+
 cdef inline bint stays_wide(
     const Problem* p, const Block* block, const Work* w, int64_t n, int64_t depth, double sorts,
 ) noexcept nogil:
     """Is a node of a wide block too large for a private one, or, in a bounded search, too large to sort all its features?"""
     if n > w.narrow:
         return True
-    if block.tiles == NULL or n < min(p.bounded_from, LEAST_WIDE):
+    if block.tiles == NULL or n < least_wide(p):
         return False
     return p.few_leaves or 0 <= p.max_depth <= depth + LAST_LEVELS or (n > p.bounded_from and sorts < MOST_SORTS)
 
