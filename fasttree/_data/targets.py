@@ -27,15 +27,14 @@ def _target_cells(y: Any) -> tuple[Cells, bool]:
         raise errors.sparse_target()
     if isinstance(y, str):
         raise errors.target_is_a_name(y)
-    if not isinstance(y, (np.ndarray, list, tuple)):
-        series = _open_target(y)
-        if isinstance(series, nw.DataFrame):
-            if series.shape[1] != 1:
-                raise errors.not_one_target(series.shape)
-            warnings.warn(errors.COLUMN_VECTOR, DataConversionWarning, stacklevel=4)
-            series = series[:, 0]
-        if isinstance(series, nw.Series):
-            return series_cells(series, "y", 0), True
+    series = open_target(y)
+    if isinstance(series, nw.DataFrame):
+        if series.shape[1] != 1:
+            raise errors.not_one_target(series.shape)
+        warnings.warn(errors.COLUMN_VECTOR, DataConversionWarning, stacklevel=4)
+        series = series[:, 0]
+    if isinstance(series, nw.Series):
+        return series_cells(series, "y", 0), True
     values = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(errors.COLUMN_VECTOR, DataConversionWarning, stacklevel=4)
@@ -45,21 +44,14 @@ def _target_cells(y: Any) -> tuple[Cells, bool]:
     return array_cells(values, "y", 0), isinstance(y, np.ndarray) and values.dtype.kind == "O"
 
 
-def _open_target(y: Any) -> Any:
-    """Return the target as a frame or column of narwhals, or as it is if narwhals does not know it."""
-    if isinstance(y, (nw.Series, nw.DataFrame)):
+def open_target(y: Any) -> Any:
+    """Return the target as a frame or column of narwhals, or as it is if it is one, or narwhals does not know it."""
+    if y is None or is_sparse(y) or isinstance(y, (str, np.ndarray, list, tuple, nw.Series, nw.DataFrame)):
         return y
     found = nw.from_native(_whole_column(y), pass_through=True, allow_series=True)
     if isinstance(found, nw.LazyFrame):
         raise lazy_table("y", y, found)
     return found
-
-
-def opened(y: Any) -> Any:
-    """Return a target that is looked at several times as a frame or column of narwhals, or as it is if that opens nothing."""
-    if y is None or is_sparse(y) or isinstance(y, (str, np.ndarray, list, tuple)):
-        return y
-    return _open_target(y)
 
 
 def _whole_column(y: Any) -> Any:
@@ -89,12 +81,11 @@ def target_columns(y: Any) -> list[Any] | None:
     """Return the columns of several targets, each for `encode_classes` or `encode_values`; None if y is one target."""
     if y is None or is_sparse(y):
         return None
-    if not isinstance(y, (np.ndarray, list, tuple)):
-        frame = _open_target(y)
-        if isinstance(frame, nw.DataFrame):
-            return [frame[:, j].to_native() for j in range(frame.shape[1])] if frame.shape[1] > 1 else None
-        if isinstance(frame, nw.Series):
-            return None
+    frame = open_target(y)
+    if isinstance(frame, nw.DataFrame):
+        return [frame[:, j].to_native() for j in range(frame.shape[1])] if frame.shape[1] > 1 else None
+    if isinstance(frame, nw.Series):
+        return None
     try:
         values = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
     except ValueError:  # rows of different lengths
@@ -106,10 +97,9 @@ def target_columns(y: Any) -> list[Any] | None:
 
 def target_names(y: Any, n_targets: int) -> list[str]:
     """Return the names of the columns of y; where a name is no text, y, or y0, y1, ... for several targets."""
-    names: Sequence[Any] = []
-    if not isinstance(y, (np.ndarray, list, tuple)):
-        frame = _open_target(y)
-        names = frame.columns if isinstance(frame, nw.DataFrame) else [frame.name] if isinstance(frame, nw.Series) else []
+    frame = open_target(y)
+    names: Sequence[Any]
+    names = frame.columns if isinstance(frame, nw.DataFrame) else [frame.name] if isinstance(frame, nw.Series) else []
     others = default_target_names(n_targets)
     return (
         [name if isinstance(name, str) and name else other for name, other in zip(names, others, strict=True)]

@@ -119,7 +119,7 @@ class Boosting(Generic[Model]):
             report(number + 1)
             ratio = ratio or MORE_LEAVES * trial.n_leaves / total
             wrong = self._judge(trial, state, number)
-            errors, kept = (weight_of(chosen, each) for chosen, each in ((wrong, counts * state.factor), (state.kept, counts)))
+            errors, kept = weight_of(wrong, counts * state.factor), weight_of(state.kept, counts)
             is_last = number == self.n_trials - 1
             is_bad = self.stops_early and errors / kept >= TOO_WRONG
             if number and not is_last and (is_bad or (self.stops_early and trial.is_constant)):

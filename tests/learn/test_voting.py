@@ -174,18 +174,7 @@ def test_conditions_are_dropped_as_from_a_table_of_failures(seed: int) -> None:
     fails = ~is_one | (codes[slot] < low[:, None]) | (codes[slot] > high[:, None])
     reach = [~fails[1 : leaf + 1].any(axis=0) for leaf in leaves.tolist()]
     labels = np.array([np.bincount(samples.truth[some], minlength=n_classes).argmax() for some in reach], dtype=np.int32)
-    found = rulesets.simplify_rules(
-        edges,
-        codes,
-        (samples.padding, samples.weight if samples.weighs else np.empty(0, np.int64)),
-        samples.class_start,
-        samples.total_units,
-        samples.default_error(),
-        leaves,
-        labels,
-        samples.class_units,
-        (0.0, 0.0, -1.0, bits, samples.unit),
-    )
+    found = samples.simplified(edges, codes, leaves, labels, bits)
     expected = []
     for leaf, label in zip(leaves.tolist(), labels.tolist(), strict=True):
         figures = samples.weight, samples.total_units, samples.unit, bits

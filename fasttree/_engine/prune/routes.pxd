@@ -1,5 +1,6 @@
 """Branches of many samples at a node, column by column type.  Header only."""
 
+from libc.math cimport INFINITY, nextafter
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
@@ -7,7 +8,7 @@ from fasttree._engine.columns.cells cimport CODE8, CODED, FLOAT32, FLOAT64, Cell
 from fasttree._engine.prune.frames cimport ErrorPruning
 from fasttree._engine.types cimport NODE_THRESHOLD
 from fasttree._engine.walk.rows cimport NO_BRANCH
-from fasttree._engine.walk.tree cimport known_branch, surrogate_says
+from fasttree._engine.walk.tree cimport first_from, known_branch, surrogate_says
 
 cdef enum:
     CODES8 = 256           # of a column of bytes
@@ -33,26 +34,13 @@ cdef inline int32_t branch_of_cell(const ErrorPruning* p, int32_t node, double x
     return p.tree.missing[node]
 
 
-cdef inline int64_t codes_up_to(const Cells* column, double threshold) noexcept nogil:
-    """How many values of a column of CODED cells are at most a threshold."""
-    cdef int64_t start = 0
-    cdef int64_t stop = column.n_values
-    cdef int64_t middle
-    while start < stop:
-        middle = (start + stop) // 2
-        if column.values[middle] <= threshold:
-            start = middle + 1
-        else:
-            stop = middle
-    return start
-
-
 cdef inline int64_t part_numbers(
     const ErrorPruning* p, int32_t node, number_t none, uint32_t* rows, int64_t n,
 ) noexcept nogil:
     """`part_rows` by a column of numbers; `none` only says of which type they are."""
-    cdef const char* data = p.columns[p.tree.feature[node]].data
-    cdef Py_ssize_t stride = p.columns[p.tree.feature[node]].stride
+    cdef const Cells* column = &p.columns[p.tree.feature[node]]
+    cdef const char* data = column.data
+    cdef Py_ssize_t stride = column.stride
     cdef number_t threshold_code = 0
     cdef double threshold = p.tree.threshold[node]
     cdef uint32_t* spare = p.spare_rows
@@ -61,7 +49,7 @@ cdef inline int64_t part_numbers(
     cdef int64_t i, above
     cdef uint32_t row
     if number_t is uint8_t:
-        threshold_code = <uint8_t> codes_up_to(&p.columns[p.tree.feature[node]], threshold)
+        threshold_code = <uint8_t> first_from(column.values, 0, column.n_values, nextafter(threshold, INFINITY))
     for i in range(n):                     # no jump: on which side a sample is is random
         row = rows[i]
         if number_t is uint8_t:

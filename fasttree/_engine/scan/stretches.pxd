@@ -134,14 +134,17 @@ cdef inline void add_up(
         elif block.weight == NULL:
             for j in range(n):
                 sum += block.label[<size_t> rows[j] * step + o] & 1
-        else:
+        elif s.signed_weight != NULL:      # of one target
             weight = 0
-            for j in range(n if s.signed_weight != NULL else 0):
+            for j in range(n):
                 w = s.signed_weight[rows[j]]
                 weight += w if w > 0 else -w
                 sum += w
             sum = (weight + sum) // 2
-            for j in range(0 if s.signed_weight != NULL else n):
+            s.stretch_weight[t] += weight
+        else:
+            weight = 0
+            for j in range(n):
                 w = block.weight[rows[j]]
                 weight += w
                 sum += w & -<int64_t> (block.label[<size_t> rows[j] * step + o] & 1)

@@ -126,11 +126,7 @@ class InOrder:
             return whole.encoding, whole.has_missing, whole.bins
         rows = np.arange(self.n_samples) if rows is None else rows
         encoding = whole.encoding.of_rows(rows.astype(np.int64, copy=False), self.order.astype(np.int64, copy=False), block_rows)
-        bins = (
-            {j: whole.bins[feature] for j, feature in enumerate(self.order.tolist()) if feature in whole.bins}
-            if whole.bins
-            else {}
-        )
+        bins = {j: whole.bins[feature] for j, feature in enumerate(self.order.tolist()) if feature in whole.bins}
         return encoding, whole.has_missing and bool(whole.lacking.take(rows).any()), bins
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,28 @@ class WeighedSamples(PlacedSamples):
         here = int(self.class_units.sum())
         self.total_units = here if total is None else max(round(total / self.unit), here)
         self.total_weight = self.total_units * self.unit
+
+    def simplified(
+        self,
+        edges: dict[str, npt.NDArray[Any]],
+        codes: npt.NDArray[np.unsignedinteger[Any]],
+        nodes: npt.NDArray[np.int32],
+        label: npt.NDArray[np.int32],
+        of_condition: Floats,
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return the rules of the paths to some nodes, without conditions that do not pay for their bits."""
+        return rulesets.simplify_rules(
+            edges,
+            codes,
+            (self.padding, self.weight if self.weighs else np.empty(0, np.int64)),
+            self.class_start,
+            self.total_units,
+            self.default_error(),
+            nodes,
+            label,
+            self.class_units,
+            (0.0, 0.0, -1.0, of_condition, self.unit),
+        )
 
     def weight_by_class(self, places: npt.NDArray[np.bool_]) -> Floats:
         """Return the weight of each class in some places."""
@@ -241,18 +264,7 @@ class VotingInduction:
         samples = self.samples
         edges, codes = conditions.encode(samples)
         nodes = candidates(self.tree)
-        found = rulesets.simplify_rules(
-            edges,
-            codes,
-            (samples.padding, samples.weight if samples.weighs else np.empty(0, np.int64)),
-            samples.class_start,
-            samples.total_units,
-            samples.default_error(),
-            nodes,
-            self.tree.predicted_class[nodes].astype(np.int32),
-            samples.class_units,
-            (0.0, 0.0, -1.0, of_condition, samples.unit),
-        )
+        found = samples.simplified(edges, codes, nodes, self.tree.predicted_class[nodes].astype(np.int32), of_condition)
         start, cover_start = found["start"], found["cover_start"]
         total = found["total"]
         estimate = (found["errors"] * samples.unit + 1) / (total * samples.unit + 2)

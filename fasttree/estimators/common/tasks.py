@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from fasttree._data.checks import is_collection
 from fasttree._data.table import Table
-from fasttree._data.targets import encode_classes, encode_values, opened, target_columns, target_names
+from fasttree._data.targets import encode_classes, encode_values, open_target, target_columns, target_names
 from fasttree._data.weights import (
     check_loss_matrix,
     check_not_negative,
@@ -81,7 +81,7 @@ class Classifying(LogProbability, ClassifierMixin, Growing):  # type: ignore[mis
             fit_collections(self, X, y, sample_weight, fit_classes)
             return self
         recipe = self._checked_recipe()
-        table, y = self._learn_table(X, recipe), opened(y)
+        table, y = self._learn_table(X, recipe), open_target(y)
         columns = self._several_targets(y)
         if columns is not None:
             self.target_names_ = target_names(y, len(columns))
