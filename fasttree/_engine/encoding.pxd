@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from fasttree._engine.columns.cut_points cimport CodeGrid
+from fasttree._engine.memory cimport ListRoom
 from fasttree._engine.types cimport Arena, Block, Column, Problem
 
 
@@ -17,6 +18,7 @@ cdef class Encoding:
     cdef int32_t n_counted
     cdef Arena arena               # narrow: room for the first node, then the lists
     cdef size_t cursor             # end of the lists in the arena
+    cdef ListRoom room             # wide: for those that follow
     cdef size_t* lists             # offset in the arena, or address (wide); 0 = none
     cdef uint8_t* codes
     cdef uint8_t* kind

@@ -20,7 +20,7 @@ from fasttree._engine.columns.keys cimport (
     GONE, Extent, double_keys, encode_few, float_of, list_column, single_keys, some_entries, sort_records, sortable, value_of,
 )
 from fasttree._engine.columns.locks import new_lock
-from fasttree._engine.memory cimport free_arena, free_list, new_list, node_header, renew, reserve
+from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, new_list, node_header, renew, reserve
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
     CONTINUOUS, FEW, NARROW, NOMINAL, ORDINAL, Arena, Block, Column, Problem, code_t, real_t,
@@ -92,8 +92,8 @@ cdef class Encoding:
         self.category = <const uint32_t**> calloc(d, sizeof(void*))
         # one row past the table: a counted feature that turns out not to be one has used its column
         self.codes = <uint8_t*> malloc(<size_t> n_samples + 1)
-        self.records = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
-        self.spare = <uint64_t*> new_list(n_samples, sizeof(uint64_t))
+        self.records = <uint64_t*> new_list(&self.room, n_samples, sizeof(uint64_t))
+        self.spare = <uint64_t*> new_list(&self.room, n_samples, sizeof(uint64_t))
         self.binned = <uint8_t*> calloc(d, 1)
         self.single_valued = <uint8_t*> malloc(d * 256)
         self.column = <Column*> calloc(d, sizeof(Column))
@@ -209,6 +209,7 @@ cdef class Encoding:
     cdef void free_sorting_space(self) noexcept:
         free_list(<size_t> self.records, self.n_samples, sizeof(uint64_t))
         free_list(<size_t> self.spare, self.n_samples, sizeof(uint64_t))
+        close_room(&self.room)
         self.records = NULL
         self.spare = NULL
 
@@ -243,6 +244,8 @@ cdef class Encoding:
         cdef size_t header = node_header(max(self.n_features, 1), n)
         cdef bint copies = self.wide and not self.bounded
         cdef size_t f
+        cdef ListRoom room
+        room.left = 0
         if self.used_up:
             raise ValueError("this Encoding was used up by growth with Workspace(consume=True): encode the table again")
         if consume:
@@ -263,10 +266,11 @@ cdef class Encoding:
                 memcpy(arena.data + header, self.arena.data + header, self.cursor - header)
             for f in range(d if copies else 0):
                 if self.lists[f]:
-                    lists[f] = <size_t> new_list(n, sizeof(uint64_t))
+                    lists[f] = <size_t> new_list(&room, n, sizeof(uint64_t))
                     if lists[f] == 0:
                         break
                     memcpy(<void*> lists[f], <const void*> self.lists[f], n * sizeof(uint64_t))
+        close_room(&room)
         for f in range(d):
             if self.lists[f] and lists[f] == 0:
                 raise MemoryError
@@ -277,7 +281,7 @@ cdef class Encoding:
         cdef size_t n = self.n_samples
         cdef void* entries
         if self.wide:
-            entries = new_list(self.n_samples, sizeof(uint64_t))
+            entries = new_list(&self.room, self.n_samples, sizeof(uint64_t))
             if entries == NULL:
                 raise MemoryError
             return entries

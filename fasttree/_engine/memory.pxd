@@ -37,6 +37,29 @@ cdef extern from *:
         else if (place) munmap(place, size);
     }
     #include <unistd.h>
+    /* Lists are filled as a whole, so that they lie in large pages, side by side; each goes back by itself. */
+    static void *fasttree_next_list(char **next, size_t *left, size_t size, size_t limit) {
+        size_t page = (size_t) sysconf(_SC_PAGESIZE), all;
+        if (size <= limit) return malloc(size);
+        size = (size + page - 1) / page * page;
+        if (*left < size) {
+            if (*left) munmap(*next, *left);
+            all = FASTTREE_LARGE / size * size + size;
+            *left = 0;
+            *next = (char *) mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+            if ((void *) *next == MAP_FAILED) return NULL;
+    #ifdef MADV_HUGEPAGE
+            madvise(*next, all, MADV_HUGEPAGE);
+    #endif
+            *left = all;
+        }
+        *next += size;
+        *left -= size;
+        return *next - size;
+    }
+    static void fasttree_close_room(char *next, size_t left) {
+        if (left) munmap(next, left);
+    }
     static void *fasttree_shrink(void *place, size_t old, size_t size) {
         size_t page = (size_t) sysconf(_SC_PAGESIZE);
         size_t kept = (size + page - 1) / page * page;
@@ -63,6 +86,8 @@ cdef extern from *:
         return smaller ? smaller : place;
     }
     #define fasttree_map(size, limit) malloc(size)
+    #define fasttree_next_list(next, left, size, limit) malloc(size)
+    #define fasttree_close_room(next, left) ((void) 0)
     #define fasttree_unmap(place, size, limit) free(place)
     #endif
 
@@ -81,6 +106,8 @@ cdef extern from *:
     void* map_memory "fasttree_map"(size_t size, size_t limit) noexcept nogil
     void* shrink_memory "fasttree_shrink"(void* place, size_t old, size_t size) noexcept nogil
     void* remap_memory "fasttree_remap"(void* place, size_t old, size_t size, size_t limit) noexcept nogil
+    void* next_list "fasttree_next_list"(char** next, size_t* left, size_t size, size_t limit) noexcept nogil
+    void close_lists "fasttree_close_room"(char* next, size_t left) noexcept nogil
     void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
     const size_t GAP "FASTTREE_GAP"
     void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
@@ -160,9 +187,20 @@ cdef inline void* carve(Carver* carver, size_t size) noexcept nogil:
     return place
 
 
-cdef inline void* new_list(size_t n, size_t entry_size) noexcept nogil:
-    """Room for a list of n entries, and for the one that a partition writes past its end."""
-    return map_memory((n + 1) * entry_size, LIST_LIMIT)
+cdef struct ListRoom:          # where the next lists go
+    char* next
+    size_t left
+
+
+cdef inline void* new_list(ListRoom* room, size_t n, size_t entry_size) noexcept nogil:
+    """Place for a list of n entries, and for the one that a partition writes past its end."""
+    return next_list(&room.next, &room.left, (n + 1) * entry_size, LIST_LIMIT)
+
+
+cdef inline void close_room(ListRoom* room) noexcept nogil:
+    """Give back what no list has taken."""
+    close_lists(room.next, room.left)
+    room.left = 0
 
 
 cdef inline void free_list(size_t place, size_t n, size_t entry_size) noexcept nogil:

@@ -291,7 +291,7 @@ cdef inline int list_features(
         f = actives[a].feature
         if p.counted[f]:
             continue
-        run.lists[f] = <size_t> new_list(n, sizeof(uint64_t))
+        run.lists[f] = <size_t> new_list(&run.room, n, sizeof(uint64_t))
         if run.lists[f] == 0:
             return -1
         sort_values(p, run.scratch, f, rows, n)

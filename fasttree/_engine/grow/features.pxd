@@ -86,45 +86,42 @@ cdef inline void partition_many(
 cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries, char* lists) noexcept nogil:
     """Write the part of a sorted list that belongs to each open child at the child's cursor.
 
-    In a wide block, the larger one of two children takes over the list in its place, which spares fresh pages.  Returns
-    whether the list is used up so, -1 if memory runs out.
+    In a wide block, the largest child takes over the list in its place, which spares fresh pages.  Returns whether the list is
+    used up so, -1 if memory runs out.
     """
     cdef Scratch* s = w.scratch
     cdef int64_t n = split.n
     cdef Child* child
+    cdef Child* heir = NULL
     cdef entry_t* outs[2]
     cdef bint wants[2]
     cdef int64_t b
-    cdef int64_t heir = -1
     if entry_t is uint64_t:
-        b = 1 if split.swapped else 0
-        child = &w.children[b]
-        if split.two and child.open and not child.done and can_shrink(child.totals.n, sizeof(entry_t)):
-            heir = b
+        child = &w.children[split.largest]
+        if child.open and not child.done and can_shrink(child.totals.n, sizeof(entry_t)):
+            heir = child
             child.cursor = <size_t> entries
         for b in range(split.n_children):
             child = &w.children[b]
-            if child.open and not child.done and b != heir:
-                child.cursor = <size_t> new_list(child.totals.n, sizeof(entry_t))
+            if child.open and not child.done and child != heir:
+                child.cursor = <size_t> new_list(&w.room, child.totals.n, sizeof(entry_t))
                 if child.cursor == 0:
                     return -1
-    if not split.two:
-        partition_many(w, entries, n, split.n_children, lists)
-        return 0
-    for b in range(2):
+    # an heir is written behind where the list is read
+    for b in range(2 if split.two else 0):
         wants[b] = w.children[b].open and not w.children[b].done
         outs[b] = <entry_t*> (lists + w.children[b].cursor)
-    if wants[0] and wants[1]:
-        # an heir is written behind where the list is read
+    if not split.two:
+        partition_many(w, entries, n, split.n_children, lists)
+    elif wants[0] and wants[1]:
         partition_two(entries, n, s.side, outs[0], outs[1])
     elif wants[0]:
         partition_one(entries, n, s.side, 0, outs[0])
     elif wants[1]:
         partition_one(entries, n, s.side, 1, outs[1])
-    if heir < 0:
+    if heir == NULL:
         return 0
-    child = &w.children[heir]
-    child.cursor = shrink_list(child.cursor, n, child.totals.n, sizeof(entry_t))
+    heir.cursor = shrink_list(heir.cursor, n, heir.totals.n, sizeof(entry_t))
     return 1
 
 

@@ -11,7 +11,7 @@ from libc.string cimport memset
 from fasttree._engine.bounds.screen cimport Screen
 from fasttree._engine.grow.nodes cimport NodeTable, blank_node, reserve_nodes
 from fasttree._engine.grow.team cimport Lock, Team, count_together, hold, release
-from fasttree._engine.memory cimport free_arena, free_list, pad, resize
+from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, pad, resize
 from fasttree._engine.risk.sums cimport set_part, spread_weight
 from fasttree._engine.scan.tiles cimport Count
 from fasttree._engine.types cimport (
@@ -66,6 +66,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     uint32_t narrow                # most rows of a private block
     Private* small                 # of a wide run, for nodes that need no more; else NULL
     Arena arenas[2]
+    ListRoom room                  # for lists of a wide run
     Pending* stack
     int64_t stack_n
     int64_t stack_capacity
@@ -350,6 +351,7 @@ cdef inline void free_work(Work* w, bint loose) noexcept nogil:
             free_lists(<const Active*> (w.arenas[node.depth % 2].data + node.actives_at), node.n_active, node.n, sizeof(uint64_t))
     free_arena(&w.arenas[0])
     free_arena(&w.arenas[1])
+    close_room(&w.room)
     free(w.stack)
     free(w.children)
     free(w.child_counts)
