@@ -117,3 +117,12 @@ def test_a_cut_that_leaves_no_deviation_is_found():
     x = np.arange(24.0)  # sides of 8 and 16 rows, whose sums have no rounding
     left = root_of(Rows(x, 0, np.where(x < 8, 1.0, -2.0), np.ones(24), 0.0))
     assert np.array_equal(left, x < 8)
+
+
+@pytest.mark.parametrize("moved", [0.0, 0.25, -0.25])
+def test_a_cut_that_gains_exactly_nothing_is_none(moved):
+    x = np.arange(6.0)
+    y = np.array([4.0, 1.0, -2.0, 2.0, 1.0, 0.0]) + np.where(x < 3, moved, 0)  # two sides of the same mean
+    rows = Rows(x, 0, y, np.ones(6), 0.0)
+    assert (best_test(rows)[0] == 0) == (moved == 0)
+    assert np.array_equal(root_of(rows), x < 3 if moved else x < 6)
