@@ -111,6 +111,16 @@ def test_exports_have_the_bits_of_predict(tmp_path):
     assert [predict((ctypes.c_double * 4)(*row)) for row in cells] == predicted.tolist()
 
 
+def test_a_bias_of_half_a_unit_is_taken_off():
+    """The intercept is rounded to 0 again, but the error is that of predictions without bias, which are 0.05."""
+    y = np.zeros(20)
+    y[7] = 1.0
+    for unbiased, distance in ((False, 1 / 20), (True, (19 * 0.05 + 0.95) / 20)):
+        ((rule,),) = CubistRegressor(unbiased=unbiased).fit(np.arange(20.0)[:, None], y).rules_
+        assert rule.intercept == 0
+        assert rule.error == pytest.approx(distance * (20 + 1) / (20 - 1))
+
+
 @pytest.mark.parametrize("options", [{}, {"committees": 4, "unbiased": True}, {"neighbors": 4}])
 def test_a_saved_model_predicts_the_same(options):
     X, y = planted()
