@@ -306,3 +306,21 @@ def test_stretches_of_divided_samples(recipe: str | dict[str, str]) -> None:
             gains = best_along([y[held]], weight[held] / weight.sum(), kind)
             at = int(gains.argmax())
             assert x[held[at]] <= tree.threshold[node] < x[held[at + 1]], (seed, node)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-30])
+def test_the_best_of_counted_cuts_whose_entropies_differ_by_millionths_is_found(unit: float) -> None:
+    """The shares of three classes change slowly along 250 codes, whatever the weights count in."""
+    codes = np.arange(250.0)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        slope = 6 * (codes - rng.uniform(80, 170)) / rng.uniform(200, 400)
+        first, second = 0.2 + 0.2 / (1 + np.exp(-slope)), 0.3 - 0.1 / (1 + np.exp(-slope))
+        weight = np.rint(1000 * np.stack([first, second, 1 - first - second]))
+        left = weight.cumsum(axis=1)[:, :-1]
+        right = weight.sum(axis=1, keepdims=True) - left
+        risk = xlogy(left.sum(axis=0), left.sum(axis=0)) - xlogy(left, left).sum(axis=0)
+        risk += xlogy(right.sum(axis=0), right.sum(axis=0)) - xlogy(right, right).sum(axis=0)
+        model = TreeClassifier(recipe={"impurity": "entropy"}, max_depth=1, max_bins=255)
+        model.fit(np.tile(codes, 3)[:, None], np.repeat([0, 1, 2], 250), sample_weight=weight.ravel() * unit)
+        assert model.tree_.threshold[0] == risk.argmin() + 0.5, seed
