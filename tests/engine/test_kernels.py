@@ -204,6 +204,17 @@ def test_no_screen_passes_over_the_best_feature_for_targets_of_any_size(shift, s
     assert ours.threshold[ours.feature >= 0].tolist() == plain.threshold[plain.feature >= 0].tolist()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_of_equal_features_a_screened_one_wins_before_a_later_one_that_is_searched_first(seed):
+    """In both children of the root, the categories tell whether the first feature is above 0.2."""
+    rng = np.random.default_rng(seed)
+    x, side = rng.normal(size=200), rng.integers(0, 2, 200)
+    y = 100.0 * side + (x > 0.2) + 0.3 * rng.normal(size=200)
+    table = learn_table(np.column_stack([x, x > 0.2, side]).astype(float), categorical_features=[1])
+    tree = growth.grow(table, y, None, CART_REGRESSION, Limits(max_depth=2), n_classes=0)
+    assert tree.feature[:3].tolist() == [2, 0, 0]
+
+
 @pytest.mark.parametrize("n_values", [3, None])
 @pytest.mark.parametrize("n_classes", [0, 2])
 def test_the_small_nodes_of_whole_trees_have_the_largest_gains(n_classes, n_values):
