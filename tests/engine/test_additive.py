@@ -26,6 +26,17 @@ def test_two_rounds_by_hand():
     assert np.mean((one.predict(X) - [1, 2, 2, 4, 5, 5]) ** 2) == pytest.approx(0.7378472222, abs=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [([0, 1, 10, 14], [0.5, 0.5, 10, 14]), ([0, 4, 10, 11], [0, 4, 10.5, 10.5]), ([0, 2, 9, 11], [0, 2, 10, 10])],
+)
+def test_the_leaf_of_the_largest_gain_is_divided_first(levels, expected):
+    """The first cut is in the middle; of two sides that gain the same, the first one is divided."""
+    x = np.arange(4.0)[:, None]
+    model = GAMRegressor(max_iter=1, **PLAIN | {"learning_rate": 1, "max_leaf_nodes": 3}).fit(x, levels)
+    np.testing.assert_allclose(model.predict(x), expected, atol=1e-10)
+
+
 def test_a_round_of_classes_by_hand():
     model = GAMClassifier(max_iter=1, **PLAIN).fit(X, [0, 0, 1, 0, 1, 1])
     expected = [-0.6353691873, -1.3854224138, 0.8646308127, 0.1145775862, 0.8646308127, 0.1145775862]
