@@ -464,6 +464,15 @@ def test_chains_are_the_same_by_bounds_and_by_lists(impurity, n_features):
         )
 
 
+@pytest.mark.parametrize("impurity", ["gini", "entropy", "squared_error"])
+def test_chains_beside_features_of_few_values_are_the_same(impurity):
+    """Where a chain goes on by lists, such features are counted in a block of its own."""
+    place = np.arange(600)
+    table = learn_table(np.column_stack([place // 100, place // 40 % 3, place]).astype(float))
+    recipe, target = Recipe("", impurity=impurity), place % 2 if impurity in CLASS_IMPURITIES else place % 2.0
+    assert grown(table, target, recipe, block_rows=50, bounded_from=10) == grown(table, target, recipe, **LISTS)
+
+
 @pytest.mark.parametrize("n", [32_769, 40_000])
 @pytest.mark.parametrize("impurity", ["gini", "squared_error"])
 def test_a_level_of_a_chain_costs_the_same_above_the_size_of_private_blocks(n, impurity):
