@@ -47,3 +47,15 @@ def test_the_first_of_terms_that_move_predictions_equally_leaves():
             assert model[2] or not model[1]
             kept += not model[1] and model[2] != 0
     assert kept
+
+
+@pytest.mark.parametrize("large", [0, 1, 2])
+def test_a_pivot_is_compared_with_its_own_column(large):
+    """Not with one whose numbers are a million times as large."""
+    rng = np.random.default_rng(large)
+    columns = rng.normal(size=(4, 60)).round(3)
+    y = columns.sum(axis=0) + 0.1 * rng.normal(size=60)
+    factor = np.where(np.arange(4) == large, 2.0**20, 1.0)
+    plain, scaled = model_of(columns, y), model_of(columns * factor[:, None], y)
+    assert np.count_nonzero(plain) == 5
+    np.testing.assert_allclose(scaled[1:] * factor, plain[1:], rtol=1e-9)
