@@ -191,6 +191,13 @@ def test_no_screen_passes_over_the_best_feature(n_classes, n_values):
     assert_all_gains_are_largest(X, y, n_classes, max_depth=5)
 
 
+def test_counts_of_more_classes_than_a_screen_has_room_for_are_searched():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (6_000, 4)).astype(float)
+    y = np.concatenate([np.arange(600), rng.integers(0, 300, 5_400) + 300 * (rng.random(5_400) < X[600:, 2] / 3)])
+    assert_all_gains_are_largest(X, y, 600, max_depth=3)
+
+
 @pytest.mark.parametrize("scale", [2.0**-300, 1.0, 2.0**300])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_no_screen_passes_over_the_best_feature_for_targets_of_any_size(shift, scale):
