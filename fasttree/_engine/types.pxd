@@ -222,7 +222,7 @@ cdef struct Medians:               # absolute error: one target of a node's samp
     int64_t* sorted                # by place: weight x target
     double* value                  # by rank: target
     int64_t n_ranks
-    int64_t top                    # the largest power of two up to n_ranks
+    int64_t top                    # the largest power of two up to n_ranks; 0: the trees are not made yet
     Weighed* whole                 # by rank, as a tree of prefix sums: all samples,
     Weighed* left                  # those on one side of a cut
     Weighed* right                 # and on the other
@@ -234,6 +234,7 @@ cdef struct Medians:               # absolute error: one target of a node's samp
 
 cdef struct Parts:                 # absolute error: how a node's samples are divided; the targets share it
     const Block* block
+    int64_t n                      # samples of the node
     uint64_t* spare                # for sorting
     uint32_t* rows                 # those whose value is missing, then group by group
     int64_t* start                 # first of each group in rows
@@ -243,7 +244,7 @@ cdef struct Parts:                 # absolute error: how a node's samples are di
     int64_t* weight                # by part
     int64_t* passed
     double* gain                   # along a feature: of the cut after each sample
-    int64_t* packed                # by row: the target in quanta, and its bin
+    uint8_t* bin                   # by row: that of the target, see `deviations`
     bint has_gains                 # whether these are known
     uint32_t* links                # by place the next and the one before, three times: of all samples, and of those on a side
     uint32_t* lower                # by part: the row of its lower median, and of its upper one

@@ -21,7 +21,7 @@ from fasttree._engine.grow.work cimport (
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
 from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of, risk_of_outputs
-from fasttree._engine.risk.medians cimport find_medians, median_of_part, rank_targets
+from fasttree._engine.risk.medians cimport ascends, find_medians, keeps_order, median_of_part, rank_targets
 from fasttree._engine.risk.sums cimport exact_add, exact_value
 from fasttree._engine.scan.counts cimport add_sample
 from fasttree._engine.scan.tiles cimport LANES, lane_of
@@ -65,6 +65,9 @@ cdef inline int open_root(const Problem* p, const Block* block, Work* w, Pending
     rows = <uint32_t*> (arena.data + root.rows_at)
     for i in range(root.n):
         rows[i] = i
+    if p.sweep == MEDIANS and keeps_order(p) and not ascends(block):
+        for i in range(root.n):        # that of the table, whose targets are ranked
+            rows[i] = <uint32_t> p.medians[0].records[i]
     for f in range(p.n_features):
         if not p.counted[f] and lists[f] == 0:
             continue                   # constant

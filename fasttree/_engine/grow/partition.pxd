@@ -1,4 +1,4 @@
-"""Stable partitions: rows stay ascending and lists stay sorted.  Header only."""
+"""Stable partitions: rows stay in their order and lists stay sorted.  Header only."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset

@@ -153,7 +153,7 @@ cdef inline void carve_medians(const Problem* p, Carver* carver, size_t n) noexc
     parts.weight = <int64_t*> carve(carver, (n + 1) * 8)
     parts.passed = <int64_t*> carve(carver, (n + 1) * 8)
     parts.gain = <double*> carve(carver, n * 8)
-    parts.packed = <int64_t*> carve(carver, n * 8)
+    parts.bin = <uint8_t*> carve(carver, n)
     parts.links = <uint32_t*> carve(carver, 6 * (n + 2) * 4)
     parts.lower = <uint32_t*> carve(carver, (n + 1) * 4)
     parts.upper = <uint32_t*> carve(carver, (n + 1) * 4)

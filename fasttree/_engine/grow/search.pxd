@@ -123,59 +123,57 @@ cdef inline int32_t scan_drawn(
     return n_cuts
 
 
-cdef inline bint bound_medians(
+cdef inline int32_t bound_medians(
     const Problem* p, const Block* block, Scratch* s, Search* search, entry_t width,
 ) noexcept nogil:
-    """Bound the gains of all features with sorted lists by absolute error, and note a gain that one of them has.
+    """Bound the gains of all features with sorted lists by absolute error; returns the place of the largest bound.
 
-    Samples must count 1, and gains compete.  False: no bound is known.
+    Samples must count 1, and gains compete.  -1: no bound is known.
     """
     cdef Binned binned
-    cdef const Totals* totals = search.totals
-    cdef const Medians* m = &p.medians[0]
     cdef const entry_t* entries
-    cdef Bounds limits = bounds_of(p, totals.n, totals.weight, False)
-    cdef int64_t n = totals.n
-    cdef int64_t i
-    cdef int32_t f
-    cdef int64_t risk = 0
-    cdef double least = -INFINITY
-    cdef double rounding = 1e5             # quanta; all absolute targets together are below 2^60 of them
+    cdef int64_t n = search.totals.n
+    cdef int32_t best = -1
+    cdef int32_t i
+    cdef double most = -INFINITY
     if block.weight != NULL or p.n_outputs > 1 or p.random or p.rank or p.monotone != NULL or n < FEWEST_BINNED:
-        return False
+        return -1
     bin_targets(p, &binned, n)
-    for i in range(1, n + 1):
-        risk += m.sorted[i] - m.sorted[(n + 1) // 2] if 2 * i > n else m.sorted[(n + 1) // 2] - m.sorted[i]
     for i in range(search.n_active):
-        f = search.actives[i].feature
-        s.most[f] = INFINITY
+        s.most[i] = INFINITY
         entries = <const entry_t*> (search.lists + search.actives[i].at)
-        if not search.actives[i].listed or form_of(p, f) != ORDERED or code_of(entries[0]) == 0:
+        if not search.actives[i].listed or form_of(p, search.actives[i].feature) != ORDERED or code_of(entries[0]) == 0:
             continue
-        if interrupted(s.watch, 4 * n):
-            return False
-        s.most[f] = (most_along(
-            &binned, s, entries, <double> risk, max(limits.n_min, limits.w_min), min(limits.n_max, limits.w_max), &least,
-        ) * (1 + 1e-9) + rounding) * m.unit
-    if least > -INFINITY:
-        search.known = max(search.known, tie_limit((least * (1 - 1e-9) - rounding) * m.unit, totals.risk))
-    return True
+        if interrupted(s.watch, n):
+            return -1
+        s.most[i] = most_along(p, &binned, entries, n) * p.medians[0].unit
+        if s.most[i] > most:
+            most = s.most[i]
+            best = i
+    return best
 
 
 cdef inline int32_t scan_all(
     const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
-    """Scan every feature; returns the number of their cuts."""
+    """Scan every feature; returns the number of their cuts.  By absolute error, that of the largest bound comes first."""
     cdef int32_t n_cuts = 0
     cdef int32_t kept = 0
+    cdef int32_t n_first = 0
+    cdef int32_t first = bound_medians(p, block, w.scratch, search, width) if p.sweep == MEDIANS else -1
     cdef int32_t i
-    cdef bint bounded = p.sweep == MEDIANS and bound_medians(p, block, w.scratch, search, width)
+    cdef bint varies = True
+    cdef Cut cut = no_cut(-1)
+    if first >= 0 and not interrupted(w.scratch.watch, search.totals.n):
+        varies = add_cut(p, block, w, search, &search.actives[first], &n_first, width)
+        cut = search.cuts[0]
     for i in range(search.n_active):
-        if bounded and w.scratch.most[search.actives[i].feature] < search.known:
-            search.actives[kept] = search.actives[i]
-            kept += 1
-            continue
-        if interrupted(w.scratch.watch, search.totals.n) or add_cut(p, block, w, search, &search.actives[i], &n_cuts, width):
+        if i == first:
+            search.cuts[n_cuts] = cut
+            n_cuts += n_first
+        if (varies if i == first else (first >= 0 and w.scratch.most[i] < search.known)
+                or interrupted(w.scratch.watch, search.totals.n)
+                or add_cut(p, block, w, search, &search.actives[i], &n_cuts, width)):
             search.actives[kept] = search.actives[i]
             kept += 1
     search.n_active = kept

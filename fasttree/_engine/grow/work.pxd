@@ -149,7 +149,7 @@ cdef inline int reserve_children(const Problem* p, Work* w, int64_t n) noexcept 
 
 cdef inline bint goes_two_ways(const Problem* p, bint two) noexcept nogil:
     """Are there two children, of samples that count 1 and have one target?"""
-    return two and not p.weighted and p.n_outputs == 1 and p.sweep != MEDIANS
+    return two and not p.weighted and p.n_outputs == 1
 
 
 cdef inline int resize_stack(Work* w, int64_t extra) noexcept nogil:

@@ -23,6 +23,20 @@ cdef extern from *:
     const uint32_t NO_PART "FASTTREE_NO_PART"
 
 
+cdef inline bint keeps_order(const Problem* p) noexcept nogil:
+    """Are the rows of all nodes in the order of their targets, as those of the first node are, so that none is sorted again?"""
+    return p.n_outputs == 1
+
+
+cdef inline bint ascends(const Block* block) noexcept nogil:
+    """Are the rows of a block in the order of their targets?"""
+    cdef uint32_t i
+    for i in range(1, block.n):
+        if block.target_rank[i - 1] > block.target_rank[i]:
+            return False
+    return True
+
+
 cdef inline void rank_targets(const Problem* p, const Block* block, const uint32_t* rows, int64_t n) noexcept nogil:
     """Make the samples of a node, whose rows these are (NULL: all), ready for all that follows here."""
     cdef Medians* m
@@ -34,26 +48,29 @@ cdef inline void rank_targets(const Problem* p, const Block* block, const uint32
     cdef int exponent
     cdef double middle, largest, quantum
     p.parts.block = block
+    p.parts.n = n
     for o in range(p.n_outputs):
         m = &p.medians[o]
         y = block.y + o
-        total = 0
+        total = n if block.weight == NULL else 0
         for i in range(n):
             row = <uint32_t> i if rows == NULL else rows[i]
             m.records[i] = <uint64_t> block.target_rank[<size_t> row * p.n_outputs + o] << 32 | row
-            total += weight_of(block, row)
-        records = sort_records(m.records, p.parts.spare, n)
-        if records != m.records:
-            memcpy(m.records, records, n * sizeof(uint64_t))
+            if block.weight != NULL:
+                total += block.weight[row]
+        if rows == NULL or not keeps_order(p):
+            records = sort_records(m.records, p.parts.spare, n)
+            if records != m.records:
+                memcpy(m.records, records, n * sizeof(uint64_t))
         records = m.records
-        weight = 0
-        middle = 0
-        for i in range(n):
-            row = <uint32_t> records[i]
-            weight += weight_of(block, row)
-            if 2 * weight >= total:
-                middle = y[<size_t> row * p.n_outputs]
-                break
+        i = (n - 1) // 2
+        if block.weight != NULL:
+            i = 0
+            weight = block.weight[<uint32_t> records[0]]
+            while 2 * weight < total:
+                i += 1
+                weight += block.weight[<uint32_t> records[i]]
+        middle = y[<size_t> (<uint32_t> records[i]) * p.n_outputs]
         largest = max(fabs(y[<size_t> (<uint32_t> records[0]) * p.n_outputs] - middle),
                       fabs(y[<size_t> (<uint32_t> records[n - 1]) * p.n_outputs] - middle))
         # all samples at the largest distance stay below 2^60 quanta
@@ -61,27 +78,36 @@ cdef inline void rank_targets(const Problem* p, const Block* block, const uint32
         quantum = ldexp(1.0, exponent - 60) if largest > 0 else 1.0
         m.unit = quantum * p.unit
         m.n_ranks = 0
+        m.top = 0
         for i in range(n):
             row = <uint32_t> records[i]
-            weight = weight_of(block, row)
             if i == 0 or records[i] >> 32 != records[i - 1] >> 32:
                 m.n_ranks += 1
-                m.whole[m.n_ranks].weight = 0
-                m.whole[m.n_ranks].sum = 0
                 m.value[m.n_ranks] = (y[<size_t> row * p.n_outputs] - middle) / quantum
                 if p.unit == 1:
                     m.value[m.n_ranks] = rint(m.value[m.n_ranks])
             m.rank[row] = <uint32_t> m.n_ranks
-            m.part[row] = llrint(<double> weight * m.value[m.n_ranks])
-            m.whole[m.n_ranks].weight += weight
-            m.whole[m.n_ranks].sum += m.part[row]
-        m.top = 1
-        while 2 * m.top <= m.n_ranks:
-            m.top *= 2
-        for i in range(1, m.n_ranks + 1):
-            if i + (i & -i) <= m.n_ranks:
-                m.whole[i + (i & -i)].weight += m.whole[i].weight
-                m.whole[i + (i & -i)].sum += m.whole[i].sum
+            m.part[row] = llrint(<double> weight_of(block, row) * m.value[m.n_ranks])
+
+
+cdef inline void sum_ranks(const Problem* p, Medians* m) noexcept nogil:
+    """Make the trees of the samples of a node, after `rank_targets`, if that has not been done."""
+    cdef int64_t i
+    cdef uint32_t row
+    if m.top:
+        return
+    memset(m.whole, 0, (m.n_ranks + 1) * sizeof(Weighed))
+    for i in range(p.parts.n):
+        row = <uint32_t> m.records[i]
+        m.whole[m.rank[row]].weight += weight_of(p.parts.block, row)
+        m.whole[m.rank[row]].sum += m.part[row]
+    m.top = 1
+    while 2 * m.top <= m.n_ranks:
+        m.top *= 2
+    for i in range(1, m.n_ranks + 1):
+        if i + (i & -i) <= m.n_ranks:
+            m.whole[i + (i & -i)].weight += m.whole[i].weight
+            m.whole[i + (i & -i)].sum += m.whole[i].sum
 
 
 cdef inline void add_to_side(
@@ -135,6 +161,7 @@ cdef inline void start_sides(const Problem* p, bint missing_left) noexcept nogil
     cdef int32_t o
     for o in range(p.n_outputs):
         m = &p.medians[o]
+        sum_ranks(p, m)
         memset(m.left, 0, (m.n_ranks + 1) * sizeof(Weighed))
         memcpy(m.right, m.whole, (m.n_ranks + 1) * sizeof(Weighed))
         m.left_weight = 0
