@@ -542,10 +542,44 @@ def test_a_branch_that_a_node_does_not_have_is_refused():
         Predictor(sealed(data))
 
 
-def test_lists_of_categories_that_do_not_ascend_are_refused():
+def with_lists() -> bytes:
+    """An image with lists of categories, which are few of many."""
     shops = [f"s{i % 7 * 700}" for i in range(70)]
     X = pd.DataFrame({"shop": pd.Categorical(shops, categories=[f"s{i}" for i in range(5000)]), "again": np.arange(70.0)})
-    data = bytearray(CARTClassifier().fit(X, [i % 7 in (1, 4) and i > 30 for i in range(70)]).to_predictor().to_bytes())
+    return CARTClassifier().fit(X, [i % 7 in (1, 4) and i > 30 for i in range(70)]).to_predictor().to_bytes()
+
+
+def words_of(image: bytes) -> list[int]:
+    """Places of the first words of each part whose structure is verified, and of its last one."""
+    parts = parts_of(np.frombuffer(image, np.uint8))
+    most = {"nodes": 160, "extras": 192, "surrogates": 96, "weights": 8, "cuts": 16, "list_codes": 64, "list_branches": 64}
+    spans = [(*parts[name], n) for name, n in most.items() if parts[name][1]]
+    return sorted({at for start, size, n in spans for at in [*range(start, start + min(size, n), 4), start + size - 4]})
+
+
+@pytest.mark.parametrize("which", range(len(HOSTILE) + 1))
+def test_each_word_that_is_another_is_refused_or_harmless(which):
+    image = HOSTILE[which].to_bytes() if which < len(HOSTILE) else with_lists()
+    refused = tried = 0
+    for at in words_of(image):
+        word = struct.unpack_from("<I", image, at)[0]
+        others = {0, 1, 2, word + 1, word - 1, 2**32 - 1, 0x7FF80000, *(word ^ (1 << bit) for bit in (24, 25, 28, 31))}
+        for other in others - {word}:
+            data = bytearray(image)
+            struct.pack_into("<I", data, at, other % 2**32)
+            predictor = outcome(lambda: Predictor(sealed(data)))  # noqa: B023
+            tried += 1
+            if isinstance(predictor, tuple):
+                assert predictor[0] is ValueError
+                assert "not a sound predictor" in predictor[1]
+                refused += 1
+            else:
+                assert outcome(lambda: predictor.predict_proba_one(ROWS[0])) is not None  # noqa: B023
+    assert refused > 0.5 * tried
+
+
+def test_lists_of_categories_that_do_not_ascend_are_refused():
+    data = bytearray(with_lists())
     assert Predictor(sealed(data)).to_bytes() == data
     start, _ = parts_of(np.frombuffer(data, np.uint8))["list_codes"]
     first, second = struct.unpack_from("<II", data, start)
