@@ -37,6 +37,16 @@ def test_the_leaf_of_the_largest_gain_is_divided_first(levels, expected):
     np.testing.assert_allclose(model.predict(x), expected, atol=1e-10)
 
 
+def test_many_categories_are_divided_in_the_order_of_their_means():
+    rng = np.random.default_rng(0)
+    means = rng.permutation(40) + 0.0
+    codes = np.repeat(np.arange(40), 3)
+    y = np.where(means[codes] < 25, means[codes] / 1000, 100 + means[codes] / 1000)
+    model = GAMRegressor(max_iter=1, categorical_features=[0], **PLAIN | {"learning_rate": 1}).fit(codes[:, None], y)
+    expected = np.where(means < 25, y[y < 50].mean(), y[y > 50].mean())
+    np.testing.assert_allclose(model.predict(np.arange(40)[:, None]), expected, atol=1e-9)
+
+
 def test_a_round_of_classes_by_hand():
     model = GAMClassifier(max_iter=1, **PLAIN).fit(X, [0, 0, 1, 0, 1, 1])
     expected = [-0.6353691873, -1.3854224138, 0.8646308127, 0.1145775862, 0.8646308127, 0.1145775862]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from test_near_ties import STEP, targets_of_gains
 
+from fasttree import RandomForestClassifier, TreeClassifier
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
 from tests.twins.drawn import RandomTwin, Twin
 
@@ -289,3 +290,24 @@ def test_every_small_table_has_the_best_cuts_of_its_draws(growth):
 def test_every_small_table_has_the_random_cuts_of_its_draws(growth):
     *growth, limits = growth
     compare(*growth, **limits)
+
+
+def assert_as_alone(X, y, max_depth):
+    """A forest's tree of all rows and features is the tree that grows without a forest."""
+    choices = {"bootstrap": False, "max_features": None, "random_state": 0}
+    tree = RandomForestClassifier(n_estimators=1, max_depth=max_depth, **choices).fit(X, y).estimators_[0].tree_
+    alone = TreeClassifier(max_depth=max_depth).fit(X, y).tree_
+    assert tree.feature.tolist() == alone.feature.tolist()
+    assert np.array_equal(tree.threshold, alone.threshold, equal_nan=True)
+
+
+def test_large_nodes_of_hundreds_of_classes_are_divided_as_without_a_forest():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((4_000, 3)), np.concatenate([np.arange(400), rng.integers(0, 400, 3_600)])
+    assert_as_alone(X, np.where(X[:, 1] > 0.4, y // 2, y), 3)
+
+
+def test_more_features_than_a_large_node_has_room_for_are_searched():
+    rng = np.random.default_rng(0)
+    X = rng.random((40_000, 150), dtype=np.float32)
+    assert_as_alone(X, (X[:, 147] > 0.5) ^ (rng.random(40_000) < 0.2), 1)
