@@ -335,7 +335,7 @@ cdef struct Active:                # a feature that still varies in a node
     int32_t feature
     bint listed
     size_t at                      # offset of its list in the arena (an address in the wide phase), or of its counts; 0: none
-    float quotient                 # from the screen, while its search waits; -1: it does not wait
+    double quotient                # from the screen, while its search waits; -1: it does not wait.  In a queue: no cut gains more
 
 
 cdef struct Search:                # for the best cut of a node
@@ -364,6 +364,7 @@ cdef struct Pending:               # a node that waits to be expanded
     int64_t children               # the first of its two, from when it leaves a queue; 0: not yet
     int64_t depth
     uint32_t n
+    uint32_t* rows                 # in a place that all nodes of a queue share; NULL: they are in the arena, at rows_at
     size_t rows_at
     size_t region                  # where its lists start, in arena depth % 2
     size_t below                   # where its children's lists may start, in the other arena
@@ -375,6 +376,7 @@ cdef struct Pending:               # a node that waits to be expanded
     int64_t n_spread
     double share
     double reach                   # of its parent, see Frontier
+    double known                   # in a queue: gain of the best end of a bin, or a little less
     double risk                    # known where nodes wait in a queue
     bint searched
     double sorts                   # bounded search: how often the bins of all features were sorted on the path to its cut

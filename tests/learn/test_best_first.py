@@ -88,6 +88,26 @@ def test_the_best_leaves_of_a_large_table_are_found_without_the_others(max_leaf_
         assert tree == afterwards.best_first(whole, max_leaf_nodes)
 
 
+@pytest.mark.parametrize("max_leaf_nodes", [5, 40, 150, 400])
+@pytest.mark.parametrize("max_bins", [None, 60])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_features_of_nearly_equal_gains_are_not_left_out_by_bounds_that_waited_with_their_node(max_leaf_nodes, max_bins, n_jobs):
+    """No value is missing, so that a node waits with bounds of its features; columns of bins and of few values compete."""
+    rng = np.random.default_rng(max_leaf_nodes)
+    X = rng.normal(size=(6_000, 10)).astype(np.float32)
+    X[:, ::3] = X[:, ::3].round(1)
+    noise = rng.normal(size=6_000) + X[:, 1] / 4
+    for target, recipe, n_classes in ((noise, CART_REGRESSION, 0), ((noise > 0).astype(np.intp), CART_CLASSIFICATION, 2)):
+        for least in (1, 30):
+            bounds = Limits(min_samples_leaf=least, max_bins=max_bins)
+            whole = growth.grow(learn_table(X), target, None, recipe, bounds, n_classes=n_classes, most_codes=0)
+            bounds = replace(bounds, max_leaf_nodes=max_leaf_nodes)
+            tree = growth.grow(
+                learn_table(X), target, None, recipe, bounds, n_classes=n_classes, block_rows=20, bounded_from=20, n_jobs=n_jobs
+            )
+            assert tree == afterwards.best_first(whole, max_leaf_nodes)
+
+
 @pytest.mark.parametrize("max_leaf_nodes", [2, 3, 7, 12, 20])
 def test_classification_trees_are_those_of_scikit_learn(max_leaf_nodes):
     X, y = load_breast_cancer(return_X_y=True)

@@ -12,10 +12,12 @@ from libc.string cimport memcpy, memset
 
 from fasttree._engine.risk.impurity cimport ENTROPY, GINI, MISCLASSIFICATION
 from fasttree._engine.risk.vectors cimport end_gains, moment_bounds, pair_bounds
-from fasttree._engine.scan.cut cimport Division, bounds_of, within
+from fasttree._engine.scan.cut cimport Division, bounds_of, form_of, within
 from fasttree._engine.scan.divisions cimport group_gain
 from fasttree._engine.scan.tiles cimport groups_from_histogram, histogram_of
-from fasttree._engine.types cimport MOMENTS, PAIRS, RELATIVE_TIE, RISK_TIE, WEIGHTS, Block, Bounds, Problem, Scratch, Totals
+from fasttree._engine.types cimport (
+    MOMENTS, ORDERED, PAIRS, RELATIVE_TIE, RISK_TIE, WEIGHTS, Block, Bounds, Problem, Scratch, Totals,
+)
 
 
 cdef enum:
@@ -199,8 +201,10 @@ cdef struct FeatureBounds:         # of a binned feature; those of each bin are 
 
 
 cdef inline bint has_fast_bounds(const Problem* p, const Scratch* s, int32_t f) noexcept nogil:
-    """Two classes or numbers, unweighted, and no value missing."""
+    """Two classes or numbers, unweighted, and no value missing of a feature that a threshold divides."""
     cdef const char* cells = histogram_of(p, s.node_histogram, f)
+    if form_of(p, f) != ORDERED:
+        return False
     if p.histogram == PAIRS and p.impurity == GINI:
         return (<const uint64_t*> cells)[0] == 0
     return p.histogram == MOMENTS and (<const int64_t*> cells)[0] == 0
@@ -209,7 +213,10 @@ cdef inline bint has_fast_bounds(const Problem* p, const Scratch* s, int32_t f) 
 cdef inline FeatureBounds fast_bounds(
     const Problem* p, const Block* block, Scratch* s, const Totals* total, int32_t f,
 ) noexcept nogil:
-    """The bounds of `class_bound` and `moment_bound` for `has_fast_bounds`; `at_ends` is -INFINITY if no end is admissible."""
+    """The bounds of `class_bound` and `moment_bound` for `has_fast_bounds`; `at_ends` is -INFINITY if no end is admissible.
+
+    Bins of one value each have none.
+    """
     cdef FeatureBounds found
     cdef const char* cells = histogram_of(p, s.node_histogram, f)
     cdef const uint8_t* single = block.single_valued + <size_t> f * 256
@@ -259,12 +266,14 @@ cdef inline FeatureBounds fast_bounds(
         all = <double> (total.sum - mean * total.n)
         scale = p.y_unit[0] * p.y_unit[0] / n
     largest = end_gains(n_left, left, gains, m, n, all, <double> n_min, <double> n_max)
+    found.at_ends = largest * scale if largest >= 0 else -INFINITY
+    found.inside = -INFINITY
+    if not p.binned[f]:
+        return found
     if p.histogram == PAIRS:
         pair_bounds(n_left, left, gains, s.code_bound, m, n, all, with_ends)
     else:
         moment_bounds(n_left, gains, spread, s.code_bound, m, n, scale)
-    found.at_ends = largest * scale if largest >= 0 else -INFINITY
-    found.inside = -INFINITY
     for b in range(1, m):
         size = n_left[b] - n_left[b - 1]
         if size < 2 or single[b]:

@@ -57,6 +57,8 @@ cdef inline void sort_rows(
     cdef uint32_t code
     if not column.is_double:
         for i in range(n):
+            key = min(i + AHEAD, n - 1)
+            prefetch(column.data + <Py_ssize_t> (<uint32_t> records[key] if rows == NULL else rows[records[key]]) * column.stride)
             records[i] |= key_of(column, <uint32_t> records[i] if rows == NULL else rows[records[i]]) << 32
         ordered = sort_records(records, spare, n)
         if ordered != records:

@@ -17,7 +17,7 @@ from fasttree._engine.grow.team cimport is_beyond, note_reach
 from fasttree._engine.grow.twigs cimport grow_twig, is_twig
 from fasttree._engine.grow.work cimport (
     MOST_WIDE_SORTS, Work, count_searched, drop_node, free_work, give_histogram, mark_allowed, move_node, resize_stack,
-    share_weights, share_work, stays_wide,
+    rows_of, share_weights, share_work, stays_wide,
 )
 from fasttree._engine.memory cimport Carver, allow, carve, free_list, new_list, node_header, pad, reserve
 from fasttree._engine.risk.impurity cimport add_output, deviation, risk_of, risk_of_outputs
@@ -60,6 +60,7 @@ cdef inline int open_root(const Problem* p, const Block* block, Work* w, Pending
     root.region = 0
     root.below = 0
     root.actives_at = 0
+    root.rows = NULL
     root.rows_at = pad(p.n_features * sizeof(Active))
     root.n_active = 0
     rows = <uint32_t*> (arena.data + root.rows_at)
@@ -156,7 +157,7 @@ cdef inline int search_root(
     totals.low = node.low
     totals.high = node.high
     search.totals = &totals
-    search.rows = <const uint32_t*> (data + node.rows_at)
+    search.rows = rows_of(node, data)
     search.lists = NULL if entry_t is uint64_t else data
     search.actives = <Active*> (data + node.actives_at)
     search.n_active = node.n_active
@@ -169,7 +170,7 @@ cdef inline int search_root(
     if block.tiles != NULL:
         if count_searched(p, block, w, node, &search):
             return -1
-        node.cut = search_bounded(p, block, w, &search, node.histogram, width)
+        node.cut = search_bounded(p, block, w, &search, node.histogram, NULL, width)
     else:
         node.cut = search_features(p, block, w, &search, node.key, width)
     node.n_active = search.n_active
@@ -279,7 +280,7 @@ cdef inline int list_features(
 ) noexcept nogil:
     """Copy the codes of counted features, and sort a list for each other one.  -1 if memory runs out."""
     cdef const Active* actives = <const Active*> (data + node.actives_at)
-    cdef const uint32_t* rows = <const uint32_t*> (data + node.rows_at)
+    cdef const uint32_t* rows = rows_of(node, data)
     cdef size_t n = node.n
     cdef const uint8_t* lane
     cdef uint8_t* codes
@@ -327,7 +328,7 @@ cdef inline int grow_by_lists(
     own.tiles = NULL
     listed.histogram = NO_HISTOGRAM
     listed.best_first = False
-    copy_samples(p, block, &own, <const uint32_t*> (data + node.rows_at), node.n)
+    copy_samples(p, block, &own, rows_of(&node, data), node.n)
     memset(run.lists, 0, p.n_features * sizeof(size_t))
     run.lists_end = node_header(p.n_features, n)
     share_work(&run, w)

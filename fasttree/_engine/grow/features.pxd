@@ -34,10 +34,14 @@ cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, 
     """The rows of every open child, or of `all_rows`."""
     cdef Scratch* s = w.scratch
     cdef const uint32_t* rows = split.rows
+    cdef uint32_t* right
     cdef Child* child
     cdef int64_t i, b, c
-    if split.two and split.all_rows:
-        divide_rows(rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, <uint32_t*> w.children[1].search.rows)
+    if node.rows != NULL or (split.two and split.all_rows):
+        right = <uint32_t*> w.children[1].search.rows if node.rows == NULL else <uint32_t*> s.spare_records
+        divide_rows(rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, right)
+        if node.rows != NULL:          # in their place
+            memcpy(node.rows + w.children[0].totals.n, right, w.children[1].totals.n * sizeof(uint32_t))
         return
     if split.n_children == 2 and not split.two:
         mark_sides(rows, node.n, s.branch, s.side)
@@ -325,7 +329,7 @@ cdef inline Cut search_child(
 ) noexcept nogil:
     """The cut of a child, of whose features a lazy search has scanned those that could not wait."""
     if child.bounded:
-        return search_bounded(p, block, w, &child.search, child.histogram, width)
+        return search_bounded(p, block, w, &child.search, child.histogram, NULL, width)
     if p.lazy:
         if child.screen.possible:
             search_promising(p, block, w, child, width)
@@ -347,6 +351,7 @@ cdef inline void push_child(
     pushed.depth = node.depth + 1
     pushed.n = <uint32_t> child.totals.n
     pushed.rows_at = child.rows_at
+    pushed.rows = NULL if node.rows == NULL else <uint32_t*> child.search.rows
     pushed.region = child.region
     pushed.below = node.region
     pushed.actives_at = child.actives_at
@@ -371,13 +376,15 @@ cdef inline bint push_waiting(
     """Let a child wait for its search, in best-first growth with the most that it can gain; False if it cannot be split."""
     cdef Cut none = no_cut(-1)
     cdef double most = child.totals.risk
+    cdef double known = -INFINITY
     if child.scans and p.best_first:
-        most = min(most, most_of_node(p, block, w, &child.search, child.histogram))
+        most = min(most, most_of_node(p, block, w, &child.search, child.histogram, &known))
     child.scans = False
     if most == -INFINITY:
         return False
     push_child(w, node, split, child, &none)
     w.stack[w.stack_n - 1].reach = min(split.reach, most)
+    w.stack[w.stack_n - 1].known = known
     return True
 
 

@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 
 from fasttree._engine.bounds.refine cimport number_codes, sort_rows
 from fasttree._engine.columns.keys cimport sort_records, sortable_float
-from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private, Work
+from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private, Work, rows_of
 from fasttree._engine.memory cimport free_list, node_header, renew
 from fasttree._engine.scan.tiles cimport AHEAD, LANES, lane_of
 from fasttree._engine.types cimport (
@@ -214,7 +214,7 @@ cdef inline int shrink(
     Frees the node's lists.  -1 if memory runs out.
     """
     cdef const Active* actives = <const Active*> (data + node.actives_at)
-    cdef const uint32_t* rows = <const uint32_t*> (data + node.rows_at)
+    cdef const uint32_t* rows = rows_of(node, data)
     cdef Work* w = &small.work
     cdef Scratch* s = w.scratch
     cdef Block* copy = &small.block

@@ -6,7 +6,8 @@ it comes first, it is searched, and waits again with the reach of its cut.  When
 as the first node is worth less than a split must reach, nothing that waits has to be looked at.
 Else the largest node is next, and is searched and split at once.
 
-Which nodes are grown may depend on the threads, but not the best of them.  The rows of siblings are in an arena that they share.
+Which nodes are grown may depend on the threads, but not the best of them.  The rows of a node are divided where they are, so that
+all remain where those of the root were.  Features of siblings are in an arena that they share.
 A node that leaves the queue has two nodes of the tree for its children from then on.  So no step adds nodes to a table that
 threads share, and its arrays move only while no thread has a node in hand.  Two that are not needed stay, but cannot be reached.
 """
@@ -20,7 +21,7 @@ from fasttree._engine.grow.block cimport grow_node, open_root
 from fasttree._engine.grow.nodes cimport NodeTable, reserve_nodes
 from fasttree._engine.grow.search cimport search_bounded
 from fasttree._engine.grow.team cimport Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, wake
-from fasttree._engine.grow.work cimport Work, count_searched, give_histogram, stays_wide
+from fasttree._engine.grow.work cimport Work, count_searched, give_histogram, rows_of, stays_wide
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of
 from fasttree._engine.scan.tiles cimport histogram_of, read_cell
@@ -33,7 +34,7 @@ cdef enum:
 
 
 cdef struct Family:                # of siblings that wait
-    Arena arena                    # their features and rows
+    Arena arena                    # their features, and the rows of all nodes in that of the root
     int32_t n                      # of them
 
 
@@ -47,6 +48,7 @@ cdef struct Queue:                 # a heap
     Queued* at
     int64_t n
     int64_t capacity
+    Family* first                  # the root's, which holds the rows
     Team team                      # of the threads that take from it
 
 
@@ -118,9 +120,10 @@ cdef inline void totals_of_histogram(
 cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pending* node) noexcept nogil:
     """Find the cut of a node.  -1 if memory runs out."""
     cdef char* data = w.arenas[node.depth % 2].data
+    cdef bint bounded = p.best_first and node.histogram != NULL
     cdef Totals totals
     cdef Search search
-    search.rows = <const uint32_t*> (data + node.rows_at)
+    search.rows = rows_of(node, data)
     search.actives = <Active*> (data + node.actives_at)
     search.n_active = node.n_active
     node.cut.form = NO_CUT
@@ -139,7 +142,7 @@ cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pe
     search.at_least = -INFINITY
     search.known = -INFINITY
     search.sorts = node.sorts
-    node.cut = search_bounded(p, block, w, &search, node.histogram, <uint64_t> 0)
+    node.cut = search_bounded(p, block, w, &search, node.histogram, node if bounded else NULL, <uint64_t> 0)
     node.n_active = search.n_active
     node.sorts = search.sorts
     node.searched = True
@@ -226,8 +229,10 @@ cdef inline int put_root(const Problem* p, Block* block, Work* w, Queue* queue, 
     if open_root(p, block, w, &first.node, <uint64_t> 0):
         free(first.family)
         return -1
-    first.family.n = 1
+    first.family.n = 2                 # until the queue is freed
+    queue.first = first.family
     first.family.arena = w.arenas[root.depth % 2]
+    first.node.rows = <uint32_t*> (first.family.arena.data + first.node.rows_at)
     memset(&w.arenas[root.depth % 2], 0, sizeof(Arena))
     hold(queue.team.lock)
     queue.team.held += first.node.n
@@ -308,6 +313,9 @@ cdef inline void free_queue(Queue* queue) noexcept nogil:
     while queue.n:
         queue.n -= 1
         leave_family(queue.at[queue.n].family)
+    if queue.first != NULL:
+        leave_family(queue.first)
+    queue.first = NULL
     free(queue.at)
     queue.at = NULL
     queue.capacity = 0

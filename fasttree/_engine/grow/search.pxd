@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bounds, has_fast_bounds
 from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
+from fasttree._engine.grow.team cimport ROUNDING, least_reach
 from fasttree._engine.grow.work cimport Work
 from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
@@ -18,8 +19,8 @@ from fasttree._engine.scan.feature cimport scan_feature
 from fasttree._engine.scan.message cimport choose_by_message
 from fasttree._engine.scan.stretches cimport sign_weights
 from fasttree._engine.types cimport (
-    MDL_RATIO, MEDIANS, NO_CUT, ORDERED, PLAIN_RATIO, RISK_TIE, THRESHOLD_CUT, Active, Block, Bounds, Cut, Medians, Problem,
-    Scratch, Search, Totals, code_of, entry_t,
+    MDL_RATIO, MEDIANS, NO_CUT, ORDERED, PLAIN_RATIO, RISK_TIE, THRESHOLD_CUT, Active, Block, Bounds, Cut, Medians, Pending,
+    Problem, Scratch, Search, Totals, code_of, entry_t,
 )
 from fasttree._engine.watch cimport BOUND, REFINE, enter, interrupted, note
 
@@ -219,26 +220,29 @@ cdef inline Cut search_features(
 
 
 cdef inline double bound_features(
-    const Problem* p, const Block* block, Scratch* s, Search* search, entry_t width,
+    const Problem* p, const Block* block, Scratch* s, Search* search, const Pending* waiting, entry_t width,
 ) noexcept nogil:
-    """Bound the cuts of every feature, search those without bins, and drop constant ones; returns the largest gain known."""
+    """Bound the cuts of every feature, search those without bounds, and drop constant ones; returns the largest gain known."""
     cdef FeatureBounds bounds
     cdef Cut cut
-    cdef double largest = -INFINITY
+    cdef double largest = -INFINITY if waiting == NULL else waiting.known
     cdef int32_t kept = 0
     cdef int32_t i, f
     cdef bint constant
     for i in range(search.n_active):
         f = search.actives[i].feature
         s.feature_bound[kept] = -INFINITY
-        if p.binned[f] and has_fast_bounds(p, s, f):
-            bounds = fast_bounds(p, block, s, search.totals, f)
-            if bounds.n_used == 1 and bounds.inside == -INFINITY:
-                continue
-            # a cut at the end of a bin is offered when the feature is refined
-            s.feature_bound[kept] = max(bounds.inside, bounds.at_ends)
-            largest = max(largest, bounds.at_ends * (1 - 1e-12))
+        if has_fast_bounds(p, s, f):
             cut = no_cut(f)
+            if waiting != NULL:
+                s.feature_bound[kept] = search.actives[i].quotient
+            else:
+                bounds = fast_bounds(p, block, s, search.totals, f)
+                if bounds.n_used == 1 and bounds.inside == -INFINITY:
+                    continue
+                # a cut at the end of a bin is offered when the feature is refined
+                s.feature_bound[kept] = max(bounds.inside, bounds.at_ends)
+                largest = max(largest, bounds.at_ends * (1 - 1e-12))
         else:
             constant = False
             cut = scan_feature(p, block, s, search, &search.actives[i], width, &constant)
@@ -256,9 +260,12 @@ cdef inline double bound_features(
 
 
 cdef inline double most_of_node(
-    const Problem* p, const Block* block, Work* w, Search* search, const char* histogram,
+    const Problem* p, const Block* block, Work* w, Search* search, const char* histogram, double* known,
 ) noexcept nogil:
-    """No cut of a node gains more, as far as fast bounds say so; minus infinity if there is none.  Drops constant features."""
+    """No cut of a node gains more, as far as fast bounds say so; minus infinity if there is none.  Drops constant features.
+
+    Notes the bounds beside the features, and the gain of the best end of a bin, or a little less.
+    """
     cdef Scratch* s = w.scratch
     cdef double most = -INFINITY
     cdef int32_t kept = 0
@@ -269,13 +276,15 @@ cdef inline double most_of_node(
     note(BOUND, <int64_t> search.n_active * 256)
     for i in range(search.n_active):
         f = search.actives[i].feature
-        if not p.binned[f] or not has_fast_bounds(p, s, f):
+        if not has_fast_bounds(p, s, f):
             most = INFINITY
         else:
             bounds = fast_bounds(p, block, s, search.totals, f)
             if bounds.n_used == 1 and bounds.inside == -INFINITY:
                 continue
+            search.actives[i].quotient = max(bounds.inside, bounds.at_ends)
             most = max(most, max(bounds.inside, bounds.at_ends * (1 + 1e-12)))
+            known[0] = max(known[0], bounds.at_ends * (1 - 1e-12))
         search.actives[kept] = search.actives[i]
         kept += 1
     search.n_active = kept
@@ -285,19 +294,22 @@ cdef inline double most_of_node(
 
 
 cdef inline Cut search_bounded(
-    const Problem* p, const Block* block, Work* w, Search* search, const char* histogram, entry_t width,
+    const Problem* p, const Block* block, Work* w, Search* search, const char* histogram, const Pending* waiting, entry_t width,
 ) noexcept nogil:
     """`search_features` by a histogram: only those bins are sorted whose bound reaches the largest gain known.
 
     Features whose bounds are highest come first, so that most others need no search.  All cuts within the tie
     tolerance of the largest gain are found, whatever the bins.  The share of all bins that are sorted is added to `sorts`.
+    A node that waits in a queue may have bounds already.  There is no cut if it cannot be among the best.
     """
     cdef Scratch* s = w.scratch
     cdef const Totals* totals = search.totals
     cdef Cut cut
     cdef double limit = -INFINITY
+    cdef double least = -INFINITY
     cdef double largest
     cdef int32_t i, f, best
+    cdef bint constant = False
     cdef int32_t n_binned = 0
     cdef int phase = enter(BOUND)
     if s.watch.over:                   # the histogram may lack features
@@ -305,7 +317,9 @@ cdef inline Cut search_bounded(
         return no_cut(-1)
     s.node_histogram = histogram
     s.n_sorted = 0
-    largest = bound_features(p, block, s, search, width)
+    largest = bound_features(p, block, s, search, waiting, width)
+    if waiting != NULL:
+        least = least_reach(w.nodes.frontier)
     if largest > -INFINITY:
         limit = tie_limit(largest, totals.risk)
     for i in range(search.n_active):
@@ -322,9 +336,15 @@ cdef inline Cut search_bounded(
                 best = i
         if s.feature_bound[best] == -INFINITY or s.feature_bound[best] < limit or interrupted(s.watch, totals.n):
             break
+        if max(largest, s.feature_bound[best]) * (1 + ROUNDING) < least:
+            search.n_active = 0
+            break
         s.feature_bound[best] = -INFINITY
-        note(REFINE, totals.n)
-        search.cuts[best] = refine_feature(p, block, s, search, search.actives[best].feature, limit, width)
+        if p.binned[search.actives[best].feature]:
+            note(REFINE, totals.n)
+            search.cuts[best] = refine_feature(p, block, s, search, search.actives[best].feature, limit, width)
+        else:
+            search.cuts[best] = scan_feature(p, block, s, search, &search.actives[best], width, &constant)
         if search.cuts[best].gain > largest:
             largest = search.cuts[best].gain
             limit = tie_limit(largest, totals.risk)

@@ -14,7 +14,8 @@ from fasttree._engine.grow.surrogates cimport Target, add_surrogates_of, heavier
 from fasttree._engine.grow.team cimport hold, is_beyond, release
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
-    LEAST_WIDE, Child, NodeSplit, Work, drop_node, is_bounded, keeps_histograms, mark_allowed, reserve_children, stays_wide,
+    LEAST_WIDE, Child, NodeSplit, Work, drop_node, is_bounded, keeps_histograms, mark_allowed, reserve_children, rows_of,
+    stays_wide,
 )
 from fasttree._engine.memory cimport free_list, pad, reserve
 from fasttree._engine.random cimport mix
@@ -244,7 +245,7 @@ cdef inline size_t lay_out_children(
         child.region = top
         child.actives_at = top
         child.rows_at = top + pad(node.n_active * sizeof(Active))
-        child.cursor = child.rows_at + pad((child.totals.n + 1) * sizeof(uint32_t))
+        child.cursor = child.rows_at + (pad((child.totals.n + 1) * sizeof(uint32_t)) if node.rows == NULL else 0)
         top = child.cursor
         if not loose and child.open and not child.bounded:
             # a partition may write one entry past the end of a list
@@ -276,7 +277,7 @@ cdef inline int open_children(
     cdef Search* search
     cdef int64_t b
     # if more is needed, as much as the other arena has: untouched memory costs nothing, and nothing has to move again
-    if top > arena.size and reserve(arena, max(top, w.arenas[node.depth % 2].size)):
+    if top > arena.size and reserve(arena, max(top, w.arenas[node.depth % 2].size if node.rows == NULL else 0)):
         return -1
     split.data = arena.data
     for b in range(split.n_children):
@@ -284,6 +285,8 @@ cdef inline int open_children(
         search.actives = <Active*> (arena.data + w.children[b].actives_at)
         search.rows = <const uint32_t*> (arena.data + w.children[b].rows_at)
         search.lists = NULL if entry_t is uint64_t else arena.data
+        if node.rows != NULL:
+            search.rows = node.rows + (w.children[0].totals.n if b else 0)
     partition_rows(p, w, node, split)
     if split.n_spread:
         save_spread(block, w.scratch, split)
@@ -302,7 +305,7 @@ cdef inline void begin_split(
     split.lists = data
     if entry_t is uint64_t:
         split.lists = NULL             # they are by themselves
-    split.rows = <const uint32_t*> (data + node.rows_at)
+    split.rows = rows_of(node, data)
     split.n = node.n
     split.missing_branch = <uint32_t> cut.missing if cut.missing >= 0 else SPREAD
     if p.missing == SURROGATE:

@@ -111,6 +111,13 @@ cdef inline void share_work(Work* w, const Work* outer) noexcept nogil:
     w.allowed = outer.allowed
 
 
+cdef inline const uint32_t* rows_of(const Pending* node, const char* data) noexcept nogil:
+    """Rows of a node whose arena has `data`."""
+    if node.rows != NULL:
+        return node.rows
+    return <const uint32_t*> (data + node.rows_at)
+
+
 cdef inline bint is_bounded(const Problem* p, const Block* block, int64_t n, double sorts) noexcept nogil:
     """Is a node of n samples searched by a histogram?  In a wide block all are, or they go to private ones.
 
