@@ -238,6 +238,8 @@ extensions = [
     for source in [*sorted(Path("fasttree").rglob("*.pyx")), Path(*MEMORYVIEWS.split(".")).with_suffix(".c")]
 ]
 
+TRANSLATIONS = f"build/cython-{'debug' if DEBUG else 'coverage' if COVERAGE else 'release'}"
+
 # Only `Predictor` has users that see the docstrings of compiled code; without the others, a wheel is 22,000 bytes smaller.
 SEEN = ("fasttree._engine.serving",)
 
@@ -247,19 +249,40 @@ def translated(some: list[Extension], docstrings: bool) -> list[Extension]:
     Options.docstrings = docstrings
     found: list[Extension] = cythonize(  # which finds the headers (*.pxd) that modules cimport, as dependencies
         some,
+        nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,  # elsewhere each process would run this file again
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=MEMORYVIEWS,
-        build_dir=f"build/cython-{'debug' if DEBUG else 'coverage' if COVERAGE else 'release'}",
+        build_dir=TRANSLATIONS,
         emit_linenums=COVERAGE,
     )
     return found
 
 
+def all_translated() -> list[Extension]:
+    """Translate all modules to C, but for those whose C was made by this Cython of the same sources.
+
+    Cython compares times, also with those of its own headers.  They are new in each environment that pip makes for a build,
+    and so it would translate everything again.
+    """
+    sources = [Path("setup.py"), *sorted(path for path in Path("fasttree").rglob("*.p*") if path.suffix in (".pyx", ".pxd"))]
+    digest = hashlib.sha256(version("Cython").encode())
+    for path in sources:
+        text = path.read_bytes()
+        digest.update(f"{path.as_posix()} {len(text)} ".encode() + text)
+    made_of = Path(TRANSLATIONS, "made-of.txt")
+    if made_of.exists() and made_of.read_text() == digest.hexdigest():
+        for path in Path(TRANSLATIONS).rglob("*.c"):
+            path.touch()
+    made_of.unlink(missing_ok=True)  # what is translated in part is of no one state
+    found = translated([each for each in extensions if each.name in SEEN], True)
+    found += translated([each for each in extensions if each.name not in SEEN], False)
+    made_of.parent.mkdir(parents=True, exist_ok=True)
+    made_of.write_text(digest.hexdigest())
+    return found
+
+
 setup(
-    ext_modules=[
-        *translated([each for each in extensions if each.name in SEEN], True),
-        *translated([each for each in extensions if each.name not in SEEN], False),
-    ],
+    ext_modules=all_translated(),
     cmdclass={"build_ext": BuildCore, "build_py": BuildLeanPage, "bdist_wheel": WheelWithMaterials},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
 )
