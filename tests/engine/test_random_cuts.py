@@ -1,6 +1,7 @@
 """Random cuts on lists, against a twin that draws the same ones."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import kstest
 
@@ -72,3 +73,14 @@ def test_thresholds_are_uniform_between_the_least_and_the_largest_value(n_values
     found = [grow(X, Y, None, Recipe(), Limits(max_depth=1, random_cuts=True, seed=seed)).threshold[0] for seed in range(400)]
     assert kstest(found, "uniform").pvalue > 1e-3
     assert len(set(found)) == 400
+
+
+def test_thresholds_of_an_ordinal_feature_lie_between_its_codes():
+    codes = np.arange(200) % 5
+    table = learn_table(pd.DataFrame({"level": pd.Categorical.from_codes(codes, categories=list("abcde"), ordered=True)}))
+    found = []
+    for seed in range(40):
+        tree = growth.grow(table, (codes >= 3).astype(int), None, Recipe(), Limits(random_cuts=True, seed=seed), n_classes=2)
+        assert (tree.impurity[tree.n_branches == 0] == 0).all()
+        found.append(float(tree.threshold[0]))
+    assert {int(threshold) for threshold in found} == {1, 2, 3, 4}

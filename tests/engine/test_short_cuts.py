@@ -284,6 +284,22 @@ def test_entropy_of_the_best_corner_reaches_its_bound(recipe: str | dict[str, st
         assert at <= tree.threshold[0] < at + 1, seed
 
 
+def test_a_target_of_one_class_in_a_node_leaves_the_cut_to_the_other_one() -> None:
+    n = 6_000
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x, side = rng.permutation(n).astype(np.float64), np.arange(n) % 2
+        second = (x > 2_500 + 500 * side) ^ (rng.random(n) < 0.1)
+        model = TreeClassifier(recipe={"impurity": "entropy"}, max_depth=2)
+        tree = model.fit(np.column_stack([side, x]), np.column_stack([side, second]).astype(int)).tree_
+        assert tree.feature[:3].tolist() == [0, 1, 1]
+        for node in (1, 2):
+            held = np.flatnonzero(side == node - 1)
+            held = held[np.argsort(x[held])]
+            at = int(best_along([second[held].astype(int)], np.full(n // 2, 2 / n), "entropy").argmax())
+            assert x[held[at]] <= tree.threshold[node] < x[held[at + 1]], (seed, node)
+
+
 @pytest.mark.parametrize("recipe", ["c45", {"missing": "fractional"}, {"missing": "fractional", "impurity": "entropy"}])
 def test_stretches_of_divided_samples(recipe: str | dict[str, str]) -> None:
     """A third of the samples has no value of the first feature, which is tested first; below it, they count in part.

@@ -126,3 +126,11 @@ def test_a_cut_that_gains_exactly_nothing_is_none(moved):
     rows = Rows(x, 0, y, np.ones(6), 0.0)
     assert (best_test(rows)[0] == 0) == (moved == 0)
     assert np.array_equal(root_of(rows), x < 3 if moved else x < 6)
+
+
+@pytest.mark.parametrize("few", [2, 3])
+def test_a_category_of_two_rows_is_too_small_for_a_side(few):
+    column = np.repeat(np.arange(2, dtype=np.int32), [12 - few, few])
+    rows = Rows(column, 2, 9.0 * column + np.tile([0.1, -0.1], 6), np.ones(12), 1e-3)
+    left = root_of(rows)
+    assert left.all() if few < LEAST_SIDE else np.array_equal(left, column == 0)
