@@ -44,7 +44,7 @@ cdef extern from *:
         size = (size + page - 1) / page * page;
         if (*left < size) {
             if (*left) munmap(*next, *left);
-            all = FASTTREE_LARGE / size * size + size;
+            all = (size / FASTTREE_LARGE + 1) * FASTTREE_LARGE;     /* a multiple of large pages, so that it starts with one */
             *left = 0;
             *next = (char *) mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
             if ((void *) *next == MAP_FAILED) return NULL;

@@ -14,6 +14,7 @@ from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, m
 from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, CODED, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
+from fasttree._engine.columns.spread cimport Spread, cell_of, spread_out
 from fasttree._engine.memory cimport resize
 from fasttree._engine.prune.cheapest cimport Cheapest, cut_cheapest
 from fasttree._engine.prune.errors cimport add_part, free_pruning, prune_by_errors, reserve_parts
@@ -710,14 +711,17 @@ def raise_thresholds(const real_t[:] column, const double[::1] thresholds, doubl
     """out[i] = the largest value of the column that is <= thresholds[i]; `thresholds` ascending."""
     cdef Py_ssize_t i, low, span, half
     cdef Py_ssize_t m = thresholds.shape[0]
+    cdef Spread spread
     cdef double x
     with nogil:
+        spread_out(&spread, &thresholds[0], m)
         for i in range(m):
             out[i] = -INFINITY
         for i in range(column.shape[0]):
             x = column[i]
-            low = 0
-            span = m                       # the threshold wanted is one of low, ..., low + span; found without a jump
+            half = cell_of(&spread, x)
+            low = spread.starts[half]
+            span = spread.starts[half + 1] - low   # the threshold wanted is one of low, ..., low + span; found without a jump
             while span > 0:
                 half = (span + 1) // 2
                 low += half & -<Py_ssize_t> (thresholds[low + half - 1] < x)

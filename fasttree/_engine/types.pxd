@@ -116,6 +116,7 @@ cdef enum:
     TO_SHARES = -1
     TO_STOP = -2
     TO_HEAVIEST = -3       # Cut.missing: to the branch of most known weight, the last on a tie
+    MOST_ENDS = 2048       # of stretches of a list
     CHUNK = 512            # candidates evaluated at a time: three arrays of doubles stay in the first-level cache
     FEW = 255              # a feature with at most this many categories or values is counted by code
     SQUARED = 16           # classes up to which the principal axis is found by squaring the covariance

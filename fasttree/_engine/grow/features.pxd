@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from fasttree._engine.bounds.refine cimport list_from_fine
 from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
 from fasttree._engine.grow.partition cimport (
-    divide_rows, list_from_codes, mark_sides, partition_one, partition_part, partition_parts, partition_two,
+    divide_rows, divide_rows_in_parts, list_from_codes, mark_sides, partition_one, partition_part, partition_parts, partition_two,
 )
 from fasttree._engine.grow.search cimport choose_cut, most_of_node, search_bounded, search_features
 from fasttree._engine.grow.team cimport note_reach
@@ -45,6 +45,10 @@ cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, 
         return
     if split.n_children == 2 and not split.two:
         mark_sides(rows, node.n, s.branch, s.side)
+        if split.all_rows or (w.children[0].open and w.children[1].open):
+            divide_rows_in_parts(
+                rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, <uint32_t*> w.children[1].search.rows)
+            return
     for b in range(split.n_children):
         w.children[b].filled = 0
     for i in range(node.n):

@@ -50,6 +50,22 @@ cdef inline void mark_sides(const uint32_t* rows, int64_t n, const uint32_t* bra
         sides[rows[i]] = <uint8_t> (3 if b == SPREAD else 0 if b == STAY else b + 1)
 
 
+cdef inline void divide_rows_in_parts(
+    const uint32_t* rows, int64_t n, const uint8_t* sides, uint32_t* left, uint32_t* right,
+) noexcept nogil:
+    """`divide_rows` by such bits."""
+    cdef int64_t i
+    cdef int64_t n_left = 0
+    cdef int64_t n_right = 0
+    cdef int64_t b
+    for i in range(n):
+        b = sides[rows[i]]
+        left[n_left] = rows[i]
+        right[n_right] = rows[i]
+        n_left += b & 1
+        n_right += b >> 1
+
+
 cdef inline int64_t partition_parts(
     const entry_t* entries, int64_t n, const uint8_t* sides, entry_t* left, entry_t* right,
 ) noexcept nogil:

@@ -13,8 +13,8 @@ from fasttree._engine.risk.present cimport numbers_classes
 from fasttree._engine.scan.stretches cimport has_signed_weights
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
-    CHUNK, INTERVALS, MEDIANS, MERGED, SQUARED, SURROGATE, TWIG, Block, Cut, Imitation, Medians, Neighbours, Parts, Problem,
-    Ranked, Scratch, Weighed,
+    CHUNK, INTERVALS, MEDIANS, MERGED, MOST_ENDS, SQUARED, SURROGATE, TWIG, Block, Cut, Imitation, Medians, Neighbours, Parts,
+    Problem, Ranked, Scratch, Weighed,
 )
 
 
@@ -26,9 +26,9 @@ cdef inline void carve_scratch(
     cdef size_t g = max(n_groups, 256)
     cdef bint merges = p.nominal == MERGED or p.ordinal == MERGED
     cdef bint intervals = p.continuous == INTERVALS or p.ordinal == INTERVALS
-    s.a = <double*> carve(carver, CHUNK * 8)
-    s.b = <double*> carve(carver, CHUNK * 8)
-    s.gains = <double*> carve(carver, CHUNK * 8)
+    s.a = <double*> carve(carver, (MOST_ENDS if p.stretches else CHUNK) * 8)
+    s.b = <double*> carve(carver, (MOST_ENDS if p.stretches else CHUNK) * 8)
+    s.gains = <double*> carve(carver, (MOST_ENDS if p.stretches else CHUNK) * 8)
     s.positions = <int32_t*> carve(carver, CHUNK * 4)
     s.left = <int64_t*> carve(carver, width * 8)
     s.right = <int64_t*> carve(carver, width * 8)
@@ -38,12 +38,12 @@ cdef inline void carve_scratch(
     s.terms = <double*> carve(carver, 2 * width * 8)
     s.most = <double*> carve(carver, d * 8 if p.sweep == MEDIANS else 0)
     s.signed_weight = <int64_t*> carve(carver, n * 8) if has_signed_weights(p) else NULL
-    s.stretch_weight = <int64_t*> carve(carver, CHUNK * 8 if p.stretches else 0)
-    s.stretch_sum = <int64_t*> carve(carver, CHUNK * p.n_outputs * 8 if p.stretches else 0)
-    s.stretch_gain = <double*> carve(carver, CHUNK * 8 if p.stretches else 0)
-    s.stretch_bound = <double*> carve(carver, CHUNK * 8 if p.stretches else 0)
-    s.stretch_rough = <double*> carve(carver, CHUNK * 8 if p.stretches else 0)
-    s.stretch_spread = <double*> carve(carver, CHUNK * p.n_outputs * 8 if p.stretches else 0)
+    s.stretch_weight = <int64_t*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
+    s.stretch_sum = <int64_t*> carve(carver, MOST_ENDS * p.n_outputs * 8 if p.stretches else 0)
+    s.stretch_gain = <double*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
+    s.stretch_bound = <double*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
+    s.stretch_rough = <double*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
+    s.stretch_spread = <double*> carve(carver, MOST_ENDS * p.n_outputs * 8 if p.stretches else 0)
     s.totals = <int64_t*> carve(carver, width * 8)
     s.missing = <int64_t*> carve(carver, width * 8)
     s.hist = <int64_t*> carve(carver, 256 * width * 8)

@@ -11,7 +11,7 @@ from fasttree._engine.scan.cut cimport bounds_of, no_cut, within
 from fasttree._engine.scan.divisions cimport group_gain
 from fasttree._engine.types cimport (
     BRANCH_CUT, DIRECTION, KNOWN_CUT, MEDIANS, NO_CUT, OWN_BRANCH, REFUSE, Block, Bounds, Cut, Problem, Scratch, Totals, code_of,
-    entry_t, row_of,
+    entry_t, row_of, weight_of,
 )
 
 
@@ -20,6 +20,7 @@ cdef inline void missing_of_list(
 ) noexcept nogil:
     """Totals of the missing values, which lead the list."""
     cdef int64_t i = 0
+    cdef int32_t k
     cdef uint32_t row
     missing.n = 0
     missing.weight = 0
@@ -30,8 +31,14 @@ cdef inline void missing_of_list(
         memset(missing.counts, 0, p.n_counts * sizeof(int64_t))
     while i < n and code_of(entries[i]) == 0:
         row = row_of(entries[i])
-        add_sample(p, block, missing, row, 1 if block.weight == NULL else block.weight[row])
+        if p.n_classes and p.n_outputs == 1:   # nearly all there is to do
+            missing.counts[block.label[row]] += weight_of(block, row)
+        else:
+            add_sample(p, block, missing, row, weight_of(block, row))
         i += 1
+    for k in range(p.n_classes if p.n_outputs == 1 else 0):
+        missing.weight += missing.counts[k]
+    missing.n = i
 
 
 cdef inline void known_totals(const Problem* p, const Totals* node, const Totals* missing, Totals* known) noexcept nogil:

@@ -15,12 +15,12 @@ from fasttree._engine.risk.vectors cimport bound_pairs, end_gains, moment_bounds
 from fasttree._engine.scan.cut cimport Division, apart
 from fasttree._engine.scan.sweeps cimport has_output_squares
 from fasttree._engine.types cimport (
-    CHUNK, LINEAR, TABLE, Block, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
+    CHUNK, LINEAR, MOST_ENDS, TABLE, Block, Left, Problem, Scratch, Totals, code_of, entry_t, row_of,
 )
 
 
 cdef enum:
-    STRETCHES = CHUNK - 1      # at most: their ends and the start fill a chunk
+    STRETCHES = MOST_ENDS - 1  # at most: their ends and the start
     SHORTEST = 32              # samples
     FEWEST = 4                 # stretches for which it pays
 
@@ -105,7 +105,7 @@ cdef inline void start_sums(const Problem* p, const Block* block, Scratch* s, co
     for t in range(g.n + 1 if block.weight == NULL else 0):
         s.stretch_weight[t] = start_of(g, t) - at.first + at.before
     for o in range(p.n_outputs):
-        s.stretch_sum[o * CHUNK] = first_sum(p, s, at, o)
+        s.stretch_sum[o * MOST_ENDS] = first_sum(p, s, at, o)
 
 
 cdef inline void add_up(
@@ -130,7 +130,7 @@ cdef inline void add_up(
                 sum += w
                 squares += d * d
             sum += base * n
-            s.stretch_spread[o * CHUNK + t] += squares
+            s.stretch_spread[o * MOST_ENDS + t] += squares
         elif block.weight == NULL:
             for j in range(n):
                 sum += block.label[<size_t> rows[j] * step + o] & 1
@@ -150,7 +150,7 @@ cdef inline void add_up(
                 sum += w & -<int64_t> (block.label[<size_t> rows[j] * step + o] & 1)
             if o == 0:
                 s.stretch_weight[t] += weight
-        s.stretch_sum[o * CHUNK + t] += sum
+        s.stretch_sum[o * MOST_ENDS + t] += sum
 
 
 cdef inline double entropy_at(const Problem* p, const Scratch* s, const Totals* total, int64_t t) noexcept nogil:
@@ -159,7 +159,7 @@ cdef inline double entropy_at(const Problem* p, const Scratch* s, const Totals* 
     cdef int64_t pair[2]
     cdef int32_t o
     for o in range(p.n_outputs):
-        pair[1] = s.stretch_sum[o * CHUNK + t]
+        pair[1] = s.stretch_sum[o * MOST_ENDS + t]
         pair[0] = s.stretch_weight[t] - pair[1]
         risks += class_risk(ENTROPY, pair, 2, p.unit)
         pair[1] = total.counts[2 * o + 1] - pair[1]
@@ -170,7 +170,7 @@ cdef inline double entropy_at(const Problem* p, const Scratch* s, const Totals* 
 
 cdef inline void bound_entropy(const Problem* p, Scratch* s, const Left* at, const Stretches* g, int32_t o) noexcept nogil:
     """Add bounds of the gains at the ends, and in the stretches, of a target of two classes."""
-    cdef const int64_t* sums = s.stretch_sum + o * CHUNK
+    cdef const int64_t* sums = s.stretch_sum + o * MOST_ENDS
     cdef const int64_t* weights = s.stretch_weight
     cdef double scale = 1.0 / <double> at.total.weight
     cdef double share = <double> at.total.counts[2 * o + 1] * scale
@@ -191,12 +191,12 @@ cdef inline void bound_entropy(const Problem* p, Scratch* s, const Left* at, con
 
 cdef inline void bound_squares(const Problem* p, Scratch* s, const Left* at, const Stretches* g, int32_t o) noexcept nogil:
     """The same by the Gini index, or of a numeric target by squared error."""
-    cdef const int64_t* sums = s.stretch_sum + o * CHUNK
+    cdef const int64_t* sums = s.stretch_sum + o * MOST_ENDS
     cdef double n = <double> at.total.weight
     cdef int64_t base = 0 if p.n_classes else at.total.counts[o] // at.total.n
     cdef double total, scale
     cdef double* bounds = s.stretch_rough
-    cdef double* spread = s.stretch_spread + o * CHUNK
+    cdef double* spread = s.stretch_spread + o * MOST_ENDS
     cdef int64_t t
     for t in range(g.n + 1):
         s.a[t] = <double> s.stretch_weight[t]
@@ -265,7 +265,7 @@ cdef inline void bound_stretches(
 ) noexcept nogil:
     """Find the stretches in which gains must be computed, from the sums at their ends."""
     cdef int32_t o
-    memset(s.stretch_bound, 0, CHUNK * sizeof(double))
+    memset(s.stretch_bound, 0, (g.n + 1) * sizeof(double))
     for o in range(p.n_outputs):
         if p.impurity == ENTROPY:
             bound_entropy(p, s, at, g, o)
@@ -297,8 +297,8 @@ cdef inline Stretches divide_list(
     for t in range(1, g.n + 1):
         s.stretch_weight[t] = s.stretch_weight[t - 1] if block.weight != NULL else s.stretch_weight[t]
         for o in range(p.n_outputs):
-            s.stretch_sum[o * CHUNK + t] = s.stretch_sum[o * CHUNK + t - 1]
-            s.stretch_spread[o * CHUNK + t] = 0
+            s.stretch_sum[o * MOST_ENDS + t] = s.stretch_sum[o * MOST_ENDS + t - 1]
+            s.stretch_spread[o * MOST_ENDS + t] = 0
         while stop < start_of(&g, t):
             start = stop
             stop = min(start + CHUNK, start_of(&g, t))
@@ -325,7 +325,7 @@ cdef inline void put_before(
     at.squares = 0
     at.squares_right = 0
     for k in range(p.n_counts):
-        sum = s.stretch_sum[(k // 2 if p.n_classes else k) * CHUNK + t]
+        sum = s.stretch_sum[(k // 2 if p.n_classes else k) * MOST_ENDS + t]
         s.left[k] = weight - sum if p.n_classes and k % 2 == 0 else sum
         s.right[k] = at.total.counts[k] - s.left[k]
         if has_output_squares(p, block):
