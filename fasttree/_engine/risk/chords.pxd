@@ -81,7 +81,7 @@ cdef inline void fill_chords(double* chords) noexcept nogil:
 
 
 cdef enum:
-    PAIRS_AT_ONCE = 64         # cuts that are looked at, or passed over, together
+    PAIRS_AT_ONCE = 16         # cuts that are looked at, or passed over, together
 
 
 cdef inline int64_t sweep_pairs(

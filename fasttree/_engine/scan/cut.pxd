@@ -27,6 +27,7 @@ cdef struct Division:          # what the cuts of one feature divide in one node
     double at_least            # as in Search
     double known               # likewise
     int64_t tries              # admissible thresholds, which the sweep counts
+    int64_t below              # weight up to the best threshold of a list; -1: not known
     int64_t only               # random cuts: the position of the threshold that competes; -1: all do
     uint64_t chance            # random cuts: key of the feature in the node
 
@@ -175,6 +176,8 @@ cdef inline int64_t weight_below(
     if division.listed and cut.form == THRESHOLD_CUT:
         if block.weight == NULL:
             return cut.position + 1 - n_missing
+        if division.below >= 0:
+            return division.below
         for i in range(n_missing, cut.position + 1):
             below += block.weight[row_of(entries[i])]
         return below

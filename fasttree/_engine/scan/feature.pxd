@@ -205,6 +205,7 @@ cdef inline Cut scan_feature(
     division.missing = &missing
     division.at_least = search.at_least
     division.tries = 1
+    division.below = -1
     division.only = -1
     division.n_groups = read_feature(p, block, s, search, active, &missing, width)
     if division.n_groups < 0:

@@ -75,7 +75,7 @@ cdef inline bint offer_chunk(Cut* cut, const Scratch* s, const Chunk* chunk, dou
 
 
 cdef inline void offer_single(
-    const Problem* p, const Block* block, Scratch* s, const Division* division, Cut* cut, const entry_t* entries,
+    const Problem* p, const Block* block, Scratch* s, Division* division, Cut* cut, const entry_t* entries,
     const Chunk* chunk,
 ) noexcept nogil:
     """Release 8's choice: candidates near the largest gain compete in single precision, the first of equal ones wins.
@@ -87,6 +87,7 @@ cdef inline void offer_single(
     cdef int64_t next_entry = chunk.start
     cdef float base, gain
     cdef int64_t j
+    cdef int32_t k
     cdef uint32_t row
     if chunk.largest < cut.gain - slack:
         return
@@ -104,6 +105,9 @@ cdef inline void offer_single(
             cut.single_gain = gain
             cut.first_gain = s.gains[j]
             cut.position = s.positions[j]
+            division.below = 0
+            for k in range(p.n_classes):
+                division.below += s.mark[k]
 
 
 cdef inline int64_t tries_along_list(
