@@ -15,7 +15,7 @@ import zopfli
 def repack(path: Path) -> None:
     """Replace a wheel by one that takes less space."""
     smaller = path.with_suffix(".smaller")
-    with zipfile.ZipFile(path) as old, zopfli.ZipFile(smaller, "w", iterations=5) as new:
+    with zipfile.ZipFile(path) as old, zopfli.ZipFile(smaller, "w", iterations=15, block_splitting_max=0) as new:
         for member in old.infolist():
             new.writestr(member, old.read(member))
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(smaller) as again:
