@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from fasttree._engine.bounds.refine cimport list_from_fine
 from fasttree._engine.bounds.screen cimport count_on, expect, largest_along_list, largest_by_code
 from fasttree._engine.grow.partition cimport (
-    divide_rows, divide_rows_in_parts, list_from_codes, mark_sides, partition_one, partition_part, partition_parts, partition_two,
+    divide_rows, list_from_codes, mark_sides, partition_one, partition_two,
 )
 from fasttree._engine.grow.search cimport choose_cut, most_of_node, search_bounded, search_features
 from fasttree._engine.grow.team cimport note_reach
@@ -39,15 +39,15 @@ cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, 
     cdef int64_t i, b, c
     if node.rows != NULL or (split.two and split.all_rows):
         right = <uint32_t*> w.children[1].search.rows if node.rows == NULL else <uint32_t*> s.spare_records
-        divide_rows(rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, right)
+        divide_rows(rows, node.n, s.side, False, <uint32_t*> w.children[0].search.rows, right)
         if node.rows != NULL:          # in their place
             memcpy(node.rows + w.children[0].totals.n, right, w.children[1].totals.n * sizeof(uint32_t))
         return
     if split.n_children == 2 and not split.two:
         mark_sides(rows, node.n, s.branch, s.side)
         if split.all_rows or (w.children[0].open and w.children[1].open):
-            divide_rows_in_parts(
-                rows, node.n, s.side, <uint32_t*> w.children[0].search.rows, <uint32_t*> w.children[1].search.rows)
+            divide_rows(
+                rows, node.n, s.side, True, <uint32_t*> w.children[0].search.rows, <uint32_t*> w.children[1].search.rows)
             return
     for b in range(split.n_children):
         w.children[b].filled = 0
@@ -71,12 +71,12 @@ cdef inline void partition_many(
     cdef int64_t i, b, c
     if n_children == 2:
         if w.children[0].open and w.children[1].open:
-            partition_parts(
-                entries, n, s.side, <entry_t*> (base + w.children[0].cursor), <entry_t*> (base + w.children[1].cursor))
+            partition_two(
+                entries, n, s.side, True, <entry_t*> (base + w.children[0].cursor), <entry_t*> (base + w.children[1].cursor))
             return
         for b in range(2):
             if w.children[b].open:
-                partition_part(entries, n, s.side, b, <entry_t*> (base + w.children[b].cursor))
+                partition_one(entries, n, s.side, True, b, <entry_t*> (base + w.children[b].cursor))
         return
     for b in range(n_children):
         w.children[b].filled = 0
@@ -122,11 +122,11 @@ cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries
     if not split.two:
         partition_many(w, entries, n, split.n_children, lists)
     elif wants[0] and wants[1]:
-        partition_two(entries, n, s.side, outs[0], outs[1])
+        partition_two(entries, n, s.side, False, outs[0], outs[1])
     elif wants[0]:
-        partition_one(entries, n, s.side, 0, outs[0])
+        partition_one(entries, n, s.side, False, 0, outs[0])
     elif wants[1]:
-        partition_one(entries, n, s.side, 1, outs[1])
+        partition_one(entries, n, s.side, False, 1, outs[1])
     if heir == NULL:
         return 0
     heir.cursor = shrink_list(heir.cursor, n, heir.totals.n, sizeof(entry_t))

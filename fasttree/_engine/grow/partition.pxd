@@ -6,10 +6,13 @@ from libc.string cimport memset
 from fasttree._engine.types cimport SPREAD, STAY, entry_t, row_of
 
 
-cdef inline int64_t partition_two(
-    const entry_t* entries, int64_t n, const uint8_t* side, entry_t* left, entry_t* right,
+cdef inline void partition_two(
+    const entry_t* entries, int64_t n, const uint8_t* sides, bint in_bits, entry_t* left, entry_t* right,
 ) noexcept nogil:
-    """Write both children at once, without a jump.  Writes one entry past the end of each side; returns the left count."""
+    """Write both children at once, without a jump.  Writes one entry past the end of each side.
+
+    `sides` has the child of each sample, or `in_bits` those of `mark_sides`.
+    """
     cdef int64_t i
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
@@ -17,28 +20,27 @@ cdef inline int64_t partition_two(
     cdef entry_t entry
     for i in range(n):
         entry = entries[i]
-        b = side[row_of(entry)]
+        b = sides[row_of(entry)]
         left[n_left] = entry
         right[n_right] = entry
-        n_left += b ^ 1
-        n_right += b
-    return n_left
+        n_left += b & 1 if in_bits else b ^ 1
+        n_right += b >> 1 if in_bits else b
 
 
 cdef inline void divide_rows(
-    const uint32_t* rows, int64_t n, const uint8_t* side, uint32_t* left, uint32_t* right,
+    const uint32_t* rows, int64_t n, const uint8_t* sides, bint in_bits, uint32_t* left, uint32_t* right,
 ) noexcept nogil:
-    """The rows of two children.  Writes one past the end of each side."""
+    """The rows of two children, as `partition_two` has `sides`.  Writes one past the end of each side."""
     cdef int64_t i
     cdef int64_t n_left = 0
     cdef int64_t n_right = 0
     cdef int64_t b
     for i in range(n):
-        b = side[rows[i]]
+        b = sides[rows[i]]
         left[n_left] = rows[i]
         right[n_right] = rows[i]
-        n_left += b ^ 1
-        n_right += b
+        n_left += b & 1 if in_bits else b ^ 1
+        n_right += b >> 1 if in_bits else b
 
 
 cdef inline void mark_sides(const uint32_t* rows, int64_t n, const uint32_t* branch, uint8_t* sides) noexcept nogil:
@@ -50,66 +52,19 @@ cdef inline void mark_sides(const uint32_t* rows, int64_t n, const uint32_t* bra
         sides[rows[i]] = <uint8_t> (3 if b == SPREAD else 0 if b == STAY else b + 1)
 
 
-cdef inline void divide_rows_in_parts(
-    const uint32_t* rows, int64_t n, const uint8_t* sides, uint32_t* left, uint32_t* right,
+cdef inline void partition_one(
+    const entry_t* entries, int64_t n, const uint8_t* sides, bint in_bits, int64_t wanted, entry_t* out,
 ) noexcept nogil:
-    """`divide_rows` by such bits."""
+    """The entries of one child only, as `partition_two` has `sides`; writes one entry past their end."""
     cdef int64_t i
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
-    cdef int64_t b
-    for i in range(n):
-        b = sides[rows[i]]
-        left[n_left] = rows[i]
-        right[n_right] = rows[i]
-        n_left += b & 1
-        n_right += b >> 1
-
-
-cdef inline int64_t partition_parts(
-    const entry_t* entries, int64_t n, const uint8_t* sides, entry_t* left, entry_t* right,
-) noexcept nogil:
-    """`partition_two` by such bits."""
-    cdef int64_t i
-    cdef int64_t n_left = 0
-    cdef int64_t n_right = 0
+    cdef int64_t kept = 0
     cdef int64_t b
     cdef entry_t entry
     for i in range(n):
         entry = entries[i]
+        out[kept] = entry
         b = sides[row_of(entry)]
-        left[n_left] = entry
-        right[n_right] = entry
-        n_left += b & 1
-        n_right += b >> 1
-    return n_left
-
-
-cdef inline void partition_part(
-    const entry_t* entries, int64_t n, const uint8_t* sides, int64_t b, entry_t* out,
-) noexcept nogil:
-    """The entries of child b only, by such bits; writes one entry past their end."""
-    cdef int64_t i
-    cdef int64_t kept = 0
-    cdef entry_t entry
-    for i in range(n):
-        entry = entries[i]
-        out[kept] = entry
-        kept += sides[row_of(entry)] >> b & 1
-
-
-cdef inline int64_t partition_one(
-    const entry_t* entries, int64_t n, const uint8_t* side, uint8_t wanted, entry_t* out,
-) noexcept nogil:
-    """The entries of one side only; writes one entry past their end."""
-    cdef int64_t i
-    cdef int64_t kept = 0
-    cdef entry_t entry
-    for i in range(n):
-        entry = entries[i]
-        out[kept] = entry
-        kept += side[row_of(entry)] == wanted
-    return kept
+        kept += b >> wanted & 1 if in_bits else <int64_t> (b == wanted)
 
 
 cdef inline void list_from_codes(
