@@ -41,6 +41,11 @@ cdef inline int64_t position_inside(uint32_t code, int64_t entry) noexcept nogil
     return <int64_t> code << 32 | entry
 
 
+cdef inline uint32_t row_at(const uint32_t* rows, uint64_t record) noexcept nogil:
+    """The row of a record: its number, or the one at its place in `rows`."""
+    return <uint32_t> record if rows == NULL else rows[record]
+
+
 cdef inline void sort_rows(
     const Column* column, const uint32_t* rows, uint64_t* records, uint64_t* spare, int64_t n,
 ) noexcept nogil:
@@ -57,22 +62,21 @@ cdef inline void sort_rows(
     cdef uint32_t code
     if not column.is_double:
         for i in range(n):
-            key = min(i + AHEAD, n - 1)
-            prefetch(column.data + <Py_ssize_t> (<uint32_t> records[key] if rows == NULL else rows[records[key]]) * column.stride)
-            records[i] |= key_of(column, <uint32_t> records[i] if rows == NULL else rows[records[i]]) << 32
+            prefetch(column.data + <Py_ssize_t> row_at(rows, records[min(i + AHEAD, n - 1)]) * column.stride)
+            records[i] |= key_of(column, row_at(rows, records[i])) << 32
         ordered = sort_records(records, spare, n)
         if ordered != records:
             memcpy(records, ordered, n * sizeof(uint64_t))
         return
     for i in range(n):
-        key = key_of(column, <uint32_t> records[i] if rows == NULL else rows[records[i]])
+        key = key_of(column, row_at(rows, records[i]))
         if key:
             lowest = min(lowest, key)
             highest = max(highest, key)
     while highest > lowest and (highest - lowest) >> shift >= <uint64_t> 0xFFFFFFFF:
         shift += 1
     for i in range(n):
-        key = key_of(column, <uint32_t> records[i] if rows == NULL else rows[records[i]])
+        key = key_of(column, row_at(rows, records[i]))
         records[i] |= (((key - lowest) >> shift) + 1 if key else 0) << 32
     ordered = sort_records(records, spare, n)
     if ordered != records:

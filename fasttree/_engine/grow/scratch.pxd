@@ -18,17 +18,27 @@ from fasttree._engine.types cimport (
 )
 
 
+cdef inline void carve_stretches(Scratch* s, Carver* carver, const Problem* p, size_t n_ends) noexcept nogil:
+    s.stretch_weight = <int64_t*> carve(carver, n_ends * 8)
+    s.stretch_sum = <int64_t*> carve(carver, n_ends * p.n_outputs * 8)
+    s.stretch_gain = <double*> carve(carver, n_ends * 8)
+    s.stretch_bound = <double*> carve(carver, n_ends * 8)
+    s.stretch_rough = <double*> carve(carver, n_ends * 8)
+    s.stretch_spread = <double*> carve(carver, n_ends * p.n_outputs * 8)
+
+
 cdef inline void carve_scratch(
     Scratch* s, Carver* carver, const Problem* p, int64_t n, int64_t n_groups, bint branches, bint principal,
 ) noexcept nogil:
     cdef size_t width = p.width
     cdef size_t d = max(p.n_features, 1)
     cdef size_t g = max(n_groups, 256)
+    cdef size_t n_ends = MOST_ENDS if p.stretches else 0
     cdef bint merges = p.nominal == MERGED or p.ordinal == MERGED
     cdef bint intervals = p.continuous == INTERVALS or p.ordinal == INTERVALS
-    s.a = <double*> carve(carver, (MOST_ENDS if p.stretches else CHUNK) * 8)
-    s.b = <double*> carve(carver, (MOST_ENDS if p.stretches else CHUNK) * 8)
-    s.gains = <double*> carve(carver, (MOST_ENDS if p.stretches else CHUNK) * 8)
+    s.a = <double*> carve(carver, max(n_ends, CHUNK) * 8)
+    s.b = <double*> carve(carver, max(n_ends, CHUNK) * 8)
+    s.gains = <double*> carve(carver, max(n_ends, CHUNK) * 8)
     s.positions = <int32_t*> carve(carver, CHUNK * 4)
     s.left = <int64_t*> carve(carver, width * 8)
     s.right = <int64_t*> carve(carver, width * 8)
@@ -38,12 +48,7 @@ cdef inline void carve_scratch(
     s.terms = <double*> carve(carver, 2 * width * 8)
     s.most = <double*> carve(carver, d * 8 if p.sweep == MEDIANS else 0)
     s.signed_weight = <int64_t*> carve(carver, n * 8) if has_signed_weights(p) else NULL
-    s.stretch_weight = <int64_t*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
-    s.stretch_sum = <int64_t*> carve(carver, MOST_ENDS * p.n_outputs * 8 if p.stretches else 0)
-    s.stretch_gain = <double*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
-    s.stretch_bound = <double*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
-    s.stretch_rough = <double*> carve(carver, MOST_ENDS * 8 if p.stretches else 0)
-    s.stretch_spread = <double*> carve(carver, MOST_ENDS * p.n_outputs * 8 if p.stretches else 0)
+    carve_stretches(s, carver, p, n_ends)
     s.totals = <int64_t*> carve(carver, width * 8)
     s.missing = <int64_t*> carve(carver, width * 8)
     s.hist = <int64_t*> carve(carver, 256 * width * 8)

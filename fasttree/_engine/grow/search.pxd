@@ -219,6 +219,20 @@ cdef inline Cut search_features(
     return choose_cut(p, block, w, search, n_cuts, width)
 
 
+cdef inline bint bound_cuts(
+    const Problem* p, const Block* block, Scratch* s, const Totals* totals, int32_t f, FeatureBounds* bounds, double* known,
+) noexcept nogil:
+    """Bound the cuts of a feature that has fast bounds; False if it is constant.
+
+    Notes the gain of the best end of a bin, or a little less.  This cut is offered when the feature is refined.
+    """
+    bounds[0] = fast_bounds(p, block, s, totals, f)
+    if bounds.n_used == 1 and bounds.inside == -INFINITY:
+        return False
+    known[0] = max(known[0], bounds.at_ends * (1 - 1e-12))
+    return True
+
+
 cdef inline double bound_features(
     const Problem* p, const Block* block, Scratch* s, Search* search, const Pending* waiting, entry_t width,
 ) noexcept nogil:
@@ -237,12 +251,9 @@ cdef inline double bound_features(
             if waiting != NULL:
                 s.feature_bound[kept] = search.actives[i].quotient
             else:
-                bounds = fast_bounds(p, block, s, search.totals, f)
-                if bounds.n_used == 1 and bounds.inside == -INFINITY:
+                if not bound_cuts(p, block, s, search.totals, f, &bounds, &largest):
                     continue
-                # a cut at the end of a bin is offered when the feature is refined
                 s.feature_bound[kept] = max(bounds.inside, bounds.at_ends)
-                largest = max(largest, bounds.at_ends * (1 - 1e-12))
         else:
             constant = False
             cut = scan_feature(p, block, s, search, &search.actives[i], width, &constant)
@@ -279,12 +290,10 @@ cdef inline double most_of_node(
         if not has_fast_bounds(p, s, f):
             most = INFINITY
         else:
-            bounds = fast_bounds(p, block, s, search.totals, f)
-            if bounds.n_used == 1 and bounds.inside == -INFINITY:
+            if not bound_cuts(p, block, s, search.totals, f, &bounds, known):
                 continue
             search.actives[i].quotient = max(bounds.inside, bounds.at_ends)
             most = max(most, max(bounds.inside, bounds.at_ends * (1 + 1e-12)))
-            known[0] = max(known[0], bounds.at_ends * (1 - 1e-12))
         search.actives[kept] = search.actives[i]
         kept += 1
     search.n_active = kept

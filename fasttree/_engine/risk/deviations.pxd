@@ -17,6 +17,8 @@ cdef extern from *:
     #include <stdint.h>
     #include <string.h>
 
+    #define FASTTREE_GROWTH 1.25
+    #define FASTTREE_NARROWEST (0.25 / 34.5)    /* (growth - 1) / (growth ^ side - 1) */
     enum { FASTTREE_SIDE = 16, FASTTREE_THRESHOLDS = 2 * FASTTREE_SIDE };    /* above the median, then below it */
 
     typedef struct {
@@ -75,6 +77,8 @@ cdef extern from *:
         return most;
     }
     """
+    const double GROWTH "FASTTREE_GROWTH"
+    const double NARROWEST "FASTTREE_NARROWEST"
     enum: SIDE "FASTTREE_SIDE"
     enum: THRESHOLDS "FASTTREE_THRESHOLDS"
     ctypedef struct Binned "fasttree_binned":
@@ -90,14 +94,6 @@ cdef extern from *:
 
 cdef enum:
     FEWEST_BINNED = 64             # samples of a node from which bounds pay
-
-cdef extern from *:
-    """
-    #define FASTTREE_GROWTH 1.25
-    #define FASTTREE_NARROWEST (0.25 / 34.5)    /* (growth - 1) / (growth ^ side - 1) */
-    """
-    const double GROWTH "FASTTREE_GROWTH"
-    const double NARROWEST "FASTTREE_NARROWEST"
 
 
 cdef inline void bin_targets(const Problem* p, Binned* b, int64_t n) noexcept nogil:
