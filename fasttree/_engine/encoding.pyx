@@ -428,12 +428,20 @@ cdef class Encoding:
         self.keep_codes(feature, codes, n_bins + 1)
 
     def plan_bins(self, int32_t feature, const float[:] sample):
-        """Let `code_rows` encode a feature by bins of a sample of its values; False if only `add_continuous` can do so."""
+        """Let `code_rows` encode a feature by bins of a sample of its values; False if only `add_continuous` can do so.
+
+        Threads may plan other features at the same time.
+        """
         cdef uint64_t distinct[256]
         cdef uint64_t[::1] keys
+        cdef uint64_t[::1] scratch
+        cdef int64_t n = sample.shape[0]
         cdef int32_t n_bins, b
+        if not self.bounded:
+            return False
+        scratch = np.empty(n // 2 + 1, dtype=np.uint64)
         # few values may be counted one by one
-        if not self.bounded or encode_few(sample, <uint16_t*> self.spare, <uint8_t*> self.records, distinct) >= 0:
+        if encode_few(sample, <uint16_t*> &scratch[0], <uint8_t*> &scratch[0] + 2 * n, distinct) >= 0:
             return False
         edges = bin_edges(sample, self.most_codes, True)
         keys = edges.astype(np.uint64)

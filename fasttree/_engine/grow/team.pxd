@@ -210,11 +210,11 @@ cdef inline void count_some_tiles(const Problem* p, const Block* block, Team* te
 cdef inline void count_together(
     const Problem* p, const Block* block, Team* team, int32_t which, const Count* count, Watch* watch,
 ) noexcept nogil:
-    """As `count_tiles`, with the help of threads that rest."""
+    """As `count_tiles`, with the help of threads that have nothing else in hand."""
     cdef bint alone = team == NULL or team.lock == NULL or count.n < LEAST_SHARED
     if not alone:
         hold(team.lock)
-        alone = team.n_resting == 0 or team.count != NULL
+        alone = team.count != NULL
         if alone:
             release(team.lock)
     if alone:

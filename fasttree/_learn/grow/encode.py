@@ -26,7 +26,7 @@ BYTES_AT_ONCE = 32  # of a row of a C-ordered table: little memory, and few read
 FEATURES_AT_ONCE = 8  # per thread: their codes are neighbours, and two threads should not write to one cache line
 
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
-ROWS_OF_TASK = 65_536  # that a thread encodes at once
+ROWS_OF_TASK = 4_096  # that a thread encodes at once: so few that no thread waits long for the last
 
 NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: check all near that
 
@@ -283,7 +283,13 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
         return frozenset()
     n = len(matrix)
     sample = np.ascontiguousarray(matrix[:: max(n // ROWS_OF_SAMPLE, 1)].T)
-    planned = [j for j in range(table.n_features) if encoding.plan_bins(j, sample[j])]
+    planned = list[int]()
+
+    def plan(feature: int) -> None:
+        if encoding.plan_bins(feature, sample[feature]):
+            planned.append(feature)
+
+    _side_by_side(plan, deque(range(table.n_features)), n_jobs)
     for feature in planned:
         encoding.keep_values(feature, matrix[:, feature])
     if planned:
