@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fasttree import CARTClassifier, CARTRegressor, Recipe
 from fasttree._data.learn import learn_table
-from fasttree._learn.grow import afterwards, growth
+from fasttree._learn.grow import afterwards, encode, growth
 from fasttree._learn.limits import Limits
 from fasttree._model import walks
 from fasttree._model.threads import in_threads
@@ -61,6 +61,22 @@ def test_threads_bin_the_columns_as_one_does(dtype, max_bins):
         for n_jobs in (1, 3)
     )
     assert several == one
+
+
+@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.float32), (0, np.float64)])
+def test_threads_share_a_table_that_one_takes_as_a_private_block(n_classes, dtype, monkeypatch):
+    X, y = signal(20_000, 5, n_classes, 1)
+    encoding, rows = encode.Encoding, []
+    monkeypatch.setattr(encode, "Encoding", lambda *of: rows.append(of[2]) or encoding(*of))
+    recipe = Recipe(impurity="gini" if n_classes else "squared_error")
+    one, several = (
+        growth.grow(learn_table(X.astype(dtype)), y, None, recipe, Limits(), n_classes=n_classes, n_jobs=n_jobs)
+        for n_jobs in (1, 2)
+    )
+    assert several == one
+    assert rows == [growth.BLOCK_ROWS, 10_000]
+    growth.grow(learn_table(X[:15_000].astype(dtype)), y[:15_000], None, recipe, Limits(), n_classes=n_classes, n_jobs=2)
+    assert rows[-1] == growth.BLOCK_ROWS  # there it would not pay
 
 
 @given(

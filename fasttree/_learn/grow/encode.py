@@ -26,6 +26,7 @@ BYTES_AT_ONCE = 32  # of a row of a C-ordered table: little memory, and few read
 FEATURES_AT_ONCE = 8  # per thread: their codes are neighbours, and two threads should not write to one cache line
 
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
+SHARED_FROM = 16_384  # fewest samples of a table that threads share in a bounded search
 ROWS_OF_TASK = 4_096  # that a thread encodes at once: so few that no thread waits long for the last
 
 NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: check all near that
@@ -242,6 +243,8 @@ def encode_columns(
         if not most_codes or table.n_samples <= block_rows:
             return whole.encoded(rows, block_rows)
         bins_of = whole.with_bins()
+    if most_codes and n_jobs > 1 and table.n_samples >= SHARED_FROM:
+        block_rows = min(block_rows, table.n_samples // 2)  # threads share what no private block takes as a whole
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2))
     if encoding.bounded:
         planned = _encode_by_rows(encoding, table, n_jobs) if limits.max_bins is None else frozenset[int]()

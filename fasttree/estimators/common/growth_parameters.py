@@ -63,7 +63,7 @@ class Reading:
             "a number of threads, or -1 for all cores, -2 for all but one, ..., or None for one",
             "int or None",
         ),
-        """Number of threads; -1 means one per core.  Threads share the work if there are more than 32,768 samples and bounds
+        """Number of threads; -1 means one per core.  Threads share the work if there are at least 16,384 samples and bounds
         can search the recipe, and the prediction of plain arrays of 50,000 rows and more.  Results do not depend on their
         number.""",
     )
