@@ -202,6 +202,8 @@ cdef inline void count_some_tiles(const Problem* p, const Block* block, Team* te
         release(team.lock)
         count_tile(p, block, team.count, tile, watch)
         hold(team.lock)
+        if watch.over:                 # this tile, or a part of it, may lack samples: nothing may be searched by it
+            give_up(team)
         team.n_counted += 1
         if team.n_counted == team.n_tiles:
             wake(team)
@@ -230,4 +232,6 @@ cdef inline void count_together(
     while team.n_counted < team.n_tiles:
         rest(team, which, watch)
     team.count = NULL
+    if team.failed:
+        ask(watch)                     # before the histogram is used
     release(team.lock)
