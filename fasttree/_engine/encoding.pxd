@@ -26,7 +26,6 @@ cdef class Encoding:
     cdef uint32_t* n_codes
     cdef int32_t* slot
     cdef Column* exact
-    cdef Arena tiled               # bounded: room for the tiles
     cdef uint8_t* tiles            # bounded: codes of all features
     cdef uint8_t* binned
     cdef uint8_t* single_valued    # feature x 256
@@ -42,6 +41,7 @@ cdef class Encoding:
     cdef int take_rows(
         self, int32_t feature, const int64_t[::1] rows, const uint32_t[::1] place, Encoding found, int32_t to
     ) except -1
+    cdef size_t tile_row(self) noexcept
     cdef void free_sorting_space(self) noexcept
     cdef void* room_for_list(self) except NULL
     cdef void keep_list(self, int32_t feature, void* entries) noexcept

@@ -92,6 +92,8 @@ cdef class Encoding:
         self.category = <const uint32_t**> calloc(d, sizeof(void*))
         # one row past the table: a counted feature that turns out not to be one has used its column
         self.codes = <uint8_t*> malloc(<size_t> n_samples + 1)
+        if self.bounded:               # first, so that they start with a large page
+            self.tiles = <uint8_t*> new_list(&self.room, n_samples, self.tile_row())
         self.records = <uint64_t*> new_list(&self.room, n_samples, sizeof(uint64_t))
         self.spare = <uint64_t*> new_list(&self.room, n_samples, sizeof(uint64_t))
         self.binned = <uint8_t*> calloc(d, 1)
@@ -99,15 +101,11 @@ cdef class Encoding:
         self.column = <Column*> calloc(d, sizeof(Column))
         self.grid = <CodeGrid*> malloc(d * sizeof(CodeGrid) if self.wide and bounded else 1)
         self.has_grid = <uint8_t*> calloc(d, 1)
-        if self.bounded:
-            if reserve(&self.tiled, (d + LANES - 1) // LANES * LANES * <size_t> n_samples):
-                raise MemoryError
-            self.tiles = <uint8_t*> self.tiled.data
         if not (self.binned and self.single_valued and self.column and self.grid and self.has_grid):
             raise MemoryError
         memset(self.single_valued, 1, d * 256)
         if not (self.lists and self.kind and self.counted and self.n_codes and self.slot and self.exact and self.category
-                and self.codes and self.records and self.spare):
+                and self.codes and self.records and self.spare and (self.tiles or not self.bounded)):
             raise MemoryError
 
     def __dealloc__(self):
@@ -124,7 +122,7 @@ cdef class Encoding:
         free(self.exact)
         free(self.category)
         free(self.codes)
-        free_arena(&self.tiled)
+        free_list(<size_t> self.tiles, self.n_samples, self.tile_row())
         free(self.binned)
         free(self.single_valued)
         free(self.column)
@@ -205,6 +203,10 @@ cdef class Encoding:
                 some_entries(<const uint64_t*> self.lists[feature], &place[0], n, <uint32_t*> entries)
         found.keep_list(to, entries)
         return 0
+
+    cdef size_t tile_row(self) noexcept:
+        """Bytes of a row of all tiles."""
+        return (<size_t> max(self.n_features, 1) + LANES - 1) // LANES * LANES
 
     cdef void free_sorting_space(self) noexcept:
         free_list(<size_t> self.records, self.n_samples, sizeof(uint64_t))

@@ -23,7 +23,7 @@ from fasttree._learn.recipe import Recipe
 MOST_CODES = 255  # of a feature of large nodes, which are searched by histograms
 
 BYTES_AT_ONCE = 32  # of a row of a C-ordered table: little memory, and few reads of a cache line
-FEATURES_AT_ONCE = 8  # per thread: their codes are neighbours, and two threads should not write to one cache line
+FEATURES_AT_ONCE = 2  # that a thread encodes one after the other: so few that no other waits long for the last
 
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
 SHARED_FROM = 16_384  # fewest samples of a table that threads share in a bounded search
