@@ -436,14 +436,14 @@ cdef class Encoding:
         """
         cdef uint64_t distinct[256]
         cdef uint64_t[::1] keys
-        cdef uint64_t[::1] scratch
-        cdef int64_t n = sample.shape[0]
+        cdef uint8_t* room
         cdef int32_t n_bins, b
         if not self.bounded:
             return False
-        scratch = np.empty(n // 2 + 1, dtype=np.uint64)
+        scratch = np.empty(3 * sample.shape[0], dtype=np.uint8)
+        room = <uint8_t*> memory_of(scratch)
         # few values may be counted one by one
-        if encode_few(sample, <uint16_t*> &scratch[0], <uint8_t*> &scratch[0] + 2 * n, distinct) >= 0:
+        if encode_few(sample, <uint16_t*> room, room + 2 * sample.shape[0], distinct) >= 0:
             return False
         edges = bin_edges(sample, self.most_codes, True)
         keys = edges.astype(np.uint64)

@@ -51,6 +51,11 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(n_samples, n_features
     assert several == one
 
 
+@pytest.mark.parametrize(("n_features", "n_jobs", "step"), [(28, 1, 7), (28, 2, 7), (8, 2, 4), (54, 2, 7), (3, 4, 1), (0, 2, 1)])
+def test_threads_take_equally_many_features(n_features, n_jobs, step):
+    assert encode.features_at_once(n_features, n_jobs) == step
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("max_bins", [7, 255, 300])
 def test_threads_bin_the_columns_as_one_does(dtype, max_bins):

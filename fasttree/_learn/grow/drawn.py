@@ -14,7 +14,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, grow_packed
-from fasttree._learn.grow.encode import columns
+from fasttree._learn.grow.encode import columns, features_at_once
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 from fasttree._model import walks
@@ -25,7 +25,6 @@ from fasttree._model.tree import Tree
 MOST_DRAWN = 65_535  # times that a sample counts in a bag
 MOST_RANKED, MOST_CELLS = 32, 1_024  # the engine's own limits
 MORE_THAN_ANY = 2**40  # rows than a table has: a limit above it is no other limit
-FEATURES_AT_ONCE = 4  # that a thread encodes one after the other
 LEAST_ALONE = 8_192  # samples of a single tree: of fewer, lists are as fast or faster
 MOST_ALONE = 2**26  # their weight, whose square a double holds exactly
 
@@ -83,17 +82,18 @@ def drawn_limits(limits: Limits, n_features: int, weight: int, whole_weight: flo
 def encode_drawn(table: Table, *, random: bool = False, n_jobs: int = 1) -> DrawnColumns:
     """Return the codes of all features."""
     encoded = DrawnColumns(table.n_samples, table.n_features, random=random)
+    step = features_at_once(table.n_features, n_jobs)
 
     def encode_some(some: int) -> None:
-        first = some * FEATURES_AT_ONCE
-        for j, column in columns(table, first, min(first + FEATURES_AT_ONCE, table.n_features)):
+        first = some * step
+        for j, column in columns(table, first, min(first + step, table.n_features)):
             feature = table.schema.features[j]
             if feature.categories is not None:
                 encoded.add_codes(j, column, len(feature.categories), feature.kind == Kind.ORDINAL)
             elif encoded.add_continuous(j, column):
                 encoded.keep_values(j, table.column(j))
 
-    in_threads(encode_some, -(-table.n_features // FEATURES_AT_ONCE), n_jobs)
+    in_threads(encode_some, -(-table.n_features // step), n_jobs)
     encoded.finish()
     return encoded
 
