@@ -216,7 +216,7 @@ cdef inline void count_together(
     cdef bint alone = team == NULL or team.lock == NULL or count.n < LEAST_SHARED
     if not alone:
         hold(team.lock)
-        alone = team.count != NULL
+        alone = team.n_busy == team.n or team.count != NULL
         if alone:
             release(team.lock)
     if alone:
