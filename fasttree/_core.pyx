@@ -22,7 +22,7 @@ from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of
 from fasttree._engine.encoding cimport Encoding
 from fasttree._engine.grow.queue cimport grow_queue
 from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
-from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
+from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team, whole_weight
 from fasttree._engine.grow.nodes cimport NodeTable, free_nodes, number_rows, open_branches, take_nodes
 from fasttree._engine.grow.scratch cimport coarse_shift_of
 from fasttree._engine.grow.setup cimport (
@@ -82,6 +82,8 @@ cdef class Workers:
         cdef Growth* g = self.growth
         cdef Worker* worker
         cdef int32_t i
+        if g.p.total_weight == 0:
+            g.p.total_weight = whole_weight(&g.p, &g.block)
         open_team(&g.queue.team, self.n_workers)
         g.work.team = &g.queue.team
         g.frontier.lock = new_lock()
@@ -102,12 +104,13 @@ cdef class Workers:
     def work(self, int32_t which):
         """Take nodes as long as there are any: what each thread but the first does."""
         cdef Growth* g = self.growth
+        cdef Worker* worker = &self.worker[which]
         with self.lock:
             if self.closed:
                 return
             self.n_inside += 1
         with nogil:
-            grow_queue(&g.p, &g.block, &self.worker[which].work, &g.queue)
+            grow_queue(&worker.problem, &worker.block, &worker.work, &g.queue)
         with self.lock:
             self.n_inside -= 1
 
@@ -488,7 +491,7 @@ def grow(
         workspace.lay_out()
         targets.used_up = workspace.overwrites_sums()
         workspace.borrow(encoding)
-        if n_jobs > 1 and encoding.bounded:
+        if n_jobs > 1 and encoding.wide and workspace.growth.p.sets == NULL:
             workspace.grow_with_workers(key, n_jobs)
         else:
             workspace.grow_alone(key)

@@ -405,7 +405,7 @@ cdef inline int push_children(
         child = &w.children[1 - i if split.swapped else i]
         if not child.open:
             continue
-        if entry_t is uint64_t and w.team != NULL:
+        if entry_t is uint64_t and w.team != NULL and block.tiles != NULL:
             if not push_waiting(p, block, w, node, split, child):
                 give_histogram(w, child.histogram)
             continue

@@ -5,11 +5,14 @@ bound of its reach (see `team`).  At first this is the largest gain that the bou
 it comes first, it is searched, and waits again with the reach of its cut.  When it comes first once more, it is split.  As soon
 as the first node is worth less than a split must reach, nothing that waits has to be looked at.
 Else the largest node is next, and is searched and split at once.
+Nodes with lists were searched when their lists were written, and wait to be split.  The weights of divided samples differ from
+node to node, so a node waits with the weights of its rows.
 
 Which nodes are grown may depend on the threads, but not the best of them.  The rows of a node are divided where they are, so that
 all remain where those of the root were.  Features of siblings are in an arena that they share.
-A node that leaves the queue has two nodes of the tree for its children from then on.  So no step adds nodes to a table that
-threads share, and its arrays move only while no thread has a node in hand.  Two that are not needed stay, but cannot be reached.
+A node that leaves the queue has two nodes of the tree for its children from then on, and a node with lists takes as many as it
+has branches when it is split.  There is room for them before: the arrays of a table that threads share move only while no thread
+has a node in hand.  Two nodes that are not needed stay, but cannot be reached.
 """
 
 from libc.math cimport INFINITY
@@ -21,11 +24,14 @@ from fasttree._engine.grow.block cimport grow_node, open_root
 from fasttree._engine.grow.nodes cimport NodeTable, reserve_nodes
 from fasttree._engine.grow.search cimport search_bounded
 from fasttree._engine.grow.team cimport Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, wake
-from fasttree._engine.grow.work cimport Work, count_searched, give_histogram, rows_of, stays_wide
+from fasttree._engine.grow.work cimport (
+    Work, count_searched, free_lists, give_histogram, has_branches, rows_of, share_weights, stays_wide,
+)
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of
+from fasttree._engine.risk.sums cimport set_part
 from fasttree._engine.scan.tiles cimport histogram_of, read_cell
-from fasttree._engine.types cimport NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
+from fasttree._engine.types cimport FRACTIONAL, INTERVALS, NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
 from fasttree._engine.watch cimport interrupted
 
 
@@ -42,13 +48,14 @@ cdef struct Queued:
     double order                   # the largest comes first
     Pending node
     Family* family
+    int64_t* weights               # of its rows, where samples are divided; else NULL
 
 
 cdef struct Queue:                 # a heap
     Queued* at
     int64_t n
     int64_t capacity
-    Family* first                  # the root's, which holds the rows
+    Family* first                  # the root's, which holds the rows that are divided where they are
     Team team                      # of the threads that take from it
 
 
@@ -90,6 +97,36 @@ cdef inline void leave_family(Family* family) noexcept nogil:
     if family.n == 0:
         free_arena(&family.arena)
         free(family)
+
+
+cdef inline int64_t* weights_of_node(const Problem* p, Block* block, const Pending* node, const char* data) noexcept nogil:
+    """The weights of the rows of a node, in their order; NULL if memory runs out."""
+    cdef const uint32_t* rows = rows_of(node, data)
+    cdef int64_t* weights = <int64_t*> malloc(node.n * sizeof(int64_t))
+    cdef uint32_t i
+    if weights != NULL:
+        share_weights(p, block, data, node.spread_at, node.n_spread, node.share)
+        for i in range(node.n):
+            weights[i] = block.weight[rows[i]]
+    return weights
+
+
+cdef inline void set_weights(const Problem* p, Block* block, Queued* first) noexcept nogil:
+    """Set the weights of the rows of a node that leaves the queue: other nodes may have left other parts of its samples."""
+    cdef const uint32_t* rows = rows_of(&first.node, first.family.arena.data)
+    cdef uint32_t i
+    for i in range(first.node.n if first.weights != NULL else 0):
+        if block.weight[rows[i]] != first.weights[i]:
+            set_part(p, block, rows[i], first.weights[i])
+    free(first.weights)
+    first.weights = NULL
+
+
+cdef inline void drop_queued(bint listed, Queued* dropped, const char* data) noexcept nogil:
+    """Free what a node owns that is not grown, whose features are in `data`."""
+    if listed:
+        free_lists(<const Active*> (data + dropped.node.actives_at), dropped.node.n_active, dropped.node.n, sizeof(uint64_t))
+    free(dropped.weights)
 
 
 cdef inline void totals_of_histogram(
@@ -149,31 +186,45 @@ cdef inline int search_waiting(const Problem* p, const Block* block, Work* w, Pe
     return 0
 
 
-cdef inline int put_children(const Problem* p, Work* w, Queue* queue, Arena* arena) noexcept nogil:
-    """Move the nodes of the stack, whose data are in an arena, to the queue.  -1 if memory runs out."""
+cdef inline int put_children(
+    const Problem* p, Block* block, Work* w, Queue* queue, Arena* arena, int status,
+) noexcept nogil:
+    """Move the nodes of the stack, whose data are in an arena, to the queue; free them if growth has failed.  The status then."""
     cdef Queued waiting
     cdef Family* family
-    cdef int status = 0
+    cdef const char* data = arena.data
+    cdef bint listed = block.tiles == NULL
     if w.stack_n == 0:
-        return 0
+        return status
     family = <Family*> malloc(sizeof(Family))
     if family == NULL:
-        return -1
-    family.arena = arena[0]
-    family.n = <int32_t> w.stack_n
-    memset(arena, 0, sizeof(Arena))
+        status = -1
+    else:
+        family.arena = arena[0]
+        family.n = <int32_t> w.stack_n
+        memset(arena, 0, sizeof(Arena))
     waiting.family = family
-    hold(queue.team.lock)
-    while w.stack_n and status == 0:
+    waiting.weights = NULL
+    while w.stack_n:
         w.stack_n -= 1
         waiting.node = w.stack[w.stack_n]
         waiting.node.below = 0         # nothing else is in the arenas of its children
         waiting.node.children = 0
-        waiting.order = waiting.node.reach if p.best_first else waiting.node.n
-        queue.team.held += waiting.node.n
-        status = put(queue, &waiting)
-    for _ in range(w.stack_n + 1 if status else 0):
-        leave_family(family)
+        waiting.order = waiting.node.reach if w.nodes.frontier.most else waiting.node.n
+        if listed and p.weighted and p.missing == FRACTIONAL and status == 0:
+            waiting.weights = weights_of_node(p, block, &waiting.node, data)
+            waiting.node.n_spread = 0
+            status = -(waiting.weights == NULL)
+        hold(queue.team.lock)
+        if status == 0:
+            queue.team.held += waiting.node.n
+            status = put(queue, &waiting)
+        if status:
+            drop_queued(listed, &waiting, data)
+            if family != NULL:
+                leave_family(family)
+        release(queue.team.lock)
+    hold(queue.team.lock)
     wake(&queue.team)
     release(queue.team.lock)
     return status
@@ -189,7 +240,8 @@ cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Queu
     if w.arenas[own].data != NULL:     # left by a node whose children do not wait; the other is empty then
         w.arenas[1 - own] = w.arenas[own]
     w.arenas[own] = first.family.arena
-    if not node.searched and stays_wide(p, block, w, node.n, node.depth, node.sorts):
+    set_weights(p, block, first)
+    if block.tiles != NULL and not node.searched and stays_wide(p, block, w, node.n, node.depth, node.sorts):
         status = search_waiting(p, block, w, node)
         ends = status != 0 or node.cut.form == NO_CUT
         waits = p.best_first and not ends
@@ -202,9 +254,7 @@ cdef inline int step(const Problem* p, Block* block, Work* w, Queue* queue, Queu
     if not ends and not waits:
         status = grow_node(p, block, w, node, <uint64_t> 0)
     memset(&w.arenas[own], 0, sizeof(Arena))       # the family has it
-    if status == 0 and not waits:
-        status = put_children(p, w, queue, &w.arenas[1 - own])
-    w.stack_n = 0
+    status = put_children(p, block, w, queue, &w.arenas[1 - own], status)
     hold(queue.team.lock)
     if waits and status == 0:
         queue.team.held += node.n
@@ -220,7 +270,9 @@ cdef inline int put_root(const Problem* p, Block* block, Work* w, Queue* queue, 
     """Open the root of a large block, which is the first node of the queue.  -1 if memory runs out."""
     cdef Queued first
     cdef NodeTable* t = w.nodes
+    cdef bint listed = block.tiles == NULL
     first.order = INFINITY
+    first.weights = NULL
     first.node = root[0]
     first.node.risk = t.impurity[0] * t.weight[0]
     first.family = <Family*> malloc(sizeof(Family))
@@ -232,11 +284,13 @@ cdef inline int put_root(const Problem* p, Block* block, Work* w, Queue* queue, 
     first.family.n = 2                 # until the queue is freed
     queue.first = first.family
     first.family.arena = w.arenas[root.depth % 2]
-    first.node.rows = <uint32_t*> (first.family.arena.data + first.node.rows_at)
+    if not listed:
+        first.node.rows = <uint32_t*> (first.family.arena.data + first.node.rows_at)
     memset(&w.arenas[root.depth % 2], 0, sizeof(Arena))
     hold(queue.team.lock)
     queue.team.held += first.node.n
     if put(queue, &first):
+        drop_queued(listed, &first, first.family.arena.data)
         leave_family(first.family)
         release(queue.team.lock)
         return -1
@@ -248,13 +302,31 @@ cdef inline bint any_next(const Queue* queue, const NodeTable* t) noexcept nogil
     return queue.n > 0 and not is_beyond(t.frontier, queue.at[0].node.reach, INFINITY)
 
 
-cdef inline bint has_room(NodeTable* t, Team* team) noexcept nogil:
-    """Make sure that there is room for two more nodes; others do not move while a step goes on.  Notes if memory has run out."""
-    if 4 * (t.n + 2) <= <int64_t> t.fields[0].size:
+cdef inline int64_t most_branches(const Problem* p) noexcept nogil:
+    cdef int64_t most = 2
+    cdef int32_t f
+    if has_branches(p):
+        for f in range(p.n_features):
+            most = max(most, p.n_codes[f])
+        if p.continuous == INTERVALS or p.ordinal == INTERVALS:
+            most = max(most, p.max_intervals)
+        most += 1                      # of missing values, or categories that no other branch has
+    return most
+
+
+cdef inline bint has_room(const Problem* p, const Block* block, NodeTable* t, Team* team) noexcept nogil:
+    """Make sure that there is room for the children of a node more; others do not move while a step goes on.
+
+    Notes if memory has run out.
+    """
+    cdef int64_t n = 2
+    if block.tiles == NULL:            # nodes in hand have no children yet
+        n = most_branches(p) * (team.n_busy + 1)
+    if 4 * (t.n + n) <= <int64_t> t.fields[0].size:
         return True
     if team.n_busy:
         return False
-    if reserve_nodes(t, max(t.n, FIRST_ROOM)):
+    if reserve_nodes(t, max(n, max(t.n, FIRST_ROOM))):
         give_up(team)
     return not team.failed
 
@@ -265,7 +337,7 @@ cdef inline int take_and_grow(const Problem* p, Block* block, Work* w, Queue* qu
     cdef NodeTable* t = w.nodes
     cdef Team* team = &queue.team
     cdef int status = -1
-    if first.node.children == 0:       # else it was searched, and has waited since
+    if first.node.children == 0 and block.tiles != NULL:       # else it was searched, and has waited since
         first.node.children = t.n
         t.n += 2
     team.n_busy += 1
@@ -275,6 +347,7 @@ cdef inline int take_and_grow(const Problem* p, Block* block, Work* w, Queue* qu
     release(team.lock)
     if interrupted(w.scratch.watch, <int64_t> first.node.n * (first.node.n_active + 1)):
         hold(team.lock)
+        drop_queued(block.tiles == NULL, &first, first.family.arena.data)
         leave_family(first.family)
     else:
         status = step(p, block, w, queue, &first)
@@ -295,7 +368,7 @@ cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue
     hold(team.lock)
     while not team.failed and not team.over:
         count_some_tiles(p, block, team, w.scratch.watch)
-        if any_next(queue, w.nodes) and has_room(w.nodes, team):
+        if any_next(queue, w.nodes) and has_room(p, block, w.nodes, team):
             if take_and_grow(p, block, w, queue):
                 give_up(team)
             else:
@@ -309,9 +382,10 @@ cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue
     return -1 if team.failed or w.scratch.watch.over else 0
 
 
-cdef inline void free_queue(Queue* queue) noexcept nogil:
+cdef inline void free_queue(Queue* queue, bint listed) noexcept nogil:
     while queue.n:
         queue.n -= 1
+        drop_queued(listed, &queue.at[queue.n], queue.at[queue.n].family.arena.data)
         leave_family(queue.at[queue.n].family)
     if queue.first != NULL:
         leave_family(queue.first)

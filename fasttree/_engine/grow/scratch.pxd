@@ -133,10 +133,14 @@ cdef inline void carve_private(
         block.case_weight = NULL
 
 
-cdef inline void carve_medians(const Problem* p, Carver* carver, size_t n) noexcept nogil:
+cdef inline void carve_medians(Problem* p, Carver* carver, size_t n) noexcept nogil:
     cdef Medians m
     cdef Parts parts
     cdef int32_t o
+    if p.sweep != MEDIANS:
+        return
+    p.medians = <Medians*> carve(carver, p.n_outputs * sizeof(Medians))
+    p.parts = <Parts*> carve(carver, sizeof(Parts))
     memset(&m, 0, sizeof(Medians))
     memset(&parts, 0, sizeof(Parts))
     for o in range(p.n_outputs):

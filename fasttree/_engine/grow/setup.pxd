@@ -14,7 +14,7 @@ from fasttree._engine.grow.block cimport grow_block, write_root
 from fasttree._engine.grow.queue cimport Queue, free_queue, grow_queue, put_root
 from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_scratch, fill_table
 from fasttree._engine.grow.team cimport Frontier, give_up, hold, release, wake
-from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, n_waiting, share_work
+from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, has_branches, n_waiting, share_work
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
 from fasttree._engine.risk.chords cimport CHORDS, fill_chords
 from fasttree._engine.risk.impurity cimport ABSOLUTE_ERROR, ENTROPY, GINI, POISSON
@@ -25,9 +25,8 @@ from fasttree._engine.scan.counts cimport size_of_cells
 from fasttree._engine.scan.cut cimport form_of
 from fasttree._engine.scan.stretches cimport has_stretches
 from fasttree._engine.types cimport (
-    CLASSES, CONTINUOUS, DECLARED, DEVIANCE, FRACTIONAL, GENERIC, INTERVALS, LINEAR, MEDIANS, MOMENTS, NOMINAL, ORDERED, OUTPUTS,
-    OWN_BRANCH, PAIRS, PRESENT, SQUARES, SUBSET, SURROGATE, TABLE, WEIGHTS, Arena, Block, Exact, FeatureSets, Medians, Parts,
-    Pending, Problem, Scratch, Totals,
+    CLASSES, CONTINUOUS, DEVIANCE, FRACTIONAL, GENERIC, INTERVALS, LINEAR, MEDIANS, MOMENTS, NOMINAL, ORDERED, OUTPUTS, PAIRS,
+    SQUARES, SUBSET, TABLE, WEIGHTS, Arena, Block, Exact, FeatureSets, Pending, Problem, Scratch, Totals,
 )
 from fasttree._engine.watch cimport Watch, start_watch
 
@@ -120,15 +119,6 @@ cdef inline int32_t sweep_of(const Problem* p) noexcept nogil:
     if not p.weighted and p.impurity == ENTROPY:
         return TABLE
     return GENERIC
-
-
-cdef inline bint has_branches(const Problem* p) noexcept nogil:
-    """Can a node have more branches than two, or a sample go to several?"""
-    return (
-        p.missing == FRACTIONAL or p.missing == OWN_BRANCH or p.missing == SURROGATE or p.nominal == DECLARED
-        or p.nominal == PRESENT or p.ordinal == DECLARED or p.ordinal == PRESENT or p.continuous == INTERVALS
-        or p.ordinal == INTERVALS
-    )
 
 
 cdef inline void plan_search(Problem* p) noexcept nogil:
@@ -250,10 +240,7 @@ cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
     g.small.place = <uint32_t*> carve(&carver, n * 4 if g.wide else 0)
     carve_private(&g.small, &carver, p, &g.block, rows, g.n_counted)
     g.zeros = <Exact*> carve(&carver, 0 if p.n_classes else 2 * p.n_outputs * sizeof(Exact))
-    p.medians = <Medians*> carve(&carver, p.n_outputs * sizeof(Medians) if p.sweep == MEDIANS else 0)
-    p.parts = <Parts*> carve(&carver, sizeof(Parts) if p.sweep == MEDIANS else 0)
-    if p.sweep == MEDIANS:
-        carve_medians(p, &carver, n)
+    carve_medians(p, &carver, n)
     g.weight = <int64_t*> carve(&carver, n * 8 if g.copies else 0)
     g.sums = <int64_t*> carve(&carver, n * p.n_outputs * 8 if g.copies and p.n_classes == 0 else 0)
     return carver.next - start
@@ -364,6 +351,6 @@ cdef inline void free_runs(Growth* g, Arena* arenas) noexcept nogil:
         arenas[2], arenas[3] = g.small.work.arenas[0], g.small.work.arenas[1]
         memset(g.work.arenas, 0, 2 * sizeof(Arena))
         memset(g.small.work.arenas, 0, 2 * sizeof(Arena))
-    free_queue(&g.queue)
+    free_queue(&g.queue, g.wide and g.block.tiles == NULL)
     free_work(&g.work, g.wide)
     free_work(&g.small.work, False)

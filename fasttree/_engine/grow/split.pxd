@@ -76,9 +76,9 @@ cdef inline int add_split(
     """As `write_split`, with room for the children here."""
     cdef NodeTable* t = w.nodes
     cdef int64_t i
-    if w.team == NULL:                 # else the node has two, see `queue`
-        if reserve_nodes(t, split.n_branches):
-            return -1
+    if w.team == NULL and reserve_nodes(t, split.n_branches):
+        return -1
+    if w.team == NULL or block.tiles == NULL:          # else the node has two, see `queue`
         split.first = t.n
         t.n += split.n_branches
     t.first_child[parent] = <int32_t> split.first
@@ -186,7 +186,7 @@ cdef inline void open_child(
         or is_beyond(t.frontier, split.reach, t.impurity[child.id] * t.weight[child.id])
     )
     child.scans = not loose or stays_wide(p, block, w, child.totals.n, node.depth + 1, node.sorts)
-    if loose and not keeps_histograms(p, w):
+    if loose and block.tiles != NULL and not keeps_histograms(p, w):
         child.scans = False            # counted when it comes first
     child.bounded = is_bounded(p, block, child.totals.n, node.sorts)
     child.done = False

@@ -460,7 +460,7 @@ cdef inline int send_by_surrogates(SurrogateSearch* x, Work* w, int64_t node, en
     If no surrogate knows the value, a sample follows the heavier branch, if the policy says so and there is one.  -1 if memory
     runs out.
     """
-    cdef SurrogateTable* all = &w.nodes.surrogates
+    cdef SurrogateTable* all = &w.nodes.surrogates if w.surrogates == NULL else w.surrogates
     cdef uint32_t* branch = w.scratch.branch
     cdef int64_t missing = x.target.n_missing
     cdef int64_t table_start, i

@@ -6,16 +6,17 @@ divides in two.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from fasttree._engine.bounds.screen cimport Screen
-from fasttree._engine.grow.nodes cimport NodeTable, blank_node, reserve_nodes
+from fasttree._engine.grow.nodes cimport NodeTable, SurrogateTable, blank_node, reserve_nodes
 from fasttree._engine.grow.team cimport Lock, Team, count_together, hold, release
 from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, pad, resize
 from fasttree._engine.risk.sums cimport set_part, spread_weight
 from fasttree._engine.scan.tiles cimport Count
 from fasttree._engine.types cimport (
-    MEDIANS, Active, Arena, Block, Cut, Exact, FeatureSets, Pending, Problem, Scratch, Search, Totals, entry_t,
+    DECLARED, FRACTIONAL, INTERVALS, MEDIANS, OWN_BRANCH, PRESENT, SURROGATE, Active, Arena, Block, Cut, Exact, FeatureSets,
+    Pending, Problem, Scratch, Search, Totals, entry_t,
 )
 from fasttree._engine.watch cimport COUNT, enter, note
 
@@ -85,6 +86,7 @@ cdef struct Work:                  # what one run of the node loop owns, besides
     int32_t which                  # of these threads has this run
     bint noted                     # the frontier knows the first node, which was searched in the block that it comes from
     Work* lender                   # whose histograms it takes; NULL: its own
+    SurrogateTable* surrogates     # where they go of nodes of a table that threads share; NULL: beside the nodes
     Moved* moved                   # nodes whose subtrees are in a table of this thread's own; NULL: the tree has all
     char** histograms              # unused ones
     char** made                    # all
@@ -152,6 +154,15 @@ cdef inline int reserve_children(const Problem* p, Work* w, int64_t n) noexcept 
         return -1
     w.children_capacity = n
     return 0
+
+
+cdef inline bint has_branches(const Problem* p) noexcept nogil:
+    """Can a node have more branches than two, or a sample go to several?"""
+    return (
+        p.missing == FRACTIONAL or p.missing == OWN_BRANCH or p.missing == SURROGATE or p.nominal == DECLARED
+        or p.nominal == PRESENT or p.ordinal == DECLARED or p.ordinal == PRESENT or p.continuous == INTERVALS
+        or p.ordinal == INTERVALS
+    )
 
 
 cdef inline bint goes_two_ways(const Problem* p, bint two) noexcept nogil:
@@ -294,6 +305,7 @@ cdef inline int move_node(Work* w, Pending* node) noexcept nogil:
     blank_node(t, t.n, -1)
     t.weight[t.n] = w.nodes.weight[node.id]
     t.impurity[t.n] = w.nodes.impurity[node.id]
+    memcpy(&t.value[t.n * t.width], &w.nodes.value[node.id * t.width], t.width * sizeof(double))   # of branches without samples
     node.id = t.n
     t.n += 1
     return 0

@@ -1,25 +1,31 @@
 """What each of the threads owns that grow one tree, and how its nodes join the tree.  Header only.
 
 They take nodes from a queue, see `queue`.  Nodes of the large block are in the tree; a subtree that a private block or lists take
-is among the thread's own nodes, so that it grows without a look at the others.
+is among the thread's own nodes, so that it grows without a look at the others.  What a step overwrites belongs to its thread: weights
+and sums of samples that are divided, and ranks of targets.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from fasttree._engine.grow.nodes cimport NodeTable, add_to_table, free_nodes, reserve_nodes
-from fasttree._engine.grow.scratch cimport carve_private, carve_scratch
+from fasttree._engine.grow.nodes cimport (
+    Kept, NodeTable, SurrogateTable, add_cut, add_to_table, free_nodes, free_surrogates, reserve_nodes,
+)
+from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_scratch
 from fasttree._engine.grow.setup cimport Growth
-from fasttree._engine.grow.work cimport Moved, Private, Work, free_work, share_work
-from fasttree._engine.memory cimport Carver, allow, carve
-from fasttree._engine.types cimport Scratch
+from fasttree._engine.grow.work cimport Moved, Private, Work, free_work, has_branches, share_work
+from fasttree._engine.memory cimport Carver, allow, carve, resize
+from fasttree._engine.types cimport FRACTIONAL, Block, Problem, Scratch
 from fasttree._engine.watch cimport Watch, start_watch
 
 
 cdef struct Worker:                # what one thread owns; the first one has the runs of the growth
+    Problem problem
+    Block block
     Scratch scratch
     NodeTable nodes                # of its subtrees
+    SurrogateTable surrogates      # of its nodes of the tree
     Moved moved                    # where they belong
     Work work
     Private small
@@ -31,14 +37,47 @@ cdef struct Worker:                # what one thread owns; the first one has the
 cdef inline size_t carve_worker(Worker* worker, const Growth* g, char* start) noexcept nogil:
     """Hand out the parts of a worker's buffer; if `start` is NULL only measure them."""
     cdef Carver carver
+    cdef Problem* p = &worker.problem
+    cdef Block* block = &worker.block
+    cdef size_t n = g.block.n
+    cdef size_t d = max(g.p.n_features, 1)
+    cdef bint divides = g.p.weighted and g.p.missing == FRACTIONAL
     carver.next = start
     carver.measuring = start == NULL
-    carve_scratch(&worker.scratch, &carver, &g.p, g.block.n, 0, False, g.axis)
-    worker.small.place = <uint32_t*> carve(&carver, g.block.n * 4)
-    carve_private(&worker.small, &carver, &g.p, &g.block, g.block_rows, g.n_counted)
-    worker.work.root_counts = <int64_t*> carve(&carver, g.p.width * 8)
-    worker.work.drawn = <uint8_t*> carve(&carver, max(g.p.n_features, 1))
+    p[0] = g.p
+    block[0] = g.block
+    carve_scratch(&worker.scratch, &carver, p, n, g.n_groups, has_branches(p), g.axis)
+    carve_medians(p, &carver, n)
+    worker.small.place = <uint32_t*> carve(&carver, n * 4)
+    carve_private(&worker.small, &carver, p, &g.block, g.block_rows, g.n_counted)
+    worker.work.root_counts = <int64_t*> carve(&carver, p.width * 8)
+    worker.work.draws = <int32_t*> carve(&carver, 2 * d * 4 if p.draws else 0)
+    worker.work.drawn = <uint8_t*> carve(&carver, d)
+    if divides:
+        block.weight = <int64_t*> carve(&carver, n * 8)
+    if divides and p.n_classes == 0:
+        block.ysum = <int64_t*> carve(&carver, n * p.n_outputs * 8)
     return carver.next - start
+
+
+cdef inline void copy_divided(Worker* worker, const Block* block) noexcept nogil:
+    """Copy what a step overwrites."""
+    cdef size_t n = block.n
+    if worker.block.weight != block.weight:
+        memcpy(worker.block.weight, block.weight, n * sizeof(int64_t))
+    if worker.block.ysum != block.ysum:
+        memcpy(worker.block.ysum, block.ysum, n * worker.problem.n_outputs * sizeof(int64_t))
+
+
+cdef inline double whole_weight(const Problem* p, const Block* block) noexcept nogil:
+    """The weight of all rows, which every thread knows before the first node is written."""
+    cdef int64_t weight = block.n
+    cdef uint32_t i
+    if block.weight != NULL:
+        weight = 0
+        for i in range(block.n):
+            weight += block.weight[i]
+    return <double> weight * p.unit
 
 
 cdef inline void join_team(Growth* g, Worker* worker, int32_t which) noexcept nogil:
@@ -49,6 +88,7 @@ cdef inline void join_team(Growth* g, Worker* worker, int32_t which) noexcept no
         g.work.moved = &worker.moved
         g.small.work.nodes = &worker.nodes
         return
+    copy_divided(worker, &g.block)
     start_watch(&worker.watch, False, &g.queue.team.failed)
     worker.scratch.watch = &worker.watch
     worker.work.scratch = &worker.scratch
@@ -59,6 +99,7 @@ cdef inline void join_team(Growth* g, Worker* worker, int32_t which) noexcept no
     worker.work.which = which
     worker.work.lender = &g.work
     worker.work.moved = &worker.moved
+    worker.work.surrogates = &worker.surrogates
     share_work(&worker.small.work, &worker.work)
     worker.small.work.nodes = &worker.nodes
 
@@ -71,6 +112,43 @@ cdef inline void free_worker(Worker* worker) noexcept nogil:
     free(worker.buffer)
     free(worker.moved.ids)
     free_nodes(&worker.nodes)
+    free_surrogates(&worker.surrogates)
+
+
+cdef inline int64_t joined(const NodeTable* t, const NodeTable* part, int64_t first, int64_t node) noexcept nogil:
+    """Where a node of a thread is in the tree, whose other nodes start at `first`."""
+    if part.parent[node] >= 0:
+        return first + node
+    return t.parent[t.first_child[first + node]]           # a subtree's root: its children know the node of the tree
+
+
+cdef inline int join_surrogates(
+    NodeTable* t, const SurrogateTable* more, const NodeTable* part, int64_t first,
+) noexcept nogil:
+    """Put surrogates behind those of the tree, whose nodes they name, or those of a thread.  -1 if memory runs out."""
+    cdef SurrogateTable* all = &t.surrogates
+    cdef int64_t n = all.n + more.n
+    cdef int64_t table_n = all.table_n + more.table_n
+    cdef int64_t i
+    if more.n == 0:
+        return 0
+    if resize(<void**> &all.kept, n * sizeof(Kept)):
+        return -1
+    all.capacity = n
+    if table_n and (resize(<void**> &all.table_code, table_n * 4) or resize(<void**> &all.table_branch, table_n * 4)):
+        return -1
+    all.table_capacity = table_n
+    memcpy(all.kept + all.n, more.kept, more.n * sizeof(Kept))
+    if more.table_n:
+        memcpy(all.table_code + all.table_n, more.table_code, more.table_n * 4)
+        memcpy(all.table_branch + all.table_n, more.table_branch, more.table_n * 4)
+    for i in range(all.n, n):
+        all.kept[i].table_stop += all.table_n
+        if part != NULL:
+            all.kept[i].node = joined(t, part, first, all.kept[i].node)
+    all.n = n
+    all.table_n = table_n
+    return 0
 
 
 cdef inline int join(NodeTable* t, const Worker* worker) noexcept nogil:
@@ -112,9 +190,11 @@ cdef inline int join(NodeTable* t, const Worker* worker) noexcept nogil:
         for b in range(t.n_branches[here]):
             t.parent[t.first_child[here] + b] = <int32_t> here
     for i in range(part.table_n):
-        here = first + part.table_node[i]
-        if part.parent[part.table_node[i]] < 0:        # a subtree's root: its children know the node of the tree
-            here = t.parent[t.first_child[here]]
+        here = joined(t, part, first, part.table_node[i])
         if add_to_table(t, here, part.table_code[i], part.table_branch[i]):
             return -1
-    return 0
+    for i in range(part.cut_n):
+        here = joined(t, part, first, part.cut_node[i])
+        if add_cut(t, here, part.cut_low[i], part.cut_high[i]):
+            return -1
+    return join_surrogates(t, &part.surrogates, part, first) or join_surrogates(t, &worker.surrogates, NULL, 0)
