@@ -261,7 +261,12 @@ cdef inline void receive_feature(
     if p.lazy and child.scans and not constant and made.quotient < 0:
         found = scan_feature(p, block, w.scratch, &child.search, &made, width, &constant)
         if found.form != NO_CUT:
-            add_cut_of(p, child, &found)
+            if loose:
+                child.search.cuts[child.n_cuts] = found
+                child.n_cuts += 1
+                note_known(p, &child.search, &found)
+            else:
+                add_cut_of(p, child, &found)
             # pure on both sides: nothing can beat it, a later feature cannot win the tie, and its children need no lists
             # (if it is judged by all samples of the node)
             child.done = child.totals.n == 2 or (

@@ -23,9 +23,12 @@ from libc.string cimport memset
 from fasttree._engine.grow.block cimport grow_node, open_root
 from fasttree._engine.grow.nodes cimport NodeTable, reserve_nodes
 from fasttree._engine.grow.search cimport search_bounded
-from fasttree._engine.grow.team cimport Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, wake
+from fasttree._engine.grow.split cimport help_with_features
+from fasttree._engine.grow.team cimport (
+    Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, shares_features, wake,
+)
 from fasttree._engine.grow.work cimport (
-    Work, count_searched, free_lists, give_histogram, has_branches, rows_of, share_weights, stays_wide,
+    Features, Work, count_searched, free_lists, give_histogram, has_branches, rows_of, share_weights, stays_wide,
 )
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of
@@ -365,6 +368,7 @@ cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue
     -1 if memory runs out or growth is interrupted.
     """
     cdef Team* team = &queue.team
+    cdef Features* features
     hold(team.lock)
     while not team.failed and not team.over:
         count_some_tiles(p, block, team, w.scratch.watch)
@@ -373,6 +377,14 @@ cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue
                 give_up(team)
             else:
                 wake(team)
+        elif shares_features(team):
+            team.n_helping += 1
+            features = <Features*> team.features
+            release(team.lock)
+            help_with_features(features, w)
+            hold(team.lock)
+            team.n_helping -= 1
+            wake(team)
         elif team.n_busy == 0:
             team.over = True
             wake(team)

@@ -2,11 +2,12 @@
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bounds, has_fast_bounds
 from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
-from fasttree._engine.grow.team cimport ROUNDING, least_reach
-from fasttree._engine.grow.work cimport Work
+from fasttree._engine.grow.team cimport LEAST_SHARED, ROUNDING, end_sharing, least_reach, offer_features
+from fasttree._engine.grow.work cimport Features, Work, next_feature
 from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
 from fasttree._engine.risk.deviations cimport FEWEST_BINNED, Binned, bin_targets, most_along
@@ -154,8 +155,53 @@ cdef inline int32_t bound_medians(
     return best
 
 
+cdef inline void scan_some(Features* features, Work* w, entry_t width) noexcept nogil:
+    """Scan features whose turn comes; each has its cut in its place, and a mark in the owner's `drawn` if it varies."""
+    cdef Search search = features.search[0]
+    cdef int32_t i = next_feature(features, w.team)
+    cdef int32_t at
+    while i < features.n:
+        at = i
+        search.cuts[i].form = NO_CUT
+        features.owner.drawn[i] = (
+            interrupted(w.scratch.watch, search.totals.n)
+            or add_cut(features.p, features.block, w, &search, &search.actives[i], &at, width)
+        )
+        i = next_feature(features, w.team)
+
+
+cdef inline int32_t scan_together(
+    const Problem* p, Block* block, Work* w, Search* search, entry_t width,
+) noexcept nogil:
+    """As `scan_all`, of a node of a wide block with lists, with the help of threads that rest."""
+    cdef Features features
+    cdef int32_t n_cuts = 0
+    cdef int32_t kept = 0
+    cdef int32_t i
+    memset(&features, 0, sizeof(Features))
+    features.p = p
+    features.block = block
+    features.owner = w
+    features.search = search
+    features.n = search.n_active
+    if search.totals.n >= LEAST_SHARED:
+        offer_features(w.team, &features, features.n, &features.shared)
+    scan_some(&features, w, width)
+    if features.shared:
+        end_sharing(w.team, w.which, w.scratch.watch)
+    for i in range(search.n_active):
+        if search.cuts[i].form != NO_CUT:
+            search.cuts[n_cuts] = search.cuts[i]
+            n_cuts += 1
+        if w.drawn[i]:
+            search.actives[kept] = search.actives[i]
+            kept += 1
+    search.n_active = kept
+    return n_cuts
+
+
 cdef inline int32_t scan_all(
-    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
+    const Problem* p, Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
     """Scan every feature; returns the number of their cuts.  By absolute error, that of the largest bound comes first."""
     cdef int32_t n_cuts = 0
@@ -165,6 +211,9 @@ cdef inline int32_t scan_all(
     cdef int32_t i
     cdef bint varies = True
     cdef Cut cut = no_cut(-1)
+    if entry_t is uint64_t:
+        if p.sweep != MEDIANS:
+            return scan_together(p, block, w, search, width)
     if first >= 0 and not interrupted(w.scratch.watch, search.totals.n):
         varies = add_cut(p, block, w, search, &search.actives[first], &n_first, width)
         cut = search.cuts[0]
@@ -182,7 +231,7 @@ cdef inline int32_t scan_all(
 
 
 cdef inline int32_t scan_present(
-    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
+    const Problem* p, Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
     """`scan_all` with the classes of the node alone."""
     cdef Present present
@@ -197,7 +246,7 @@ cdef inline int32_t scan_present(
 
 
 cdef inline Cut search_features(
-    const Problem* p, const Block* block, Work* w, Search* search, uint64_t key, entry_t width,
+    const Problem* p, Block* block, Work* w, Search* search, uint64_t key, entry_t width,
 ) noexcept nogil:
     """Scan every feature of a node (or those drawn) and choose a cut; drops constant features."""
     cdef int32_t n_cuts

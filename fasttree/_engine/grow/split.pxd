@@ -1,8 +1,8 @@
 """A node and its cut become children: they are written, opened and given their rows and features.  Header only."""
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
 from fasttree._engine.bounds.screen cimport start_screen
 from fasttree._engine.grow.features cimport (
@@ -11,11 +11,12 @@ from fasttree._engine.grow.features cimport (
 from fasttree._engine.grow.nodes cimport NodeTable, add_cut, add_range, add_to_table, blank_node, is_leaf, reserve_nodes
 from fasttree._engine.grow.sides cimport assign_branches
 from fasttree._engine.grow.surrogates cimport Target, add_surrogates_of, heavier_branch
-from fasttree._engine.grow.team cimport hold, is_beyond, release
+from fasttree._engine.grow.search cimport scan_some
+from fasttree._engine.grow.team cimport LEAST_SHARED, end_sharing, hold, is_beyond, offer_features, release
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
-    LEAST_WIDE, Child, NodeSplit, Work, drop_node, is_bounded, keeps_histograms, mark_allowed, reserve_children, rows_of,
-    stays_wide,
+    LEAST_WIDE, Child, Features, NodeSplit, Work, drop_node, is_bounded, keeps_histograms, mark_allowed, next_feature,
+    reserve_children, rows_of, stays_wide,
 )
 from fasttree._engine.memory cimport free_list, pad, reserve
 from fasttree._engine.random cimport mix
@@ -23,11 +24,11 @@ from fasttree._engine.risk.medians cimport rank_targets
 from fasttree._engine.scan.cut cimport bounds_of, form_of
 from fasttree._engine.scan.order cimport mean_value
 from fasttree._engine.types cimport (
-    BRANCH_CUT, DECLARED, DIRECTION, FRACTIONAL, INTERVAL_CUT, KNOWN_CUT, MEDIANS, MERGE_CUT, NODE_CATEGORY, NODE_INTERVALS,
-    NODE_KNOWN, NODE_NOMINAL, NODE_THRESHOLD, OWN_BRANCH, REFUSE, SPREAD, STAY, SURROGATE, THRESHOLD_CUT, TO_SHARES, TO_STOP,
+    BRANCH_CUT, DECLARED, DIRECTION, FRACTIONAL, INTERVAL_CUT, KNOWN_CUT, MEDIANS, MERGE_CUT, NO_CUT, NODE_CATEGORY,
+    NODE_INTERVALS, NODE_KNOWN, NODE_NOMINAL, NODE_THRESHOLD, OWN_BRANCH, REFUSE, SPREAD, STAY, SURROGATE, THRESHOLD_CUT, TO_SHARES, TO_STOP,
     Active, Arena, Block, Bounds, Cut, Pending, Problem, Scratch, Search, Totals, entry_t,
 )
-from fasttree._engine.watch cimport COUNT, PARTITION, SMALL_NODES, enter, interrupted, note
+from fasttree._engine.watch cimport COUNT, PARTITION, SMALL_NODES, enter, interrupted, note, set_mark
 
 
 cdef inline int write_test(
@@ -104,7 +105,7 @@ cdef inline int write_split(
 ) noexcept nogil:
     """Turn a leaf into an inner node with children that are leaves, still without samples.  -1 if memory runs out."""
     cdef int status
-    if reserve_children(p, w, split.n_children):
+    if reserve_children(p, w, 2 * split.n_children):
         return -1
     if w.team == NULL:
         return add_split(p, block, w, parent, cut, split)
@@ -338,46 +339,136 @@ cdef inline int send_unknown(
     return 0
 
 
-cdef inline int hand_down(
-    const Problem* p, const Block* block, Work* w, const Pending* node, const NodeSplit* split, entry_t width,
+cdef inline int hand_down_feature(
+    const Problem* p, const Block* block, Work* w, const Pending* node, const NodeSplit* split, const Active* active, entry_t width,
 ) noexcept nogil:
-    """Pass on each feature of a node to its children.  -1 if memory runs out."""
-    cdef const Active* actives = <const Active*> (w.arenas[node.depth % 2].data + node.actives_at)
+    """Pass on one feature of a node to its children.  -1 if memory runs out."""
     cdef const Cut* cut = split.cut
     cdef char* lists = split.data
     cdef bint loose = entry_t is uint64_t
     cdef bint large = node.n >= LEAST_WIDE
     cdef bint counted
     cdef int64_t b
-    cdef int32_t i
     cdef int used_up
     if loose:
         lists = NULL
-    for i in range(node.n_active):
-        if (
-            (cut.form == BRANCH_CUT and actives[i].feature == cut.feature)
-            or (p.sets != NULL and not w.allowed[actives[i].feature])
-            or (large and interrupted(w.scratch.watch, node.n))
-        ):
-            # it leaves the path: every child holds one category, or the feature must not meet those above, or growth ends
-            if loose and actives[i].listed:
-                free_list(actives[i].at, node.n, sizeof(entry_t))
-            continue
-        if actives[i].listed:
-            used_up = partition_list(w, split, <entry_t*> (split.lists + actives[i].at), lists)
-            if used_up < 0:
-                return -1
-            if loose and not used_up:
-                free_list(actives[i].at, node.n, sizeof(entry_t))
-        counted = p.cells and split.all_rows and not loose and not actives[i].listed and node.histogram == NULL
-        if counted:
-            for b in range(split.n_children):
-                w.children[b].cursor = pad(w.children[b].cursor)
-            count_in_children(p, block, w, split, &actives[i])
+    if (
+        (cut.form == BRANCH_CUT and active.feature == cut.feature)
+        or (p.sets != NULL and not w.allowed[active.feature])
+        or (large and interrupted(w.scratch.watch, node.n))
+    ):
+        # it leaves the path: every child holds one category, or the feature must not meet those above, or growth ends
+        if loose and active.listed:
+            free_list(active.at, node.n, sizeof(entry_t))
+        return 0
+    if active.listed:
+        used_up = partition_list(w, split, <entry_t*> (split.lists + active.at), lists)
+        if used_up < 0:
+            return -1
+        if loose and not used_up:
+            free_list(active.at, node.n, sizeof(entry_t))
+    counted = p.cells and split.all_rows and not loose and not active.listed and node.histogram == NULL
+    if counted:
         for b in range(split.n_children):
-            if w.children[b].open and not w.children[b].done:
-                receive_feature(p, block, w, &w.children[b], actives[i], counted, width)
+            w.children[b].cursor = pad(w.children[b].cursor)
+        count_in_children(p, block, w, split, active)
+    for b in range(split.n_children):
+        if w.children[b].open and not w.children[b].done:
+            receive_feature(p, block, w, &w.children[b], active[0], counted, width)
     return 0
+
+
+cdef inline void hand_down_some(Features* features, Work* w, entry_t width) noexcept nogil:
+    """Pass on features whose turn comes: each has its place among those of a child, and among their cuts."""
+    cdef const Pending* node = features.node
+    cdef const NodeSplit* split = features.split
+    cdef const Active* actives = <const Active*> (features.owner.arenas[node.depth % 2].data + node.actives_at)
+    cdef int32_t i = next_feature(features, w.team)
+    cdef int64_t b
+    while i < features.n:
+        for b in range(split.n_children):
+            w.children[b].search.n_active = i
+            w.children[b].n_cuts = i
+        if hand_down_feature(features.p, features.block, w, node, split, &actives[i], width):
+            set_mark(&features.status)
+        i = next_feature(features, w.team)
+
+
+cdef inline int hand_down_together(
+    const Problem* p, Block* block, Work* w, const Pending* node, const NodeSplit* split, entry_t width,
+) noexcept nogil:
+    """Pass on the features of a node of a wide block, with the help of threads that rest.  -1 if memory runs out."""
+    cdef Features features
+    cdef Search* search
+    cdef int64_t b
+    cdef int32_t i, n_active, n_cuts
+    memset(&features, 0, sizeof(Features))
+    features.p = p
+    features.block = block
+    features.owner = w
+    features.node = node
+    features.split = split
+    features.n = node.n_active
+    for b in range(split.n_children):
+        w.children[split.n_children + b] = w.children[b]           # others start with them
+        search = &w.children[b].search
+        for i in range(node.n_active if w.children[b].open else 0):
+            search.actives[i].feature = -1
+            if p.lazy:
+                search.cuts[i].form = NO_CUT
+    if node.n >= LEAST_SHARED and block.tiles == NULL:
+        offer_features(w.team, &features, features.n, &features.shared)
+    hand_down_some(&features, w, width)
+    if features.shared:
+        end_sharing(w.team, w.which, w.scratch.watch)
+    for b in range(split.n_children):
+        search = &w.children[b].search
+        n_active = n_cuts = 0
+        for i in range(node.n_active if w.children[b].open else 0):
+            if search.actives[i].feature >= 0:
+                search.actives[n_active] = search.actives[i]
+                n_active += 1
+            if p.lazy and search.cuts[i].form != NO_CUT:
+                search.cuts[n_cuts] = search.cuts[i]
+                n_cuts += 1
+        search.n_active = n_active
+        w.children[b].n_cuts = n_cuts
+    return features.status
+
+
+cdef inline void help_with_features(Features* features, Work* w) noexcept nogil:
+    """Hand down or search features of a node that another thread has in hand."""
+    cdef Scratch* s = w.scratch
+    cdef const Scratch* given = features.owner.scratch
+    cdef uint8_t* side = s.side
+    cdef uint32_t* branch = s.branch
+    cdef int64_t* signed_weight = s.signed_weight
+    cdef int64_t n, b
+    s.side, s.branch, s.signed_weight = given.side, given.branch, given.signed_weight
+    if features.node == NULL:
+        scan_some(features, w, <uint64_t> 0)
+    elif reserve_children(features.p, w, features.split.n_children) == 0:
+        n = features.split.n_children
+        for b in range(n):
+            w.children[b] = features.owner.children[n + b]
+            w.children[b].search.totals = &w.children[b].totals
+        hand_down_some(features, w, <uint64_t> 0)
+    s.side, s.branch, s.signed_weight = side, branch, signed_weight
+
+
+cdef inline int hand_down(
+    const Problem* p, Block* block, Work* w, const Pending* node, const NodeSplit* split, entry_t width,
+) noexcept nogil:
+    """Pass on each feature of a node to its children.  -1 if memory runs out."""
+    cdef const Active* actives = <const Active*> (w.arenas[node.depth % 2].data + node.actives_at)
+    cdef int32_t i
+    if entry_t is uint64_t:
+        return hand_down_together(p, block, w, node, split, width)
+    else:
+        for i in range(node.n_active):
+            if hand_down_feature(p, block, w, node, split, &actives[i], width):
+                return -1
+        return 0
 
 
 cdef inline int expand(const Problem* p, Block* block, Work* w, const Pending* node, entry_t width) noexcept nogil:

@@ -54,6 +54,10 @@ cdef struct Team:
     int32_t next_tile
     int32_t n_tiles
     int32_t n_counted
+    const void* features           # a `Features` whose features all share, or NULL
+    int32_t next_feature
+    int32_t n_features
+    int32_t n_helping
 
 
 cdef inline void hold(Lock lock) noexcept nogil:
@@ -235,3 +239,43 @@ cdef inline void count_together(
     if team.failed:
         ask(watch)                     # before the histogram is used
     release(team.lock)
+
+
+cdef inline bint shares_features(const Team* team) noexcept nogil:
+    return team.features != NULL and team.next_feature < team.n_features
+
+
+cdef inline void offer_features(Team* team, const void* features, int32_t n, bint* shared) noexcept nogil:
+    """Let threads that have nothing else to do share the features of a node, unless they have others.
+
+    `shared` is true before another thread sees them.
+    """
+    if team == NULL or team.lock == NULL:
+        return
+    hold(team.lock)
+    if team.features == NULL:
+        shared[0] = True
+        team.features = features
+        team.next_feature = 0
+        team.n_features = n
+        wake(team)
+    release(team.lock)
+
+
+cdef inline void end_sharing(Team* team, int32_t which, Watch* watch) noexcept nogil:
+    """Wait until no thread helps any more."""
+    hold(team.lock)
+    team.features = NULL
+    while team.n_helping:
+        rest(team, which, watch)
+    release(team.lock)
+
+
+cdef inline int32_t next_shared(Team* team) noexcept nogil:
+    """The next of the features that threads share."""
+    cdef int32_t i
+    hold(team.lock)
+    i = team.next_feature
+    team.next_feature += 1
+    release(team.lock)
+    return i

@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 
 from fasttree._engine.bounds.screen cimport Screen
 from fasttree._engine.grow.nodes cimport NodeTable, SurrogateTable, blank_node, reserve_nodes
-from fasttree._engine.grow.team cimport Lock, Team, count_together, hold, release
+from fasttree._engine.grow.team cimport Lock, Team, count_together, hold, next_shared, release
 from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, pad, resize
 from fasttree._engine.risk.sums cimport set_part, spread_weight
 from fasttree._engine.scan.tiles cimport Count
@@ -220,6 +220,27 @@ cdef struct NodeSplit:             # of one node into its children
     uint32_t low                   # a threshold's samples on both sides
     uint32_t high
     double reach                   # of the split, see Frontier
+
+
+cdef struct Features:              # of a node with lists in a wide block, which threads share: to hand down, or to search
+    const Problem* p
+    Block* block
+    Work* owner
+    const Pending* node            # NULL: to search
+    const NodeSplit* split
+    const Search* search
+    bint shared                    # else their turn is here
+    int32_t next
+    int32_t n
+    int status                     # mark: memory has run out
+
+
+cdef inline int32_t next_feature(Features* features, Team* team) noexcept nogil:
+    """The place of the feature whose turn is next, `n` or more if there is none."""
+    if features.shared:
+        return next_shared(team)
+    features.next += 1
+    return features.next - 1
 
 
 cdef inline char* new_histogram(const Problem* p, Work* w) noexcept nogil:
