@@ -36,7 +36,8 @@ cdef class Encoding:
     cdef uint64_t* records
     cdef uint64_t* spare
     cdef list kept
-    cdef object lock               # bounded: features may be added by several threads
+    cdef object lock               # of what features that are added side by side share
+    cdef bint apart                # features may be added by several threads, and have memory of their own until they are kept
 
     cdef int take_rows(
         self, int32_t feature, const int64_t[::1] rows, const uint32_t[::1] place, Encoding found, int32_t to
@@ -45,8 +46,8 @@ cdef class Encoding:
     cdef void free_sorting_space(self) noexcept
     cdef void* room_for_list(self) except NULL
     cdef void keep_list(self, int32_t feature, void* entries) noexcept
-    cdef void take_slot(self, int32_t feature, int64_t n_codes)
-    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes)
+    cdef int take_slot(self, int32_t feature, int64_t n_codes, const uint8_t* own=*) except -1
+    cdef int keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) except -1
     cdef uint8_t* next_column(self) except NULL
     cdef void describe(self, Problem* p, Block* block) noexcept
     cdef int lend(self, size_t* lists, Arena* arena, bint consume) except -1

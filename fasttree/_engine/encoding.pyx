@@ -68,10 +68,13 @@ cdef class Encoding:
         Above that many samples nodes are searched by histograms and bounds: continuous features of many values become bins.
     most_codes : int, 2 to 255
         Values up to which a feature is counted by code; bins of one with more.
+    several : bool
+        Several threads may add continuous features at the same time, if there are more than `block_rows` samples.
     """
 
     def __cinit__(
-        self, uint32_t n_samples, int32_t n_features, uint32_t block_rows=NARROW, bint bounded=False, int32_t most_codes=FEW
+        self, uint32_t n_samples, int32_t n_features, uint32_t block_rows=NARROW, bint bounded=False, int32_t most_codes=FEW,
+        bint several=False,
     ):
         cdef size_t d = max(n_features, 1)
         self.n_samples = n_samples
@@ -79,7 +82,8 @@ cdef class Encoding:
         self.block_rows = block_rows
         self.wide = n_samples > block_rows
         self.bounded = self.wide and bounded
-        self.lock = new_lock() if self.bounded else None
+        self.lock = new_lock()
+        self.apart = self.bounded or (several and self.wide)
         self.most_codes = most_codes
         self.kept = []
         self.cursor = node_header(d, n_samples)
@@ -283,7 +287,8 @@ cdef class Encoding:
         cdef size_t n = self.n_samples
         cdef void* entries
         if self.wide:
-            entries = new_list(&self.room, self.n_samples, sizeof(uint64_t))
+            with self.lock:
+                entries = new_list(&self.room, self.n_samples, sizeof(uint64_t))
             if entries == NULL:
                 raise MemoryError
             return entries
@@ -306,25 +311,27 @@ cdef class Encoding:
             self.lists[feature] = self.cursor
             self.cursor += n * sizeof(uint32_t)
 
-    cdef void take_slot(self, int32_t feature, int64_t n_codes):
-        if self.bounded:
-            self.lock.acquire()
-        self.slot[feature] = self.n_counted
-        self.n_counted += 1
-        if self.bounded:
-            self.lock.release()
+    cdef int take_slot(self, int32_t feature, int64_t n_codes, const uint8_t* own=NULL) except -1:
+        """Give a feature the next column of codes, which `own` holds if it is not NULL."""
+        with self.lock:
+            if own != NULL:
+                memcpy(self.next_column(), own, self.n_samples)
+            self.slot[feature] = self.n_counted
+            self.n_counted += 1
         self.n_codes[feature] = <uint32_t> n_codes
+        return 0
 
-    cdef void keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes):
-        """Keep the codes of a feature that `next_column` holds."""
+    cdef int keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) except -1:
+        """Keep the codes of a feature, which `next_column` holds if no threads share the encoding."""
         cdef uint8_t* lane
         cdef int64_t i
-        self.take_slot(feature, n_codes)
+        self.take_slot(feature, n_codes, codes if self.apart and not self.bounded else NULL)
         if self.bounded:
             lane = self.tiles + <size_t> (feature // LANES) * LANES * self.n_samples + feature % LANES
             with nogil:
                 for i in range(self.n_samples):
                     lane[i * LANES] = codes[i]
+        return 0
 
     cdef uint8_t* next_column(self) except NULL:
         cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
@@ -342,13 +349,16 @@ cdef class Encoding:
         cdef uint64_t distinct[256]
         cdef uint8_t[::1] own
         cdef uint16_t[::1] own_slots
+        cdef uint64_t[:, ::1] own_records
+        cdef uint64_t* records = self.records
+        cdef uint64_t* spare = self.spare
         cdef uint8_t* codes
         cdef uint16_t* slots = <uint16_t*> self.spare
         cdef int32_t found
         cdef int32_t i
         cdef bint close = False
         cdef void* entries
-        if self.bounded:
+        if self.apart:
             own, own_slots = np.empty(self.n_samples, dtype=np.uint8), np.empty(self.n_samples, dtype=np.uint16)
             codes, slots = &own[0], &own_slots[0]
         else:
@@ -361,9 +371,12 @@ cdef class Encoding:
             return True
         if found < 0:
             self.n_codes[feature] = 0
+            if self.apart:
+                own_records = np.empty((2, self.n_samples), dtype=np.uint64)
+                records, spare = &own_records[0, 0], &own_records[1, 0]
             entries = self.room_for_list()
             with nogil:
-                close = list_column(column, self.records, self.spare, entries, self.wide, gap)
+                close = list_column(column, records, spare, entries, self.wide, gap)
             self.keep_list(feature, entries)
             return close
         self.counted[feature] = True
@@ -503,7 +516,7 @@ cdef class Encoding:
         self.kind[feature] = ORDINAL if ordered else NOMINAL
         self.n_codes[feature] = n_categories + 1
         if n_categories <= FEW:
-            if self.bounded:
+            if self.apart:
                 own = np.empty(n, dtype=np.uint8)
                 out = &own[0]
             else:

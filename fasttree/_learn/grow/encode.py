@@ -24,6 +24,7 @@ MOST_CODES = 255  # of a feature of large nodes, which are searched by histogram
 
 BYTES_AT_ONCE = 32  # of a row of a C-ordered table: little memory, and few reads of a cache line
 FEATURES_AT_ONCE = 8  # at most, that a thread encodes one after the other: their codes are neighbours
+LISTS_AT_ONCE = 4  # features that a thread sorts one after the other
 
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
 SHARED_FROM = 16_384  # fewest samples of a table that threads share in a bounded search
@@ -245,7 +246,7 @@ def encode_columns(
         bins_of = whole.with_bins()
     if most_codes and n_jobs > 1 and table.n_samples >= SHARED_FROM:
         block_rows = min(block_rows, table.n_samples // 2)  # threads share what no private block takes as a whole
-    encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2))
+    encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
     if encoding.bounded:
         planned = _encode_by_rows(encoding, table, n_jobs) if limits.max_bins is None else frozenset[int]()
         bins = _encode_side_by_side(encoding, table, bins_of, limits.max_bins, n_jobs, planned)
@@ -257,7 +258,12 @@ def encode_columns(
         gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
     has_missing = False
     bins = {}
-    for feature, column in columns(table):
+    done = frozenset[int]()
+    if n_jobs > 1 and table.n_samples > block_rows and binning is None:
+        done, has_missing = _list_side_by_side(encoding, table, recipe, gap, n_jobs)
+    for feature, column in columns(table) if len(done) < table.n_features else ():
+        if feature in done:
+            continue
         described, few = table.schema.features[feature], None
         if described.kind != Kind.CONTINUOUS:
             assert described.categories is not None
@@ -277,6 +283,29 @@ def encode_columns(
             has_missing = bool(is_missing(column).any() if few is None else not few[1].all())
     encoding.finish()
     return encoding, has_missing, bins
+
+
+def _list_side_by_side(
+    encoding: Encoding, table: AnyTable, recipe: Recipe, gap: float, n_jobs: int
+) -> tuple[frozenset[int], bool]:
+    """List continuous features in threads; return which these are, and whether one lacks a value, if samples may be divided."""
+    done: list[int] = []
+    lacking: list[int] = []
+
+    def encode(first: int) -> None:
+        for feature, column in columns(table, first, min(first + LISTS_AT_ONCE, table.n_features)):
+            if table.schema.features[feature].kind != Kind.CONTINUOUS or (
+                recipe.release8 and table.matrix is None and _few_of(table, feature) is not None
+            ):
+                continue
+            if encoding.add_continuous(feature, column, gap):
+                encoding.keep_values(feature, table.column(feature))
+            if recipe.missing == "fractional" and not lacking and is_missing(column).any():
+                lacking.append(feature)
+            done.append(feature)
+
+    _side_by_side(encode, deque(range(0, table.n_features, LISTS_AT_ONCE)), n_jobs)
+    return frozenset(done), bool(lacking)
 
 
 def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozenset[int]:
