@@ -319,7 +319,6 @@ cdef class Encoding:
             self.slot[feature] = self.n_counted
             self.n_counted += 1
         self.n_codes[feature] = <uint32_t> n_codes
-        return 0
 
     cdef int keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) except -1:
         """Keep the codes of a feature, which `next_column` holds if no threads share the encoding."""
@@ -331,7 +330,6 @@ cdef class Encoding:
             with nogil:
                 for i in range(self.n_samples):
                     lane[i * LANES] = codes[i]
-        return 0
 
     cdef uint8_t* next_column(self) except NULL:
         cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)

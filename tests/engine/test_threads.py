@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fasttree import CARTClassifier, CARTRegressor, Recipe
 from fasttree._data.learn import learn_table
+from fasttree._learn.constraints import Constraints
 from fasttree._learn.grow import afterwards, encode, growth
 from fasttree._learn.limits import Limits
+from fasttree._learn.recipe import C45, C45_TEXTBOOK, C50, M5
 from fasttree._model import walks
 from fasttree._model.threads import in_threads
+from fasttree._model.tree import Tree
 
 
 def signal(n_samples: int, n_features: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -101,6 +104,75 @@ def test_the_best_leaves_are_the_same_for_any_number_of_threads(n_classes, seed,
         block_rows=20, most_codes=9, bounded_from=12,
     )  # fmt: skip
     assert by_queue == afterwards.best_first(by_lists, max_leaf_nodes)
+
+
+BY_LISTS: dict[str, tuple[Recipe, int, dict[str, Any]]] = {  # recipe, number of classes, limits or "outputs" or "monotone"
+    "C4.5": (C45, 3, {}),
+    "C5.0": (C50, 2, {"min_samples_leaf": 2}),
+    "C4.5 of the book": (C45_TEXTBOOK, 3, {}),
+    "Gini, divided": (Recipe(missing="fractional"), 2, {}),
+    "squared error, divided": (Recipe(impurity="squared_error", missing="fractional"), 0, {}),
+    "Gini, divided, best first": (Recipe(missing="fractional"), 3, {"max_leaf_nodes": 13}),
+    "surrogates": (Recipe(missing="surrogate"), 3, {"max_surrogates": 3}),
+    "a branch of their own": (Recipe(missing="branch"), 3, {}),
+    "majority": (Recipe(missing="majority"), 2, {"min_impurity_decrease": 1e-4}),
+    "gain ratio": (Recipe(impurity="entropy", rank="gain_ratio"), 3, {}),
+    "absolute error": (Recipe(impurity="absolute_error"), 0, {}),
+    "Poisson": (Recipe(impurity="poisson"), 0, {}),
+    "M5": (M5, 0, {}),
+    "intervals": (Recipe(continuous="intervals", missing="fractional"), 3, {"merge_p_value": 0.4}),
+    "groups": (C45.variant(nominal="groups"), 3, {}),
+    "drawn features": (Recipe(), 2, {"max_features": 2, "seed": 7}),
+    "random cuts": (Recipe(), 3, {"random_cuts": True, "seed": 3}),
+    "two targets of classes": (Recipe(), 2, {"outputs": (2, 2)}),
+    "two targets of numbers": (Recipe(impurity="squared_error"), 0, {"outputs": (1, 1)}),
+    "monotone": (Recipe(), 2, {"monotone": (1, 0, 0, 0, 0, 0)}),
+}
+
+
+def grown_by_lists(name: str, n_samples: int, seed: int, weighted: bool, **choices: Any) -> list[Tree]:
+    """Trees of a recipe for each of some numbers of threads."""
+    recipe, n_classes, limits = BY_LISTS[name]
+    limits = dict(limits)
+    outputs, monotone = limits.pop("outputs", None), limits.pop("monotone", None)
+    X, y = signal(n_samples, 6, n_classes, seed)
+    rng = np.random.default_rng(seed)
+    X[:, 3] = rng.integers(0, 5, n_samples)
+    X[:, 4] = rng.integers(0, min(n_samples, 400), n_samples)  # more categories than are counted
+    if recipe.impurity == "poisson":
+        y = np.floor(np.exp(np.clip(y, -2, 2)))
+    if recipe.missing != "error":
+        X[rng.random(n_samples) < 0.1, :4] = np.nan
+    table = learn_table(X, categorical_features=[3] if monotone or n_samples > 10_000 else [3, 4])
+    if outputs:
+        y = np.column_stack([y, np.roll(y, 1)])
+    weight = rng.random(n_samples) + 0.5 if weighted else None
+    return [
+        growth.grow(
+            table, y, weight, recipe, Limits(**limits), outputs=outputs,
+            n_classes=sum(outputs) if outputs and n_classes else n_classes, drawn=False, most_codes=0, n_jobs=n_jobs,
+            constraints=Constraints(monotone=monotone), **choices,
+        )
+        for n_jobs in (1, 2, 3)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_LISTS)
+@settings(max_examples=12)
+@given(n_samples=st.integers(60, 400), seed=st.integers(0, 2**32 - 1), block_rows=st.integers(2, 90), weighted=st.booleans())
+def test_threads_share_nodes_that_have_lists(name, n_samples, seed, block_rows, weighted):
+    one, *several = grown_by_lists(name, n_samples, seed, weighted, block_rows=block_rows)
+    for tree in several:
+        tree.check()
+        assert tree == one
+
+
+@pytest.mark.parametrize("name", BY_LISTS)
+def test_threads_share_the_features_of_a_large_node(name):
+    one, *several = grown_by_lists(name, 40_000, 11, name == "majority")
+    assert one.node_count > 9
+    for tree in several:
+        assert tree == one
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_jobs=st.integers(2, 4))

@@ -158,16 +158,16 @@ cdef inline int32_t bound_medians(
 cdef inline void scan_some(Features* features, Work* w, entry_t width) noexcept nogil:
     """Scan features whose turn comes; each has its cut in its place, and a mark in the owner's `drawn` if it varies."""
     cdef Search search = features.search[0]
-    cdef int32_t i = next_feature(features, w.team)
+    cdef int32_t i = next_feature(features, w)
     cdef int32_t at
-    while i < features.n:
+    while i >= 0:
         at = i
         search.cuts[i].form = NO_CUT
         features.owner.drawn[i] = (
             interrupted(w.scratch.watch, search.totals.n)
             or add_cut(features.p, features.block, w, &search, &search.actives[i], &at, width)
         )
-        i = next_feature(features, w.team)
+        i = next_feature(features, w)
 
 
 cdef inline int32_t scan_together(

@@ -383,15 +383,17 @@ cdef inline void hand_down_some(Features* features, Work* w, entry_t width) noex
     cdef const Pending* node = features.node
     cdef const NodeSplit* split = features.split
     cdef const Active* actives = <const Active*> (features.owner.arenas[node.depth % 2].data + node.actives_at)
-    cdef int32_t i = next_feature(features, w.team)
+    cdef int32_t i = next_feature(features, w)
     cdef int64_t b
-    while i < features.n:
+    while i >= 0:
         for b in range(split.n_children):
             w.children[b].search.n_active = i
             w.children[b].n_cuts = i
+            if features.shared:        # a perfect split of a later feature does not make an earlier one needless
+                w.children[b].done = False
         if hand_down_feature(features.p, features.block, w, node, split, &actives[i], width):
             set_mark(&features.status)
-        i = next_feature(features, w.team)
+        i = next_feature(features, w)
 
 
 cdef inline int hand_down_together(

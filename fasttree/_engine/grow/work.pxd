@@ -235,12 +235,12 @@ cdef struct Features:              # of a node with lists in a wide block, which
     int status                     # mark: memory has run out
 
 
-cdef inline int32_t next_feature(Features* features, Team* team) noexcept nogil:
-    """The place of the feature whose turn is next, `n` or more if there is none."""
+cdef inline int32_t next_feature(Features* features, const Work* w) noexcept nogil:
+    """The place of the feature whose turn is next, -1 if there is none."""
     if features.shared:
-        return next_shared(team)
+        return next_shared(w.team, w.which)
     features.next += 1
-    return features.next - 1
+    return features.next - 1 if features.next <= features.n else -1
 
 
 cdef inline char* new_histogram(const Problem* p, Work* w) noexcept nogil:

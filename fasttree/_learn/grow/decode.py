@@ -17,6 +17,7 @@ from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
 from fasttree._model.arrays import NOMINAL, THRESHOLD
 from fasttree._model.surrogates import Surrogates
+from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 
 
@@ -71,6 +72,7 @@ def decode_thresholds(
     recipe: Recipe,
     bins: Mapping[int, Bins],
     seed: int | None = None,
+    n_jobs: int = 1,
 ) -> Floats:
     """Return the midpoints of the two values that each cut separates, or numbers just below them, by `recipe.midpoint`.
 
@@ -99,9 +101,13 @@ def decode_thresholds(
     between = thresholds_between(low, high, features, table.schema, recipe)
     if recipe.release8:
         single = single_midpoints(low, high)
-        for feature, at in by_feature:
-            if table.schema.features[feature].kind == Kind.CONTINUOUS:
-                between[at] = single[at] if whole is None else raised(whole, feature, single[at])
+        numbers = [pair for pair in by_feature if table.schema.features[pair[0]].kind == Kind.CONTINUOUS]
+
+        def raise_some(i: int) -> None:
+            feature, at = numbers[i]
+            between[at] = single[at] if whole is None else raised(whole, feature, single[at])
+
+        in_threads(raise_some, len(numbers), n_jobs)
     thresholds[by_threshold] = between
     return thresholds
 

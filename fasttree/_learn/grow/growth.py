@@ -50,7 +50,7 @@ from fasttree._model.tree import Tree
 BLOCK_ROWS = 32_768  # most samples of a private block of the engine: half of what 16 bits allow, so that less work waits
 
 BOUNDED_FROM = 8_192  # fewest samples of a private block's node that is searched by bounds; below, lists are as fast
-PARTS, LEAST_ROWS = 4, 4_096  # by lists, private blocks are what threads share: this many for each, unless they become too small
+PARTS, LEAST_ROWS = 2, 4_096  # private blocks for each thread where lists are shared, unless they would have fewer samples
 MOST_CLASSES = 32  # per thread; with more classes, histograms cost several times as much as lists and prune no better
 
 
@@ -154,7 +154,7 @@ def grow(
             weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy")
         ) or not may_be_bounded(source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None):
             most_codes = 0
-        if n_jobs > 1 and (most_codes < 2 or source.n_samples <= block_rows):
+        if n_jobs > 1 and source.n_samples > 2 * LEAST_ROWS and (most_codes < 2 or source.n_samples <= block_rows):
             block_rows = min(block_rows, max(source.n_samples // (PARTS * n_jobs), LEAST_ROWS))
         encoding, has_missing, bins = encode_columns(
             source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if most_codes > 1 else 0, n_jobs
@@ -175,7 +175,7 @@ def grow(
             workspace=_workspace(not (isinstance(source, InOrder) and source.is_in_place), {} if memory is None else memory),
         )
         del encoding
-    surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits)
+    surrogates, cuts = _decode(grown, source, None if keeps_midpoints else whole, recipe, bins, limits, n_jobs)
     tree = _tree_of(grown, n_classes, table.n_features, costs, surrogates, cuts, outputs)
     return finish(tree, recipe, limits, constraints)
 
@@ -373,13 +373,14 @@ def _decode(
     recipe: Recipe,
     bins: dict[int, Bins],
     limits: Limits,
+    n_jobs: int,
 ) -> tuple[Surrogates | None, dict[str, npt.NDArray[Any]]]:
     """Put thresholds into the grown arrays in place of rows; return the surrogates and the cuts of intervals."""
     if recipe.impurity == "fifth_root":
         grown["value"] = np.ascontiguousarray(grown["value"][:, :-1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
     seed = limits.seed if limits.random_cuts else None
-    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed)
+    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed, n_jobs)
     surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
     return surrogates, decode_cuts(grown, source, whole, recipe, bins)
