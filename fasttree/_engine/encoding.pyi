@@ -9,7 +9,13 @@ from typing_extensions import disjoint_base
 @disjoint_base
 class Encoding:
     def __new__(
-        cls, n_samples: int, n_features: int, block_rows: int = ..., bounded: bool = ..., most_codes: int = ..., several: bool = ...
+        cls,
+        n_samples: int,
+        n_features: int,
+        block_rows: int = ...,
+        bounded: bool = ...,
+        most_codes: int = ...,
+        several: bool = ...,
     ) -> Self: ...
     @property
     def n_samples(self) -> int: ...

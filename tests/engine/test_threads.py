@@ -130,10 +130,12 @@ BY_LISTS: dict[str, tuple[Recipe, int, dict[str, Any]]] = {  # recipe, number of
 }
 
 
-def grown_by_lists(name: str, n_samples: int, seed: int, weighted: bool, **choices: Any) -> list[Tree]:
+def grown_by_lists(
+    name: str, n_samples: int, seed: int, weighted: bool, max_depth: int | None = None, **choices: Any
+) -> list[Tree]:
     """Trees of a recipe for each of some numbers of threads."""
     recipe, n_classes, limits = BY_LISTS[name]
-    limits = dict(limits)
+    limits = limits | ({"max_depth": max_depth} if max_depth else {})
     outputs, monotone = limits.pop("outputs", None), limits.pop("monotone", None)
     X, y = signal(n_samples, 6, n_classes, seed)
     rng = np.random.default_rng(seed)
@@ -167,9 +169,9 @@ def test_threads_share_nodes_that_have_lists(name, n_samples, seed, block_rows, 
         assert tree == one
 
 
-@pytest.mark.parametrize("name", BY_LISTS)
+@pytest.mark.parametrize("name", sorted(set(BY_LISTS) - {"intervals"}))  # which compares each of 40,000 values with its neighbour
 def test_threads_share_the_features_of_a_large_node(name):
-    one, *several = grown_by_lists(name, 40_000, 11, name == "majority")
+    one, *several = grown_by_lists(name, 40_000, 11, name == "majority", max_depth=6)
     assert one.node_count > 9
     for tree in several:
         assert tree == one
