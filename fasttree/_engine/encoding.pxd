@@ -48,6 +48,7 @@ cdef class Encoding:
     cdef void keep_list(self, int32_t feature, void* entries) noexcept
     cdef int take_slot(self, int32_t feature, int64_t n_codes, const uint8_t* own=*) except -1
     cdef int keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) except -1
+    cdef uint8_t* larger_codes(self) noexcept
     cdef uint8_t* next_column(self) except NULL
     cdef void describe(self, Problem* p, Block* block) noexcept
     cdef int lend(self, size_t* lists, Arena* arena, bint consume) except -1

@@ -17,7 +17,7 @@ from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
 from fasttree._engine.columns.keys cimport (
-    GONE, Extent, double_keys, encode_few, float_of, list_column, single_keys, some_entries, sort_records, sortable, value_of,
+    GONE, Extent, all_single, double_keys, encode_few, float_of, list_column, single_keys, some_entries, sort_records, sortable, value_of,
 )
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, new_list, node_header, renew, reserve
@@ -34,15 +34,6 @@ cdef enum:
     ROWS_OF_SAMPLE = 16384     # that say where the bins of the bounded search end
     ROWS_OF_COPY = 64          # of a table whose columns are copied: these rows stay in the first-level cache
     FEW_ROWS = 8               # up to the 8th part of the rows is sorted in less time than a whole list is read
-
-
-cdef bint all_single(const real_t[:] column) noexcept nogil:
-    """Whether every value is exact in single precision."""
-    cdef Py_ssize_t i
-    for i in range(column.shape[0]):
-        if not (column[i] == <double> <float> column[i] or column[i] != column[i]):
-            return False
-    return True
 
 
 cdef some_values(const Column* column, const int64_t[::1] rows, object values, real_t like):
@@ -287,8 +278,9 @@ cdef class Encoding:
         cdef size_t n = self.n_samples
         cdef void* entries
         if self.wide:
-            with self.lock:
-                entries = new_list(&self.room, self.n_samples, sizeof(uint64_t))
+            self.lock.acquire()
+            entries = new_list(&self.room, self.n_samples, sizeof(uint64_t))
+            self.lock.release()
             if entries == NULL:
                 raise MemoryError
             return entries
@@ -313,12 +305,17 @@ cdef class Encoding:
 
     cdef int take_slot(self, int32_t feature, int64_t n_codes, const uint8_t* own=NULL) except -1:
         """Give a feature the next column of codes, which `own` holds if it is not NULL."""
-        with self.lock:
-            if own != NULL:
-                memcpy(self.next_column(), own, self.n_samples)
-            self.slot[feature] = self.n_counted
-            self.n_counted += 1
+        cdef uint8_t* column
+        self.lock.acquire()
+        column = self.codes if own == NULL else self.larger_codes()
+        if own != NULL and column != NULL:
+            memcpy(column, own, self.n_samples)
+        self.slot[feature] = self.n_counted
+        self.n_counted += 1
+        self.lock.release()
         self.n_codes[feature] = <uint32_t> n_codes
+        if column == NULL:
+            raise MemoryError
 
     cdef int keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) except -1:
         """Keep the codes of a feature, which `next_column` holds if no threads share the encoding."""
@@ -331,12 +328,19 @@ cdef class Encoding:
                 for i in range(self.n_samples):
                     lane[i * LANES] = codes[i]
 
-    cdef uint8_t* next_column(self) except NULL:
+    cdef uint8_t* larger_codes(self) noexcept:
+        """The next column of codes; NULL if memory runs out."""
         cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
         if larger == NULL:
-            raise MemoryError
+            return NULL
         self.codes = <uint8_t*> larger
         return self.codes + <size_t> self.n_counted * self.n_samples
+
+    cdef uint8_t* next_column(self) except NULL:
+        cdef uint8_t* column = self.larger_codes()
+        if column == NULL:
+            raise MemoryError
+        return column
 
     def add_continuous(self, int32_t feature, const real_t[:] column, double gap=-1.0):
         """Encode a continuous feature: float32 or float64 (n_samples,), NaN = missing, nothing infinite.
@@ -345,9 +349,7 @@ cdef class Encoding:
         they are too many to be kept by code.  `keep_values` must then be called.
         """
         cdef uint64_t distinct[256]
-        cdef uint8_t[::1] own
-        cdef uint16_t[::1] own_slots
-        cdef uint64_t[:, ::1] own_records
+        cdef uint8_t[::1] own          # records, as many to spare, slots and codes
         cdef uint64_t* records = self.records
         cdef uint64_t* spare = self.spare
         cdef uint8_t* codes
@@ -357,8 +359,11 @@ cdef class Encoding:
         cdef bint close = False
         cdef void* entries
         if self.apart:
-            own, own_slots = np.empty(self.n_samples, dtype=np.uint8), np.empty(self.n_samples, dtype=np.uint16)
-            codes, slots = &own[0], &own_slots[0]
+            own = np.empty(19 * <size_t> self.n_samples, dtype=np.uint8)
+            records = <uint64_t*> &own[0]
+            spare = records + self.n_samples
+            slots = <uint16_t*> (spare + self.n_samples)
+            codes = <uint8_t*> (slots + self.n_samples)
         else:
             codes = self.next_column()
         with nogil:
@@ -369,9 +374,6 @@ cdef class Encoding:
             return True
         if found < 0:
             self.n_codes[feature] = 0
-            if self.apart:
-                own_records = np.empty((2, self.n_samples), dtype=np.uint64)
-                records, spare = &own_records[0, 0], &own_records[1, 0]
             entries = self.room_for_list()
             with nogil:
                 close = list_column(column, records, spare, entries, self.wide, gap)

@@ -151,6 +151,15 @@ cdef inline void sort_small(entry_t* records, int64_t n) noexcept nogil:
         records[j] = record
 
 
+cdef inline bint all_single(const real_t[:] column) noexcept nogil:
+    """Whether every value is exact in single precision."""
+    cdef Py_ssize_t i
+    for i in range(column.shape[0]):
+        if not (column[i] == <double> <float> column[i] or column[i] != column[i]):
+            return False
+    return True
+
+
 cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t* codes, uint64_t* distinct) noexcept nogil:
     """Codes 1, 2, ... of a column with at most FEW distinct values, in ascending order; their number, or -1 if there are more."""
     cdef uint64_t keys[1024]
