@@ -17,7 +17,8 @@ from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
 from fasttree._engine.columns.keys cimport (
-    GONE, Extent, all_single, double_keys, encode_few, float_of, list_column, single_keys, some_entries, sort_records, sortable, value_of,
+    GONE, Extent, all_single, double_keys, encode_few, float_of, list_column, single_keys, some_entries, sort_records, sortable,
+    value_of,
 )
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, new_list, node_header, renew, reserve
@@ -152,8 +153,7 @@ cdef class Encoding:
         cdef const uint8_t* codes = self.codes + <size_t> self.slot[feature] * self.n_samples
         cdef uint8_t* out
         cdef void* entries
-        cdef Py_ssize_t n = rows.shape[0]
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, n = rows.shape[0]
         cdef uint32_t[::1] by_row
         cdef bint few = place.shape[0] == 0
         found.kind[to] = self.kind[feature]
@@ -354,8 +354,7 @@ cdef class Encoding:
         cdef uint64_t* spare = self.spare
         cdef uint8_t* codes
         cdef uint16_t* slots = <uint16_t*> self.spare
-        cdef int32_t found
-        cdef int32_t i
+        cdef int32_t found, i
         cdef bint close = False
         cdef void* entries
         if self.apart:
@@ -506,8 +505,7 @@ cdef class Encoding:
         """Encode a nominal or (`ordered`) ordinal feature given as codes 0 (missing), 1, ..., n_categories."""
         cdef uint8_t[::1] own
         cdef uint8_t* out
-        cdef int64_t i
-        cdef int64_t n = self.n_samples
+        cdef int64_t i, n = self.n_samples
         cdef uint64_t* records = self.records
         cdef uint32_t dense = 0
         cdef uint32_t code
