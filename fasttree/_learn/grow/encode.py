@@ -28,6 +28,7 @@ LISTS_AT_ONCE = 4  # features that a thread sorts one after the other
 
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
 SHARED_FROM = 16_384  # fewest samples of a table that threads share in a bounded search
+PARTS, LEAST_ROWS = 2, 4_096  # by lists: private blocks for each thread, unless they would have fewer samples
 ROWS_OF_TASK = 4_096  # that a thread encodes at once: so few that no thread waits long for the last
 
 NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: check all near that
@@ -246,6 +247,8 @@ def encode_columns(
         bins_of = whole.with_bins()
     if most_codes and n_jobs > 1 and table.n_samples >= SHARED_FROM:
         block_rows = min(block_rows, table.n_samples // 2)  # threads share what no private block takes as a whole
+    elif n_jobs > 1 and table.n_samples > 2 * LEAST_ROWS:
+        block_rows = min(block_rows, max(table.n_samples // (PARTS * n_jobs), LEAST_ROWS))
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
     if encoding.bounded:
         planned = _encode_by_rows(encoding, table, n_jobs) if limits.max_bins is None else frozenset[int]()

@@ -50,7 +50,6 @@ from fasttree._model.tree import Tree
 BLOCK_ROWS = 32_768  # most samples of a private block of the engine: half of what 16 bits allow, so that less work waits
 
 BOUNDED_FROM = 8_192  # fewest samples of a private block's node that is searched by bounds; below, lists are as fast
-PARTS, LEAST_ROWS = 2, 4_096  # private blocks for each thread where lists are shared, unless they would have fewer samples
 MOST_CLASSES = 32  # per thread; with more classes, histograms cost several times as much as lists and prune no better
 
 
@@ -154,8 +153,6 @@ def grow(
             weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy")
         ) or not may_be_bounded(source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None):
             most_codes = 0
-        if n_jobs > 1 and source.n_samples > 2 * LEAST_ROWS and (most_codes < 2 or source.n_samples <= block_rows):
-            block_rows = min(block_rows, max(source.n_samples // (PARTS * n_jobs), LEAST_ROWS))
         encoding, has_missing, bins = encode_columns(
             source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if most_codes > 1 else 0, n_jobs
         )
