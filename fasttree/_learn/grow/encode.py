@@ -247,7 +247,7 @@ def encode_columns(
         bins_of = whole.with_bins()
     if most_codes and n_jobs > 1 and table.n_samples >= SHARED_FROM:
         block_rows = min(block_rows, table.n_samples // 2)  # threads share what no private block takes as a whole
-    elif n_jobs > 1 and table.n_samples > 2 * LEAST_ROWS:
+    elif n_jobs > 1 and not most_codes and table.n_samples > 2 * LEAST_ROWS:
         block_rows = min(block_rows, max(table.n_samples // (PARTS * n_jobs), LEAST_ROWS))
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
     if encoding.bounded:
