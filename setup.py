@@ -200,7 +200,7 @@ MEMORYVIEWS = "fasttree._engine._memoryviews"
 # Flags that make modules smaller at nearly the same speed, as measured: the shared one has no loops over samples, in others the
 # compiler knows best what to inline, and in the largest it inlines what pays most.
 AS_IT_SEES_FIT = ["-DCYTHON_INLINE=__attribute__((unused))"]
-WHAT_PAYS_MOST = ["--param=inline-unit-growth=10"]
+WHAT_PAYS_MOST = ["--param=inline-unit-growth=8"]
 # What -O3 adds to -O2 beside vectors copies loops and functions.
 VECTORS = ["-O2", "-fvect-cost-model=dynamic"]
 # These -O3 inlines, too.
