@@ -25,8 +25,8 @@ from fasttree._engine.scan.cut cimport bounds_of, form_of
 from fasttree._engine.scan.order cimport mean_value
 from fasttree._engine.types cimport (
     BRANCH_CUT, DECLARED, DIRECTION, FRACTIONAL, INTERVAL_CUT, KNOWN_CUT, MEDIANS, MERGE_CUT, NO_CUT, NODE_CATEGORY,
-    NODE_INTERVALS, NODE_KNOWN, NODE_NOMINAL, NODE_THRESHOLD, OWN_BRANCH, REFUSE, SPREAD, STAY, SURROGATE, THRESHOLD_CUT, TO_SHARES, TO_STOP,
-    Active, Arena, Block, Bounds, Cut, Pending, Problem, Scratch, Search, Totals, entry_t,
+    NODE_INTERVALS, NODE_KNOWN, NODE_NOMINAL, NODE_THRESHOLD, OWN_BRANCH, REFUSE, SPREAD, STAY, SURROGATE, THRESHOLD_CUT,
+    TO_SHARES, TO_STOP, Active, Arena, Block, Bounds, Cut, Pending, Problem, Scratch, Search, Totals, entry_t,
 )
 from fasttree._engine.watch cimport COUNT, PARTITION, SMALL_NODES, enter, interrupted, note, set_mark
 
@@ -340,7 +340,8 @@ cdef inline int send_unknown(
 
 
 cdef inline int hand_down_feature(
-    const Problem* p, const Block* block, Work* w, const Pending* node, const NodeSplit* split, const Active* active, entry_t width,
+    const Problem* p, const Block* block, Work* w, const Pending* node, const NodeSplit* split, const Active* active,
+    entry_t width,
 ) noexcept nogil:
     """Pass on one feature of a node to its children.  -1 if memory runs out."""
     cdef const Cut* cut = split.cut

@@ -1,8 +1,8 @@
 """What each of the threads owns that grow one tree, and how its nodes join the tree.  Header only.
 
 They take nodes from a queue, see `queue`.  Nodes of the large block are in the tree; a subtree that a private block or lists take
-is among the thread's own nodes, so that it grows without a look at the others.  What a step overwrites belongs to its thread: weights
-and sums of samples that are divided, and ranks of targets.
+is among the thread's own nodes, so that it grows without a look at the others.  What a step overwrites belongs to its thread:
+weights and sums of samples that are divided, and ranks of targets.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
