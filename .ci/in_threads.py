@@ -19,15 +19,24 @@ X[:, 3:] = np.round(2 * X[:, 3:])
 y = (X[:, 0] + X[:, 4] > 0).astype(int)
 z = X[:, 0] * 3 + X[:, 4]
 
-# beyond 32,768 rows, threads take large nodes from a queue and count their histograms together
+# beyond 32,768 rows, threads take large nodes from a queue and count their histograms together, or share the features of lists
 many = rng.normal(size=(40_000, 6)).astype(np.float32)
+lacking = np.where(rng.random(many.shape) < 0.1, np.nan, many)
 classes = (many[:, 0] * many[:, 1] + many[:, 2] + rng.normal(size=len(many)) > 0).astype(int)
+values = many[:, 0] * many[:, 1] + many[:, 2]
 LARGE = [
-    (fasttree.CARTClassifier(max_depth=7), classes),
-    (fasttree.CARTClassifier(max_leaf_nodes=60), classes),
-    (fasttree.CARTClassifier(max_depth=7, max_bins=255), classes),
-    (fasttree.CARTClassifier(criterion="entropy", max_depth=7), classes + 2 * (many[:, 3] > 0)),
-    (fasttree.CARTRegressor(max_depth=7), many[:, 0] * many[:, 1] + many[:, 2]),
+    (fasttree.CARTClassifier(max_depth=7), many, classes),
+    (fasttree.CARTClassifier(max_leaf_nodes=60), many, classes),
+    (fasttree.CARTClassifier(max_depth=7, max_bins=255), many, classes),
+    (fasttree.CARTClassifier(criterion="entropy", max_depth=7), many, classes + 2 * (many[:, 3] > 0)),
+    (fasttree.CARTRegressor(max_depth=7), many, values),
+    (fasttree.C45Classifier(), many, classes),
+    (fasttree.TreeClassifier(recipe="c45", max_depth=7), lacking, classes),
+    (fasttree.TreeRegressor(recipe={"missing": "fractional"}, max_depth=6), lacking, values),
+    (fasttree.TreeClassifier(recipe={"missing": "surrogate"}, max_depth=6), lacking, classes),
+    (fasttree.TreeRegressor(recipe={"impurity": "absolute_error"}, max_depth=6), many, values),
+    (fasttree.TreeRegressor(recipe={"impurity": "poisson"}, max_depth=7), many, np.abs(values)),
+    (fasttree.CARTClassifier(max_depth=7, monotonic_cst=[1, 0, 0, 0, 0, 0]), many, classes),
 ]
 
 MODELS = [
@@ -39,9 +48,9 @@ MODELS = [
     (fasttree.ExtraTreesRegressor(n_estimators=6, n_jobs=2, random_state=0), z),
 ]
 
-for model, target in LARGE:
-    one = model.set_params(n_jobs=1).fit(many, target).tree_
-    if model.set_params(n_jobs=3).fit(many, target).tree_ != one:
+for model, table, target in LARGE:
+    one = model.set_params(n_jobs=1).fit(table, target).tree_
+    if model.set_params(n_jobs=3).fit(table, target).tree_ != one:
         raise SystemExit(f"{model}: another tree on three threads")
     print(type(model).__name__, "n_jobs=3: the tree of one thread from a large table")
 

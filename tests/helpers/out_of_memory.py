@@ -84,6 +84,9 @@ def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "fit CARTClassifier, wide run", of(fasttree.CARTClassifier(max_depth=5), *table(40_000))
     yield "fit CARTRegressor, wide run", of(fasttree.CARTRegressor(max_depth=5), *table(40_000, numbers=True))
     yield "fit CARTClassifier, wide run of threads", of(fasttree.CARTClassifier(max_depth=5, n_jobs=2), *table(40_000))
+    for recipe in ("fractional", "surrogate"):
+        shared = fasttree.TreeClassifier(recipe={"missing": recipe}, max_depth=4, n_jobs=2)
+        yield f"fit TreeClassifier, lists of threads, {recipe}", of(shared, *table(20_000, missing=0.1))
     yield "fit RandomForestClassifier, many nodes", of(fasttree.RandomForestClassifier(**FEW_TREES), *table(3000))
     yield (
         "fit RandomForestClassifier, wide run",

@@ -190,6 +190,7 @@ cdef inline int grow_private(
     give_histogram(w, node.histogram)
     node.histogram = NULL
     if move_node(w, node):
+        drop_node(w, node, width)
         return -1
     phase = enter(COPY)
     if shrink(p, block, node, data, w.small, width):

@@ -16,7 +16,7 @@ from fasttree._engine.grow.partition cimport (
 from fasttree._engine.grow.search cimport choose_cut, most_of_node, search_bounded, search_features
 from fasttree._engine.grow.team cimport note_reach
 from fasttree._engine.grow.work cimport (
-    Child, NodeSplit, Work, count_node, free_lists, give_histogram, mark_wanted, resize_stack, share_weights, take_histogram,
+    Child, NodeSplit, Work, count_node, free_lists, give_histogram, mark_wanted, share_weights, take_histogram,
 )
 from fasttree._engine.memory cimport can_shrink, free_list, new_list, shrink_list
 from fasttree._engine.risk.impurity cimport tie_limit
@@ -114,6 +114,9 @@ cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries
             if child.open and not child.done and child != heir:
                 child.cursor = <size_t> new_list(&w.room, child.totals.n, sizeof(entry_t))
                 if child.cursor == 0:
+                    for b in range(b):
+                        if w.children[b].open and not w.children[b].done and &w.children[b] != heir:
+                            free_list(w.children[b].cursor, w.children[b].totals.n, sizeof(entry_t))
                     return -1
     # an heir is written behind where the list is read
     for b in range(2 if split.two else 0):
@@ -397,15 +400,13 @@ cdef inline bint push_waiting(
     return True
 
 
-cdef inline int push_children(
+cdef inline void push_children(
     const Problem* p, Block* block, Work* w, const Pending* node, const NodeSplit* split, entry_t width,
 ) noexcept nogil:
-    """Choose the cut of every open child and push those that have one, in the order of their layout.  -1: no memory."""
+    """Choose the cut of every open child and push those that have one, in the order of their layout; the stack has room."""
     cdef Child* child
     cdef Cut cut = no_cut(-1)
     cdef int64_t i
-    if resize_stack(w, split.n_children):
-        return -1
     for i in range(split.n_children):
         child = &w.children[1 - i if split.swapped else i]
         if not child.open:
@@ -422,4 +423,3 @@ cdef inline int push_children(
                 give_histogram(w, child.histogram)
                 continue
         push_child(w, node, split, child, &cut)
-    return 0

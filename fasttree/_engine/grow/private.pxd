@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 
 from fasttree._engine.bounds.refine cimport number_codes, sort_rows
 from fasttree._engine.columns.keys cimport sort_records, sortable_float
-from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private, Work, rows_of
+from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private, Work, free_lists, rows_of
 from fasttree._engine.memory cimport free_list, node_header, renew
 from fasttree._engine.scan.tiles cimport AHEAD, LANES, lane_of
 from fasttree._engine.types cimport (
@@ -225,6 +225,7 @@ cdef inline int shrink(
     cdef uint32_t* out
     copy_samples(p, block, copy, rows, node.n)
     if open_private(p, block, small, arena, rows):
+        free_lists(actives, node.n_active, n, sizeof(entry_t))
         return -1
     for a in range(node.n_active):
         f = actives[a].feature

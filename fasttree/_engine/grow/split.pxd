@@ -15,8 +15,8 @@ from fasttree._engine.grow.search cimport scan_some
 from fasttree._engine.grow.team cimport LEAST_SHARED, end_sharing, hold, is_beyond, offer_features, release
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
-    LEAST_WIDE, Child, Features, NodeSplit, Work, drop_node, is_bounded, keeps_histograms, mark_allowed, next_feature,
-    reserve_children, rows_of, stays_wide,
+    LEAST_WIDE, Child, Features, NodeSplit, Work, drop_node, free_lists, is_bounded, keeps_histograms, mark_allowed, next_feature,
+    reserve_children, resize_stack, rows_of, stays_wide,
 )
 from fasttree._engine.memory cimport free_list, pad, reserve
 from fasttree._engine.random cimport mix
@@ -364,10 +364,10 @@ cdef inline int hand_down_feature(
         return 0
     if active.listed:
         used_up = partition_list(w, split, <entry_t*> (split.lists + active.at), lists)
+        if loose and used_up != 1:
+            free_list(active.at, node.n, sizeof(entry_t))
         if used_up < 0:
             return -1
-        if loose and not used_up:
-            free_list(active.at, node.n, sizeof(entry_t))
     counted = p.cells and split.all_rows and not loose and not active.listed and node.histogram == NULL
     if counted:
         for b in range(split.n_children):
@@ -436,7 +436,9 @@ cdef inline int hand_down_together(
                 n_cuts += 1
         search.n_active = n_active
         w.children[b].n_cuts = n_cuts
-    return features.status
+        if features.status:
+            free_lists(search.actives, n_active, w.children[b].totals.n, sizeof(entry_t))
+    return -(features.status != 0)
 
 
 cdef inline void help_with_features(Features* features, Work* w) noexcept nogil:
@@ -493,7 +495,8 @@ cdef inline int expand(const Problem* p, Block* block, Work* w, const Pending* n
         drop_node(w, node, width)
         return -1
     describe_branches(p, w, &node.cut, &split)
-    if write_split(p, block, w, node.id, &node.cut, &split):
+    if resize_stack(w, split.n_children) or write_split(p, block, w, node.id, &node.cut, &split):
+        drop_node(w, node, width)
         return -1
     gain = count_children(p, block, w, split.rows, node.n, split.n_children, split.two) - node.cut.penalty
     t.gain[node.id] = max(gain, 0.0) / t.weight[node.id]
@@ -502,9 +505,9 @@ cdef inline int expand(const Problem* p, Block* block, Work* w, const Pending* n
         bound_children(p, w, node, &node.cut, split.n_children)
     if p.sets != NULL:
         mark_allowed(p.sets, p.n_features, t.parent, t.feature, node.id, w.allowed)
-    if p.missing == SURROGATE and send_unknown(p, block, w, node, &split, width):
-        return -1
-    if open_children(p, block, w, node, &split, width):
+    if ((p.missing == SURROGATE and send_unknown(p, block, w, node, &split, width))
+            or open_children(p, block, w, node, &split, width)):
+        drop_node(w, node, width)
         return -1
     if entry_t is uint32_t:
         enter(SMALL_NODES)
@@ -515,4 +518,5 @@ cdef inline int expand(const Problem* p, Block* block, Work* w, const Pending* n
         if count_histograms(p, block, w, node, &split):
             return -1
     enter(phase)
-    return push_children(p, block, w, node, &split, width)
+    push_children(p, block, w, node, &split, width)
+    return 0
