@@ -114,9 +114,11 @@ cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries
             if child.open and not child.done and child != heir:
                 child.cursor = <size_t> new_list(&w.room, child.totals.n, sizeof(entry_t))
                 if child.cursor == 0:
-                    for b in range(b):
-                        if w.children[b].open and not w.children[b].done and &w.children[b] != heir:
-                            free_list(w.children[b].cursor, w.children[b].totals.n, sizeof(entry_t))
+                    while b:
+                        b -= 1
+                        child = &w.children[b]
+                        if child.open and not child.done and child != heir:
+                            free_list(child.cursor, child.totals.n, sizeof(entry_t))
                     return -1
     # an heir is written behind where the list is read
     for b in range(2 if split.two else 0):
