@@ -71,33 +71,24 @@ def decode_thresholds(
     whole: AnyTable | None,
     recipe: Recipe,
     bins: Mapping[int, Bins],
-    seed: int | None = None,
     n_jobs: int = 1,
 ) -> Floats:
     """Return the midpoints of the two values that each cut separates, or numbers just below them, by `recipe.midpoint`.
 
     C4.5 takes the largest value of `whole` up to the midpoint; if `whole` is None, a number that divides all values as the
     midpoint does in single precision.  For a feature in bins, the two values are of the whole table, too: every sample is then on
-    the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.  With a seed, thresholds are random between the
-    two values.
+    the side of its bin.  The thresholds of tests not in `by_threshold` are NaN.
     """
     thresholds = np.empty(len(grown["feature"]))
     thresholds.fill(np.nan)
     if not by_threshold.size:
         return thresholds
-    if table.matrix is not None and not recipe.release8 and not bins and recipe.midpoint == "low" and seed is None:
+    if table.matrix is not None and not recipe.release8 and not bins and recipe.midpoint == "low":
         passes.thresholds(table.matrix, by_threshold, grown["feature"], grown["row_low"], grown["row_high"], thresholds)
         return thresholds
     features = grown["feature"][by_threshold]
     by_feature = list(_by_feature(features))
-    rows = np.array([grown[side][by_threshold] for side in ("row_low", "row_high")])
-    low, high = _cells(table, rows, features, by_feature)
-    for feature, at in by_feature if bins else ():
-        if feature in bins:
-            low[at], high[at] = bins[feature].gap(low[at], high[at])
-    if seed is not None:
-        thresholds[by_threshold] = _random_between(low, high, seed)
-        return thresholds
+    low, high = _separated(grown, by_threshold, by_feature, table, bins)
     between = thresholds_between(low, high, features, table.schema, recipe)
     if recipe.release8:
         single = single_midpoints(low, high)
@@ -110,6 +101,37 @@ def decode_thresholds(
         in_threads(raise_some, len(numbers), n_jobs)
     thresholds[by_threshold] = between
     return thresholds
+
+
+def random_thresholds(
+    grown: Mapping[str, Any] | npt.NDArray[Any],
+    by_threshold: npt.NDArray[np.intp],
+    table: AnyTable,
+    bins: Mapping[int, Bins],
+    seed: int,
+) -> Floats:
+    """Return random numbers between the two values that each cut separates, NaN for tests not in `by_threshold`."""
+    thresholds = np.full(len(grown["feature"]), np.nan)
+    if by_threshold.size:
+        by_feature = list(_by_feature(grown["feature"][by_threshold]))
+        thresholds[by_threshold] = _random_between(*_separated(grown, by_threshold, by_feature, table, bins), seed)
+    return thresholds
+
+
+def _separated(
+    grown: Mapping[str, Any] | npt.NDArray[Any],
+    by_threshold: npt.NDArray[np.intp],
+    by_feature: list[tuple[int, npt.NDArray[np.intp]]],
+    table: AnyTable,
+    bins: Mapping[int, Bins],
+) -> tuple[Floats, Floats]:
+    """Return the values below and above each cut; for a feature in bins, those of the whole table."""
+    rows = np.array([grown[side][by_threshold] for side in ("row_low", "row_high")])
+    low, high = _cells(table, rows, grown["feature"][by_threshold], by_feature)
+    for feature, at in by_feature if bins else ():
+        if feature in bins:
+            low[at], high[at] = bins[feature].gap(low[at], high[at])
+    return low, high
 
 
 def _cells(

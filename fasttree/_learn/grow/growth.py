@@ -26,6 +26,7 @@ from fasttree._learn.grow.decode import (
     decode_cuts,
     decode_surrogates,
     decode_thresholds,
+    random_thresholds,
     with_weights_as_given,
 )
 from fasttree._learn.grow.drawn import counts_alone, grow_alone
@@ -376,8 +377,10 @@ def _decode(
     if recipe.impurity == "fifth_root":
         grown["value"] = np.ascontiguousarray(grown["value"][:, :-1])  # without the means of the squares
     by_threshold = (grown["kind"] == THRESHOLD).nonzero()[0]
-    seed = limits.seed if limits.random_cuts else None
-    grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, seed, n_jobs)
+    if limits.random_cuts:
+        grown["threshold"] = random_thresholds(grown, by_threshold, source, bins, limits.seed)
+    else:
+        grown["threshold"] = decode_thresholds(grown, by_threshold, source, whole, recipe, bins, n_jobs)
     surrogates = decode_surrogates(grown, source, whole, recipe, bins) if recipe.missing == "surrogate" else None
     del grown["row_low"], grown["row_high"]
     return surrogates, decode_cuts(grown, source, whole, recipe, bins)
