@@ -17,8 +17,8 @@ from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
 from fasttree._engine.columns.keys cimport (
-    GONE, Extent, all_single, double_keys, encode_few, float_of, list_column, single_keys, some_entries, sort_records, sortable,
-    value_of,
+    GONE, Extent, all_single, double_keys, encode_few, float_of, list_column, single_keys, some_entries, some_values,
+    sort_records, sortable, value_of,
 )
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, new_list, node_header, renew, reserve
@@ -35,15 +35,6 @@ cdef enum:
     ROWS_OF_SAMPLE = 16384     # that say where the bins of the bounded search end
     ROWS_OF_COPY = 64          # of a table whose columns are copied: these rows stay in the first-level cache
     FEW_ROWS = 8               # up to the 8th part of the rows is sorted in less time than a whole list is read
-
-
-cdef some_values(const Column* column, const int64_t[::1] rows, object values, real_t like):
-    """Return `values` with the values of some rows."""
-    cdef real_t[::1] out = values
-    cdef Py_ssize_t i
-    for i in range(rows.shape[0]):
-        out[i] = (<const real_t*> (column.data + rows[i] * column.stride))[0]
-    return values
 
 
 cdef class Encoding:
@@ -689,8 +680,7 @@ def bin_codes(const real_t[:] column, edges):
 
 def copy_columns(const real_t[:, :] matrix, int64_t first, real_t[:, ::1] columns):
     """Copy columns first, ..., first + len(columns) - 1 of a table, rows first, a few rows at a time, which the cache holds."""
-    cdef int64_t start = 0
-    cdef int64_t j, i, stop
+    cdef int64_t j, i, stop, start = 0
     with nogil:
         while start < matrix.shape[0]:
             stop = min(start + ROWS_OF_COPY, <int64_t> matrix.shape[0])

@@ -4,7 +4,7 @@ from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fasttree._engine.types cimport CHUNK, FEW, entry_t, real_t
+from fasttree._engine.types cimport CHUNK, FEW, Column, entry_t, real_t
 
 
 cdef extern from *:
@@ -158,6 +158,15 @@ cdef inline bint all_single(const real_t[:] column) noexcept nogil:
         if not (column[i] == <double> <float> column[i] or column[i] != column[i]):
             return False
     return True
+
+
+cdef inline object some_values(const Column* column, const int64_t[::1] rows, object values, real_t like):
+    """Return `values` with the values of some rows."""
+    cdef real_t[::1] out = values
+    cdef Py_ssize_t i
+    for i in range(rows.shape[0]):
+        out[i] = (<const real_t*> (column.data + rows[i] * column.stride))[0]
+    return values
 
 
 cdef inline int32_t encode_few(const real_t[:] column, uint16_t* slots, uint8_t* codes, uint64_t* distinct) noexcept nogil:

@@ -28,7 +28,7 @@ from fasttree._engine.grow.team cimport (
     Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, shares_features, wake,
 )
 from fasttree._engine.grow.work cimport (
-    Features, Work, count_searched, free_lists, give_histogram, has_branches, rows_of, share_weights, stays_wide,
+    SharedFeatures, Work, count_searched, free_lists, give_histogram, has_branches, rows_of, share_weights, stays_wide,
 )
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of
@@ -368,7 +368,7 @@ cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue
     -1 if memory runs out or growth is interrupted.
     """
     cdef Team* team = &queue.team
-    cdef Features* features
+    cdef SharedFeatures* features
     hold(team.lock)
     while not team.failed and not team.over:
         count_some_tiles(p, block, team, w.scratch.watch)
@@ -379,7 +379,7 @@ cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue
                 wake(team)
         elif shares_features(team):
             team.n_helping += 1
-            features = <Features*> team.features
+            features = <SharedFeatures*> team.features
             release(team.lock)
             help_with_features(features, w)
             hold(team.lock)

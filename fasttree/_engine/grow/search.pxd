@@ -7,7 +7,7 @@ from libc.string cimport memset
 from fasttree._engine.bounds.bounds cimport FeatureBounds, bound_codes, fast_bounds, has_fast_bounds
 from fasttree._engine.bounds.refine cimport position_of_end, refine_feature
 from fasttree._engine.grow.team cimport LEAST_SHARED, ROUNDING, end_sharing, least_reach, offer_features
-from fasttree._engine.grow.work cimport Features, Work, next_feature
+from fasttree._engine.grow.work cimport SharedFeatures, Work, next_feature
 from fasttree._engine.random cimport draw_next
 from fasttree._engine.risk.along cimport number_places
 from fasttree._engine.risk.deviations cimport FEWEST_BINNED, Binned, bin_targets, most_along
@@ -155,7 +155,7 @@ cdef inline int32_t bound_medians(
     return best
 
 
-cdef inline void scan_some(Features* features, Work* w, entry_t width) noexcept nogil:
+cdef inline void scan_some(SharedFeatures* features, Work* w, entry_t width) noexcept nogil:
     """Scan features whose turn comes; each has its cut in its place, and a mark in the owner's `drawn` if it varies."""
     cdef Search search = features.search[0]
     cdef int32_t i = next_feature(features, w)
@@ -174,11 +174,11 @@ cdef inline int32_t scan_together(
     const Problem* p, Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
     """As `scan_all`, of a node of a wide block with lists, with the help of threads that rest."""
-    cdef Features features
+    cdef SharedFeatures features
     cdef int32_t n_cuts = 0
     cdef int32_t kept = 0
     cdef int32_t i
-    memset(&features, 0, sizeof(Features))
+    memset(&features, 0, sizeof(SharedFeatures))
     features.p = p
     features.block = block
     features.owner = w

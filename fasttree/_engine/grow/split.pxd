@@ -15,8 +15,8 @@ from fasttree._engine.grow.search cimport scan_some
 from fasttree._engine.grow.team cimport LEAST_SHARED, end_sharing, hold, is_beyond, offer_features, release
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
-    LEAST_WIDE, Child, Features, NodeSplit, Work, drop_node, free_lists, is_bounded, keeps_histograms, mark_allowed, next_feature,
-    reserve_children, resize_stack, rows_of, stays_wide,
+    LEAST_WIDE, Child, NodeSplit, SharedFeatures, Work, drop_node, free_lists, is_bounded, keeps_histograms, mark_allowed,
+    next_feature, reserve_children, resize_stack, rows_of, stays_wide,
 )
 from fasttree._engine.memory cimport free_list, pad, reserve
 from fasttree._engine.random cimport mix
@@ -379,7 +379,7 @@ cdef inline int hand_down_feature(
     return 0
 
 
-cdef inline void hand_down_some(Features* features, Work* w, entry_t width) noexcept nogil:
+cdef inline void hand_down_some(SharedFeatures* features, Work* w, entry_t width) noexcept nogil:
     """Pass on features whose turn comes: each has its place among those of a child, and among their cuts."""
     cdef const Pending* node = features.node
     cdef const NodeSplit* split = features.split
@@ -401,11 +401,11 @@ cdef inline int hand_down_together(
     const Problem* p, Block* block, Work* w, const Pending* node, const NodeSplit* split, entry_t width,
 ) noexcept nogil:
     """Pass on the features of a node of a wide block, with the help of threads that rest.  -1 if memory runs out."""
-    cdef Features features
+    cdef SharedFeatures features
     cdef Search* search
     cdef int64_t b
     cdef int32_t i, n_active, n_cuts
-    memset(&features, 0, sizeof(Features))
+    memset(&features, 0, sizeof(SharedFeatures))
     features.p = p
     features.block = block
     features.owner = w
@@ -441,7 +441,7 @@ cdef inline int hand_down_together(
     return -(features.status != 0)
 
 
-cdef inline void help_with_features(Features* features, Work* w) noexcept nogil:
+cdef inline void help_with_features(SharedFeatures* features, Work* w) noexcept nogil:
     """Hand down or search features of a node that another thread has in hand."""
     cdef Scratch* s = w.scratch
     cdef const Scratch* given = features.owner.scratch

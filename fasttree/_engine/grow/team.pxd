@@ -54,7 +54,7 @@ cdef struct Team:
     int32_t next_tile
     int32_t n_tiles
     int32_t n_counted
-    const void* features           # a `Features` whose features all share, or NULL
+    const void* features           # a `SharedFeatures` whose features all share, or NULL
     int32_t next_feature
     int32_t n_features
     int32_t n_helping

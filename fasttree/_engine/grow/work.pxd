@@ -222,7 +222,7 @@ cdef struct NodeSplit:             # of one node into its children
     double reach                   # of the split, see Frontier
 
 
-cdef struct Features:              # of a node with lists in a wide block, which threads share: to hand down, or to search
+cdef struct SharedFeatures:        # of a node with lists in a wide block, which threads share: to hand down, or to search
     const Problem* p
     Block* block
     Work* owner
@@ -235,7 +235,7 @@ cdef struct Features:              # of a node with lists in a wide block, which
     int status                     # mark: memory has run out
 
 
-cdef inline int32_t next_feature(Features* features, const Work* w) noexcept nogil:
+cdef inline int32_t next_feature(SharedFeatures* features, const Work* w) noexcept nogil:
     """The place of the feature whose turn is next, -1 if there is none."""
     if features.shared:
         return next_shared(w.team, w.which)
