@@ -27,6 +27,7 @@ from . import (
     shapes,
     shares,
     targets,
+    threads,
 )
 from .cases import YARDSTICK, Case, Skipped
 from .clock import Turns, race, race_on_smaller, recorded_seconds
@@ -49,6 +50,7 @@ SUITE: Suite = {
     "chaid": chaid.CASES,
     "recipes": recipes.CASES,
     "shapes": shapes.CASES,
+    "threads": threads.CASES,
     "scale": growth.CASES,
     "memory": growth.MEMORY_CASES,
     "forests": forests.CASES,

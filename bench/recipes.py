@@ -93,17 +93,18 @@ class Line:
         return isinstance(self.recipe, dict) and self.recipe.get("impurity") == "absolute_error"
 
 
-def fit(line: Line, of: Data, rows: slice, model: Any) -> Any:
+def fit(line: Line, of: Data, rows: slice, of_kind: Any) -> Any:
     X, targets = getattr(of, line.table)[rows], [getattr(of, name)[rows] for name in line.targets]
     weight = None if line.weight is None else getattr(of, line.weight)[rows]
-    return model.fit(X, targets[0] if len(targets) == 1 else np.column_stack(targets), sample_weight=weight)
+    return of_kind.fit(X, targets[0] if len(targets) == 1 else np.column_stack(targets), sample_weight=weight)
+
+
+def model(line: Line, max_depth: int = DEPTH, n_jobs: int | None = None) -> Any:
+    kind = TreeRegressor if line.is_regression() else TreeClassifier
+    return kind(recipe=line.recipe, max_depth=max_depth, n_jobs=n_jobs, **line.limits)
 
 
 def contest(line: Line) -> Callable[[int], Contest]:
-    def ours(max_depth: int = DEPTH) -> Any:
-        kind = TreeRegressor if line.is_regression() else TreeClassifier
-        return kind(recipe=line.recipe, max_depth=max_depth, **line.limits)
-
     def peer() -> Any:
         kind = DecisionTreeRegressor if line.is_regression() else DecisionTreeClassifier
         return kind(max_depth=FEW_LEVELS, random_state=0, **line.limits, **line.peer or {})
@@ -113,22 +114,22 @@ def contest(line: Line) -> Callable[[int], Contest]:
         everything, few = slice(None), slice(FEW)
 
         def check(answers: Answers) -> Figures:
-            model = answers[OURS]
+            grown = answers[OURS]
             if line.peer is not None:
-                compare_trees(fit(line, of, few, ours(FEW_LEVELS)), fit(line, of, few, peer()))
+                compare_trees(fit(line, of, few, model(line, FEW_LEVELS)), fit(line, of, few, peer()))
             if line.divides:
-                model.tree_.check()
-                score, guess = model.score(of.with_missing, of.two), max(of.two.mean(), 1 - of.two.mean())
+                grown.tree_.check()
+                score, guess = grown.score(of.with_missing, of.two), max(of.two.mean(), 1 - of.two.mean())
                 assert score > guess, f"accuracy {score}, of a constant {guess}"
-                return {"nodes": model.tree_.node_count, "score": float(score)}
+                return {"nodes": grown.tree_.node_count, "score": float(score)}
             # values of a monotone tree are moved into bounds
             targets = [] if "monotonic_cst" in line.limits else [getattr(of, name) for name in line.targets]
             weight = None if line.weight is None else getattr(of, line.weight)
-            return recount(model, getattr(of, line.table), targets, weight, medians=line.medians())
+            return recount(grown, getattr(of, line.table), targets, weight, medians=line.medians())
 
         return Contest(
             calls={
-                OURS: lambda: fit(line, of, everything, ours()),
+                OURS: lambda: fit(line, of, everything, model(line)),
                 PLAIN: lambda: CARTClassifier(max_depth=DEPTH).fit(of.X, of.two),
             },
             check=check,

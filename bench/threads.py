@@ -1,0 +1,96 @@
+"""Two threads beside one: every recipe, real tables, and predictions.  Wall time, so only a machine without other work can say.
+
+The recipes and their table are those of `recipes`.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor
+
+from . import recipes, tables
+from .cases import OURS, Answers, Case, Contest, Figures
+from .checks import same_tree
+from .datasets import matrix, read_shared
+
+LEAST, AIM = 1.7, 1.9
+ONE = "fasttree, one thread"
+
+Make = Callable[[int], Contest]
+
+
+def beside_one(fit: Callable[[int], Any], table: tuple[int, int]) -> Contest:
+    """Return a contest of two threads with one; `fit` takes the number of threads."""
+
+    def check(answers: Answers) -> Figures:
+        same_tree(answers[OURS], answers[ONE])
+        return {"nodes": answers[OURS].tree_.node_count}
+
+    return Contest(calls={OURS: lambda: fit(2), ONE: lambda: fit(1)}, check=check, table=table, wall=True)
+
+
+def of_recipe(name: str) -> Make:
+    _, line = recipes.LINES[name]
+
+    def make(most_rows: int) -> Contest:
+        of = recipes.data(min(recipes.ROWS, most_rows))
+        return beside_one(lambda n_jobs: recipes.fit(line, of, slice(None), recipes.model(line, n_jobs=n_jobs)), of.X.shape)
+
+    return make
+
+
+def of_table(name: str, kind: Any) -> Make:
+    """Return a case of a whole tree of a real table, with categories where it has them."""
+
+    def make(most_rows: int) -> Contest:
+        frame, target = read_shared(name, most_rows)
+        words = [column for column in frame if not pd.api.types.is_numeric_dtype(frame[column])]
+        X = frame.astype(dict.fromkeys(words, "category")) if words else matrix(frame)
+        y = target.to_numpy() if kind is CARTRegressor else pd.factorize(target)[0]
+        return beside_one(lambda n_jobs: kind(n_jobs=n_jobs).fit(X, y), X.shape)
+
+    return make
+
+
+@lru_cache(maxsize=1)
+def grown(n_samples: int, max_depth: int | None) -> tuple[Any, Any]:
+    X, y, _ = tables.signal(n_samples)
+    return CARTClassifier(max_depth=max_depth).fit(X, y), X
+
+
+def of_predictions(max_depth: int | None) -> Make:
+    def make(most_rows: int) -> Contest:
+        model, X = grown(min(100_000, most_rows), max_depth)
+
+        def predict(n_jobs: int) -> Any:
+            return model.set_params(n_jobs=n_jobs).predict(X)
+
+        def check(answers: Answers) -> Figures:
+            assert np.array_equal(answers[OURS], answers[ONE]), "predictions differ"
+            return {"nodes": model.tree_.node_count}
+
+        return Contest(calls={OURS: lambda: predict(2), ONE: lambda: predict(1)}, check=check, table=X.shape, wall=True)
+
+    return make
+
+
+TABLES = {
+    "adult": (CARTClassifier, C45Classifier),
+    "covtype": (CARTClassifier, C45Classifier),
+    "shuttle": (CARTClassifier, C45Classifier),
+    "california-housing": (CARTRegressor,),
+}
+CASES = [
+    *(Case(name, what, of_recipe(name), LEAST, AIM) for name, (what, _) in recipes.LINES.items()),
+    *(
+        Case(f"{name}-{kind.__name__}", f"{name}, {kind.__name__}", of_table(name, kind), LEAST, AIM)
+        for name, kinds in TABLES.items()
+        for kind in kinds
+    ),
+    Case("predict", "predictions of a whole tree", of_predictions(None), LEAST, AIM),
+    Case("predict-depth8", "predictions of a tree of depth 8", of_predictions(8), LEAST, AIM),
+]
