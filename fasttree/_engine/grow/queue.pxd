@@ -384,6 +384,8 @@ cdef inline int grow_queue(const Problem* p, Block* block, Work* w, Queue* queue
             help_with_features(features, w)
             hold(team.lock)
             team.n_helping -= 1
+            if w.scratch.watch.over:
+                give_up(team)
             wake(team)
         elif team.n_busy == 0:
             team.over = True

@@ -263,11 +263,13 @@ cdef inline void offer_features(Team* team, const void* features, int32_t n, bin
 
 
 cdef inline void end_sharing(Team* team, int32_t which, Watch* watch) noexcept nogil:
-    """Wait until no thread helps any more."""
+    """Wait until no thread helps any more.  If one was interrupted, features may lack their cuts: growth is over here, too."""
     hold(team.lock)
     team.features = NULL
     while team.n_helping:
         rest(team, which, watch)
+    if team.failed:
+        ask(watch)
     release(team.lock)
 
 
