@@ -171,7 +171,7 @@ cdef inline void scan_some(SharedFeatures* features, Work* w, entry_t width) noe
 
 
 cdef inline int32_t scan_together(
-    const Problem* p, Block* block, Work* w, Search* search, entry_t width,
+    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
     """As `scan_all`, of a node of a wide block with lists, with the help of threads that rest."""
     cdef SharedFeatures features
@@ -201,7 +201,7 @@ cdef inline int32_t scan_together(
 
 
 cdef inline int32_t scan_all(
-    const Problem* p, Block* block, Work* w, Search* search, entry_t width,
+    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
     """Scan every feature; returns the number of their cuts.  By absolute error, that of the largest bound comes first."""
     cdef int32_t n_cuts = 0
@@ -231,7 +231,7 @@ cdef inline int32_t scan_all(
 
 
 cdef inline int32_t scan_present(
-    const Problem* p, Block* block, Work* w, Search* search, entry_t width,
+    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
 ) noexcept nogil:
     """`scan_all` with the classes of the node alone."""
     cdef Present present
@@ -246,7 +246,7 @@ cdef inline int32_t scan_present(
 
 
 cdef inline Cut search_features(
-    const Problem* p, Block* block, Work* w, Search* search, uint64_t key, entry_t width,
+    const Problem* p, const Block* block, Work* w, Search* search, uint64_t key, entry_t width,
 ) noexcept nogil:
     """Scan every feature of a node (or those drawn) and choose a cut; drops constant features."""
     cdef int32_t n_cuts

@@ -224,7 +224,7 @@ cdef struct NodeSplit:             # of one node into its children
 
 cdef struct SharedFeatures:        # of a node with lists in a wide block, which threads share: to hand down, or to search
     const Problem* p
-    Block* block
+    const Block* block
     Work* owner
     const Pending* node            # NULL: to search
     const NodeSplit* split
