@@ -143,8 +143,7 @@ def grown_by_lists(
     X[:, 4] = rng.integers(0, min(n_samples, 400), n_samples)  # more categories than are counted
     if recipe.impurity == "poisson":
         y = np.floor(np.exp(np.clip(y, -2, 2)))
-    if recipe.missing != "error":
-        X[rng.random(n_samples) < 0.1, :4] = np.nan
+    X[rng.random(n_samples) < 0.1, :4] = np.nan
     table = learn_table(X, categorical_features=[3] if monotone or n_samples > 10_000 else [3, 4])
     if outputs:
         y = np.column_stack([y, np.roll(y, 1)])

@@ -63,9 +63,9 @@ class Reading:
             "a number of threads, or -1 for all cores, -2 for all but one, ..., or None for one",
             "int or None",
         ),
-        """Number of threads; -1 means one per core.  Threads share the work if there are at least 16,384 samples and bounds
-        can search the recipe, and the prediction of plain arrays of 50,000 rows and more.  Results do not depend on their
-        number.""",
+        """Number of threads; -1 means one per core.  Threads share the growth of a tree if there are at least 16,384 samples
+        where bounds can search the recipe, or more than 8,192 where they cannot, and the prediction of plain arrays of 50,000
+        rows and more.  Results do not depend on their number.""",
     )
     verbose: int = parameter(
         0,
