@@ -22,12 +22,13 @@ from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of
 from fasttree._engine.encoding cimport Encoding
 from fasttree._engine.grow.queue cimport grow_queue
 from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
-from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team, whole_weight
+from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
 from fasttree._engine.grow.nodes cimport NodeTable, free_nodes, number_rows, open_branches, take_nodes
 from fasttree._engine.grow.scratch cimport coarse_shift_of
 from fasttree._engine.grow.setup cimport (
     Growth, carve_growth, fill_growth, free_runs, grow_nodes, plan_growth, set_limits, set_policy, share_done,
 )
+from fasttree._engine.grow.work cimport divides
 from fasttree._engine.memory cimport allow, free_arena
 from fasttree._engine.random cimport mix
 from fasttree._engine.risk.impurity cimport impurity_words
@@ -82,8 +83,6 @@ cdef class Workers:
         cdef Growth* g = self.growth
         cdef Worker* worker
         cdef int32_t i
-        if g.p.total_weight == 0:
-            g.p.total_weight = whole_weight(&g.p, &g.block)
         open_team(&g.queue.team, self.n_workers)
         g.work.team = &g.queue.team
         g.frontier.lock = new_lock()
@@ -403,7 +402,7 @@ cdef class Workspace:
 
     cdef bint overwrites_sums(self) noexcept:
         """Does growth divide samples in the sums of the targets themselves?"""
-        return self.consume and self.growth.p.missing == FRACTIONAL and self.growth.p.weighted and self.growth.p.n_classes == 0
+        return self.consume and divides(&self.growth.p) and self.growth.p.n_classes == 0
 
     cdef int grow_with_workers(self, uint64_t key, int32_t n_jobs) except -1:
         """As `grow_nodes`, with other threads; -1 becomes the exception that says why."""

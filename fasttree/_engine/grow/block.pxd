@@ -100,7 +100,7 @@ cdef inline void totals_of(const Problem* p, const Block* block, Totals* totals)
 
 
 cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals* totals) noexcept nogil:
-    """Write the first node, which holds all rows, and complete the problem with their weight, unless the table is larger."""
+    """Write the first node, which holds all rows,."""
     cdef Exact sum
     cdef double risk = 0
     cdef double mean, weight, whole
@@ -112,8 +112,6 @@ cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals
     blank_node(t, t.root, 0 if t.root else -1)
     totals_of(p, block, totals)
     whole = <double> totals.weight * p.unit
-    if p.total_weight == 0:
-        p.total_weight = whole
     if p.n_classes:
         write_class_node(p, t, t.root, totals)
         return

@@ -28,13 +28,13 @@ from fasttree._engine.grow.team cimport (
     Team, count_some_tiles, give_up, hold, is_beyond, note_reach, release, rest, shares_features, wake,
 )
 from fasttree._engine.grow.work cimport (
-    SharedFeatures, Work, count_searched, free_lists, give_histogram, has_branches, rows_of, share_weights, stays_wide,
+    SharedFeatures, Work, count_searched, divides, free_lists, give_histogram, has_branches, rows_of, share_weights, stays_wide,
 )
 from fasttree._engine.memory cimport free_arena, resize
 from fasttree._engine.risk.impurity cimport risk_of
 from fasttree._engine.risk.sums cimport set_part
 from fasttree._engine.scan.tiles cimport histogram_of, read_cell
-from fasttree._engine.types cimport FRACTIONAL, INTERVALS, NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
+from fasttree._engine.types cimport INTERVALS, NO_CUT, Active, Arena, Block, Pending, Problem, Search, Totals
 from fasttree._engine.watch cimport interrupted
 
 
@@ -214,7 +214,7 @@ cdef inline int put_children(
         waiting.node.below = 0         # nothing else is in the arenas of its children
         waiting.node.children = 0
         waiting.order = waiting.node.reach if w.nodes.frontier.most else waiting.node.n
-        if listed and p.weighted and p.missing == FRACTIONAL and status == 0:
+        if listed and divides(p) and status == 0:
             waiting.weights = weights_of_node(p, block, &waiting.node, data)
             waiting.node.n_spread = 0
             status = -(waiting.weights == NULL)

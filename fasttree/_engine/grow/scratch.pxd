@@ -4,9 +4,9 @@ Every function is called twice: first it measures what it needs, then it hands t
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private
+from fasttree._engine.grow.work cimport SIDE_BY_SIDE, Private, divides
 from fasttree._engine.memory cimport Carver, carve
 from fasttree._engine.risk.impurity cimport table_entry, xlogx
 from fasttree._engine.risk.present cimport numbers_classes
@@ -131,6 +131,21 @@ cdef inline void carve_private(
         block.weight = NULL
     if whole.case_weight == NULL:
         block.case_weight = NULL
+
+
+cdef inline void carve_divided(Carver* carver, const Problem* p, Block* block) noexcept nogil:
+    """Give a block whose samples are divided copies of their weights and sums, which growth overwrites."""
+    cdef size_t n = block.n * sizeof(int64_t) if divides(p) else 0
+    cdef size_t n_sums = 0 if p.n_classes else n * p.n_outputs
+    cdef int64_t* weight = <int64_t*> carve(carver, n)
+    cdef int64_t* sums = <int64_t*> carve(carver, n_sums)
+    if carver.measuring or n == 0:
+        return
+    memcpy(weight, block.weight, n)
+    block.weight = weight
+    if n_sums:
+        memcpy(sums, block.ysum, n_sums)
+        block.ysum = sums
 
 
 cdef inline void carve_medians(Problem* p, Carver* carver, size_t n) noexcept nogil:

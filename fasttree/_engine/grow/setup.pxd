@@ -7,12 +7,12 @@ A growth reads an encoding, targets and a policy, which others may read at the s
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from fasttree._engine.grow.nodes cimport NodeTable, is_leaf, reserve_nodes
 from fasttree._engine.grow.block cimport grow_block, write_root
 from fasttree._engine.grow.queue cimport Queue, free_queue, grow_queue, put_root
-from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_scratch, fill_table
+from fasttree._engine.grow.scratch cimport carve_divided, carve_medians, carve_private, carve_scratch, fill_table
 from fasttree._engine.grow.team cimport Frontier, give_up, hold, release, wake
 from fasttree._engine.grow.work cimport LEAST_WIDE, Private, Work, free_work, has_branches, n_waiting, share_work
 from fasttree._engine.memory cimport Carver, carve, free_list, pad
@@ -25,7 +25,7 @@ from fasttree._engine.scan.counts cimport size_of_cells
 from fasttree._engine.scan.cut cimport form_of
 from fasttree._engine.scan.stretches cimport has_stretches
 from fasttree._engine.types cimport (
-    CLASSES, CONTINUOUS, DEVIANCE, FRACTIONAL, GENERIC, INTERVALS, LINEAR, MEDIANS, MOMENTS, NOMINAL, ORDERED, OUTPUTS, PAIRS,
+    CLASSES, CONTINUOUS, DEVIANCE, GENERIC, INTERVALS, LINEAR, MEDIANS, MOMENTS, NOMINAL, ORDERED, OUTPUTS, PAIRS,
     SQUARES, SUBSET, TABLE, WEIGHTS, Arena, Block, Exact, FeatureSets, Pending, Problem, Scratch, Totals,
 )
 from fasttree._engine.watch cimport Watch, start_watch
@@ -93,8 +93,6 @@ cdef struct Growth:
     int64_t* list_below
     size_t* first_cell
     Exact* zeros
-    int64_t* weight                # copies
-    int64_t* sums
     NodeTable nodes
     Frontier frontier
     Queue queue                    # of best-first growth, or of several threads
@@ -194,6 +192,16 @@ cdef inline bint needs_chords(const Problem* p) noexcept nogil:
     return p.impurity == ENTROPY and p.sweep == GENERIC
 
 
+cdef inline double whole_weight(const Problem* p, const Block* block) noexcept nogil:
+    cdef int64_t weight = block.n
+    cdef uint32_t i
+    if block.weight != NULL:
+        weight = 0
+        for i in range(block.n):
+            weight += block.weight[i]
+    return <double> weight * p.unit
+
+
 cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
     """Derive the search from the policy, the features and the targets."""
     cdef Problem* p = &g.p
@@ -211,7 +219,7 @@ cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
     g.nodes.width = p.width
     g.n_groups = most_groups(p, g.block.n)
     g.axis = needs_axis(p)
-    g.copies = g.copies and p.missing == FRACTIONAL and p.weighted
+    p.total_weight = whole_weight(p, &g.block)
 
 
 cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
@@ -241,8 +249,8 @@ cdef inline size_t carve_growth(Growth* g, char* start) noexcept nogil:
     carve_private(&g.small, &carver, p, &g.block, rows, g.n_counted)
     g.zeros = <Exact*> carve(&carver, 0 if p.n_classes else 2 * p.n_outputs * sizeof(Exact))
     carve_medians(p, &carver, n)
-    g.weight = <int64_t*> carve(&carver, n * 8 if g.copies else 0)
-    g.sums = <int64_t*> carve(&carver, n * p.n_outputs * 8 if g.copies and p.n_classes == 0 else 0)
+    if g.copies:
+        carve_divided(&carver, p, &g.block)
     return carver.next - start
 
 
@@ -270,12 +278,6 @@ cdef inline void fill_growth(Growth* g, bint asks) noexcept nogil:
             g.zeros[o] = exact_zero(g.y_bound[o], g.n_whole)
             g.zeros[p.n_outputs + o] = exact_zero(g.deviation_bound[o], g.n_whole)
         p.zero, p.zero_deviation = g.zeros, g.zeros + p.n_outputs
-    if g.copies:
-        memcpy(g.weight, g.block.weight, n * sizeof(int64_t))
-        g.block.weight = g.weight
-    if g.copies and p.n_classes == 0:
-        memcpy(g.sums, g.block.ysum, n * p.n_outputs * sizeof(int64_t))
-        g.block.ysum = g.sums
     start_watch(&g.watch, asks, NULL)
     g.scratch.watch = &g.watch
     g.work.scratch = &g.scratch

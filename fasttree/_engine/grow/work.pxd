@@ -165,6 +165,11 @@ cdef inline bint has_branches(const Problem* p) noexcept nogil:
     )
 
 
+cdef inline bint divides(const Problem* p) noexcept nogil:
+    """Does growth divide samples, whose weights and sums it then overwrites?"""
+    return p.weighted and p.missing == FRACTIONAL
+
+
 cdef inline bint goes_two_ways(const Problem* p, bint two) noexcept nogil:
     """Are there two children, of samples that count 1 and have one target?"""
     return two and not p.weighted and p.n_outputs == 1

@@ -12,11 +12,11 @@ from libc.string cimport memcpy
 from fasttree._engine.grow.nodes cimport (
     Kept, NodeTable, SurrogateTable, add_cut, add_to_table, free_nodes, free_surrogates, reserve_nodes,
 )
-from fasttree._engine.grow.scratch cimport carve_medians, carve_private, carve_scratch
+from fasttree._engine.grow.scratch cimport carve_divided, carve_medians, carve_private, carve_scratch
 from fasttree._engine.grow.setup cimport Growth
 from fasttree._engine.grow.work cimport Moved, Private, Work, free_work, has_branches, share_work
 from fasttree._engine.memory cimport Carver, allow, carve, resize
-from fasttree._engine.types cimport FRACTIONAL, Block, Problem, Scratch
+from fasttree._engine.types cimport Block, Problem, Scratch
 from fasttree._engine.watch cimport Watch, start_watch
 
 
@@ -41,7 +41,6 @@ cdef inline size_t carve_worker(Worker* worker, const Growth* g, char* start) no
     cdef Block* block = &worker.block
     cdef size_t n = g.block.n
     cdef size_t d = max(g.p.n_features, 1)
-    cdef bint divides = g.p.weighted and g.p.missing == FRACTIONAL
     carver.next = start
     carver.measuring = start == NULL
     p[0] = g.p
@@ -53,31 +52,8 @@ cdef inline size_t carve_worker(Worker* worker, const Growth* g, char* start) no
     worker.work.root_counts = <int64_t*> carve(&carver, p.width * 8)
     worker.work.draws = <int32_t*> carve(&carver, 2 * d * 4 if p.draws else 0)
     worker.work.drawn = <uint8_t*> carve(&carver, d)
-    if divides:
-        block.weight = <int64_t*> carve(&carver, n * 8)
-    if divides and p.n_classes == 0:
-        block.ysum = <int64_t*> carve(&carver, n * p.n_outputs * 8)
+    carve_divided(&carver, p, block)
     return carver.next - start
-
-
-cdef inline void copy_divided(Worker* worker, const Block* block) noexcept nogil:
-    """Copy what a step overwrites."""
-    cdef size_t n = block.n
-    if worker.block.weight != block.weight:
-        memcpy(worker.block.weight, block.weight, n * sizeof(int64_t))
-    if worker.block.ysum != block.ysum:
-        memcpy(worker.block.ysum, block.ysum, n * worker.problem.n_outputs * sizeof(int64_t))
-
-
-cdef inline double whole_weight(const Problem* p, const Block* block) noexcept nogil:
-    """The weight of all rows, which every thread knows before the first node is written."""
-    cdef int64_t weight = block.n
-    cdef uint32_t i
-    if block.weight != NULL:
-        weight = 0
-        for i in range(block.n):
-            weight += block.weight[i]
-    return <double> weight * p.unit
 
 
 cdef inline void join_team(Growth* g, Worker* worker, int32_t which) noexcept nogil:
@@ -88,7 +64,6 @@ cdef inline void join_team(Growth* g, Worker* worker, int32_t which) noexcept no
         g.work.moved = &worker.moved
         g.small.work.nodes = &worker.nodes
         return
-    copy_divided(worker, &g.block)
     start_watch(&worker.watch, False, &g.queue.team.failed)
     worker.scratch.watch = &worker.watch
     worker.work.scratch = &worker.scratch
