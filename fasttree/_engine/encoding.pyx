@@ -52,7 +52,7 @@ cdef class Encoding:
     most_codes : int, 2 to 255
         Values up to which a feature is counted by code; bins of one with more.
     several : bool
-        Several threads may add continuous features at the same time, if there are more than `block_rows` samples.
+        Several threads may add features at the same time, if there are more than `block_rows` samples.
     """
 
     def __cinit__(
@@ -353,9 +353,7 @@ cdef class Encoding:
             records = <uint64_t*> &own[0]
             spare = records + self.n_samples
             slots = <uint16_t*> (spare + self.n_samples)
-            codes = <uint8_t*> (slots + self.n_samples)
-        else:
-            codes = self.next_column()
+        codes = <uint8_t*> (slots + self.n_samples) if self.apart else self.next_column()
         with nogil:
             found = encode_few(column, slots, codes, distinct)
         self.kind[feature] = CONTINUOUS
@@ -498,18 +496,15 @@ cdef class Encoding:
         cdef uint8_t* out
         cdef int64_t i, n = self.n_samples
         cdef uint64_t* records = self.records
-        cdef uint32_t dense = 0
-        cdef uint32_t code
+        cdef uint64_t* spare = self.spare
+        cdef uint32_t code, dense = 0
         cdef void* entries
         cdef const uint32_t[::1] by_row
         self.kind[feature] = ORDINAL if ordered else NOMINAL
         self.n_codes[feature] = n_categories + 1
         if n_categories <= FEW:
-            if self.apart:
-                own = np.empty(n, dtype=np.uint8)
-                out = &own[0]
-            else:
-                out = self.next_column()
+            own = np.empty(n if self.apart else 0, dtype=np.uint8)
+            out = &own[0] if self.apart else self.next_column()
             self.counted[feature] = True
             with nogil:
                 for i in range(n):
@@ -520,18 +515,23 @@ cdef class Encoding:
         self.kept.append(by_row)
         self.category[feature] = &by_row[0]
         entries = self.room_for_list()
-        for i in range(n):
-            records[i] = <uint64_t> codes[i] << 32 | <uint64_t> i
-        if n:
-            records = sort_records(records, self.spare, n)
-        for i in range(n):
-            code = <uint32_t> (records[i] >> 32)
-            if code and (i == 0 or code != <uint32_t> (records[i - 1] >> 32)):
-                dense += 1
-            if self.wide:
-                (<uint64_t*> entries)[i] = (<uint64_t> dense if code else 0) << 32 | <uint32_t> records[i]
-            else:
-                (<uint32_t*> entries)[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
+        if self.apart:
+            own = np.empty(2 * n * sizeof(uint64_t), dtype=np.uint8)
+            records = <uint64_t*> &own[0]
+            spare = records + n
+        with nogil:
+            for i in range(n):
+                records[i] = <uint64_t> codes[i] << 32 | <uint64_t> i
+            if n:
+                records = sort_records(records, spare, n)
+            for i in range(n):
+                code = <uint32_t> (records[i] >> 32)
+                if code and (i == 0 or code != <uint32_t> (records[i - 1] >> 32)):
+                    dense += 1
+                if self.wide:
+                    (<uint64_t*> entries)[i] = (<uint64_t> dense if code else 0) << 32 | <uint32_t> records[i]
+                else:
+                    (<uint32_t*> entries)[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
         self.keep_list(feature, entries)
 
 

@@ -176,6 +176,22 @@ def test_threads_share_the_features_of_a_large_node(name):
         assert tree == one
 
 
+@pytest.mark.parametrize("max_bins", [None, 300])
+def test_threads_list_columns_of_all_kinds(max_bins):
+    X, y = signal(9_000, 12, 3, 4)
+    rng = np.random.default_rng(4)
+    X[:, 4:10] = rng.integers(0, 2_000, size=(9_000, 6))  # neighbours, with more categories than are counted
+    X[rng.random(X.shape) < 0.05] = np.nan
+    table = learn_table(X, categorical_features=range(3, 10))
+    limits = Limits(max_depth=3, max_bins=max_bins)
+    one, *several = (
+        growth.grow(table, y, None, C45_TEXTBOOK, limits, n_classes=3, n_jobs=n_jobs, block_rows=900) for n_jobs in (1, 2, 4)
+    )
+    assert one.node_count > 9
+    for tree in several:
+        assert tree == one
+
+
 @given(seed=st.integers(0, 2**32 - 1), n_jobs=st.integers(2, 4))
 def test_groups_of_categories_at_the_root_of_a_subtree_stay_with_their_node(seed, n_jobs):
     rng = np.random.default_rng(seed)

@@ -249,66 +249,67 @@ def encode_columns(
         block_rows = min(block_rows, table.n_samples // 2)  # threads share what no private block takes as a whole
     elif n_jobs > 1 and not most_codes and table.n_samples > 2 * LEAST_ROWS:
         block_rows = min(block_rows, max(table.n_samples // (PARTS * n_jobs), LEAST_ROWS))
+    if table.n_samples <= block_rows:
+        n_jobs = 1
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
-    if encoding.bounded:
-        planned = _encode_by_rows(encoding, table, n_jobs) if limits.max_bins is None else frozenset[int]()
-        bins = _encode_side_by_side(encoding, table, bins_of, limits.max_bins, n_jobs, planned)
-        encoding.finish()
-        return encoding, False, bins
-    binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
-    gap = NEARLY_THE_GAP if recipe.release8 else -1.0
-    if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
-        gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
-    has_missing = False
-    bins = {}
-    done = frozenset[int]()
-    if n_jobs > 1 and table.n_samples > block_rows and binning is None:
-        done, has_missing = _list_side_by_side(encoding, table, recipe, gap, n_jobs)
-    for feature, column in columns(table) if len(done) < table.n_features else ():
-        if feature in done:
-            continue
-        described, few = table.schema.features[feature], None
-        if described.kind != Kind.CONTINUOUS:
-            assert described.categories is not None
-            encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
-            if limits.random_cuts and described.kind == Kind.ORDINAL and len(described.categories) > MOST_CODES:
-                encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
-        elif binning is not None:
-            bins[feature] = _bin(encoding, feature, binning, column, None if bins_of is table else bins_of, gap)
-        elif recipe.release8 and table.matrix is None and (few := _few_of(table, feature)) is not None:
-            values, codes = few
-            encoding.add_bins(feature, codes, len(values))
-            if (np.diff(values) <= gap).any():
-                encoding.keep_values(feature, np.append(0.0, values))
-        elif encoding.add_continuous(feature, column, gap):
-            encoding.keep_values(feature, table.column(feature))
-        if recipe.missing == "fractional" and not has_missing:
-            has_missing = bool(is_missing(column).any() if few is None else not few[1].all())
+    done = _encode_by_rows(encoding, table, n_jobs) if encoding.bounded and limits.max_bins is None else frozenset[int]()
+    bins, has_missing = _encode_side_by_side(encoding, table, bins_of, recipe, limits, n_jobs, done)
     encoding.finish()
     return encoding, has_missing, bins
 
 
-def _list_side_by_side(
-    encoding: Encoding, table: AnyTable, recipe: Recipe, gap: float, n_jobs: int
-) -> tuple[frozenset[int], bool]:
-    """List continuous features in threads; return which these are, and whether one lacks a value, if samples may be divided."""
-    done: list[int] = []
+def features_at_once(n_features: int, n_jobs: int) -> int:
+    """Return how many features a thread encodes at once, so that all threads take equally many."""
+    turns = max(-(-n_features // (FEATURES_AT_ONCE * n_jobs)), 1)
+    return max(-(-n_features // (turns * n_jobs)), 1)
+
+
+def _encode_side_by_side(
+    encoding: Encoding,
+    table: AnyTable,
+    bins_of: AnyTable,
+    recipe: Recipe,
+    limits: Limits,
+    n_jobs: int,
+    done: frozenset[int],
+) -> tuple[dict[int, Bins], bool]:
+    """Encode the features that are not `done`; return the bins, and whether a value is missing, if samples may be divided."""
+    gap = NEARLY_THE_GAP if recipe.release8 else -1.0
+    if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
+        gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
+    bins: dict[int, Bins] = {}
     lacking: list[int] = []
+    step = LISTS_AT_ONCE
+    if encoding.bounded or n_jobs == 1:
+        step = features_at_once(table.n_features, n_jobs)
 
     def encode(first: int) -> None:
-        for feature, column in columns(table, first, min(first + LISTS_AT_ONCE, table.n_features)):
-            if table.schema.features[feature].kind != Kind.CONTINUOUS or (
-                recipe.release8 and table.matrix is None and _few_of(table, feature) is not None
-            ):
+        last = min(first + step, table.n_features)
+        if done.issuperset(range(first, last)):
+            return
+        binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
+        for feature, column in columns(table, first, last):
+            if feature in done:
                 continue
-            if encoding.add_continuous(feature, column, gap):
+            described, few = table.schema.features[feature], None
+            if described.categories is not None:
+                encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
+                if limits.random_cuts and described.kind == Kind.ORDINAL and len(described.categories) > MOST_CODES:
+                    encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
+            elif binning is not None:
+                bins[feature] = _bin(encoding, feature, binning, column, None if bins_of is table else bins_of, gap)
+            elif recipe.release8 and table.matrix is None and (few := _few_of(table, feature)) is not None:
+                values, codes = few
+                encoding.add_bins(feature, codes, len(values))
+                if (np.diff(values) <= gap).any():
+                    encoding.keep_values(feature, np.append(0.0, values))
+            elif encoding.add_continuous(feature, column, gap):
                 encoding.keep_values(feature, table.column(feature))
-            if recipe.missing == "fractional" and not lacking and is_missing(column).any():
+            if recipe.missing == "fractional" and not lacking and (is_missing(column).any() if few is None else not few[1].all()):
                 lacking.append(feature)
-            done.append(feature)
 
-    _side_by_side(encode, deque(range(0, table.n_features, LISTS_AT_ONCE)), n_jobs)
-    return frozenset(done), bool(lacking)
+    _side_by_side(encode, deque(range(0, table.n_features, step)), n_jobs)
+    return bins, bool(lacking)
 
 
 def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozenset[int]:
@@ -331,40 +332,6 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
         starts = deque(range(0, n, ROWS_OF_TASK))
         _side_by_side(lambda first: encoding.code_rows(matrix, first, min(first + ROWS_OF_TASK, n)), starts, n_jobs)
     return frozenset(planned)
-
-
-def features_at_once(n_features: int, n_jobs: int) -> int:
-    """Return how many features a thread encodes at once, so that all threads take equally many."""
-    turns = max(-(-n_features // (FEATURES_AT_ONCE * n_jobs)), 1)
-    return max(-(-n_features // (turns * n_jobs)), 1)
-
-
-def _encode_side_by_side(
-    encoding: Encoding, table: AnyTable, bins_of: AnyTable, max_bins: int | None, n_jobs: int, done: frozenset[int]
-) -> dict[int, Bins]:
-    """Encode the features that are not `done` for a bounded search; return the bins, if there are to be at most `max_bins`."""
-    bins: dict[int, Bins] = {}
-
-    step = features_at_once(table.n_features, n_jobs)
-
-    def encode(first: int) -> None:
-        last = min(first + step, table.n_features)
-        if done.issuperset(range(first, last)):
-            return
-        binning = None if max_bins is None else Binning(bins_of.n_samples, max_bins)
-        for feature, column in columns(table, first, last):
-            if feature in done:
-                continue
-            described = table.schema.features[feature]
-            if described.categories is not None:
-                encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
-            elif binning is not None:
-                bins[feature] = _bin(encoding, feature, binning, column, None if bins_of is table else bins_of, -1.0)
-            elif encoding.add_continuous(feature, column, -1.0):
-                encoding.keep_values(feature, table.column(feature))
-
-    _side_by_side(encode, deque(range(0, table.n_features, step)), n_jobs)
-    return bins
 
 
 def _side_by_side(encode: Callable[[int], None], waiting: deque[int], n_jobs: int) -> None:
