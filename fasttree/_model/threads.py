@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import _thread
 from collections.abc import Callable
 from itertools import count
+from threading import Lock
 from typing import TypeVar
 
-from fasttree import _core
-
 T = TypeVar("T")
+
+
+class _Thread:
+    """A thread that calls a function with its number, without a wait until it has started, which takes longer than some work."""
+
+    def __init__(self, work: Callable[[int], None], number: int) -> None:
+        self._runs = Lock()
+        self._runs.acquire()
+        _thread.start_new_thread(self._run, (work, number))
+
+    def _run(self, work: Callable[[int], None], number: int) -> None:
+        try:
+            work(number)
+        finally:
+            self._runs.release()
+
+    def is_alive(self) -> bool:
+        return self._runs.locked()
+
+    def join(self) -> None:
+        with self._runs:
+            pass
 
 
 def in_threads(
@@ -53,11 +75,14 @@ def in_threads(
         except BaseException as failure:  # including an interrupt: the other threads must stop
             failures.append(failure)
 
+    threads = []
     try:
-        threads = _core.started_threads(take, min(n_jobs, n_items) - 1)
+        for number in range(1, len(done)):
+            threads.append(_Thread(take, number))
+    except RuntimeError:
+        pass  # the system has no room for more, or for their locks
     except BaseException as failure:
         failures.append(failure)
-        raise
     take(0)
     for thread in threads:
         while thread.is_alive():

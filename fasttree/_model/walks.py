@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,19 +23,56 @@ ROWS_OF_MATRIX = 2**20  # of a table that is a matrix of floats: they take a fra
 
 
 Ends: TypeAlias = "npt.NDArray[np.int32]"  # the leaf of each sample, negative where it is not known
+OfNodes: TypeAlias = "Callable[[Ends | None], npt.NDArray[Any]]"  # a row for each of some nodes, or of all nodes
 
 FROM_IN_THREADS = 50_000  # rows from which threads pay
+PARTS_OF_THREAD, LEAST_ROWS = 4, 4_096  # that threads take in turn
 
 
-def ends(tree: Tree, X: npt.NDArray[Any], *, refuse_missing: bool, n_jobs: int = 1) -> npt.NDArray[np.int32] | None:
-    """Return where each row of a plain array ends, by threads that take parts of it; None as `Walker.ends`."""
-    if n_jobs == 1 or X.ndim != 2 or len(X) < FROM_IN_THREADS:
-        return tree.walker.ends(X, refuse_missing)
-    walker = tree.walker
-    edges = np.linspace(0, len(X), n_jobs + 1).astype(np.intp)
-    parts = in_threads(lambda i: walker.ends(X[edges[i] : edges[i + 1]], refuse_missing), n_jobs, n_jobs)
-    found = [part for part in parts if part is not None]
-    return np.concatenate(found) if len(found) == n_jobs else None
+def ends(
+    tree: Tree, X: npt.NDArray[Any], of_nodes: OfNodes | None = None, *, refuse_missing: bool, n_jobs: int = 1
+) -> npt.NDArray[Any] | None:
+    """Return where each row of a plain array ends, or what `of_nodes` has for these nodes; None as `Walker.ends`.
+
+    Threads take parts of the rows.
+    """
+    if n_jobs > 1 and X.ndim == 2 and len(X) >= FROM_IN_THREADS:
+        return _ends_in_threads(tree, X, of_nodes, refuse_missing, n_jobs)
+    found = tree.walker.ends(X, refuse_missing)
+    if found is None or of_nodes is None:
+        return found
+    return of_nodes(found) if found.size < tree.node_count else of_nodes(None).take(found, axis=0)
+
+
+def _ends_in_threads(
+    tree: Tree, X: npt.NDArray[Any], of_nodes: OfNodes | None, refuse_missing: bool, n_jobs: int
+) -> npt.NDArray[Any] | None:
+    """Return the same."""
+    walker, edges, elsewhere = tree.walker, parts(len(X), n_jobs), list[int]()
+    each = None if of_nodes is None or len(X) < tree.node_count else of_nodes(None)
+    answers = None if each is None else np.empty((len(X), *each.shape[1:]), each.dtype)
+
+    def walk_some(i: int) -> npt.NDArray[Any] | None:
+        rows = slice(edges[i], edges[i + 1])
+        found = None if elsewhere else walker.ends(X[rows], refuse_missing)
+        if found is None:
+            elsewhere.append(i)
+        elif each is not None and answers is not None:
+            each.take(found, 0, answers[rows], "clip")  # all are nodes: with a check, NumPy would make a copy
+        elif of_nodes is not None:
+            return of_nodes(found)
+        return found
+
+    pieces = in_threads(walk_some, len(edges) - 1, n_jobs)
+    if elsewhere:
+        return None
+    return np.concatenate([piece for piece in pieces if piece is not None]) if answers is None else answers
+
+
+def parts(n_rows: int, n_jobs: int) -> list[int]:
+    """Return where the parts of a table begin and end that threads take in turn: so many that none waits long for the last."""
+    n_parts = min(PARTS_OF_THREAD * n_jobs, -(-n_rows // LEAST_ROWS))
+    return [n_rows * i // n_parts for i in range(n_parts + 1)]
 
 
 def blocks(table: Table) -> Iterator[tuple[slice, npt.NDArray[Any]]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -310,9 +312,75 @@ def test_threads_share_the_rows_of_a_prediction(order: str, monkeypatch: pytest.
     monkeypatch.setattr(walks, "in_threads", lambda work, *given: walked.append(given) or in_threads(work, *given))
     assert np.array_equal(one.apply(rows), threads.apply(rows))
     assert np.array_equal(one.predict_proba(rows), threads.predict_proba(rows))
-    assert walked == [(3, 3), (3, 3)]
+    assert walked == [(12, 3), (12, 3)]
     assert np.array_equal(one.predict(X), threads.predict(X))  # few rows: this thread alone
     assert len(walked) == 2
+
+
+@pytest.mark.parametrize("n_rows", [2_000, 40])  # more rows than nodes, and fewer
+@pytest.mark.parametrize("y_kind", ["words", "codes", "several", "numbers"])
+def test_threads_predict_what_one_does(y_kind: str, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, codes = signal(2_000, 4, 3, 0)
+    X = np.nan_to_num(X)
+    words = np.array(["low", "middle", "high"])[codes]
+    targets = {"words": words, "codes": codes, "several": np.column_stack([codes, codes > 1])}
+    target = targets.get(y_kind, X[:, 0] * X[:, 1])
+    kind = CARTRegressor if y_kind == "numbers" else CARTClassifier
+    one, two = (kind(n_jobs=n_jobs).fit(X, target) for n_jobs in (1, 2))
+    monkeypatch.setattr(walks, "FROM_IN_THREADS", 30)
+    monkeypatch.setattr(walks, "LEAST_ROWS", 7)
+    assert one.tree_.node_count > 40
+    rows = X[:n_rows]
+    assert np.array_equal(one.apply(rows), two.apply(rows))
+    for name in ("predict", "predict_proba") if kind is CARTClassifier else ("predict",):
+        alone, together = (getattr(model, name)(rows) for model in (one, two))
+        for a, b in zip(alone, together, strict=True) if isinstance(alone, list) else [(alone, together)]:
+            assert a.dtype == b.dtype
+            assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_threads", range(3))
+def test_work_is_done_by_as_many_threads_as_there_is_room_for(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started, done = _thread.start_new_thread, [], []
+
+    def start_if_there_is_room(*given: Any) -> int:
+        if len(started) == n_threads:
+            raise RuntimeError("can't start new thread")
+        started.append(start(*given))
+        return started[-1]
+
+    def work(item: int) -> int:
+        done.append(_thread.get_ident())
+        time.sleep(0.001)
+        return item
+
+    monkeypatch.setattr(_thread, "start_new_thread", start_if_there_is_room)
+    assert in_threads(work, 40, 4) == list(range(40))
+    assert set(done) == {*started, _thread.get_ident()}
+
+
+def test_an_interrupt_of_the_start_of_threads_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, done = _thread.start_new_thread, []
+
+    def start_and_halt(*given: Any) -> int:
+        if done:
+            raise KeyboardInterrupt
+        start(*given)
+        while not done:
+            time.sleep(0.001)
+        return 0
+
+    def work(item: int) -> None:
+        done.append(item)
+        time.sleep(0.01)
+
+    monkeypatch.setattr(_thread, "start_new_thread", start_and_halt)
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, 10_000, 3)
+    n_done = len(done)
+    assert n_done < 1_000
+    time.sleep(0.05)
+    assert len(done) == n_done  # the thread that had started is over
 
 
 def test_an_error_in_a_part_of_the_rows_is_the_error_of_all() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import NODE_FIELDS, Node, chain, flat, grown, house_tree, leaf, nested, play_tree, random_nodes, random_trees
 
-from fasttree._model.arrays import ARRAYS, CATEGORY, KNOWN, LEAF, NOMINAL, OPTIONAL_ARRAYS, SHARES, STOP, THRESHOLD
+from fasttree._model.arrays import ARRAYS, CATEGORY, KNOWN, LEAF, NOMINAL, OPTIONAL_ARRAYS, SHARES, STOP, THRESHOLD, sums_of_rows
 from fasttree._model.tree import Tree
 
 TASKS = st.sampled_from(["classification", "regression"])
@@ -448,3 +448,11 @@ def test_nominal_tables_move_with_their_nodes():
     table = slice(pruned.categories_start[node], pruned.categories_start[node + 1])
     assert pruned.categories_code[table].tolist() == [1, 2, 4]
     assert pruned.categories_branch[table].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("n_columns", range(1, 20))
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sums_of_rows_are_those_of_numpy_bit_for_bit(n_columns, order):
+    value = np.asarray(np.random.default_rng(n_columns).lognormal(sigma=9, size=(500, n_columns)), order=order)
+    value[:20] = 0.0
+    assert sums_of_rows(value).tobytes() == value.sum(axis=1).tobytes()

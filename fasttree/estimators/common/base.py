@@ -35,22 +35,22 @@ from fasttree.estimators.common.editing import EditableTree
 class BaseTree(EditableTree):
     """Base of classifiers and regressors."""
 
-    def _apply_plain(self, X: Any) -> NDArray[np.int32] | None:
-        """Return the node where each sample of a plain float array ends; None if the general way must find it, or an error."""
+    def _apply_plain(self, X: Any, of_nodes: walks.OfNodes | None = None) -> NDArray[Any] | None:
+        """Return the node where each sample of a plain float array ends, or what `of_nodes` has for these nodes.
+
+        None if the general way must find it, or an error.
+        """
         known = self.__dict__
         if type(X) is not np.ndarray or "tree_" not in known or not known["schema_"].is_bare or self.unseen != "as_missing":
             return None
         tree: Tree = known["tree_"]
         n_jobs = 1 if getattr(self, "n_jobs", None) is None else self._threads()
-        return walks.ends(tree, X, refuse_missing=known["recipe_"].missing == "error", n_jobs=n_jobs)
+        return walks.ends(tree, X, of_nodes, refuse_missing=known["recipe_"].missing == "error", n_jobs=n_jobs)
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         """Return class shares (of all targets side by side) or means, shape (n_samples, k)."""
-        ends = self._apply_plain(X)
-        if ends is not None:
-            return self.tree_.predict_nodes(ends)
-        table = self._encode_table(X)
-        return walks.predict_value(self.tree_, table)
+        found = self._apply_plain(X, lambda nodes: self.tree_.predict_nodes(nodes))
+        return walks.predict_value(self.tree_, self._encode_table(X)) if found is None else found
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each sample reaches.

@@ -227,17 +227,19 @@ class BaseClassifier(Classifying, BaseTree, ClassChoices, Pruning):
         """
         if "tree_" in self.__dict__ and self.tree_.outputs is not None:
             return self._predict_several(X)
-        ends = self._apply_plain(X)
-        if ends is None:
-            if is_collection(X):
-                return self._lazily("predict", X)
-            table = self._encode_table(X)
-            predicted: NDArray[Any] = self.classes_.take(walks.predict_class(self.tree_, table))
-        elif ends.size < self.tree_.node_count:
-            predicted = self.classes_.take(self.tree_.predicted_class.take(ends))
-        else:
-            predicted = self.classes_.take(self.tree_.predicted_class).take(ends)
+        found = self._apply_plain(X, self._classes_of)
+        if found is not None:
+            return found
+        if is_collection(X):
+            return self._lazily("predict", X)
+        predicted: NDArray[Any] = self.classes_.take(walks.predict_class(self.tree_, self._encode_table(X)))
         return predicted
+
+    def _classes_of(self, nodes: walks.Ends | None) -> NDArray[Any]:
+        """Return the predicted class of some nodes, or of all."""
+        predicted = self.tree_.predicted_class
+        classes: NDArray[Any] = self.classes_.take(predicted if nodes is None else predicted.take(nodes))
+        return classes
 
     def _predict_several(self, X: Any) -> NDArray[Any]:
         """Return a column of classes per target."""
