@@ -15,7 +15,9 @@ from fasttree._data.sources import ArraySource, names_of_columns, open_source
 from fasttree._data.table import Table
 
 
-def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimator_name: str = "this tree") -> Table:
+def encode_table(
+    X: Any, schema: Schema, *, unseen: str = "as_missing", estimator_name: str = "this tree", checked: bool = True
+) -> Table:
     """Encode a table for prediction by a learned schema; rows are read when `Table.block` is called.
 
     Parameters
@@ -28,6 +30,8 @@ def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimato
         What to do with a category not seen in fit: give it code 0, or raise a ValueError when its row is read.
     estimator_name : str
         Name of the estimator in messages.
+    checked : bool
+        Whether to look for infinite values in a matrix; False: the caller does.
 
     Warns
     -----
@@ -59,7 +63,7 @@ def encode_table(X: Any, schema: Schema, *, unseen: str = "as_missing", estimato
     if source.shape[1] != n_features:
         raise errors.wrong_n_features(source.shape[1], n_features, estimator_name)
     if matrix is not None and schema.is_continuous:
-        return plain_table(matrix, schema)
+        return plain_table(matrix, schema, checked=checked)
     return Table(source, schema, unseen=unseen)
 
 

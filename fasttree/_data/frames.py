@@ -37,6 +37,10 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     """Read a column of a data frame by its type, with the library's own dictionary encoding for strings."""
     if series.implementation.is_polars():
         series = series.alias("")  # methods of polars columns, too, take a name such as ^a$ for a pattern
+    if series.implementation.is_pandas() and isinstance(series.to_native().dtype, np.dtype):
+        values = series.to_native().to_numpy()
+        if values.dtype.kind in "biuf":  # no value is null: to look for one would take longer than all the rest
+            return Numbers(values)
     dtype = series.dtype
     if series.implementation.is_pandas_like() and series.to_native().dtype == object:
         return object_cells(series.to_native().tolist(), name, first_row)
@@ -96,17 +100,26 @@ def _category_cells(series: nw.Series[Any], name: str) -> Labels:
     native = series.to_native()
     if series.implementation.is_polars():
         if series.dtype == nw.Categorical:  # its categories belong to the process, not to the column
-            return _string_cells(series.cast(nw.String()), name)
+            return _shared_category_cells(native)
         categories = series.dtype.categories  # type: ignore[attr-defined]  # it is an Enum
         return Labels(list(categories), _from_nullable(native.to_physical()), declared=True)
     if series.implementation.is_pandas_like() and hasattr(native.dtype, "categories"):
-        labels = Labels(
-            native.cat.categories.tolist(), native.cat.codes.to_numpy(), declared=True, ordered=bool(native.cat.ordered)
-        )
+        given = native.array if series.implementation.is_pandas() else native.cat  # `cat` copies the codes
+        labels = Labels(given.categories.tolist(), np.asarray(given.codes), declared=True, ordered=bool(given.ordered))
     else:
         labels = _arrow_dictionary(series.to_arrow(), name)
     check_labels(labels.values, name)
     return labels
+
+
+def _shared_category_cells(native: Any) -> Labels:
+    """Read a polars column of categories that other columns share, so that those of its own have any numbers."""
+    occurring = native.drop_nulls().unique()
+    numbers = occurring.to_physical().to_numpy()
+    place = np.full(int(numbers.max(initial=0)) + 2, -1, dtype=np.int64)  # the last entry serves position -1
+    place[numbers] = np.arange(numbers.size)
+    labels = nw.from_native(occurring, series_only=True).cast(nw.String()).to_list()
+    return Labels(labels, place[_from_nullable(native.to_physical())])
 
 
 def _from_nullable(codes: Any) -> Array:

@@ -103,9 +103,10 @@ def learn_table(
     return table
 
 
-def plain_table(X: Array, schema: Schema) -> Table:
+def plain_table(X: Array, schema: Schema, *, checked: bool = True) -> Table:
     X = np.asarray(X)
-    check_finite_matrix(X, schema, 0)
+    if checked:
+        check_finite_matrix(X, schema, 0)
     return Table(ArraySource(X), schema, matrix=X)
 
 

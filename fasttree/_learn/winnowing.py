@@ -35,6 +35,8 @@ class Hidden(Table):
         Those that are hidden.
     """
 
+    is_in_rows = True  # `block` knows what is hidden
+
     def __init__(self, table: Table, features: Collection[int]) -> None:
         self.schema, self.n_samples, self.n_features = table.schema, table.n_samples, table.n_features
         self.matrix = None

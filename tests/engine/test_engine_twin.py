@@ -47,6 +47,7 @@ class EncodedTable:
 
     small: SmallTable
     matrix: NDArray[Any] | None = None
+    is_in_rows: bool = True
 
     @property
     def n_samples(self) -> int:

@@ -338,6 +338,8 @@ def node_at(tree: Tree, path: tuple[int, ...]) -> int:
 class EncodedRows:
     """As much of a table as walks look at."""
 
+    is_in_rows = True
+
     def __init__(self, rows: NDArray) -> None:
         self.matrix = rows
         self.n_samples, self.n_features = rows.shape

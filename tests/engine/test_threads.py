@@ -9,11 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
-from fasttree import CARTClassifier, CARTRegressor, Recipe
+from fasttree import C45Classifier, CARTClassifier, CARTRegressor, Recipe
 from fasttree._data.learn import learn_table
 from fasttree._learn.constraints import Constraints
 from fasttree._learn.grow import afterwards, encode, growth
@@ -312,7 +315,7 @@ def test_threads_share_the_rows_of_a_prediction(order: str, monkeypatch: pytest.
     monkeypatch.setattr(walks, "in_threads", lambda work, *given: walked.append(given) or in_threads(work, *given))
     assert np.array_equal(one.apply(rows), threads.apply(rows))
     assert np.array_equal(one.predict_proba(rows), threads.predict_proba(rows))
-    assert walked == [(12, 3), (12, 3)]
+    assert walked == [(9, 3), (9, 3)]
     assert np.array_equal(one.predict(X), threads.predict(X))  # few rows: this thread alone
     assert len(walked) == 2
 
@@ -337,6 +340,48 @@ def test_threads_predict_what_one_does(y_kind: str, n_rows: int, monkeypatch: py
         for a, b in zip(alone, together, strict=True) if isinstance(alone, list) else [(alone, together)]:
             assert a.dtype == b.dtype
             assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pandas in pieces", "polars", "categorical", "rows", "integers", "sparse"])
+@pytest.mark.parametrize("model", [CARTClassifier, C45Classifier])
+def test_threads_predict_tables_of_all_kinds_as_one_does(
+    kind: str, model: type[CARTClassifier | C45Classifier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, y = signal(900, 4, 3, 0)
+    rng = np.random.default_rng(1)
+    words = rng.choice(["low", "middle", "high", None], 900)
+    y = np.where(words == "low", 0, y)
+    frame = pd.DataFrame(numbers, columns=["a", "b", "c", "d"])
+    mixed = frame.assign(word=words, whole=rng.integers(0, 9, 900))
+    tables: dict[str, Any] = {
+        "pandas": frame,
+        "pandas in pieces": mixed,
+        "polars": pl.from_pandas(mixed),
+        "categorical": pl.from_pandas(mixed).with_columns(pl.col("word").cast(pl.Categorical)),
+        "rows": [list(row) for row in np.nan_to_num(numbers)],
+        "integers": np.round(np.nan_to_num(numbers) * 9).astype(np.int64),
+        "sparse": csr_array(np.nan_to_num(numbers)),
+    }
+    table = tables[kind]
+    fitted = model().fit(table, y)
+    alone = [getattr(fitted, name)(table) for name in ("predict", "predict_proba", "apply")]
+    for name, value in {"FROM_IN_THREADS": 30, "LEAST_ROWS": 7, "ROWS_AT_ONCE": 40, "CELLS_READ": 1_000}.items():
+        monkeypatch.setattr(walks, name, value)
+    for n_jobs in (1, 2, 3):
+        fitted.set_params(n_jobs=n_jobs)
+        for name, found in zip(("predict", "predict_proba", "apply"), alone, strict=True):
+            assert np.array_equal(getattr(fitted, name)(table), found)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_infinite_value_of_a_frame_is_refused_where_it_is(n_jobs: int) -> None:
+    X, y = signal(1_000, 3, 2, 0)
+    frame = pd.DataFrame(np.tile(np.nan_to_num(X), (60, 1)), columns=["a", "b", "c"])
+    model = CARTClassifier(n_jobs=n_jobs, max_depth=3).fit(frame[:1_000], y)
+    frame.loc[59_000, "b"] = np.inf
+    for table in (frame, frame.assign(b=frame["b"])):
+        with pytest.raises(ValueError, match=r"'b'.*59000"):
+            model.predict(table)
 
 
 @pytest.mark.parametrize("n_threads", range(3))

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fasttree._data.checks import is_collection, is_integer
+from fasttree._data.encode import encode_table
+from fasttree._data.table import Table, check_finite_matrix
 from fasttree._data.weights import check_same_length, check_sample_weight
 from fasttree._explain.difference import TreeDifference, difference
 from fasttree._explain.side_by_side import ShownTree
@@ -21,7 +23,6 @@ from fasttree._learn.constraints import Constraints
 from fasttree._learn.grow import competing, encode, growth
 from fasttree._learn.samples import Samples, costs_of, total_weight
 from fasttree._model import walks
-from fasttree._model.tree import Tree
 from fasttree._model.words import Words
 from fasttree._version import __version__
 
@@ -35,22 +36,36 @@ from fasttree.estimators.common.editing import EditableTree
 class BaseTree(EditableTree):
     """Base of classifiers and regressors."""
 
-    def _apply_plain(self, X: Any, of_nodes: walks.OfNodes | None = None) -> NDArray[Any] | None:
-        """Return the node where each sample of a plain float array ends, or what `of_nodes` has for these nodes.
+    def _walked(self, X: Any, of_nodes: walks.OfNodes | None = None) -> NDArray[Any] | Table:
+        """Return the node where each sample ends, or what `of_nodes` has for these nodes, if the table is a matrix.
 
-        None if the general way must find it, or an error.
+        Else, or if a sample reaches several leaves, return the encoded table.
         """
-        known = self.__dict__
-        if type(X) is not np.ndarray or "tree_" not in known or not known["schema_"].is_bare or self.unseen != "as_missing":
-            return None
-        tree: Tree = known["tree_"]
-        n_jobs = 1 if getattr(self, "n_jobs", None) is None else self._threads()
-        return walks.ends(tree, X, of_nodes, refuse_missing=known["recipe_"].missing == "error", n_jobs=n_jobs)
+        known, found = self.__dict__, None
+        is_plain = type(X) is np.ndarray and "tree_" in known and known["schema_"].is_bare and self.unseen == "as_missing"
+        if is_plain:
+            found = self._walk_matrix(X, of_nodes)
+        if found is None:
+            if "schema_" not in known:
+                check_is_fitted(self)
+            table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__, checked=False)
+            if table.matrix is not None and not is_plain:
+                found = self._walk_matrix(table.matrix, of_nodes)
+            if found is None:
+                if table.matrix is not None:
+                    check_finite_matrix(table.matrix, self.schema_, 0)
+                self._check_missing(X, table)
+                return table
+        return found
+
+    def _walk_matrix(self, X: NDArray[Any], of_nodes: walks.OfNodes | None) -> NDArray[Any] | None:
+        refuses = self.recipe_.missing == "error"
+        return walks.ends(self.tree_, X, of_nodes, refuse_missing=refuses, n_jobs=self._threads())
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
         """Return class shares (of all targets side by side) or means, shape (n_samples, k)."""
-        found = self._apply_plain(X, lambda nodes: self.tree_.predict_nodes(nodes))
-        return walks.predict_value(self.tree_, self._encode_table(X)) if found is None else found
+        found = self._walked(X, lambda nodes: self.tree_.predict_nodes(nodes))
+        return walks.predict_value(self.tree_, found, self._threads()) if isinstance(found, Table) else found
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each sample reaches.
@@ -66,13 +81,10 @@ class BaseTree(EditableTree):
             Index of the leaf in `tree_`.  If a sample with missing values reaches several leaves, it is the heaviest; if a sample
             stops at an inner node, it is that node.
         """
-        ends = self._apply_plain(X)
-        if ends is not None:
-            return ends
         if is_collection(X):
             return self._lazily("apply", X)
-        table = self._encode_table(X)
-        return walks.walk(self.tree_, table)
+        found = self._walked(X)
+        return walks.walk(self.tree_, found, n_jobs=self._threads()) if isinstance(found, Table) else found
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each sample passes, from the root to its leaf.

@@ -124,7 +124,8 @@ class Growing(FittedModel, Reading, TreeLimits):
             raise ValueError(f"split_p_value={self.split_p_value!r} and several targets exclude each other: use min_gain")
 
     def _threads(self) -> int:
-        return 1 if self.n_jobs is None else min(effective_n_jobs(int(self.n_jobs)), MOST_THREADS)
+        n_jobs = getattr(self, "n_jobs", None)
+        return 1 if n_jobs is None else min(effective_n_jobs(int(n_jobs)), MOST_THREADS)
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
         table = learn_table(
@@ -230,11 +231,13 @@ class Growing(FittedModel, Reading, TreeLimits):
         if "schema_" not in self.__dict__:
             check_is_fitted(self)
         table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
-        if self.recipe_.missing == "error":
-            cell = missing_cell_of(X, table)
-            if cell is not None:
-                raise self._refuses_missing(*cell)
+        self._check_missing(X, table)
         return table
+
+    def _check_missing(self, X: Any, table: Table) -> None:
+        """Check that no value is missing in X, of which `table` was encoded, if the recipe refuses that."""
+        if self.recipe_.missing == "error" and (cell := missing_cell_of(X, table)):
+            raise self._refuses_missing(*cell)
 
     def _lazily(self, method: str, X: Any) -> NDArray[Any]:
         """Return the predictions of a method for a Dask collection, which is lazy where its type says it is an array."""

@@ -227,13 +227,12 @@ class BaseClassifier(Classifying, BaseTree, ClassChoices, Pruning):
         """
         if "tree_" in self.__dict__ and self.tree_.outputs is not None:
             return self._predict_several(X)
-        found = self._apply_plain(X, self._classes_of)
-        if found is not None:
-            return found
         if is_collection(X):
             return self._lazily("predict", X)
-        predicted: NDArray[Any] = self.classes_.take(walks.predict_class(self.tree_, self._encode_table(X)))
-        return predicted
+        found = self._walked(X, self._classes_of)
+        if isinstance(found, Table):
+            found = self.classes_.take(walks.predict_class(self.tree_, found, n_jobs=self._threads()))
+        return found
 
     def _classes_of(self, nodes: walks.Ends | None) -> NDArray[Any]:
         """Return the predicted class of some nodes, or of all."""
