@@ -396,7 +396,7 @@ def select_voting(
     cdef RulesMessage m
     cdef Watch watch
     cdef Py_ssize_t n_places = truth.shape[0]
-    cdef Py_ssize_t r, i, n = 0
+    cdef Py_ssize_t r, i, j, n = 0
     cdef uint32_t place
     cdef int64_t total = 0
     cdef int64_t least_right = least[1]
@@ -405,7 +405,7 @@ def select_voting(
     if b.n_rules == 0:
         return np.empty(0, dtype=np.int32)
     b.cover_start, b.cover_stop, b.cover = int64s_of(covers[0]), int64s_of(covers[1]), uint32s_of(covers[2])
-    cdef int32_t[:, ::1] of_rules = np.ascontiguousarray(np.transpose(ballots))
+    cdef int32_t[:, ::1] of_rules = np.array(np.transpose(ballots), order="C")
     cdef int64_t[::1] start = np.zeros(n_places + 2, dtype=np.int64)
     for r in range(b.n_rules):
         total += b.cover_stop[r] - b.cover_start[r]
@@ -416,12 +416,12 @@ def select_voting(
     cdef uint8_t[::1] selected = np.zeros(b.n_rules, dtype=np.uint8)
     cdef int64_t[::1] change = np.zeros(b.n_rules, dtype=np.int64)
     cdef int64_t[::1] sums = np.zeros(b.n_classes, dtype=np.int64)
-    cdef int32_t[::1] seen = np.zeros(n_places, dtype=np.int32)
+    cdef int32_t[:, ::1] room = np.zeros((2, n_places), dtype=np.int32)
     chosen = np.empty(b.n_rules, dtype=np.int32)
     cdef int32_t[::1] out = chosen
     b.label, b.vote, b.truth, b.weight = &of_rules[0, 0], &of_rules[1, 0], &truth[0], &weight[0]
     b.start, b.rule, b.turn = &start[0], &pairs[0], &turns[0]
-    b.votes, b.is_right, b.is_open = &votes[0, 0], &marks[0, 0], &marks[1, 0]
+    b.votes, b.need, b.is_right, b.is_open = &votes[0, 0], &room[1, 0], &marks[0, 0], &marks[1, 0]
     b.selected, b.change = &selected[0], &change[0]
     m.bits, m.orders = doubles_of(message[0]), doubles_of(message[1])
     m.share, m.of_error, m.of_hit, m.total = message[2:]
@@ -433,7 +433,8 @@ def select_voting(
                 start[b.cover[i] + 2] += 1
         for i in range(2, n_places + 2):
             start[i] += start[i - 1]
-        for r in range(b.n_rules):
+        for j in range(b.n_rules):             # by class: which rules turn a place is then foreseen
+            r = order[j]
             for i in range(b.cover_start[r], b.cover_stop[r]):
                 place = b.cover[i]
                 pairs[start[place + 1]] = <int32_t> r
@@ -441,7 +442,7 @@ def select_voting(
         for i in range(n_places):
             b.errors += weight[i]
             sums[truth[i]] += weight[i]
-        begin_with(&b, &order[0], least_right, margin, &sums[0], &seen[0])
+        begin_with(&b, &order[0], least_right, margin, &sums[0], &room[0, 0])
         vote_of_all(&b, n_places)
         climb(&b, &m, &watch)
         for r in range(b.n_rules):

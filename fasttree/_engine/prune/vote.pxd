@@ -24,10 +24,11 @@ cdef struct Ballots:
     const int32_t* rule
     int8_t* turn               # of each of these pairs: errors on the place that the rule adds by its change
     const int32_t* label       # of rules
-    const int32_t* vote
+    int32_t* vote              # negative if the rule is selected: what its class gets by its change
     const int32_t* truth       # class of each place
     const int64_t* weight      # of each place, in units
     int32_t* votes             # n_classes numbers per place
+    int32_t* need              # votes with which the class of a place is predicted; 0: not known
     uint8_t* is_right
     uint8_t* is_open           # whether one rule may turn the prediction of the place
     uint8_t* selected
@@ -44,8 +45,8 @@ cdef struct RulesMessage:
     int64_t total              # weight of all samples, also of those that have no place
 
 
-cdef inline void judge_place(Ballots* b, int64_t place) noexcept nogil:
-    """Find out anew whether a place is predicted right, and which rules would turn it.
+cdef inline void judge_place(Ballots* b, int64_t place, int32_t label, int32_t vote) noexcept nogil:
+    """Find out anew whether a place is predicted right, and which rules would turn it, after a class got some votes more.
 
     A right place is turned by a rule of its class that leaves, or by another that enters, and a wrong one by a rule of its class
     that enters, or by one of the only class ahead that leaves: if their votes are enough.
@@ -53,20 +54,25 @@ cdef inline void judge_place(Ballots* b, int64_t place) noexcept nogil:
     cdef const int32_t* votes = b.votes + place * b.n_classes
     cdef int32_t truth = b.truth[place]
     cdef int32_t own = votes[truth]
-    cdef int32_t need = 1          # votes with which the class is predicted
+    cdef int32_t need = b.need[place]
     cdef int32_t n_ahead = 0
     cdef int32_t leader = -1
     cdef int32_t k, r, margin
     cdef int64_t i
     cdef bint is_right, is_open
     cdef int8_t turn
-    for k in range(b.n_classes):
-        if k != truth:
-            margin = votes[k] + (k < truth)
-            need = max(need, margin)
-            if margin > own:
-                n_ahead += 1
-                leader = k
+    margin = 0 if label == truth else votes[label] + (label < truth)
+    need = 0 if vote < 0 and margin - vote == need else max(need, margin)
+    if own < need or need == 0:
+        need = 1
+        for k in range(b.n_classes):
+            if k != truth:
+                margin = votes[k] + (k < truth)
+                need = max(need, margin)
+                if margin > own:
+                    n_ahead += 1
+                    leader = k
+    b.need[place] = need
     is_right = own >= need
     if own == 0 or n_ahead > 1:
         leader = -1                # no other class alone is in the way
@@ -80,15 +86,16 @@ cdef inline void judge_place(Ballots* b, int64_t place) noexcept nogil:
     for i in range(b.start[place], b.start[place + 1]):
         r = b.rule[i]
         k = b.label[r]
+        vote = b.vote[r]
         turn = 0
-        if is_open:
-            if k == truth:
-                turn = b.selected[r] == is_right and b.vote[r] > margin
-            elif is_right:
-                turn = not b.selected[r] and b.vote[r] + votes[k] + (k < truth) > own
-            elif k == leader:
-                turn = b.selected[r] and votes[k] - b.vote[r] + (k < truth) <= own
-            turn = turn if is_right else -turn
+        if not is_open:
+            pass
+        elif is_right:
+            turn = -vote > margin if k == truth else vote > own - votes[k] - (k < truth)
+        elif k == truth:
+            turn = -(vote > margin)
+        elif k == leader:
+            turn = -(-vote >= votes[k] + (k < truth) - own)
         if turn != b.turn[i]:
             b.change[r] += (turn - b.turn[i]) * b.weight[place]
             b.turn[i] = turn
@@ -96,12 +103,14 @@ cdef inline void judge_place(Ballots* b, int64_t place) noexcept nogil:
 
 cdef inline void toggle_rule(Ballots* b, int64_t rule) noexcept nogil:
     """Take a rule into the set, or out of it."""
-    cdef int32_t vote = -b.vote[rule] if b.selected[rule] else b.vote[rule]
+    cdef int32_t vote = b.vote[rule]
+    cdef int32_t label = b.label[rule]
     cdef int64_t i
     b.selected[rule] ^= 1
+    b.vote[rule] = -vote
     for i in range(b.cover_start[rule], b.cover_stop[rule]):
-        b.votes[b.cover[i] * b.n_classes + b.label[rule]] += vote
-        judge_place(b, b.cover[i])
+        b.votes[b.cover[i] * b.n_classes + label] += vote
+        judge_place(b, b.cover[i], label, vote)
 
 
 cdef inline void begin_with(
@@ -150,9 +159,10 @@ cdef inline void vote_of_all(Ballots* b, int64_t n_places) noexcept nogil:
         if b.selected[rule]:
             for i in range(b.cover_start[rule], b.cover_stop[rule]):
                 b.votes[b.cover[i] * b.n_classes + b.label[rule]] += b.vote[rule]
+            b.vote[rule] = -b.vote[rule]
     for i in range(n_places):
         if b.start[i] < b.start[i + 1]:
-            judge_place(b, i)
+            judge_place(b, i, b.truth[i], 0)
 
 
 cdef inline double message_length(const RulesMessage* m, double bits, int64_t size, int64_t errors) noexcept nogil:
