@@ -153,12 +153,13 @@ def _arrow_dictionary(column: Any, name: str) -> Labels:
 class FrameSource:
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
         self.frame = frame
-        self.labels: list[Any] | None = list(frame.columns)
+        self._names: list[Any] = list(frame.columns)
+        self.labels: list[Any] | None = self._names
         self.shape: tuple[int, int] = frame.shape
         self.matrix = _float_matrix(frame)
 
     def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
-        series = self.frame[:, j]
+        series = self.frame.get_column(self._names[j])  # by number, a frame lists its names each time
         if stop - start < len(series):
             series = series[start:stop]
         return series_cells(series, name, start)

@@ -443,11 +443,11 @@ cdef class Encoding:
             return False
         scratch = np.empty(3 * sample.shape[0], dtype=np.uint8)
         room = <uint8_t*> memory_of(scratch)
-        # few values may be counted one by one
-        if encode_few(sample, <uint16_t*> room, room + 2 * sample.shape[0], distinct) >= 0:
+        with nogil:
+            n_bins = encode_few(sample, <uint16_t*> room, room + 2 * sample.shape[0], distinct)
+        if n_bins >= 0:                # few values may be counted one by one
             return False
-        edges = bin_edges(sample, self.most_codes, True)
-        keys = edges.astype(np.uint64)
+        keys = bin_edges(sample, self.most_codes, True).astype(np.uint64)
         n_bins = <int32_t> keys.shape[0] - 1
         if not lay_grid(&keys[0], n_bins, &self.grid[feature]):
             return False

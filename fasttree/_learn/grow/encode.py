@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from fasttree import _core
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Few, Table
@@ -19,6 +17,7 @@ from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values,
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
+from fasttree._model.threads import in_threads
 
 MOST_CODES = 255  # of a feature of large nodes, which are searched by histograms
 
@@ -27,6 +26,7 @@ FEATURES_AT_ONCE = 8  # at most, that a thread encodes one after the other: thei
 LISTS_AT_ONCE = 4  # features that a thread sorts one after the other
 
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
+STEP_OF_SAMPLE = 8  # rows apart, among which few values are soon seen
 SHARED_FROM = 16_384  # fewest samples of a table that threads share in a bounded search
 PARTS, LEAST_ROWS = 2, 4_096  # by lists: private blocks for each thread, unless they would have fewer samples
 ROWS_OF_TASK = 4_096  # that a thread encodes at once: so few that no thread waits long for the last
@@ -80,7 +80,7 @@ class KeptColumns:
     def column(self, j: int) -> npt.NDArray[Any]:
         return self._columns[j]
 
-    def few(self, j: int) -> Few | None:
+    def few(self, j: int, _column: npt.NDArray[Any] | None = None) -> Few | None:
         """Return the values of a continuous feature and the code of each cell, if there are few."""
         return self._table.few(j, self._columns[j]) if isinstance(self._table, Table) else None
 
@@ -164,9 +164,9 @@ def few_values(table: AnyTable, feature: int) -> Floats | None:
     return found
 
 
-def _few_of(table: AnyTable, feature: int) -> Few | None:
+def _few_of(table: AnyTable, feature: int, column: npt.NDArray[Any] | None = None) -> Few | None:
     """Return the values of a continuous feature and the code of each cell, if they are few and the table keeps them."""
-    return table.few(feature) if isinstance(table, Table | KeptColumns) else None
+    return table.few(feature, column) if isinstance(table, Table | KeptColumns) else None
 
 
 class OneFeature:
@@ -298,7 +298,7 @@ def _encode_side_by_side(
                     encoding.keep_values(feature, column.astype(np.float32))  # private blocks number the codes of lists anew
             elif binning is not None:
                 bins[feature] = _bin(encoding, feature, binning, column, None if bins_of is table else bins_of, gap)
-            elif recipe.release8 and table.matrix is None and (few := _few_of(table, feature)) is not None:
+            elif recipe.release8 and (few := _few_of(table, feature, column)) is not None:  # which thresholds need, too
                 values, codes = few
                 encoding.add_bins(feature, codes, len(values))
                 if (np.diff(values) <= gap).any():
@@ -308,7 +308,7 @@ def _encode_side_by_side(
             if recipe.missing == "fractional" and not lacking and (is_missing(column).any() if few is None else not few[1].all()):
                 lacking.append(feature)
 
-    _side_by_side(encode, deque(range(0, table.n_features, step)), n_jobs)
+    _side_by_side(encode, range(0, table.n_features, step), n_jobs)
     return bins, bool(lacking)
 
 
@@ -322,46 +322,21 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
     planned = list[int]()
 
     def plan(feature: int) -> None:
-        if encoding.plan_bins(feature, sample[feature]):
+        if code_values(sample[feature, ::STEP_OF_SAMPLE]) is None and encoding.plan_bins(feature, sample[feature]):
             planned.append(feature)
 
-    _side_by_side(plan, deque(range(table.n_features)), n_jobs)
+    _side_by_side(plan, range(table.n_features), n_jobs)
     for feature in planned:
         encoding.keep_values(feature, matrix[:, feature])
     if planned:
-        starts = deque(range(0, n, ROWS_OF_TASK))
+        starts = range(0, n, ROWS_OF_TASK)
         _side_by_side(lambda first: encoding.code_rows(matrix, first, min(first + ROWS_OF_TASK, n)), starts, n_jobs)
     return frozenset(planned)
 
 
-def _side_by_side(encode: Callable[[int], None], waiting: deque[int], n_jobs: int) -> None:
-    """Call `encode` with all that waits, in several threads, including this one."""
-    failures: list[BaseException] = []
-
-    def encode_some(_thread: int = 0) -> None:
-        try:
-            while not failures:
-                try:
-                    first = waiting.popleft()
-                except IndexError:
-                    return
-                encode(first)
-        except BaseException as failure:  # including an interrupt: the other threads must stop
-            failures.append(failure)
-
-    threads = _core.started_threads(encode_some, n_jobs - 1)
-    encode_some()
-    try:
-        for thread in threads:
-            thread.join()
-    except BaseException as failure:
-        failures.append(failure)
-        raise
-    if failures:
-        try:
-            raise failures[0]
-        finally:
-            failures.clear()  # the traceback refers to the list: this cycle would keep the encoding
+def _side_by_side(encode: Callable[[int], None], firsts: Sequence[int], n_jobs: int) -> None:
+    """Call `encode` with all these numbers, in several threads, including this one."""
+    in_threads(lambda i: encode(firsts[i]), len(firsts), n_jobs)
 
 
 def _bin(
