@@ -37,10 +37,8 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     """Read a column of a data frame by its type, with the library's own dictionary encoding for strings."""
     if series.implementation.is_polars():
         series = series.alias("")  # methods of polars columns, too, take a name such as ^a$ for a pattern
-    if series.implementation.is_pandas() and isinstance(series.to_native().dtype, np.dtype):
-        values = series.to_native().to_numpy()
-        if values.dtype.kind in "biuf":  # no value is null: to look for one would take longer than all the rest
-            return Numbers(values)
+    if series.implementation.is_pandas() and (found := _pandas_cells(series.to_native(), name)) is not None:
+        return found
     dtype = series.dtype
     if series.implementation.is_pandas_like() and series.to_native().dtype == object:
         return object_cells(series.to_native().tolist(), name, first_row)
@@ -66,6 +64,21 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     if dtype == nw.Binary:
         raise errors.unsupported_column(name, dtype)
     return array_cells(np.asarray(series.to_numpy()), name, first_row)
+
+
+def _pandas_cells(series: Any, name: str) -> Cells | None:
+    """Read a pandas column of categories, or of numbers of NumPy, none of which is null; None for others.
+
+    To ask narwhals takes longer.
+    """
+    if isinstance(series.dtype, np.dtype):
+        return Numbers(series.to_numpy()) if series.dtype.kind in "biuf" else None
+    if not hasattr(series.dtype, "categories"):
+        return None
+    given = series.array  # `cat` copies the codes
+    labels = Labels(given.categories.tolist(), np.asarray(given.codes), declared=True, ordered=bool(given.ordered))
+    check_labels(labels.values, name)
+    return labels
 
 
 def arrow_cells(column: Any, name: str, first_row: int) -> Cells:
@@ -104,8 +117,9 @@ def _category_cells(series: nw.Series[Any], name: str) -> Labels:
         categories = series.dtype.categories  # type: ignore[attr-defined]  # it is an Enum
         return Labels(list(categories), _from_nullable(native.to_physical()), declared=True)
     if series.implementation.is_pandas_like() and hasattr(native.dtype, "categories"):
-        given = native.array if series.implementation.is_pandas() else native.cat  # `cat` copies the codes
-        labels = Labels(given.categories.tolist(), np.asarray(given.codes), declared=True, ordered=bool(given.ordered))
+        labels = Labels(
+            native.cat.categories.tolist(), native.cat.codes.to_numpy(), declared=True, ordered=bool(native.cat.ordered)
+        )
     else:
         labels = _arrow_dictionary(series.to_arrow(), name)
     check_labels(labels.values, name)
@@ -157,8 +171,14 @@ class FrameSource:
         self.labels: list[Any] | None = self._names
         self.shape: tuple[int, int] = frame.shape
         self.matrix = _float_matrix(frame)
+        self._pandas: Any = frame.to_native() if frame.implementation.is_pandas() else None
 
     def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
+        if self._pandas is not None:
+            column = self._pandas[self._names[j]]
+            found = _pandas_cells(column if stop - start == len(column) else column.iloc[start:stop], name)
+            if found is not None:
+                return found
         series = self.frame.get_column(self._names[j])  # by number, a frame lists its names each time
         if stop - start < len(series):
             series = series[start:stop]
