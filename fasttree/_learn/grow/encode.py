@@ -318,14 +318,15 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
     if matrix is None or matrix.dtype != np.float32:
         return frozenset()
     n = len(matrix)
-    sample = np.ascontiguousarray(matrix[:: max(n // ROWS_OF_SAMPLE, 1)].T)
+    rows, step = matrix[:: max(n // ROWS_OF_SAMPLE, 1)], features_at_once(table.n_features, n_jobs)
     planned = list[int]()
 
-    def plan(feature: int) -> None:
-        if code_values(sample[feature, ::STEP_OF_SAMPLE]) is None and encoding.plan_bins(feature, sample[feature]):
-            planned.append(feature)
+    def plan(first: int) -> None:
+        for feature, sample in enumerate(np.ascontiguousarray(rows[:, first : first + step].T), first):
+            if code_values(sample[::STEP_OF_SAMPLE]) is None and encoding.plan_bins(feature, sample):
+                planned.append(feature)
 
-    _side_by_side(plan, range(table.n_features), n_jobs)
+    _side_by_side(plan, range(0, table.n_features, step), n_jobs)
     for feature in planned:
         encoding.keep_values(feature, matrix[:, feature])
     if planned:
