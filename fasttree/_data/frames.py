@@ -172,8 +172,13 @@ class FrameSource:
         self.shape: tuple[int, int] = frame.shape
         self.matrix = _float_matrix(frame)
         self._pandas: Any = frame.to_native() if frame.implementation.is_pandas() else None
+        self._polars: Any = frame.to_native() if frame.implementation.is_polars() else None
 
     def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
+        if self._polars is not None:
+            column = self._polars.to_series(j)
+            if column.dtype.is_float():
+                return array_cells((column if stop - start == len(column) else column[start:stop]).to_numpy(), name, start)
         if self._pandas is not None:
             column = self._pandas[self._names[j]]
             found = _pandas_cells(column if stop - start == len(column) else column.iloc[start:stop], name)

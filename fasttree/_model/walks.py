@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._data.cells import Array, Floats
 from fasttree._data.table import Table
+from fasttree._engine import encoding
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree, best_classes
 
@@ -95,7 +96,10 @@ class _Stretch(NamedTuple):
 
 
 def _stretches(table: Table, n_jobs: int, *, in_order: bool = False) -> Iterator[_Stretch]:
-    """Yield all rows, as many at once as should be read together, for blocks that threads may take; `in_order`: as of `block`."""
+    """Yield all rows, as many at once as should be read together, for blocks that threads may take.
+
+    They are as of `Table.block` if they are to be in order; else infinite values are still to be looked for.
+    """
     most = min(ROWS_AT_ONCE, max(CELLS_AT_ONCE // table.n_features, 1))
     if table.is_in_rows:
         n_parts = -(-table.n_samples // most) if table.matrix is None else _parts_of_matrix(table.n_samples, n_jobs)
@@ -104,7 +108,7 @@ def _stretches(table: Table, n_jobs: int, *, in_order: bool = False) -> Iterator
     step = max(most, CELLS_READ // table.n_features)
     for first in range(0, table.n_samples, step):
         stop = min(first + step, table.n_samples)
-        columns = [table.some_of(j, first, stop) for j in range(table.n_features)]
+        columns = [table.some_of(j, first, stop, checked=in_order) for j in range(table.n_features)]
         edges = [first + edge for edge in edges_of(stop - first, -(-(stop - first) // most), n_jobs)]
         yield _Stretch(edges, partial(_block_of, columns, first, table.in_rows if in_order else table.side_by_side))
 
@@ -136,15 +140,22 @@ def _walk(tree: Tree, table: Table, known: Ends | None = None, n_jobs: int = 1) 
     ends = np.empty(table.n_samples, dtype=np.int32)
     n_jobs = n_jobs if table.n_samples >= ROWS_AT_ONCE else 1
     for edges, block in _stretches(table, n_jobs):
-        pieces = in_threads(partial(_walk_piece, tree, edges, block, ends), len(edges) - 1, n_jobs)
+        pieces = in_threads(partial(_walk_piece, tree, edges, block, ends, table.is_in_rows), len(edges) - 1, n_jobs)
+        if None in pieces:
+            table.block(edges[0], edges[-1])  # raises the error
         divided += [some for piece in pieces for some in piece or ()]
     return ends, divided
 
 
-def _walk_piece(tree: Tree, edges: list[int], block: Callable[[int, int], Array], ends: Ends, i: int) -> list[_Divided]:
-    """Write where the samples of a block end, and return those that are divided."""
+def _walk_piece(
+    tree: Tree, edges: list[int], block: Callable[[int, int], Array], ends: Ends, checked: bool, i: int
+) -> list[_Divided] | None:
+    """Write where the samples of a block end, and return those that are divided; None if a value is infinite."""
     start, stop = edges[i], edges[i + 1]
-    ends[start:stop], found = _walk_block(tree, block(start, stop))
+    rows = block(start, stop)
+    if not checked and encoding.holds_infinity(rows):
+        return None
+    ends[start:stop], found = _walk_block(tree, rows)
     return [_Divided(some.samples + start, some.values) for some in found]
 
 
