@@ -708,19 +708,19 @@ def thresholds(
 
 
 def raise_thresholds(const real_t[:] column, const double[::1] thresholds, double[::1] out):
-    """out[i] = the largest value of the column that is <= thresholds[i]; `thresholds` ascending."""
+    """out[i], at first -inf, becomes the largest value of the column that is <= thresholds[i]; `thresholds` ascending."""
     cdef Py_ssize_t i, low, span, half
     cdef Py_ssize_t m = thresholds.shape[0]
     cdef Spread spread
     cdef double x
     with nogil:
         spread_out(&spread, &thresholds[0], m)
-        for i in range(m):
-            out[i] = -INFINITY
         for i in range(column.shape[0]):
             x = column[i]
             half = cell_of(&spread, x)
             low = spread.starts[half]
+            if low < m and x <= out[low]:
+                continue
             span = spread.starts[half + 1] - low   # the threshold wanted is one of low, ..., low + span; found without a jump
             while span > 0:
                 half = (span + 1) // 2
@@ -729,8 +729,7 @@ def raise_thresholds(const real_t[:] column, const double[::1] thresholds, doubl
             if low < m and x > out[low]:
                 out[low] = x
         for i in range(1, m):
-            if out[i - 1] > out[i]:
-                out[i] = out[i - 1]
+            out[i] = max(out[i], out[i - 1])
 
 
 def breadth_first(const int32_t[::1] first_child, const int32_t[::1] n_branches):

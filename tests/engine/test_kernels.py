@@ -478,7 +478,7 @@ def test_thresholds_are_raised_to_the_largest_value_that_is_not_above(column, th
         values = np.array(column).astype(dtype)
     values[np.isinf(values)] = 0
     ordered = np.unique(np.array(thresholds, dtype=np.float64))
-    raised = np.empty(len(ordered))
+    raised = np.full(len(ordered), -np.inf)
     passes.raise_thresholds(values, ordered, raised)
     expected = [max(values[values.astype(np.float64) <= t].tolist(), default=-math.inf) for t in ordered.tolist()]
     assert raised.tolist() == expected

@@ -1,7 +1,7 @@
 """Where a number is among sorted ones: cells of equal width narrow the search.  Header only."""
 
 cdef enum:
-    CELLS = 512                    # between the first number and the last
+    CELLS = 2048                   # between the first number and the last
 
 
 cdef struct Spread:

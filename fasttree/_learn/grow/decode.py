@@ -172,7 +172,7 @@ def raised(table: AnyTable, feature: int, thresholds: Floats) -> Floats:
     if (values := few_values(table, feature)) is not None:
         return np.asarray(values[np.searchsorted(values, thresholds, side="right") - 1])
     ordered, inverse = np.unique(thresholds, return_inverse=True)
-    found = np.empty(len(ordered))
+    found = np.full(len(ordered), -np.inf)
     passes.raise_thresholds(table.column(feature), ordered, found)
     return np.asarray(found[inverse] + 0.0)
 
