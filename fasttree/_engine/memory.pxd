@@ -12,8 +12,10 @@ from fasttree._engine.types cimport Active, Arena
 cdef extern from *:
     """
     /* Pieces from here on are read at random: one large page takes the place of 512 translations of addresses.  Smaller ones
-       would waste more than they save: a large page is there as a whole once a byte of it is touched. */
+       would waste more than they save: a large page is there as a whole once a byte of it is touched.  Arenas take them, too:
+       Linux lets pieces start with a large page that are a multiple of one. */
     #define FASTTREE_LARGE (32 << 20)
+    #define FASTTREE_PAGE (2 << 20)
     /* Large pieces are mapped one by one: they go back to the system when they are freed.  From malloc's heap they would stay
        with the process while other large pieces are made beside them. */
     #if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__) && !defined(FASTTREE_PLAIN_C)
@@ -28,7 +30,7 @@ cdef extern from *:
         place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
         if (place == MAP_FAILED) return NULL;
     #ifdef MADV_HUGEPAGE
-        if (size >= FASTTREE_LARGE) madvise(place, size, MADV_HUGEPAGE);   /* only a wish */
+        if (size >= FASTTREE_LARGE || size % FASTTREE_PAGE == 0) madvise(place, size, MADV_HUGEPAGE);   /* only a wish */
     #endif
         return place;
     }
@@ -109,6 +111,7 @@ cdef extern from *:
     void* next_list "fasttree_next_list"(char** next, size_t* left, size_t size, size_t limit) noexcept nogil
     void close_lists "fasttree_close_room"(char* next, size_t left) noexcept nogil
     void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
+    const size_t LARGE_PAGE "FASTTREE_PAGE"
     const size_t GAP "FASTTREE_GAP"
     void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
     void allow "fasttree_allow"(void* place, size_t size) noexcept nogil
@@ -145,6 +148,8 @@ cdef inline int reserve(Arena* arena, size_t size) noexcept nogil:
     if size <= arena.size:
         return 0
     capacity = max(size, arena.size + arena.size // 2)
+    if capacity > LARGE_PAGE:
+        capacity = (capacity + LARGE_PAGE - 1) // LARGE_PAGE * LARGE_PAGE
     if enlarge(<void**> &arena.data, arena.size, capacity):
         return -1
     arena.size = capacity

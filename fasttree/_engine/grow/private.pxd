@@ -185,6 +185,7 @@ cdef inline int open_private(
     cdef Block* copy = &small.block
     cdef Work* w = &small.work
     cdef size_t n = copy.n
+    cdef size_t size
     cdef int32_t f
     cdef uint32_t i
     small.n_gathered = 0
@@ -195,9 +196,10 @@ cdef inline int open_private(
         if p.counted[f] and not p.histogram:
             memset(<uint8_t*> copy.codes + p.slot[f] * n, 0, n)
     w.lists_end = node_header(p.n_features, n)
-    # all at once, with counted features' lists: untouched memory costs nothing, and nothing has to move
     copy.tiles = small.tiles if p.histogram and <int64_t> n >= p.bounded_from else NULL
-    if renew(arena, w.lists_end + (0 if copy.tiles != NULL else (n * p.n_features + 1) * sizeof(uint32_t))):
+    # all at once, with counted features' lists, and for larger nodes that follow: untouched memory costs nothing
+    size = w.lists_end + (0 if copy.tiles != NULL else (n * p.n_features + 1) * sizeof(uint32_t))
+    if size > arena.size and renew(arena, min(2 * size, max(size, size // n * w.narrow))):
         return -1
     if copy.tiles != NULL:
         memset(<uint8_t*> copy.single_valued, 1, <size_t> p.n_features * 256)

@@ -112,6 +112,7 @@ cdef inline void carve_private(
     cdef size_t d = max(p.n_features, 1)
     cdef size_t targets = rows * p.n_outputs
     cdef Block* block = &small.block
+    small.work.narrow = <uint32_t> rows
     small.work.lists = <size_t*> carve(carver, d * sizeof(size_t))
     small.tiles = <uint8_t*> carve(carver, (d + LANES - 1) // LANES * LANES * rows if p.histogram else 0)
     small.keys = <uint32_t*> carve(carver, min(d, <size_t> SIDE_BY_SIDE) * rows * 4 if p.histogram else 0)
