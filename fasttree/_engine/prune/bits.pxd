@@ -249,7 +249,7 @@ cdef extern from *:
     }
 
     /* Write the places of the samples that fail no condition, ascending; returns their number. */
-    static int64_t fasttree_list(const fasttree_failures *f, uint32_t *out)
+    FASTTREE_WIDE static int64_t fasttree_list(const fasttree_failures *f, uint32_t *out)
     {
         int64_t n = 0, first;
         for (first = 0; first < f->n_words; first += FASTTREE_WORDS) {
