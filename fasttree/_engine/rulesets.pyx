@@ -91,7 +91,7 @@ cdef class Simplification:
         cdef int64_t n_words = self.samples.n_words
         cdef int32_t n_digits = digits_of(self.longest)
         cdef uint64_t[:, ::1] digits = np.zeros((2, 2 * max(n_digits, 1) * n_words), dtype=np.uint64)
-        cdef uint64_t[::1] failing = np.empty(max(self.longest, 1) * n_words, dtype=np.uint64)
+        cdef uint64_t[::1] failing = np.empty((max(self.longest, 1) + 2) * n_words + 2, dtype=np.uint64)
         cdef int64_t[:, ::1] alone = np.empty((2, self.longest + 1), dtype=np.int64)
         cdef uint8_t[::1] without = np.empty((self.longest + 1) * sizeof(Without), dtype=np.uint8)
         cdef int32_t[:, ::1] paths = np.empty((2, self.longest + 1), dtype=np.int32)
@@ -101,6 +101,7 @@ cdef class Simplification:
         self.failing = &failing[0]
         f.digits, f.failing, f.n_digits = &digits[0, 0], self.failing, n_digits
         f.padding, f.weight, f.n_words = self.samples.padding, self.samples.weight, n_words
+        f.waiting = self.failing + max(self.longest, 1) * n_words
         self.rule.failures = self.failures
         self.rule.failures.digits = &digits[1, 0]
         self.rule.sides.alone = [&alone[0, 0], &alone[1, 0]]

@@ -35,6 +35,7 @@ cdef extern from *:
         const uint64_t *failing;    /* a row per condition: the samples that fail it */
         const uint64_t *padding;    /* bits of no sample */
         const int64_t *weight;      /* of each place, in units; NULL: every sample counts 1 */
+        uint64_t *waiting;          /* words with samples that fail one condition alone, and behind each its number */
         int64_t n_words;
         int32_t n_digits;
     } fasttree_failures;
@@ -173,21 +174,39 @@ cdef extern from *:
         }
     }
 
-    /* Add the weight of samples of word w that fail one condition alone to the condition's.  Where neighbours are alike, one
-       condition has most of a word. */
-    static inline void fasttree_tally(const fasttree_failures *f, int64_t first, int w, uint64_t alone, int64_t *weights)
+    /* Put the words of a group with samples that fail one condition alone behind n others.  No jump: which have any is random. */
+    static inline int64_t fasttree_wait(uint64_t *waiting, int64_t n, int64_t first, fasttree_words alone)
     {
-        const uint64_t *from = f->digits + (2 * first + FASTTREE_WORDS) * f->n_digits + w;
-        while (alone) {
-            const uint64_t *which = from;
-            int bit = fasttree_lowest_bit(alone);
-            int32_t digit, number = 0;
-            uint64_t same;
-            for (digit = 0; digit < f->n_digits; digit++, which += FASTTREE_WORDS)
-                number |= (int32_t) (*which >> bit & 1) << digit;
-            same = alone & f->failing[number * f->n_words + first + w];
-            alone ^= same;
-            weights[number] += fasttree_weigh(f->weight, first + w, same);
+        int w;
+        for (w = 0; w < FASTTREE_WORDS; w++) {
+            waiting[2 * n] = FASTTREE_WORD(alone, w);
+            waiting[2 * n + 1] = (uint64_t) (first + w);
+            n += FASTTREE_WORD(alone, w) != 0;
+        }
+        return n;
+    }
+
+    /* Add the weight of the samples of n words that fail one condition alone to the condition's.  Where neighbours are alike, one
+       condition has most of a word. */
+    static inline void fasttree_tally(const fasttree_failures *f, int64_t n, const fasttree_sides *sides)
+    {
+        const uint64_t *waiting = f->waiting, *end = waiting + 2 * n;
+        for (; waiting < end; waiting += 2) {
+            int64_t at = (int64_t) waiting[1], w = (int64_t) (waiting[1] % FASTTREE_WORDS);
+            const uint64_t *from = f->digits + (2 * (at - w) + FASTTREE_WORDS) * f->n_digits + w;
+            int64_t *weights = sides->alone[at >= sides->start && at < sides->stop];
+            uint64_t alone = *waiting;
+            do {
+                const uint64_t *which = from;
+                int bit = fasttree_lowest_bit(alone);
+                int32_t digit, number = 0;
+                uint64_t same;
+                for (digit = 0; digit < f->n_digits; digit++, which += FASTTREE_WORDS)
+                    number |= (int32_t) (*which >> bit & 1) << digit;
+                same = alone & f->failing[number * f->n_words + at];
+                alone ^= same;
+                weights[number] += fasttree_weigh(f->weight, at, same);
+            } while (alone);
         }
     }
 
@@ -195,7 +214,7 @@ cdef extern from *:
     FASTTREE_WIDE static void fasttree_begin(
         const fasttree_failures *f, const fasttree_failures *path, const fasttree_sides *sides, int64_t *passing)
     {
-        int64_t first;
+        int64_t first, n = 0;
         for (first = 0; first < f->n_words; first += FASTTREE_WORDS) {
             const fasttree_words *from = fasttree_times(path, first);
             fasttree_words *times = fasttree_times(f, first), none = ~FASTTREE_SEEN(f->padding + first), alone = none ^ none;
@@ -209,13 +228,13 @@ cdef extern from *:
                 if (!digit) alone = bits;
                 none &= ~bits;
             }
-            if (!FASTTREE_ANY(alone | none)) continue;
-            for (w = 0; w < FASTTREE_WORDS; w++) {
-                int is_right = first + w >= sides->start && first + w < sides->stop;
-                fasttree_tally(f, first, w, FASTTREE_WORD(alone, w), sides->alone[is_right]);
-                passing[is_right] += fasttree_weigh(f->weight, first + w, FASTTREE_WORD(none, w));
-            }
+            n = fasttree_wait(f->waiting, n, first, alone);
+            if (!FASTTREE_ANY(none)) continue;
+            for (w = 0; w < FASTTREE_WORDS; w++)
+                passing[first + w >= sides->start && first + w < sides->stop] +=
+                    fasttree_weigh(f->weight, first + w, FASTTREE_WORD(none, w));
         }
+        fasttree_tally(f, n, sides);
     }
 
     /* Take condition `number` away, and tally the samples that fail one other alone from now on. */
@@ -223,11 +242,10 @@ cdef extern from *:
         const fasttree_failures *f, int32_t number, int32_t n_digits, const fasttree_sides *sides)
     {
         const uint64_t *fails = f->failing + number * f->n_words;
-        int64_t first;
+        int64_t first, n = 0;
         for (first = 0; first < f->n_words; first += FASTTREE_WORDS, fails += FASTTREE_WORDS) {
             fasttree_words *times = fasttree_times(f, first), borrow, alone, now;
             int32_t digit;
-            int w;
             if (!fasttree_any(fails)) continue;
             borrow = FASTTREE_SEEN(fails);
             now = *times ^ borrow;
@@ -241,11 +259,9 @@ cdef extern from *:
                 alone &= ~now;
             }
             fasttree_flip_which(f, number, times, fails);
-            if (FASTTREE_ANY(alone))
-                for (w = 0; w < FASTTREE_WORDS; w++)
-                    fasttree_tally(f, first, w, FASTTREE_WORD(alone, w),
-                                   sides->alone[first + w >= sides->start && first + w < sides->stop]);
+            n = fasttree_wait(f->waiting, n, first, alone);
         }
+        fasttree_tally(f, n, sides);
     }
 
     /* Write the places of the samples that fail no condition, ascending; returns their number. */
@@ -272,6 +288,7 @@ cdef extern from *:
         const uint64_t* failing  # a row per condition: the samples that fail it
         const uint64_t* padding  # bits of no sample
         const int64_t* weight  # of each place, in units; NULL: every sample counts 1
+        uint64_t* waiting      # words with samples that fail one condition alone, and behind each its number
         int64_t n_words
         int32_t n_digits
     ctypedef struct Sides "fasttree_sides":
