@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor
 
@@ -57,17 +58,31 @@ def of_table(name: str, kind: Any) -> Make:
 
 
 @lru_cache(maxsize=1)
-def grown(n_samples: int, max_depth: int | None) -> tuple[Any, Any]:
+def grown(n_samples: int, max_depth: int | None, form: str) -> tuple[Any, Any]:
     X, y, _ = tables.signal(n_samples)
-    return CARTClassifier(max_depth=max_depth).fit(X, y), X
+    if form == "matrix":
+        return CARTClassifier(max_depth=max_depth).fit(X, y), X
+    columns = {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(X.shape[1])}
+    frame = pl.DataFrame(columns) if form == "polars" else pd.DataFrame(columns)
+    return CARTClassifier(max_depth=max_depth).fit(frame, y), frame
 
 
-def of_predictions(max_depth: int | None) -> Make:
+@lru_cache(maxsize=1)
+def grown_on_categories(n_samples: int) -> tuple[Any, Any]:
+    frame, target = read_shared("adult", n_samples)
+    words = [column for column in frame if not pd.api.types.is_numeric_dtype(frame[column])]
+    X = frame.astype(dict.fromkeys(words, "category"))
+    model = CARTClassifier().fit(X, pd.factorize(target)[0])
+    return model, pd.concat([X] * max(n_samples // len(X), 1), ignore_index=True)
+
+
+def of_predictions(max_depth: int | None = None, *, form: str = "matrix", method: str = "predict") -> Make:
     def make(most_rows: int) -> Contest:
-        model, X = grown(min(100_000, most_rows), max_depth)
+        n = min(100_000, most_rows)
+        model, X = grown_on_categories(n) if form == "categories" else grown(n, max_depth, form)
 
         def predict(n_jobs: int) -> Any:
-            return model.set_params(n_jobs=n_jobs).predict(X)
+            return getattr(model.set_params(n_jobs=n_jobs), method)(X)
 
         def check(answers: Answers) -> Figures:
             assert np.array_equal(answers[OURS], answers[ONE]), "predictions differ"
@@ -91,6 +106,10 @@ CASES = [
         for name, kinds in TABLES.items()
         for kind in kinds
     ),
-    Case("predict", "predictions of a whole tree", of_predictions(None), LEAST, AIM),
+    Case("predict", "predictions of a whole tree", of_predictions(), LEAST, AIM),
+    Case("predict-proba", "probabilities of a whole tree", of_predictions(method="predict_proba"), LEAST, AIM),
     Case("predict-depth8", "predictions of a tree of depth 8", of_predictions(8), LEAST, AIM),
+    Case("predict-pandas", "predictions of a frame of pandas", of_predictions(form="pandas"), LEAST, AIM),
+    Case("predict-polars", "predictions of a frame of polars", of_predictions(form="polars"), LEAST, AIM),
+    Case("predict-categories", "predictions of adult, 98,000 rows", of_predictions(form="categories"), LEAST, AIM),
 ]

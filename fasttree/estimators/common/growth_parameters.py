@@ -64,8 +64,8 @@ class Reading:
             "int or None",
         ),
         """Number of threads; -1 means one per core.  Threads share the growth of a tree if there are at least 16,384 samples
-        where bounds can search the recipe, or more than 8,192 where they cannot, and the prediction of plain arrays of 50,000
-        rows and more.  Results do not depend on their number.""",
+        where bounds can search the recipe, or more than 8,192 where they cannot, and the prediction of 50,000 rows and more of
+        a matrix, or 32,768 of any other table.  Results do not depend on their number.""",
     )
     verbose: int = parameter(
         0,
