@@ -8,8 +8,11 @@ from fasttree._engine.prune.frames cimport ADD, PRUNE, UNKNOWN, ErrorPruning, Fr
 from fasttree._engine.prune.routes cimport find_branches, part_rows
 
 
-cdef inline void count_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int32_t n_branches) noexcept nogil:
-    """How many whole samples each branch has, and what they weigh; when the node is pruned, by class, as its children hold it."""
+cdef inline void count_rows(ErrorPruning* p, Frame* f, int64_t n_rows, int32_t n_branches) noexcept nogil:
+    """How many whole samples each branch has, and what they weigh; when the node is pruned, by class, as its children hold it.
+
+    What the others weigh is added to the total.
+    """
     cdef int64_t* of_rows = p.segments + f.segments + n_branches + 2
     cdef int64_t* weights = of_rows + n_branches + 2
     cdef bint by_class = f.mode == PRUNE
@@ -27,6 +30,7 @@ cdef inline void count_rows(ErrorPruning* p, const Frame* f, int64_t n_rows, int
             held[b * width + (label[rows[i]] if by_class else 0)] += whole_weight(p, rows[i])
         else:
             p.divided[rows[i]] = p.divides_rows = True
+            f.total += whole_weight(p, rows[i])
         of_rows[max(b, -1) + 1] += 1
     for i in range(n_branches * width if by_class else 0):
         weights[i // width] += held[i]
@@ -142,7 +146,8 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
     """Sort the list by branch, unknown values first.  -1 if memory runs out.
 
     p.segments then holds, from f.segments on: where each segment of the parts starts and where the last ends, the same for the
-    rows, and the known weight of each branch (with what the branches hold already, if that is to be added to).
+    rows, and the known weight of each branch (with what the branches hold already, if that is to be added to).  f.total becomes
+    what the list weighs, with what the node holds already if that is to be added to.
     """
     cdef int32_t node = p.source[f.node]
     cdef int32_t n_branches = p.tree.n_branches[node]
@@ -169,9 +174,11 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
     weights = of_rows + n_branches + 2
     p.segments_n = need
     memset(of_parts, 0, size * sizeof(int64_t))
+    f.total = p.total[f.node] if f.mode == ADD else 0
     if f.mode == ADD:
         for b in range(n_branches):
             weights[b] = p.arrived[p.tree.first_child[node] + b]
+            f.total -= weights[b]
     # sizes, one place late; they become starts, and after the scattering ends
     if n_parts:
         find_branches(p, node, &p.parts[f.parts].row, sizeof(Part), n_parts, p.part_branch)
@@ -186,6 +193,7 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
             weights[b] += p.parts[f.parts + i].weight - p.parts[f.parts + i].held
         else:
             p.divided[p.parts[f.parts + i].row] = True
+            f.total += p.parts[f.parts + i].weight - p.parts[f.parts + i].held
         of_parts[max(b, -1) + 1] += 1
     if low < 0:
         count_rows(p, f, n_rows, n_branches)
@@ -214,4 +222,5 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         f.known += weights[b]
         if f.mode == PRUNE:
             p.arrived[p.tree.first_child[node] + b] = weights[b]
+    f.total += f.known
     return 0

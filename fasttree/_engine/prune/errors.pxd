@@ -81,20 +81,6 @@ cdef inline void add_part(ErrorPruning* p, uint32_t row, int64_t weight, int64_t
     p.parts_n += 1
 
 
-cdef inline void weigh_list(const ErrorPruning* p, Frame* f) noexcept nogil:
-    """What a list weighs, with what the node holds already if that is to be added to."""
-    cdef int64_t total = p.total[f.node] if f.mode == ADD else 0
-    cdef int64_t i
-    for i in range(f.parts, f.parts_stop):
-        total += p.parts[i].weight - p.parts[i].held
-    if p.weight == NULL:
-        total += (f.rows_stop - f.rows) * p.whole
-    else:
-        for i in range(f.rows, f.rows_stop):
-            total += p.weight[p.rows[i]]
-    f.total = total
-
-
 cdef inline void count_list(ErrorPruning* p, Frame* f) noexcept nogil:
     """The node's errors as a leaf; when it is pruned, also what it holds."""
     cdef int64_t* counts = p.here
@@ -342,8 +328,6 @@ cdef inline int prune_by_errors(ErrorPruning* p) noexcept nogil:
         if f.phase == OPEN:
             if p.leaf[f.node] or f.mode == PRUNE:
                 count_list(p, f)
-            else:
-                weigh_list(p, f)
             if p.leaf[f.node]:
                 if f.mode == PRUNE:
                     close_node(p, f, True, f.leaf_errors)
