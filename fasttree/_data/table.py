@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fasttree._data import errors
-from fasttree._data.cells import FLOAT32, Array, Cells, Labels, as_labels
+from fasttree._data.cells import Array, Cells, Labels, as_labels
 from fasttree._data.schema import Category, Schema
 from fasttree._data.sources import ArraySource, Source
 from fasttree._engine import encoding
@@ -121,23 +121,16 @@ class Table:
         """Whether `block` has no columns to read."""
         return any(rows is not None for rows in (self.matrix, self._rows, self._numeric))
 
-    def some_of(self, j: int, start: int, stop: int, *, checked: bool = True) -> Array:
-        """Return rows `start` to `stop` of a column; without a check, it may have infinite values."""
+    def some_of(self, j: int, start: int, stop: int) -> Array:
+        """Return rows `start` to `stop` of a column."""
         feature = self.schema.features[j]
         if feature.categories is not None and len(feature.categories) > MANY_CATEGORIES and j not in self._kept:
             self._kept[j] = self._read(j, 0, self.n_samples)
-        return self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop, checked=checked)
+        return self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop)
 
-    def in_rows(self, columns: list[Array]) -> NDArray[np.float64]:
+    def in_rows(self, columns: list[Array], order: Literal["C", "F"] = "C") -> NDArray[np.float64]:
         """Return columns of all features as `block` does."""
-        return self._filled(columns, np.empty((len(columns[0]), self.n_features)))
-
-    def side_by_side(self, columns: list[Array]) -> Array:
-        """Return the same in Fortran order, in single precision where that is exact: it is made several times as fast."""
-        single = all(column.itemsize < 4 or column.dtype == FLOAT32 for column in columns)
-        return self._filled(columns, np.empty((len(columns[0]), self.n_features), np.float32 if single else np.float64, "F"))
-
-    def _filled(self, columns: list[Array], block: Array) -> Array:
+        block = np.empty((len(columns[0]), self.n_features), order=order)
         for j, column in enumerate(columns):
             block[:, j] = column
             if self.schema.features[j].categories is not None:
@@ -154,14 +147,14 @@ class Table:
             return self._some[1]
         return self.in_rows([self.column(j)[rows] for j in range(self.n_features)])
 
-    def _read(self, j: int, start: int, stop: int, *, checked: bool = True) -> Array:
+    def _read(self, j: int, start: int, stop: int) -> Array:
         feature = self.schema.features[j]
-        return self._encode(j, self._source.cells(j, start, stop, feature.name), start, checked)
+        return self._encode(j, self._source.cells(j, start, stop, feature.name), start)
 
-    def _encode(self, j: int, cells: Cells, first_row: int, checked: bool) -> Array:
+    def _encode(self, j: int, cells: Cells, first_row: int) -> Array:
         feature = self.schema.features[j]
         if feature.categories is None:
-            return continuous_column(cells, feature.name, first_row, checked=checked)
+            return continuous_column(cells, feature.name, first_row)
         if j not in self._lookups:
             self._lookups[j] = {category: code for code, category in enumerate(feature.categories, start=1)}
         labels = as_labels(cells)
@@ -179,8 +172,8 @@ class Table:
         return codes
 
 
-def continuous_column(cells: Cells, name: str, first_row: int, *, checked: bool = True) -> Array:
-    """Return cells as float32 or float64; labels must be numbers.  Without a check, some may be infinite."""
+def continuous_column(cells: Cells, name: str, first_row: int) -> Array:
+    """Return cells as float32 or float64; labels must be numbers."""
     if isinstance(cells, Labels):
         label = next((label for label in cells.values if isinstance(label, str)), None)
         if label is not None:
@@ -189,9 +182,7 @@ def continuous_column(cells: Cells, name: str, first_row: int, *, checked: bool 
         values = np.array([*cells.values, np.nan], dtype=np.float64)[cells.positions]
     else:
         values = cells.floats()
-        checked = checked and cells.values.dtype.kind == "f"  # integers are finite
-    if checked:
-        check_finite(values, name, first_row)
+    check_finite(values, name, first_row)
     return values
 
 

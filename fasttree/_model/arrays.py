@@ -143,18 +143,6 @@ def cuts_of(
     return {"cut_start": offsets, "cut": cut[entries]}
 
 
-def sums_of_rows(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return ``value.sum(axis=1)``, bit for bit, which takes many times as long for short rows."""
-    found: npt.NDArray[np.float64]
-    if not 0 < value.shape[1] < 8:  # NumPy adds up longer rows in another order
-        found = value.sum(axis=1)
-        return found
-    found = value[:, 0] + 0.0  # a sum of zeros is 0.0
-    for column in value.T[1:]:
-        found += column
-    return found
-
-
 def largest(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return ``value.max(axis=1)``, which takes several times as long for short rows."""
     place = value.argmax(axis=1)

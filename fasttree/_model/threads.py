@@ -11,28 +11,6 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class _Thread:
-    """A thread that calls a function with its number, without a wait until it has started, which takes longer than some work."""
-
-    def __init__(self, work: Callable[[int], None], number: int) -> None:
-        self._runs = Lock()
-        self._runs.acquire()
-        _thread.start_new_thread(self._run, (work, number))
-
-    def _run(self, work: Callable[[int], None], number: int) -> None:
-        try:
-            work(number)
-        finally:
-            self._runs.release()
-
-    def is_alive(self) -> bool:
-        return self._runs.locked()
-
-    def join(self) -> None:
-        with self._runs:
-            pass
-
-
 def in_threads(
     work: Callable[[int], T],
     n_items: int,
@@ -75,19 +53,29 @@ def in_threads(
         except BaseException as failure:  # including an interrupt: the other threads must stop
             failures.append(failure)
 
-    threads = []
+    def run(running: Lock, thread: int) -> None:
+        try:
+            take(thread)
+        finally:
+            running.release()
+
+    threads = list[Lock]()
     try:
-        for number in range(1, len(done)):
-            threads.append(_Thread(take, number))
+        for thread in range(1, len(done)):
+            running = Lock()
+            running.acquire()
+            _thread.start_new_thread(run, (running, thread))  # `threading` waits until it runs: longer than some work takes
+            threads.append(running)
     except RuntimeError:
         pass  # the system has no room for more, or for their locks
     except BaseException as failure:
         failures.append(failure)
     take(0)
-    for thread in threads:
-        while thread.is_alive():
+    for running in threads:
+        while running.locked():
             try:
-                thread.join()
+                with running:
+                    pass
             except BaseException as failure:
                 failures.append(failure)
     if failures:

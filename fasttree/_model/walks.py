@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,108 +12,68 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._data.cells import Array, Floats
 from fasttree._data.table import Table
-from fasttree._engine import encoding
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree, best_classes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-ROWS_AT_ONCE = 32_768  # of a table with categories, which is converted to floats
-CELLS_AT_ONCE = 2**24  # of these rows, at most
-CELLS_READ = 2**22  # of columns that are read together: to ask a data frame for a few cells takes as long as for many
+ROWS_AT_ONCE = 32_768  # of a table that is no matrix
+CELLS_AT_ONCE = 2**22  # of columns that are read together: to ask a data frame for a few takes as long as for many
 ROWS_OF_MATRIX = 2**20  # of a table that is a matrix of floats: they take a fraction of a second, after which interrupts are seen
-
 
 Ends: TypeAlias = "npt.NDArray[np.int32]"  # the leaf of each sample, negative where it is not known
 OfNodes: TypeAlias = "Callable[[Ends | None], Array]"  # a row for each of some nodes, or of all nodes
 
 FROM_IN_THREADS = 50_000  # rows from which threads pay
-PARTS_OF_THREAD, LEAST_ROWS = 3, 4_096  # that threads take in turn
+PARTS_OF_THREAD = 3  # that it takes in turn
 
 
 def ends(tree: Tree, X: Array, of_nodes: OfNodes | None = None, *, refuse_missing: bool, n_jobs: int = 1) -> Array | None:
-    """Return where each row of a plain array ends, or what `of_nodes` has for these nodes; None as `Walker.ends`.
+    """Return where each row of a plain array ends, or what `of_nodes` has for these nodes; None as `Walker.ends`."""
+    each = None if of_nodes is None or X.shape < (tree.node_count,) else of_nodes(None)
 
-    Threads take parts of the rows.
-    """
-    if n_jobs > 1 and X.ndim == 2 and len(X) >= FROM_IN_THREADS:
-        return _ends_in_threads(tree, X, of_nodes, refuse_missing, n_jobs)
-    found = tree.walker.ends(X, refuse_missing)
-    if found is None or of_nodes is None:
-        return found
-    return of_nodes(found) if found.size < tree.node_count else of_nodes(None).take(found, axis=0)
+    def walk_some(X: Array) -> Array | None:
+        found = tree.walker.ends(X, refuse_missing)
+        if found is None or of_nodes is None:
+            return found
+        return of_nodes(found) if each is None else each.take(found, axis=0)
 
-
-def _ends_in_threads(tree: Tree, X: Array, of_nodes: OfNodes | None, refuse_missing: bool, n_jobs: int) -> Array | None:
-    """Return the same."""
-    walker, elsewhere = tree.walker, list[int]()
-    edges = edges_of(len(X), _parts_of_matrix(len(X), n_jobs), n_jobs)
-    each = None if of_nodes is None or len(X) < tree.node_count else of_nodes(None)
-    answers = None if each is None else np.empty((len(X), *each.shape[1:]), each.dtype)
-
-    def walk_some(i: int) -> Array | None:
-        rows = slice(edges[i], edges[i + 1])
-        found = None if elsewhere else walker.ends(X[rows], refuse_missing)
-        if found is None:
-            elsewhere.append(i)
-        elif each is not None and answers is not None:
-            each.take(found, 0, answers[rows], "clip")  # all are nodes: with a check, NumPy would make a copy
-        elif of_nodes is not None:
-            return of_nodes(found)
-        return found
-
-    pieces = in_threads(walk_some, len(edges) - 1, n_jobs)
-    if elsewhere:
-        return None
-    return np.concatenate([piece for piece in pieces if piece is not None]) if answers is None else answers
+    if n_jobs == 1 or X.ndim != 2 or len(X) < FROM_IN_THREADS:
+        return walk_some(X)
+    parts = _parts(0, len(X), PARTS_OF_THREAD * n_jobs, n_jobs)
+    found = [piece for piece in in_threads(lambda i: walk_some(X[parts[i]]), len(parts), n_jobs) if piece is not None]
+    return np.concatenate(found) if len(found) == len(parts) else None
 
 
-def edges_of(n_rows: int, n_parts: int, n_jobs: int) -> list[int]:
-    """Return where at least so many parts of a table begin and end, as many for each thread."""
-    n_parts = -(-n_parts // n_jobs) * n_jobs
-    return [n_rows * i // n_parts for i in range(n_parts + 1)]
-
-
-def _parts_of_matrix(n_rows: int, n_jobs: int) -> int:
-    """Return the number of parts of a matrix: so many that no thread waits long for the last."""
-    return max(min(PARTS_OF_THREAD * n_jobs, n_rows // LEAST_ROWS) if n_jobs > 1 else 1, -(-n_rows // ROWS_OF_MATRIX))
+def _parts(start: int, stop: int, least: int, n_jobs: int) -> list[slice]:
+    """Return at least so many parts of some rows, as many for each thread."""
+    n, size = -(-least // n_jobs) * n_jobs, stop - start
+    return [slice(start + size * i // n, start + size * (i + 1) // n) for i in range(n)]
 
 
 def blocks(table: Table) -> Iterator[tuple[slice, Array]]:
     """Yield the table in blocks of rows, as floats."""
-    for stretch in _stretches(table, 1, in_order=True):
-        for start, stop in pairwise(stretch.edges):
-            yield slice(start, stop), stretch.block(start, stop)
+    for parts, block in _stretches(table, 1, "C"):
+        for rows in parts:
+            yield rows, block(rows)
 
 
-class _Stretch(NamedTuple):
-    """Rows whose columns have been read: the ends of blocks of them, and a function that returns a block as floats."""
-
-    edges: list[int]
-    block: Callable[[int, int], Array]
-
-
-def _stretches(table: Table, n_jobs: int, *, in_order: bool = False) -> Iterator[_Stretch]:
-    """Yield all rows, as many at once as should be read together, for blocks that threads may take.
-
-    They are as of `Table.block` if they are to be in order; else infinite values are still to be looked for.
-    """
-    most = min(ROWS_AT_ONCE, max(CELLS_AT_ONCE // table.n_features, 1))
+def _stretches(table: Table, n_jobs: int, order: Literal["C", "F"]) -> Iterator[tuple[list[slice], Callable[[slice], Array]]]:
+    """Yield blocks of rows whose columns have been read together, and a function that returns one as floats."""
+    n, step = table.n_samples, max(CELLS_AT_ONCE // table.n_features, 1)
     if table.is_in_rows:
-        n_parts = -(-table.n_samples // most) if table.matrix is None else _parts_of_matrix(table.n_samples, n_jobs)
-        yield _Stretch(edges_of(table.n_samples, n_parts, n_jobs), table.block)
+        most = min(ROWS_AT_ONCE, step) if table.matrix is None else ROWS_OF_MATRIX
+        yield _parts(0, n, -(-n // most), n_jobs), lambda rows: table.block(rows.start, rows.stop)
         return
-    step = max(most, CELLS_READ // table.n_features)
-    for first in range(0, table.n_samples, step):
-        stop = min(first + step, table.n_samples)
-        columns = [table.some_of(j, first, stop, checked=in_order) for j in range(table.n_features)]
-        edges = [first + edge for edge in edges_of(stop - first, -(-(stop - first) // most), n_jobs)]
-        yield _Stretch(edges, partial(_block_of, columns, first, table.in_rows if in_order else table.side_by_side))
+    for first in range(0, n, step):
+        stop = min(first + step, n)
+        yield _parts(first, stop, -(-(stop - first) // ROWS_AT_ONCE), n_jobs), _reader(table, first, stop, order)
 
 
-def _block_of(columns: list[Array], first: int, join: Callable[[list[Array]], Array], start: int, stop: int) -> Array:
-    return join([column[start - first : stop - first] for column in columns])
+def _reader(table: Table, first: int, stop: int, order: Literal["C", "F"]) -> Callable[[slice], Array]:
+    columns = [table.some_of(j, first, stop) for j in range(table.n_features)]
+    return lambda rows: table.in_rows([column[rows.start - first : rows.stop - first] for column in columns], order)
 
 
 class _Divided(NamedTuple):
@@ -139,24 +98,16 @@ def _walk(tree: Tree, table: Table, known: Ends | None = None, n_jobs: int = 1) 
         return ends, divided
     ends = np.empty(table.n_samples, dtype=np.int32)
     n_jobs = n_jobs if table.n_samples >= ROWS_AT_ONCE else 1
-    for edges, block in _stretches(table, n_jobs):
-        pieces = in_threads(partial(_walk_piece, tree, edges, block, ends, table.is_in_rows), len(edges) - 1, n_jobs)
-        if None in pieces:
-            table.block(edges[0], edges[-1])  # raises the error
+    for parts, block in _stretches(table, n_jobs, "F"):
+        pieces = in_threads(partial(_walk_piece, tree, parts, block, ends), len(parts), n_jobs)
         divided += [some for piece in pieces for some in piece or ()]
     return ends, divided
 
 
-def _walk_piece(
-    tree: Tree, edges: list[int], block: Callable[[int, int], Array], ends: Ends, checked: bool, i: int
-) -> list[_Divided] | None:
-    """Write where the samples of a block end, and return those that are divided; None if a value is infinite."""
-    start, stop = edges[i], edges[i + 1]
-    rows = block(start, stop)
-    if not checked and encoding.holds_infinity(rows):
-        return None
-    ends[start:stop], found = _walk_block(tree, rows)
-    return [_Divided(some.samples + start, some.values) for some in found]
+def _walk_piece(tree: Tree, parts: list[slice], block: Callable[[slice], Array], ends: Ends, i: int) -> list[_Divided]:
+    """Write where the samples of a block end, and return those that are divided."""
+    ends[parts[i]], found = _walk_block(tree, block(parts[i]))
+    return [_Divided(some.samples + parts[i].start, some.values) for some in found]
 
 
 def _walk_block(tree: Tree, block: Array) -> tuple[npt.NDArray[np.int32], list[_Divided]]:

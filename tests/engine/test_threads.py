@@ -331,7 +331,6 @@ def test_threads_predict_what_one_does(y_kind: str, n_rows: int, monkeypatch: py
     kind = CARTRegressor if y_kind == "numbers" else CARTClassifier
     one, two = (kind(n_jobs=n_jobs).fit(X, target) for n_jobs in (1, 2))
     monkeypatch.setattr(walks, "FROM_IN_THREADS", 30)
-    monkeypatch.setattr(walks, "LEAST_ROWS", 7)
     assert one.tree_.node_count > 40
     rows = X[:n_rows]
     assert np.array_equal(one.apply(rows), two.apply(rows))
@@ -365,7 +364,7 @@ def test_threads_predict_tables_of_all_kinds_as_one_does(
     table = tables[kind]
     fitted = model().fit(table, y)
     alone = [getattr(fitted, name)(table) for name in ("predict", "predict_proba", "apply")]
-    for name, value in {"FROM_IN_THREADS": 30, "LEAST_ROWS": 7, "ROWS_AT_ONCE": 40, "CELLS_READ": 1_000}.items():
+    for name, value in {"FROM_IN_THREADS": 30, "ROWS_AT_ONCE": 40, "CELLS_AT_ONCE": 1_000}.items():
         monkeypatch.setattr(walks, name, value)
     for n_jobs in (1, 2, 3):
         fitted.set_params(n_jobs=n_jobs)

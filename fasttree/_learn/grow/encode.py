@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -308,7 +308,7 @@ def _encode_side_by_side(
             if recipe.missing == "fractional" and not lacking and (is_missing(column).any() if few is None else not few[1].all()):
                 lacking.append(feature)
 
-    _side_by_side(encode, range(0, table.n_features, step), n_jobs)
+    in_threads(lambda i: encode(i * step), -(-table.n_features // step), n_jobs)
     return bins, bool(lacking)
 
 
@@ -326,18 +326,14 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
             if code_values(sample[::STEP_OF_SAMPLE]) is None and encoding.plan_bins(feature, sample):
                 planned.append(feature)
 
-    _side_by_side(plan, range(0, table.n_features, step), n_jobs)
+    in_threads(lambda i: plan(i * step), -(-table.n_features // step), n_jobs)
     for feature in planned:
         encoding.keep_values(feature, matrix[:, feature])
     if planned:
-        starts = range(0, n, ROWS_OF_TASK)
-        _side_by_side(lambda first: encoding.code_rows(matrix, first, min(first + ROWS_OF_TASK, n)), starts, n_jobs)
+        in_threads(
+            lambda i: encoding.code_rows(matrix, i * ROWS_OF_TASK, min((i + 1) * ROWS_OF_TASK, n)), -(-n // ROWS_OF_TASK), n_jobs
+        )
     return frozenset(planned)
-
-
-def _side_by_side(encode: Callable[[int], None], firsts: Sequence[int], n_jobs: int) -> None:
-    """Call `encode` with all these numbers, in several threads, including this one."""
-    in_threads(lambda i: encode(firsts[i]), len(firsts), n_jobs)
 
 
 def _bin(

@@ -41,22 +41,20 @@ class BaseTree(EditableTree):
 
         Else, or if a sample reaches several leaves, return the encoded table.
         """
-        known, found = self.__dict__, None
-        is_plain = type(X) is np.ndarray and "tree_" in known and known["schema_"].is_bare and self.unseen == "as_missing"
-        if is_plain:
+        known = self.__dict__
+        if type(X) is np.ndarray and "tree_" in known and known["schema_"].is_bare and self.unseen == "as_missing":
             found = self._walk_matrix(X, of_nodes)
-        if found is None:
-            if "schema_" not in known:
-                check_is_fitted(self)
-            table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__, checked=False)
-            if table.matrix is not None and not is_plain:
-                found = self._walk_matrix(table.matrix, of_nodes)
-            if found is None:
-                if table.matrix is not None:
-                    check_finite_matrix(table.matrix, self.schema_, 0)
-                self._check_missing(X, table)
-                return table
-        return found
+            if found is not None:
+                return found
+        if "schema_" not in known:
+            check_is_fitted(self)
+        table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__, checked=False)
+        if table.matrix is not None:
+            if table.matrix is not X and (found := self._walk_matrix(table.matrix, of_nodes)) is not None:
+                return found
+            check_finite_matrix(table.matrix, self.schema_, 0)
+        self._check_missing(X, table)
+        return table
 
     def _walk_matrix(self, X: NDArray[Any], of_nodes: walks.OfNodes | None) -> NDArray[Any] | None:
         refuses = self.recipe_.missing == "error"
