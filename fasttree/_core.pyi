@@ -1,7 +1,6 @@
 """Types of the engine's door."""
 
 from collections.abc import Callable
-from threading import Thread
 from typing import Any, Self
 
 import numpy as np
@@ -65,7 +64,6 @@ def grow_branches(
     workspace: Workspace,
 ) -> dict[str, npt.NDArray[Any]]: ...
 def spent() -> dict[str, tuple[float, int]] | None: ...
-def started_threads(work: Callable[[int], None], n: int) -> list[Thread]: ...
 
 @disjoint_base
 class Walker:

@@ -12,12 +12,12 @@ from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-import threading
 import time
 
 import numpy as np
 
 from fasttree._engine.columns import locks
+from fasttree._engine.columns.locks import started_threads
 from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
 from fasttree._engine.encoding cimport Encoding
 from fasttree._engine.grow.queue cimport grow_queue
@@ -135,19 +135,6 @@ cdef class Workers:
             free_lock(self.growth.frontier.lock)
             self.growth.frontier.lock = NULL
         close_team(team)
-
-
-def started_threads(work, int32_t n):
-    """Start threads that call work(1), ..., work(n): as many as the system has room for."""
-    threads = []
-    for i in range(n):
-        try:  # a thread has locks, too
-            thread = threading.Thread(target=work, args=(i + 1,))
-            thread.start()
-        except RuntimeError:
-            break
-        threads.append(thread)
-    return threads
 
 
 IMPURITY = impurity_words()

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fasttree._core import started_threads
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
+from fasttree._engine.columns.locks import started_threads
 from fasttree._engine.optimal import GROUPS, SCORES, SIGNS, SQUARES, Optimal
 from fasttree._learn.grow.decode import midpoints
 from fasttree._learn.grow.encode import ordered_codes
