@@ -17,8 +17,8 @@ from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
 from fasttree._engine.columns.keys cimport (
-    GONE, Extent, all_single, double_keys, encode_few, float_of, list_column, single_keys, some_entries, some_values,
-    sort_records, sortable, value_of,
+    GONE, Extent, all_single, double_keys, encode_few, float_of, list_codes, list_column, single_keys, some_entries,
+    some_values, sortable, value_of,
 )
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, new_list, node_header, renew, reserve
@@ -497,7 +497,6 @@ cdef class Encoding:
         cdef int64_t i, n = self.n_samples
         cdef uint64_t* records = self.records
         cdef uint64_t* spare = self.spare
-        cdef uint32_t code, dense = 0
         cdef void* entries
         cdef const uint32_t[::1] by_row
         self.kind[feature] = ORDINAL if ordered else NOMINAL
@@ -520,18 +519,7 @@ cdef class Encoding:
             records = <uint64_t*> &own[0]
             spare = records + n
         with nogil:
-            for i in range(n):
-                records[i] = <uint64_t> codes[i] << 32 | <uint64_t> i
-            if n:
-                records = sort_records(records, spare, n)
-            for i in range(n):
-                code = <uint32_t> (records[i] >> 32)
-                if code and (i == 0 or code != <uint32_t> (records[i - 1] >> 32)):
-                    dense += 1
-                if self.wide:
-                    (<uint64_t*> entries)[i] = (<uint64_t> dense if code else 0) << 32 | <uint32_t> records[i]
-                else:
-                    (<uint32_t*> entries)[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
+            list_codes(&by_row[0], records, spare, entries, n, self.wide)
         self.keep_list(feature, entries)
 
 

@@ -330,6 +330,26 @@ cdef inline bint list_column(
     return close
 
 
+cdef inline void list_codes(
+    const uint32_t* codes, uint64_t* records, uint64_t* spare, void* out, int64_t n, bint wide,
+) noexcept nogil:
+    """Write the sorted list of a feature with many categories."""
+    cdef uint32_t code, dense = 0
+    cdef int64_t i
+    for i in range(n):
+        records[i] = <uint64_t> codes[i] << 32 | <uint64_t> i
+    if n:
+        records = sort_records(records, spare, n)
+    for i in range(n):
+        code = <uint32_t> (records[i] >> 32)
+        if code and (i == 0 or code != <uint32_t> (records[i - 1] >> 32)):
+            dense += 1
+        if wide:
+            (<uint64_t*> out)[i] = (<uint64_t> dense if code else 0) << 32 | <uint32_t> records[i]
+        else:
+            (<uint32_t*> out)[i] = (dense if code else 0) << 16 | <uint32_t> records[i]
+
+
 cdef inline void some_entries(const entry_t* entries, const uint32_t* place, int64_t n, other_t* out) noexcept nogil:
     """Write the `n` entries of a list whose rows have a place, with dense codes and these places."""
     cdef int32_t shift = 32 if entry_t is uint64_t else 16
