@@ -213,7 +213,8 @@ IN_ORDER = ["-fno-toplevel-reorder", "-ffunction-sections", "-fdata-sections"]
 SMALLER = {MEMORYVIEWS: ["-Os"], "fasttree._core": [*WHAT_PAYS_MOST, *UNALIGNED, *IN_ORDER]} | {
     f"fasttree._engine.{name}": [*AS_IT_SEES_FIT, *UNALIGNED, *level]
     for level, names in (
-        ([], ("additive", "forest")),
+        ([], ("additive",)),
+        (IN_ORDER, ("forest",)),
         (VECTORS, ("lines.equations", "lookahead")),
         ([*VECTORS, *IN_ORDER], ("rounds",)),
         ([*VECTORS, *SHORT_FUNCTIONS], ("serving",)),
