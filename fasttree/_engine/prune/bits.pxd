@@ -175,13 +175,13 @@ cdef extern from *:
     }
 
     /* Put the words of a group with samples that fail one condition alone behind n others.  No jump: which have any is random. */
-    static inline int64_t fasttree_wait(uint64_t *waiting, int64_t n, int64_t first, fasttree_words alone)
+    static inline int64_t fasttree_wait(uint64_t *waiting, int64_t n, int64_t first, const fasttree_words *alone)
     {
         int w;
         for (w = 0; w < FASTTREE_WORDS; w++) {
-            waiting[2 * n] = FASTTREE_WORD(alone, w);
+            waiting[2 * n] = FASTTREE_WORD(*alone, w);
             waiting[2 * n + 1] = (uint64_t) (first + w);
-            n += FASTTREE_WORD(alone, w) != 0;
+            n += FASTTREE_WORD(*alone, w) != 0;
         }
         return n;
     }
@@ -228,7 +228,7 @@ cdef extern from *:
                 if (!digit) alone = bits;
                 none &= ~bits;
             }
-            n = fasttree_wait(f->waiting, n, first, alone);
+            n = fasttree_wait(f->waiting, n, first, &alone);
             if (!FASTTREE_ANY(none)) continue;
             for (w = 0; w < FASTTREE_WORDS; w++)
                 passing[first + w >= sides->start && first + w < sides->stop] +=
@@ -259,7 +259,7 @@ cdef extern from *:
                 alone &= ~now;
             }
             fasttree_flip_which(f, number, times, fails);
-            n = fasttree_wait(f->waiting, n, first, alone);
+            n = fasttree_wait(f->waiting, n, first, &alone);
         }
         fasttree_tally(f, n, sides);
     }
