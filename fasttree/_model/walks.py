@@ -31,6 +31,9 @@ PARTS_OF_THREAD = 3  # that it takes in turn
 
 def ends(tree: Tree, X: Array, of_nodes: OfNodes | None = None, *, refuse_missing: bool, n_jobs: int = 1) -> Array | None:
     """Return where each row of a plain array ends, or what `of_nodes` has for these nodes; None as `Walker.ends`."""
+    if X.shape < (min(tree.node_count, FROM_IN_THREADS),):  # a row is walked in the time of a few questions
+        few = tree.walker.ends(X, refuse_missing)
+        return few if few is None or of_nodes is None else of_nodes(few)
     each = None if of_nodes is None or X.shape < (tree.node_count,) else of_nodes(None)
 
     def walk_some(X: Array) -> Array | None:

@@ -227,7 +227,7 @@ class BaseClassifier(Classifying, BaseTree, ClassChoices, Pruning):
         """
         if "tree_" in self.__dict__ and self.tree_.outputs is not None:
             return self._predict_several(X)
-        if is_collection(X):
+        if type(X) is not np.ndarray and is_collection(X):
             return self._lazily("predict", X)
         found = self._walked(X, self._classes_of)
         if isinstance(found, Table):
