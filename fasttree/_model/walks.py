@@ -31,22 +31,21 @@ PARTS_OF_THREAD = 3  # that it takes in turn
 
 def ends(tree: Tree, X: Array, of_nodes: OfNodes | None = None, *, refuse_missing: bool, n_jobs: int = 1) -> Array | None:
     """Return where each row of a plain array ends, or what `of_nodes` has for these nodes; None as `Walker.ends`."""
-    if X.shape < (min(tree.node_count, FROM_IN_THREADS),):  # a row is walked in the time of a few questions
-        few = tree.walker.ends(X, refuse_missing)
-        return few if few is None or of_nodes is None else of_nodes(few)
     each = None if of_nodes is None or X.shape < (tree.node_count,) else of_nodes(None)
-
-    def walk_some(X: Array) -> Array | None:
-        found = tree.walker.ends(X, refuse_missing)
-        if found is None or of_nodes is None:
-            return found
-        return of_nodes(found) if each is None else each.take(found, axis=0)
-
     if n_jobs == 1 or X.ndim != 2 or len(X) < FROM_IN_THREADS:
-        return walk_some(X)
+        return _walk_rows(tree, X, of_nodes, each, refuse_missing)
     parts = _parts(0, len(X), PARTS_OF_THREAD * n_jobs, n_jobs)
-    found = [piece for piece in in_threads(lambda i: walk_some(X[parts[i]]), len(parts), n_jobs) if piece is not None]
+    pieces = in_threads(lambda i: _walk_rows(tree, X[parts[i]], of_nodes, each, refuse_missing), len(parts), n_jobs)
+    found = [piece for piece in pieces if piece is not None]
     return np.concatenate(found) if len(found) == len(parts) else None
+
+
+def _walk_rows(tree: Tree, X: Array, of_nodes: OfNodes | None, each: Array | None, refuse_missing: bool) -> Array | None:
+    """Return the same for some rows; `each` is what `of_nodes` has for all nodes, if that is known."""
+    found: Array | None = tree.walker.ends(X, refuse_missing)
+    if found is None or of_nodes is None:
+        return found
+    return of_nodes(found) if each is None else each.take(found, axis=0)
 
 
 def _parts(start: int, stop: int, least: int, n_jobs: int) -> list[slice]:

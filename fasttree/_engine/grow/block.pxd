@@ -100,7 +100,7 @@ cdef inline void totals_of(const Problem* p, const Block* block, Totals* totals)
 
 
 cdef inline void write_root(Problem* p, const Block* block, NodeTable* t, Totals* totals) noexcept nogil:
-    """Write the first node, which holds all rows,."""
+    """Write the first node, which holds all rows."""
     cdef Exact sum
     cdef double risk = 0
     cdef double mean, weight, whole

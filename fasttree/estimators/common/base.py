@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fasttree._data.checks import is_collection, is_integer
-from fasttree._data.encode import encode_table
 from fasttree._data.table import Table, check_finite_matrix
 from fasttree._data.weights import check_same_length, check_sample_weight
 from fasttree._explain.difference import TreeDifference, difference
@@ -46,9 +45,7 @@ class BaseTree(EditableTree):
             found = self._walk_matrix(X, of_nodes)
             if found is not None:
                 return found
-        if "schema_" not in known:
-            check_is_fitted(self)
-        table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__, checked=False)
+        table = self._encoded(X, checked=False)
         if table.matrix is not None:
             if table.matrix is not X and (found := self._walk_matrix(table.matrix, of_nodes)) is not None:
                 return found

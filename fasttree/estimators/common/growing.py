@@ -228,11 +228,15 @@ class Growing(FittedModel, Reading, TreeLimits):
 
     def _encode_table(self, X: Any) -> Table:
         """Encode a table as in the fit."""
-        if "schema_" not in self.__dict__:
-            check_is_fitted(self)
-        table = encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__)
+        table = self._encoded(X)
         self._check_missing(X, table)
         return table
+
+    def _encoded(self, X: Any, *, checked: bool = True) -> Table:
+        """Encode a table whose missing values, and (not `checked`) infinite ones of a matrix, the caller looks for."""
+        if "schema_" not in self.__dict__:
+            check_is_fitted(self)
+        return encode_table(X, self.schema_, unseen=self.unseen, estimator_name=type(self).__name__, checked=checked)
 
     def _check_missing(self, X: Any, table: Table) -> None:
         """Check that no value is missing in X, of which `table` was encoded, if the recipe refuses that."""
