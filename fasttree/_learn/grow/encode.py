@@ -129,8 +129,9 @@ class InOrder:
             return whole.encoding, whole.has_missing, whole.bins
         rows = np.arange(self.n_samples) if rows is None else rows
         encoding = whole.encoding.of_rows(rows.astype(np.int64, copy=False), self.order.astype(np.int64, copy=False), block_rows)
-        bins = {j: whole.bins[feature] for j, feature in enumerate(self.order.tolist()) if feature in whole.bins}
-        return encoding, whole.has_missing and bool(whole.lacking.take(rows).any()), bins
+        order = self.order.tolist() if whole.bins else ()
+        bins = {j: whole.bins[feature] for j, feature in enumerate(order) if feature in whole.bins}
+        return encoding, whole.has_missing and bool(np.count_nonzero(whole.lacking.take(rows))), bins
 
 
 class SomeRows:

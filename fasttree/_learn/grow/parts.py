@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,28 +78,35 @@ class BranchGrowth:
         A branch is a leaf that holds nothing if it is one for its number of samples or their one class.  Splits that C4.5's
         collapse takes back are leaves; what was below them is still there.
         """
-        encodings, targets = list[Encoding | None](), list[_core.Targets | None]()
-        weights, bins = list[npt.NDArray[np.int64] | None](), list[dict[int, Bins]]()
-        are_ones = bool((branches.weight == 1).all())
-        for start, stop in pairwise(branches.start):
-            label, weight = self._label.take(rows := branches.rows[start:stop]), branches.weight[start:stop]
-            if float(weight.sum()) < self._least or not np.count_nonzero(label != label[0]):
-                encoding, found, units, given = None, dict[int, Bins](), None, None
-            else:
-                units, unit = fixed_point_weights(None if are_ones else weight)
-                encoding, has_missing, found = self._encode(rows)
-                if unit == 1.0 and has_missing:
-                    units, unit = fractional_weights(units, len(rows))
-                given = _core.Targets(unit, labels=label[:, None], first_class=self._first_class)
-            encodings.append(encoding)
-            targets.append(given)
-            weights.append(units)
-            bins.append(found)
+        n = len(branches.start) - 1
+        encodings: list[Encoding | None] = [None] * n
+        targets: list[_core.Targets | None] = [None] * n
+        weights: list[npt.NDArray[np.int64] | None] = [None] * n
+        bins: dict[int, dict[int, Bins]] = {}
+        label, are_ones = self._label.take(branches.rows), branches.weight.min() == branches.weight.max() == 1
+        for b in self._inner(branches, label):
+            here = slice(*branches.start[b : b + 2])
+            rows = branches.rows[here]
+            weights[b], unit = fixed_point_weights(None if are_ones else branches.weight[here])
+            encodings[b], has_missing, bins[b] = self._encode(rows)
+            if unit == 1.0 and has_missing:
+                weights[b], unit = fractional_weights(weights[b], len(rows))
+            targets[b] = _core.Targets(unit, labels=label[here, None], first_class=self._first_class)
         grown = _core.grow_branches(encodings, targets, weights, branches.start, self._spec, self._n_classes, self._workspace)
         grown["threshold"] = self._thresholds(grown, branches, bins)
         categories_by_node(grown)
         self._collapse(grown)
         return grown
+
+    def _inner(self, branches: Branches, label: npt.NDArray[np.uint16]) -> list[int]:
+        """Return the branches that are heavy enough to be divided, and have samples of several classes."""
+        start = np.array(branches.start)
+        filled = (start[1:] > start[:-1]).nonzero()[0]
+        first = start[filled]
+        heavy = np.add.reduceat(branches.weight, first) >= self._least
+        several = np.minimum.reduceat(label, first) < np.maximum.reduceat(label, first)
+        inner: list[int] = filled[heavy & several].tolist()
+        return inner
 
     def _encode(self, rows: npt.NDArray[np.intp]) -> Encoded:
         """Return what `encode_columns` does; bins are those of the rows."""
@@ -109,15 +115,15 @@ class BranchGrowth:
         some = SomeRows(self._table.kept, rows)
         return encode_columns(some, some, self._recipe, self._limits, BLOCK_ROWS, 0, 1)
 
-    def _thresholds(self, grown: dict[str, npt.NDArray[Any]], branches: Branches, bins: list[dict[int, Bins]]) -> Floats:
+    def _thresholds(self, grown: dict[str, npt.NDArray[Any]], branches: Branches, bins: dict[int, dict[int, Bins]]) -> Floats:
         thresholds = np.empty(len(grown["kind"]))
         low, high = grown["row_low"], grown["row_high"]
         self._columns.single_midpoints(grown["feature"], grown["kind"], low, high, branches.rows, thresholds)
-        some = SomeRows(self._table, branches.rows)
-        for (start, stop), found in zip(pairwise(branches.start), bins, strict=True):
+        for b, found in bins.items():
             if found:
-                here = (grown["kind"] == THRESHOLD) & (low >= start) & (low < stop)
-                at = np.flatnonzero(here)
+                start, stop = branches.start[b : b + 2]
+                at = np.flatnonzero((grown["kind"] == THRESHOLD) & (low >= start) & (low < stop))
+                some = SomeRows(self._table, branches.rows)
                 thresholds[at] = decode_thresholds(grown, at, some, None, self._recipe, found)[at]
         return thresholds
 

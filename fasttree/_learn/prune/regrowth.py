@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Regrowth:
         nodes = self._nodes
         order = np.argsort(rows, kind="stable")
         rows, weight = rows[order], weight[order]
-        if not weight.all():
+        if not weight.min() > 0:
             rows, weight = rows[weight > 0], weight[weight > 0]
         column = self._grower.samples.table.column(int(nodes.feature[node])).take(rows)
         branches = samples_of(branches_of(nodes, node, column), int(nodes.n_branches[node]), rows, weight)
@@ -166,22 +167,20 @@ class NodesBehind:
 
 def samples_of(branch: npt.NDArray[np.intp], n_branches: int, rows: npt.NDArray[np.intp], weight: Floats) -> Branches:
     """Return the samples of each branch; those of branch -1 are divided among all."""
-    if branch.min() >= 0:
-        order = np.argsort(branch, kind="stable")
-        start = np.cumsum(np.bincount(branch, minlength=n_branches)).tolist()
-        return Branches(rows[order], weight[order], [0, *start])
-    unknown = branch < 0
-    known = float(weight[~unknown].sum())
-    parts, chosen, start = [], [], [0]
-    for b in range(n_branches):
-        here = branch == b
-        share = float(weight[here].sum()) / known
-        if share > 0:
-            here |= unknown
-        chosen.append(np.flatnonzero(here))
-        parts.append(np.where(unknown[here], weight[here] * share, weight[here]))
-        start.append(start[-1] + chosen[-1].size)
-    return Branches(rows[np.concatenate(chosen)], np.concatenate(parts), start)
+    order = np.argsort(branch, kind="stable")
+    start = np.bincount(branch + 1, minlength=n_branches + 1).cumsum().tolist()
+    in_order, n_unknown = weight[order], start[0]
+    if not n_unknown:
+        return Branches(rows[order], in_order, start)
+    known = float(weight[branch >= 0].sum())
+    share = np.array([float(in_order[first:last].sum()) / known for first, last in pairwise(start)])
+    filled, unknown = np.flatnonzero(share), order[:n_unknown]
+    of_branch = np.concatenate([np.repeat(filled, n_unknown), branch[order[n_unknown:]]])
+    sample = np.concatenate([np.tile(unknown, filled.size), order[n_unknown:]])
+    parts = np.concatenate([np.outer(share[filled], in_order[:n_unknown]).ravel(), in_order[n_unknown:]])
+    order = np.lexsort((sample, of_branch))
+    start = np.bincount(of_branch + 1, minlength=n_branches + 1).cumsum().tolist()
+    return Branches(rows[sample[order]], parts[order], start)
 
 
 def branches_of(tree: Tree | NodesBehind, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
