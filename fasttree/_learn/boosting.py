@@ -152,8 +152,9 @@ class Boosting(Generic[Model]):
         target, votes = self.grower.samples.target, state.votes.reshape(-1)
         first = np.arange(0, votes.size, state.votes.shape[1])
         of_predicted = first + trial.predicted
-        votes[of_predicted] += trial.confidence
-        np.maximum(state.most, votes[of_predicted], out=state.most)
+        of_each = votes.take(of_predicted) + trial.confidence
+        votes[of_predicted] = of_each
+        np.maximum(state.most, of_each, out=state.most)
         if number + 1 > self.n_trials / 2:
             state.kept &= state.most - votes[first + target] <= self.n_trials - 1 - number
         wrong: npt.NDArray[np.bool_] = state.kept & (trial.predicted != target)
@@ -162,7 +163,7 @@ class Boosting(Generic[Model]):
 
 def weight_of(chosen: npt.NDArray[np.bool_], weight: Floats) -> float:
     """Return the weight of some samples."""
-    return sum_of_sizes(np.where(chosen, weight, 0.0))
+    return sum_of_sizes(weight[chosen])
 
 
 def move_weights(state: Standing, counts: Floats, wrong: npt.NDArray[np.bool_], errors: float, kept: float) -> None:

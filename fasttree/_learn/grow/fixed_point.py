@@ -55,10 +55,13 @@ def fixed_point_parts(sample_weight: Floats | None, n_samples: int) -> tuple[npt
     if sample_weight is None:
         return None, power_of_two_quantum(float(n_samples))
     kept = sample_weight != 0
-    of_kept, unit = fixed_point_weights(sample_weight[kept])
+    n_kept = int(np.count_nonzero(kept))
+    of_kept, unit = fixed_point_weights(sample_weight if n_kept == n_samples else sample_weight[kept])
     if unit == 1.0:
-        of_kept, unit = fractional_weights(of_kept, int(kept.sum()))
+        of_kept, unit = fractional_weights(of_kept, n_kept)
     assert of_kept is not None
+    if n_kept == n_samples:
+        return of_kept, unit
     weight = np.zeros(n_samples, dtype=np.int64)
     weight[kept] = of_kept
     return weight, unit

@@ -143,7 +143,7 @@ def grow(
         alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
         if alone is not None:
             return finish(alone, recipe, limits, constraints)
-    samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows)
+    samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows, limits.n_cases)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
     if limits.lookahead > 1:
@@ -241,6 +241,7 @@ def _choose_samples(
     class_factor: Floats | None,
     costs: Costs | None,
     rows: npt.NDArray[np.intp] | None,
+    n_cases: float | None,
 ) -> _Samples:
     """Return the samples of positive weight, or those in `rows`, weighted by classes and costs."""
     case_weight = sample_weight
@@ -254,7 +255,8 @@ def _choose_samples(
     whole = table if kept is None else SomeRows(table, kept)
     source = whole if rows is None else SomeRows(table, rows)
     chosen = kept if rows is None else rows
-    n_cases = float(whole.n_samples) if sample_weight is None else sum_of_sizes(sample_weight)
+    if n_cases is None:
+        n_cases = float(whole.n_samples) if sample_weight is None else sum_of_sizes(sample_weight)
     if chosen is not None:
         target, sample_weight = target[chosen], None if sample_weight is None else sample_weight[chosen]
         case_weight = None if case_weight is None else case_weight[chosen]

@@ -184,20 +184,26 @@ def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:
     wide = np.flatnonzero(by_category & (tree.n_branches >= FEWEST_MERGED))
     alike = (tree.n_branches == 0) & ((tree.weight == 0) if empty_only else True)
     wide = wide[np.bincount(tree.parent[1:][alike[1:]], minlength=tree.node_count)[wide] > 1]
-    groups = {int(node): groups_of(tree, int(node), empty_only) for node in wide}
-    merged = {node: found for node, found in groups.items() if 1 < len(found) < tree.n_branches[node]}
+    if not wide.size:
+        return tree
+    held = list(zip(*(getattr(tree, name).tolist() for name in ("weight", "predicted_class", "n_branches")), strict=True))
+    first_child, n_branches = tree.first_child.tolist(), tree.n_branches.tolist()
+    merged: dict[int, list[list[int]]] = {}
+    for node in wide.tolist():
+        found = groups_of(held[first_child[node] : first_child[node] + n_branches[node]], empty_only)
+        if 1 < len(found) < n_branches[node]:
+            merged[node] = found
     if not merged:
         return tree
     # the branches of a merged node are copied behind the others, one for each group
     n_nodes, n_entries = tree.node_count, tree.categories_code.size
     arrays = {name: getattr(tree, name).copy() for name in (*OF_TESTS, *OF_SAMPLES)}
-    first_child, start = tree.first_child.copy(), tree.categories_start[:-1].copy()
+    new_first_child, start = tree.first_child.copy(), tree.categories_start[:-1].copy()
     size, codes, branches = np.diff(tree.categories_start), [tree.categories_code], [tree.categories_branch]
     copied: list[int] = []
     for node, found in merged.items():
-        of_branch = np.empty(int(tree.n_branches[node]), np.int32)
-        for number, group in enumerate(found):
-            of_branch[group] = number
+        number_of = {branch: number for number, group in enumerate(found) for branch in group}
+        of_branch = np.array([number_of[branch] for branch in range(n_branches[node])], np.int32)
         entries, of_code = entries_of(tree, node), of_branch
         if tree.kind[node] == NOMINAL:
             codes.append(tree.categories_code[entries])
@@ -208,21 +214,21 @@ def with_merged_leaves(tree: Tree, *, empty_only: bool) -> Tree:
         start[node], size[node] = n_entries, of_code.size
         n_entries += of_code.size
         arrays["n_branches"][node], arrays["kind"][node] = len(found), NOMINAL
-        first_child[node] = n_nodes + len(copied)
-        for first, *others in ([int(tree.first_child[node]) + branch for branch in group] for group in found):
+        new_first_child[node] = n_nodes + len(copied)
+        for first, *others in ([first_child[node] + branch for branch in group] for group in found):
             copied.append(first)
-            if others and tree.weight[first]:
+            if others and held[first][0]:
                 for name in ("n_samples", "weight", "value"):
                     arrays[name][first] += getattr(tree, name)[others].sum(axis=0)
                 n_filled = int(np.count_nonzero(tree.n_samples[[first, *others]]))
                 arrays["n_samples"][first] -= max(n_filled - 1, 0) * n_divided(tree, node)
-            if arrays["weight"][first] == 0:
+            if held[first][0] == 0:
                 arrays["value"][first] = tree.value[node]
     order = np.append(np.arange(n_nodes), copied).astype(np.intp)
     return Tree.from_growth(
         task=tree.task,
         n_features=tree.n_features,
-        first_child=first_child[order],
+        first_child=new_first_child[order],
         categories_start=start[order],
         categories_size=size[order],
         categories_code=np.concatenate(codes),
@@ -240,14 +246,11 @@ def n_divided(tree: Tree, node: int) -> int:
     return max(int(children.sum() - tree.n_samples[node]), 0) // (n_filled - 1) if n_filled > 1 else 0
 
 
-def groups_of(tree: Tree, node: int, empty_only: bool) -> list[list[int]]:
-    """Return the branches of a node, those that are merged together."""
+def groups_of(children: list[tuple[float, int, int]], empty_only: bool) -> list[list[int]]:
+    """Return the branches of a node, those that are merged together; a child has a weight, a class and a number of branches."""
     groups: list[list[int]] = []
     of_class: dict[int, list[int]] = {}
-    first = int(tree.first_child[node])
-    children = slice(first, first + int(tree.n_branches[node]))
-    held = (getattr(tree, name)[children].tolist() for name in ("weight", "predicted_class", "n_branches"))
-    for branch, (weight, predicted, n_branches) in enumerate(zip(*held, strict=True)):
+    for branch, (weight, predicted, n_branches) in enumerate(children):
         key = predicted if weight else -1
         # a null leaf with parts of samples stays alone: its weight may not reach that of a leaf with others'
         if n_branches or 0 < weight < NULL_CASES or (empty_only and weight):
