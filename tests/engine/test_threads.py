@@ -59,9 +59,21 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(n_samples, n_features
     assert several == one
 
 
-@pytest.mark.parametrize(("n_features", "n_jobs", "step"), [(28, 1, 7), (28, 2, 7), (8, 2, 4), (54, 2, 7), (3, 4, 1), (0, 2, 1)])
-def test_threads_take_equally_many_features(n_features, n_jobs, step):
-    assert encode.features_at_once(n_features, n_jobs) == step
+@pytest.mark.parametrize(
+    ("n_features", "n_jobs", "at_once", "sizes"),
+    [
+        (28, 1, 8, [7] * 4),
+        (28, 2, 8, [7] * 4),
+        (28, 2, 4, [3, 4] * 4),
+        (54, 2, 8, [6, 7, 7, 7] * 2),
+        (3, 4, 8, [1] * 3),
+        (0, 2, 8, []),
+    ],
+)
+def test_threads_take_equally_many_features(n_features, n_jobs, at_once, sizes):
+    pieces = encode.pieces_of(n_features, n_jobs, at_once)
+    assert [len(piece) for piece in pieces] == sizes
+    assert [feature for piece in pieces for feature in piece] == list(range(n_features))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -171,6 +183,17 @@ def test_threads_share_nodes_that_have_lists(name, n_samples, seed, block_rows, 
     for tree in several:
         tree.check()
         assert tree == one
+
+
+def test_threads_bound_absolute_errors_of_a_large_node():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40_000, 9))
+    y = X @ rng.permutation(9) + rng.normal(size=len(X)) ** 3
+    recipe, table = Recipe(impurity="absolute_error"), learn_table(X)
+    grown = [
+        growth.grow(table, y, None, recipe, Limits(max_depth=3), n_classes=0, most_codes=0, n_jobs=n_jobs) for n_jobs in (1, 2, 3)
+    ]
+    assert grown[0] == grown[1] == grown[2]
 
 
 @pytest.mark.parametrize("name", sorted(set(BY_LISTS) - {"intervals"}))  # which compares each of 40,000 values with its neighbour

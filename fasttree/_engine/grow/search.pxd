@@ -125,36 +125,6 @@ cdef inline int32_t scan_drawn(
     return n_cuts
 
 
-cdef inline int32_t bound_medians(
-    const Problem* p, const Block* block, Scratch* s, Search* search, entry_t width,
-) noexcept nogil:
-    """Bound the gains of all features with sorted lists by absolute error; returns the place of the largest bound.
-
-    Samples must count 1, and gains compete.  -1: no bound is known.
-    """
-    cdef Binned binned
-    cdef const entry_t* entries
-    cdef int64_t n = search.totals.n
-    cdef int32_t best = -1
-    cdef int32_t i
-    cdef double most = -INFINITY
-    if block.weight != NULL or p.n_outputs > 1 or p.random or p.rank or p.monotone != NULL or n < FEWEST_BINNED:
-        return -1
-    bin_targets(p, &binned, n)
-    for i in range(search.n_active):
-        s.most[i] = INFINITY
-        entries = <const entry_t*> (search.lists + search.actives[i].at)
-        if not search.actives[i].listed or form_of(p, search.actives[i].feature) != ORDERED or code_of(entries[0]) == 0:
-            continue
-        if interrupted(s.watch, n):
-            return -1
-        s.most[i] = most_along(p, &binned, entries, n) * p.medians[0].unit
-        if s.most[i] > most:
-            most = s.most[i]
-            best = i
-    return best
-
-
 cdef inline void scan_some(SharedFeatures* features, Work* w, entry_t width) noexcept nogil:
     """Scan features whose turn comes; each has its cut in its place, and a mark in the owner's `drawn` if it varies."""
     cdef Search search = features.search[0]
@@ -170,25 +140,67 @@ cdef inline void scan_some(SharedFeatures* features, Work* w, entry_t width) noe
         i = next_feature(features, w)
 
 
-cdef inline int32_t scan_together(
-    const Problem* p, const Block* block, Work* w, Search* search, entry_t width,
+cdef inline void bound_some(SharedFeatures* features, Work* w, entry_t width) noexcept nogil:
+    """Bound the gains by absolute error of features whose turn comes, in the owner's `most`; infinite if there is no bound."""
+    cdef Binned binned = features.binned[0]
+    cdef const Problem* p = features.p
+    cdef const Search* search = features.search
+    cdef const entry_t* entries
+    cdef int64_t n = search.totals.n
+    cdef int32_t i = next_feature(features, w)
+    while i >= 0:
+        entries = <const entry_t*> (search.lists + search.actives[i].at)
+        features.owner.scratch.most[i] = INFINITY
+        if (search.actives[i].listed and form_of(p, search.actives[i].feature) == ORDERED and code_of(entries[0])
+                and not interrupted(w.scratch.watch, n)):
+            features.owner.scratch.most[i] = most_along(p, &binned, entries, n) * p.medians[0].unit
+        i = next_feature(features, w)
+
+
+cdef inline void share_features(SharedFeatures* features, Work* w, entry_t width) noexcept nogil:
+    """Scan all features of a node, or bound their gains; in a wide block with the help of threads that rest."""
+    features.next = 0
+    features.shared = False
+    if entry_t is uint64_t:
+        if features.search.totals.n >= LEAST_SHARED:
+            offer_features(w.team, features, features.n, &features.shared)
+    if features.binned == NULL:
+        scan_some(features, w, width)
+    else:
+        bound_some(features, w, width)
+    if features.shared:
+        end_sharing(w.team, w.which, w.scratch.watch)
+
+
+cdef inline int32_t bound_medians(
+    const Problem* p, const Block* block, Work* w, Search* search, SharedFeatures* features, entry_t width,
 ) noexcept nogil:
+    """Bound the gains of all features with sorted lists by absolute error; returns the place of the largest bound.
+
+    Samples must count 1, and gains compete.  -1: no bound is known.
+    """
+    cdef Binned binned
+    cdef const double* most = w.scratch.most
+    cdef int64_t n = search.totals.n
+    cdef int32_t best = -1
+    cdef int32_t i
+    if block.weight != NULL or p.n_outputs > 1 or p.random or p.rank or p.monotone != NULL or n < FEWEST_BINNED:
+        return -1
+    bin_targets(p, &binned, n)
+    features.binned = &binned
+    share_features(features, w, width)
+    for i in range(search.n_active):
+        if most[i] < INFINITY and (best < 0 or most[i] > most[best]):
+            best = i
+    return best
+
+
+cdef inline int32_t scan_together(SharedFeatures* features, Work* w, Search* search, entry_t width) noexcept nogil:
     """As `scan_all`, of a node of a wide block with lists, with the help of threads that rest."""
-    cdef SharedFeatures features
     cdef int32_t n_cuts = 0
     cdef int32_t kept = 0
     cdef int32_t i
-    memset(&features, 0, sizeof(SharedFeatures))
-    features.p = p
-    features.block = block
-    features.owner = w
-    features.search = search
-    features.n = search.n_active
-    if search.totals.n >= LEAST_SHARED:
-        offer_features(w.team, &features, features.n, &features.shared)
-    scan_some(&features, w, width)
-    if features.shared:
-        end_sharing(w.team, w.which, w.scratch.watch)
+    share_features(features, w, width)
     for i in range(search.n_active):
         if search.cuts[i].form != NO_CUT:
             search.cuts[n_cuts] = search.cuts[i]
@@ -207,13 +219,21 @@ cdef inline int32_t scan_all(
     cdef int32_t n_cuts = 0
     cdef int32_t kept = 0
     cdef int32_t n_first = 0
-    cdef int32_t first = bound_medians(p, block, w.scratch, search, width) if p.sweep == MEDIANS else -1
+    cdef int32_t first = -1
     cdef int32_t i
     cdef bint varies = True
     cdef Cut cut = no_cut(-1)
-    if entry_t is uint64_t:
-        if p.sweep != MEDIANS:
-            return scan_together(p, block, w, search, width)
+    cdef SharedFeatures features
+    memset(&features, 0, sizeof(SharedFeatures))
+    features.p = p
+    features.block = block
+    features.owner = w
+    features.search = search
+    features.n = search.n_active
+    if p.sweep == MEDIANS:
+        first = bound_medians(p, block, w, search, &features, width)
+    elif entry_t is uint64_t:
+        return scan_together(&features, w, search, width)
     if first >= 0 and not interrupted(w.scratch.watch, search.totals.n):
         varies = add_cut(p, block, w, search, &search.actives[first], &n_first, width)
         cut = search.cuts[0]

@@ -12,6 +12,7 @@ from fasttree._engine.bounds.screen cimport Screen
 from fasttree._engine.grow.nodes cimport NodeTable, SurrogateTable, blank_node, reserve_nodes
 from fasttree._engine.grow.team cimport Lock, Team, count_together, hold, next_shared, release
 from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, pad, resize
+from fasttree._engine.risk.deviations cimport Binned
 from fasttree._engine.risk.sums cimport set_part, spread_weight
 from fasttree._engine.scan.tiles cimport Count
 from fasttree._engine.types cimport (
@@ -227,11 +228,12 @@ cdef struct NodeSplit:             # of one node into its children
     double reach                   # of the split, see Frontier
 
 
-cdef struct SharedFeatures:        # of a node with lists in a wide block, which threads share: to hand down, or to search
+cdef struct SharedFeatures:        # of a node with lists in a wide block, which threads share: to hand down, search, or bound
     const Problem* p
     const Block* block
     Work* owner
-    const Pending* node            # NULL: to search
+    const Pending* node            # NULL: to search, or to bound
+    const Binned* binned           # targets, to bound by absolute error; else NULL
     const NodeSplit* split
     const Search* search
     bint shared                    # else their turn is here

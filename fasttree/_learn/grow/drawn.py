@@ -14,7 +14,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, grow_packed
-from fasttree._learn.grow.encode import columns, features_at_once
+from fasttree._learn.grow.encode import columns, pieces_of
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 from fasttree._model import walks
@@ -82,18 +82,17 @@ def drawn_limits(limits: Limits, n_features: int, weight: int, whole_weight: flo
 def encode_drawn(table: Table, *, random: bool = False, n_jobs: int = 1) -> DrawnColumns:
     """Return the codes of all features."""
     encoded = DrawnColumns(table.n_samples, table.n_features, random=random)
-    step = features_at_once(table.n_features, n_jobs)
+    pieces = pieces_of(table.n_features, n_jobs)
 
-    def encode_some(some: int) -> None:
-        first = some * step
-        for j, column in columns(table, first, min(first + step, table.n_features)):
+    def encode_some(i: int) -> None:
+        for j, column in columns(table, pieces[i].start, pieces[i].stop):
             feature = table.schema.features[j]
             if feature.categories is not None:
                 encoded.add_codes(j, column, len(feature.categories), feature.kind == Kind.ORDINAL)
             elif encoded.add_continuous(j, column):
                 encoded.keep_values(j, table.column(j))
 
-    in_threads(encode_some, -(-table.n_features // step), n_jobs)
+    in_threads(encode_some, len(pieces), n_jobs)
     encoded.finish()
     return encoded
 

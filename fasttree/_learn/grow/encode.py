@@ -249,7 +249,8 @@ def encode_columns(
     if most_codes and n_jobs > 1 and table.n_samples >= SHARED_FROM:
         block_rows = min(block_rows, table.n_samples // 2)  # threads share what no private block takes as a whole
     elif n_jobs > 1 and not most_codes and table.n_samples > 2 * LEAST_ROWS:
-        block_rows = min(block_rows, max(table.n_samples // (PARTS * n_jobs), LEAST_ROWS))
+        parts = 1 if recipe.impurity == "absolute_error" else PARTS  # by which threads search children of a node one by one
+        block_rows = min(block_rows, max(table.n_samples // (parts * n_jobs), LEAST_ROWS))
     if table.n_samples <= block_rows:
         n_jobs = 1
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
@@ -259,10 +260,10 @@ def encode_columns(
     return encoding, has_missing, bins
 
 
-def features_at_once(n_features: int, n_jobs: int) -> int:
-    """Return how many features a thread encodes at once, so that all threads take equally many."""
-    turns = max(-(-n_features // (FEATURES_AT_ONCE * n_jobs)), 1)
-    return max(-(-n_features // (turns * n_jobs)), 1)
+def pieces_of(n_features: int, n_jobs: int, at_once: int = FEATURES_AT_ONCE) -> list[range]:
+    """Return the features that a thread encodes one after the other: pieces of nearly the same size, as many for each thread."""
+    n_pieces = min(-(-n_features // (at_once * n_jobs)) * n_jobs, n_features)
+    return [range(i * n_features // n_pieces, (i + 1) * n_features // n_pieces) for i in range(n_pieces)]
 
 
 def _encode_side_by_side(
@@ -280,16 +281,13 @@ def _encode_side_by_side(
         gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
     bins: dict[int, Bins] = {}
     lacking: list[int] = []
-    step = LISTS_AT_ONCE
-    if encoding.bounded or n_jobs == 1:
-        step = features_at_once(table.n_features, n_jobs)
+    pieces = pieces_of(table.n_features, n_jobs, FEATURES_AT_ONCE if encoding.bounded or n_jobs == 1 else LISTS_AT_ONCE)
 
-    def encode(first: int) -> None:
-        last = min(first + step, table.n_features)
-        if done.issuperset(range(first, last)):
+    def encode(some: range) -> None:
+        if done.issuperset(some):
             return
         binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
-        for feature, column in columns(table, first, last):
+        for feature, column in columns(table, some.start, some.stop):
             if feature in done:
                 continue
             described, few = table.schema.features[feature], None
@@ -309,7 +307,7 @@ def _encode_side_by_side(
             if recipe.missing == "fractional" and not lacking and (is_missing(column).any() if few is None else not few[1].all()):
                 lacking.append(feature)
 
-    in_threads(lambda i: encode(i * step), -(-table.n_features // step), n_jobs)
+    in_threads(lambda i: encode(pieces[i]), len(pieces), n_jobs)
     return bins, bool(lacking)
 
 
@@ -319,15 +317,15 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
     if matrix is None or matrix.dtype != np.float32:
         return frozenset()
     n = len(matrix)
-    rows, step = matrix[:: max(n // ROWS_OF_SAMPLE, 1)], features_at_once(table.n_features, n_jobs)
+    rows, pieces = matrix[:: max(n // ROWS_OF_SAMPLE, 1)], pieces_of(table.n_features, n_jobs)
     planned = list[int]()
 
-    def plan(first: int) -> None:
-        for feature, sample in enumerate(np.ascontiguousarray(rows[:, first : first + step].T), first):
+    def plan(some: range) -> None:
+        for feature, sample in enumerate(np.ascontiguousarray(rows[:, some.start : some.stop].T), some.start):
             if code_values(sample[::STEP_OF_SAMPLE]) is None and encoding.plan_bins(feature, sample):
                 planned.append(feature)
 
-    in_threads(lambda i: plan(i * step), -(-table.n_features // step), n_jobs)
+    in_threads(lambda i: plan(pieces[i]), len(pieces), n_jobs)
     for feature in planned:
         encoding.keep_values(feature, matrix[:, feature])
     if planned:

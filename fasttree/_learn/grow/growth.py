@@ -30,7 +30,7 @@ from fasttree._learn.grow.decode import (
     with_weights_as_given,
 )
 from fasttree._learn.grow.drawn import counts_alone, grow_alone
-from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, InOrder, SomeRows, encode_columns, may_be_bounded
+from fasttree._learn.grow.encode import MOST_CODES, AnyTable, Bins, Encoded, InOrder, SomeRows, encode_columns, may_be_bounded
 from fasttree._learn.grow.fixed_point import (
     fixed_point_targets,
     fixed_point_weights,
@@ -46,6 +46,7 @@ from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
 from fasttree._model.arrays import THRESHOLD
 from fasttree._model.surrogates import Surrogates
+from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 
 BLOCK_ROWS = 32_768  # most samples of a private block of the engine: half of what 16 bits allow, so that less work waits
@@ -67,6 +68,7 @@ class _Samples(NamedTuple):
     case_weight: Floats | None  # without them
     case: float  # average weight, with class factors and costs, of a sample of weight 1
     n_cases: float  # weight of `whole`
+    ranks: npt.NDArray[np.uint32] | None = None  # of the targets, for absolute error alone
 
 
 def grow(
@@ -154,9 +156,8 @@ def grow(
             weight is None and n_classes > MOST_CLASSES * n_jobs and recipe.impurity in ("gini", "entropy")
         ) or not may_be_bounded(source, recipe, limits, constraints, n_classes, weight is not None, outputs is not None):
             most_codes = 0
-        encoding, has_missing, bins = encode_columns(
-            source, whole if bins_of is None else bins_of, recipe, limits, block_rows, most_codes if most_codes > 1 else 0, n_jobs
-        )
+        sizes = (block_rows, most_codes if most_codes > 1 else 0, n_jobs)
+        (encoding, has_missing, bins), samples = _encode(samples, whole if bins_of is None else bins_of, recipe, limits, *sizes)
         divides = recipe.missing == "fractional" and has_missing
         if divides and unit == 1.0:
             # samples will be divided: weights become multiples of a unit far below one sample
@@ -164,7 +165,7 @@ def grow(
         numbers = _limits_of(samples, recipe, limits, n_classes, has_missing, bounded_from)
         grown = _core.grow(
             encoding,
-            _targets(samples.target, weight, unit, recipe.impurity, divides, n_classes, outputs),
+            _targets(samples, weight, unit, recipe.impurity, divides, n_classes, outputs),
             _core.Spec(policy_of(recipe, limits), numbers, constraints.for_engine(table.n_features)),
             weight=weight,
             case_weight=_case_weight(samples, weight, recipe, limits),
@@ -272,8 +273,31 @@ def _case_weight(
     return fixed_point_weights(samples.case_weight)[0] if recipe.missing == "surrogate" else None
 
 
+def _encode(
+    samples: _Samples, bins_of: AnyTable, recipe: Recipe, limits: Limits, block_rows: int, most_codes: int, n_jobs: int
+) -> tuple[Encoded, _Samples]:
+    """Return what `encode_columns` does, and the samples, for absolute error with ranks, which a thread finds meanwhile."""
+
+    def encode() -> Encoded:
+        return encode_columns(samples.source, bins_of, recipe, limits, block_rows, most_codes, n_jobs)
+
+    def either(rank: int) -> Any:
+        return ranks_of(_values_of(samples.target)) if rank else encode()
+
+    if recipe.impurity != "absolute_error":
+        return encode(), samples
+    encoded, ranks = in_threads(either, 2, n_jobs)
+    assert encoded is not None
+    return encoded, samples._replace(ranks=ranks)
+
+
+def _values_of(target: npt.NDArray[Any]) -> Floats:
+    """Return the targets of regression, a row for each sample."""
+    return np.ascontiguousarray(target, dtype=np.float64).reshape(len(target), -1)
+
+
 def _targets(
-    target: npt.NDArray[Any],
+    samples: _Samples,
     weight: npt.NDArray[np.int64] | None,
     unit: float,
     impurity: str,
@@ -282,17 +306,18 @@ def _targets(
     outputs: tuple[int, ...] | None,
 ) -> _core.Targets:
     """Return labels or values for the engine; `divides` says whether samples may be divided."""
+    target = samples.target
     if outputs is None and n_classes:
         labels = target.astype(np.uint16).reshape(len(target), 1)
         return _core.Targets(unit, labels=labels, first_class=np.array([0, n_classes], dtype=np.int32))
     if outputs is not None and n_classes:
         first_class = np.cumsum([0, *outputs], dtype=np.int32)
         return _core.Targets(unit, labels=(target + first_class[:-1]).astype(np.uint16), first_class=first_class)
-    values = np.ascontiguousarray(target, dtype=np.float64).reshape(len(target), -1)
+    values = _values_of(target)
     if impurity == "fifth_root":
         values = with_squares(values)
-    ranks = ranks_of(values) if impurity == "absolute_error" else None
-    return _core.Targets(unit, values=values, sums=fixed_point_targets(values, weight, unit, impurity, divides), ranks=ranks)
+    sums = fixed_point_targets(values, weight, unit, impurity, divides)
+    return _core.Targets(unit, values=values, sums=sums, ranks=samples.ranks)
 
 
 def policy_of(recipe: Recipe, limits: Limits) -> Policy:
