@@ -95,13 +95,13 @@ def parents(inner: npt.NDArray[np.intp], n_branches: npt.NDArray[np.int32]) -> n
 
 def counts_below(marked: npt.NDArray[np.bool_], parent: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     """Return, for each node, whether a proper ancestor is marked."""
-    ancestor = np.maximum(parent, 0)
-    below = marked[ancestor]
+    ancestor = np.maximum(parent, 0).astype(np.intp)
+    below = marked.take(ancestor)
     below[0] = False
     # Each round doubles the length of the path examined: there are as many rounds as the depth has bits.
     while ancestor.any():
-        below |= below[ancestor]
-        ancestor = ancestor[ancestor]
+        below |= below.take(ancestor)
+        ancestor = ancestor.take(ancestor)
     return below
 
 

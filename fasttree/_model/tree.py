@@ -261,7 +261,7 @@ class Tree:
             surrogates=None if surrogates is None else surrogates.of_nodes(order),
             outputs=outputs,
             loss=loss,
-            **{name: array[order] for name, array in fields.items() if array is not None},
+            **{name: array.take(order, axis=0) for name, array in fields.items() if array is not None},
         )
 
     @property
@@ -511,8 +511,9 @@ class Tree:
         kept = np.flatnonzero(~counts_below(nodes, self.parent))
         new_id = np.full(self.node_count + 1, -1, np.int32)  # the last entry is that of the root's parent, -1
         new_id[kept] = np.arange(kept.size, dtype=np.int32)
-        leaf = nodes[kept] | (self.n_branches[kept] == 0)
-        categories_start, entries = gather(self.categories_start[kept], np.where(leaf, 0, np.diff(self.categories_start)[kept]))
+        leaf = nodes.take(kept)  # others have the values of leaves already
+        categories_size = np.where(leaf, 0, np.diff(self.categories_start).take(kept))
+        categories_start, entries = gather(self.categories_start.take(kept), categories_size)
         cut_size = None
         if self.cut_start is not None:
             cut_size = np.diff(self.cut_start)
@@ -521,15 +522,15 @@ class Tree:
         def field(name: str, at_leaf: float) -> Any:
             if getattr(self, name) is None:
                 return None
-            array = getattr(self, name)[kept]
+            array = getattr(self, name).take(kept)
             array[leaf] = at_leaf
             return array
 
         return Tree(
             task=self.task,
             n_features=self.n_features,
-            parent=new_id[self.parent[kept]],
-            first_child=np.where(leaf, -1, new_id[self.first_child[kept]]),
+            parent=new_id.take(self.parent.take(kept)),
+            first_child=np.where(leaf, -1, new_id.take(self.first_child.take(kept))),
             n_branches=field("n_branches", 0),
             feature=field("feature", -1),
             kind=field("kind", LEAF),
@@ -538,10 +539,10 @@ class Tree:
             categories_start=categories_start,
             categories_code=self.categories_code[entries],
             categories_branch=self.categories_branch[entries],
-            n_samples=self.n_samples[kept],
-            weight=self.weight[kept],
-            value=self.value[kept],
-            impurity=self.impurity[kept],
+            n_samples=self.n_samples.take(kept),
+            weight=self.weight.take(kept),
+            value=self.value.take(kept, axis=0),
+            impurity=self.impurity.take(kept),
             gain=field("gain", 0.0),
             lower=field("lower", np.nan),
             upper=field("upper", np.nan),

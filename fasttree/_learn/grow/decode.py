@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,7 @@ def decode_thresholds(
     if table.matrix is not None and not recipe.release8 and not bins and recipe.midpoint == "low":
         passes.thresholds(table.matrix, by_threshold, grown["feature"], grown["row_low"], grown["row_high"], thresholds)
         return thresholds
+    by_threshold = by_threshold[_order_of(grown, by_threshold)]
     features = grown["feature"][by_threshold]
     by_feature = list(_by_feature(features))
     low, high = _separated(grown, by_threshold, by_feature, table, bins)
@@ -113,15 +115,18 @@ def random_thresholds(
     """Return random numbers between the two values that each cut separates, NaN for tests not in `by_threshold`."""
     thresholds = np.full(len(grown["feature"]), np.nan)
     if by_threshold.size:
-        by_feature = list(_by_feature(grown["feature"][by_threshold]))
-        thresholds[by_threshold] = _random_between(*_separated(grown, by_threshold, by_feature, table, bins), seed)
+        order = _order_of(grown, by_threshold)
+        in_order, place = by_threshold[order], np.argsort(order)
+        by_feature = list(_by_feature(grown["feature"][in_order]))
+        low, high = _separated(grown, in_order, by_feature, table, bins)
+        thresholds[by_threshold] = _random_between(low[place], high[place], seed)
     return thresholds
 
 
 def _separated(
     grown: Mapping[str, Any] | npt.NDArray[Any],
     by_threshold: npt.NDArray[np.intp],
-    by_feature: list[tuple[int, npt.NDArray[np.intp]]],
+    by_feature: list[tuple[int, slice]],
     table: AnyTable,
     bins: Mapping[int, Bins],
 ) -> tuple[Floats, Floats]:
@@ -135,7 +140,7 @@ def _separated(
 
 
 def _cells(
-    table: AnyTable, rows: npt.NDArray[Any], features: npt.NDArray[np.int32], by_feature: list[tuple[int, npt.NDArray[np.intp]]]
+    table: AnyTable, rows: npt.NDArray[Any], features: npt.NDArray[np.int32], by_feature: list[tuple[int, slice]]
 ) -> Floats:
     """Return the values in rows of shape (m, n), of the features of shape (n,), whose positions are in `by_feature`."""
     if isinstance(table, SomeRows):  # its columns are copies
@@ -148,13 +153,17 @@ def _cells(
     return cells
 
 
-def _by_feature(features: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
-    """Yield every feature that occurs, and its positions."""
-    order = np.argsort(features, kind="stable")
-    starts = np.flatnonzero(np.diff(features[order], prepend=-1))
-    for at in np.split(order, starts[1:]):
-        if at.size:
-            yield int(features[at[0]]), at
+def _order_of(grown: Mapping[str, Any] | npt.NDArray[Any], by_threshold: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return the order of nodes by their features."""
+    return np.argsort(grown["feature"][by_threshold], kind="stable")
+
+
+def _by_feature(features: npt.NDArray[np.int32]) -> Iterator[tuple[int, slice]]:
+    """Yield every feature that occurs among ascending ones, and its positions."""
+    starts = (features[1:] != features[:-1]).nonzero()[0] + 1
+    for first, last in pairwise([0, *starts.tolist(), len(features)]):
+        if first < last:
+            yield int(features[first]), slice(first, last)
 
 
 def single_midpoints(low: Floats, high: Floats) -> Floats:

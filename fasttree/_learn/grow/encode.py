@@ -161,7 +161,7 @@ def few_values(table: AnyTable, feature: int) -> Floats | None:
     few = _few_of(owner, j)
     if few is None or rows is None:
         return None if few is None else few[0]
-    found: Floats = few[0][np.bincount(few[1][rows], minlength=len(few[0]) + 1)[1:] > 0]
+    found: Floats = few[0][np.bincount(few[1].take(rows), minlength=len(few[0]) + 1)[1:] > 0]
     return found
 
 

@@ -145,7 +145,8 @@ def _tree_of(tree: Tree, found: dict[str, Any], impurity: str) -> tuple[Tree, np
     leaf, source = found["leaf"].astype(bool), found["source"]
 
     def of_test(name: str, at_leaf: float) -> npt.NDArray[Any]:
-        return np.where(leaf, at_leaf, getattr(tree, name)[source]).astype(getattr(tree, name).dtype)
+        array = getattr(tree, name)
+        return np.where(leaf, at_leaf, array.take(source)).astype(array.dtype, copy=False)
 
     first_child, n_branches = of_test("first_child", -1), of_test("n_branches", 0)
     value = found["value"]
