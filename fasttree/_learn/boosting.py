@@ -176,9 +176,11 @@ def move_weights(state: Standing, counts: Floats, wrong: npt.NDArray[np.bool_], 
     moved = (hits - errors) / 4
     scale = kept / (errors + hits)
     shrink = scale * (hits - moved) / hits
-    heavier = scale * (factor + moved / weight_of(wrong, counts))
-    moved_factor = np.where(wrong, heavier, np.maximum(shrink * factor, LEAST_WEIGHT))
-    np.copyto(state.factor, moved_factor, where=state.kept, casting="same_kind")
+    heavier = scale * (factor[wrong] + moved / weight_of(wrong, counts))
+    factor *= shrink
+    np.maximum(factor, LEAST_WEIGHT, out=factor)
+    factor[wrong] = heavier
+    np.copyto(state.factor, factor, where=state.kept, casting="same_kind")
     state.lightest = max(shrink * state.lightest, LEAST_WEIGHT)
 
 

@@ -30,7 +30,10 @@ def fixed_point_weights(sample_weight: Floats | None) -> tuple[npt.NDArray[np.in
     if total < EXACT_INTEGERS and (sample_weight == np.rint(sample_weight)).all():
         return sample_weight.astype(np.int64), 1.0
     unit = power_of_two_quantum(total)
-    return np.maximum(np.rint(sample_weight / unit), 1).astype(np.int64), unit
+    units = sample_weight / unit
+    np.rint(units, out=units)
+    np.maximum(units, 1, out=units)
+    return units.astype(np.int64), unit
 
 
 def fractional_weights(weight: npt.NDArray[np.int64] | None, n_samples: int) -> tuple[npt.NDArray[np.int64], float]:

@@ -58,7 +58,7 @@ class BranchGrowth:
     """
 
     def __init__(self, table: InOrder, target: npt.NDArray[Any], recipe: Recipe, limits: Limits, n_classes: int) -> None:
-        self._table, self._recipe, self._limits = table, recipe, limits
+        self.table, self._recipe, self._limits = table, recipe, limits
         self._label = target.astype(np.uint16)
         self._n_classes = n_classes
         self._first_class = np.array([0, n_classes], dtype=np.int32)
@@ -111,8 +111,8 @@ class BranchGrowth:
     def _encode(self, rows: npt.NDArray[np.intp]) -> Encoded:
         """Return what `encode_columns` does; bins are those of the rows."""
         if self._limits.max_bins is None:
-            return self._table.encoded(rows, BLOCK_ROWS)
-        some = SomeRows(self._table.kept, rows)
+            return self.table.encoded(rows, BLOCK_ROWS)
+        some = SomeRows(self.table.kept, rows)
         return encode_columns(some, some, self._recipe, self._limits, BLOCK_ROWS, 0, 1)
 
     def _thresholds(self, grown: dict[str, npt.NDArray[Any]], branches: Branches, bins: dict[int, dict[int, Bins]]) -> Floats:
@@ -123,7 +123,7 @@ class BranchGrowth:
             if found:
                 start, stop = branches.start[b : b + 2]
                 at = np.flatnonzero((grown["kind"] == THRESHOLD) & (low >= start) & (low < stop))
-                some = SomeRows(self._table, branches.rows)
+                some = SomeRows(self.table, branches.rows)
                 thresholds[at] = decode_thresholds(grown, at, some, None, self._recipe, found)[at]
         return thresholds
 

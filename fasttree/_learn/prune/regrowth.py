@@ -62,9 +62,10 @@ class Regrowth:
         rows, weight = rows[order], weight[order]
         if not weight.min() > 0:
             rows, weight = rows[weight > 0], weight[weight > 0]
-        column = self._grower.samples.table.column(int(nodes.feature[node])).take(rows)
+        growth = self._branch_growth()
+        column = growth.table.column(int(nodes.feature[node])).take(rows)
         branches = samples_of(branches_of(nodes, node, column), int(nodes.n_branches[node]), rows, weight)
-        nodes.add(node, self._branch_growth()(branches))
+        nodes.add(node, growth(branches))
         return nodes
 
     @property
@@ -140,7 +141,7 @@ class NodesBehind:
         own, start = entries_of(self, node), grown["categories_start"]
         start[1:] += own.stop - own.start
         self._extend("categories_start", self.categories_start[-1] + start[1:])
-        for name in OF_CATEGORIES:
+        for name in OF_CATEGORIES if start[-1] else ():
             self._extend(name, np.concatenate([getattr(self, name)[own], grown[name]]))
         for name in OF_TESTS:
             self._extend(name, grown[name])
@@ -185,6 +186,7 @@ def samples_of(branch: npt.NDArray[np.intp], n_branches: int, rows: npt.NDArray[
 
 def branches_of(tree: Tree | NodesBehind, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
     """Return the branch of each value of a node's feature, -1 if it is missing."""
+    branch: npt.NDArray[np.intp]
     if tree.kind[node] == THRESHOLD:
         branch = (column > tree.threshold[node]).astype(np.intp)
     elif tree.kind[node] == NOMINAL:
@@ -194,7 +196,8 @@ def branches_of(tree: Tree | NodesBehind, node: int, column: npt.NDArray[np.gene
         branch = branch_of[column]
     else:
         branch = column.astype(np.intp) - 1
-    return np.where(is_missing(column), -1, branch)
+    branch[is_missing(column)] = -1
+    return branch
 
 
 def entries_of(tree: Tree | NodesBehind, node: int) -> slice:
