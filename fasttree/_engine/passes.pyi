@@ -1,5 +1,6 @@
 """Types of the compiled passes."""
 
+from collections.abc import Callable
 from typing import Any, Protocol, Self, type_check_only
 
 import numpy as np
@@ -56,7 +57,9 @@ def error_based(
     unit: float,
     rules: ErrorRules,
     grow_anew: GrowAnew | None = None,
+    several: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]: ...
+def prune_some(pruning: int, i: int) -> None: ...
 def threshold_tests(
     tree: Tree,
     X: npt.NDArray[Any],

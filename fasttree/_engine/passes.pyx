@@ -15,9 +15,9 @@ from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, CODED, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
 from fasttree._engine.columns.spread cimport Spread, cell_of, spread_out
-from fasttree._engine.memory cimport resize
 from fasttree._engine.prune.cheapest cimport Cheapest, cut_cheapest
-from fasttree._engine.prune.errors cimport add_part, free_pruning, prune_by_errors, reserve_parts
+from fasttree._engine.prune.apart cimport prune_lists, start_apart
+from fasttree._engine.prune.errors cimport add_part, free_pruning, make_room, prune_by_errors, reserve_parts
 from fasttree._engine.prune.frames cimport GROW_ANEW, ErrorPruning, Frame, whole_weight
 from fasttree._engine.prune.raised cimport go_on_anew, raised_node
 from fasttree._engine.risk.impurity cimport deviation
@@ -241,36 +241,14 @@ cdef Flat tests_of(object nodes):
     return t
 
 
-cdef int make_room(ErrorPruning* p, Py_ssize_t n_before, Py_ssize_t n_nodes) except -1:
-    """Make room for what the nodes hold, those from `n_before` on for the first time."""
-    cdef Py_ssize_t i
-    if (resize(<void**> &p.source, n_nodes * sizeof(int32_t)) or resize(<void**> &p.leaf, n_nodes)
-            or resize(<void**> &p.clean, n_nodes)
-            or resize(<void**> &p.counts, n_nodes * p.n_classes * sizeof(int64_t))
-            or resize(<void**> &p.total, n_nodes * sizeof(int64_t)) or resize(<void**> &p.arrived, n_nodes * sizeof(int64_t))
-            or resize(<void**> &p.n_samples, n_nodes * sizeof(int64_t))
-            or resize(<void**> &p.errors, n_nodes * sizeof(float))):
-        raise MemoryError
-    for i in range(n_before, n_nodes):
-        p.source[i] = <int32_t> i
-        p.leaf[i] = p.tree.first_child[i] < 0
-        p.clean[i] = False
-        p.total[i] = 0
-        p.arrived[i] = 0
-        p.n_samples[i] = 0
-        p.errors[i] = 0
-    memset(&p.counts[n_before * p.n_classes], 0, (n_nodes - n_before) * p.n_classes * sizeof(int64_t))
-    return 0
-
-
 cdef object samples_of(const ErrorPruning* p):
     """The samples of the top frame and their weights, each sample once."""
     cdef const Frame* f = &p.frames[p.frames_n - 1]
     cdef Py_ssize_t n_parts = f.parts_stop - f.parts
     cdef Py_ssize_t n = n_parts + f.rows_stop - f.rows
     rows, weights = np.empty(n, dtype=np.intp), np.empty(n)
-    cdef Py_ssize_t[::1] row = rows
-    cdef double[::1] weight = weights
+    cdef Py_ssize_t* row = <Py_ssize_t*> memory_of(rows)
+    cdef double* weight = <double*> memory_of(weights)
     cdef Py_ssize_t i
     for i in range(n_parts):
         row[i] = p.parts[f.parts + i].row
@@ -285,37 +263,28 @@ cdef object nodes_of(const ErrorPruning* p, Py_ssize_t n_nodes, object values):
     """What `error_based` returns; `values` are those of the nodes as they were grown."""
     cdef Py_ssize_t i
     cdef int32_t k
-    cdef double[:, ::1] value
-    cdef double[::1] total
+    weights = np.empty(n_nodes)
+    cdef double* total = <double*> memory_of(weights)
+    cdef double* value = <double*> memory_of(values)
     out = {
         "source": copied(p.source, n_nodes, sizeof(int32_t), "i4"),
         "leaf": copied(p.leaf, n_nodes, 1, "u1"),
         "n_samples": copied(p.n_samples, n_nodes, sizeof(int64_t), "i8"),
         "errors": copied(p.errors, n_nodes, sizeof(float), "f4"),
-        "weight": np.empty(n_nodes),
+        "weight": weights,
         "value": values,                   # empty leaves keep theirs
     }
-    value = out["value"]
-    total = out["weight"]
     with nogil:
         for i in range(n_nodes):
             total[i] = <double> p.total[i] * p.unit
-            if p.total[i]:
-                for k in range(p.n_classes):
-                    value[i, k] = <double> p.counts[i * p.n_classes + k] * p.unit
+            for k in range(p.n_classes if p.total[i] else 0):
+                value[i * p.n_classes + k] = <double> p.counts[i * p.n_classes + k] * p.unit
     return out
 
 
 def error_based(
-    object tree,
-    Columns columns,
-    const uint8_t[::1] part,
-    const uint16_t[::1] label,
-    const int64_t[::1] weight,
-    int64_t whole,
-    double unit,
-    object rules,
-    object grow_anew=None,
+    object tree, Columns columns, object part, const uint16_t[::1] label, object weight, int64_t whole, double unit, object rules,
+    object grow_anew=None, object several=None,
 ):
     """Prune a tree by its predicted errors (Quinlan 1993, chapter 4).
 
@@ -329,6 +298,8 @@ def error_based(
     rules : ErrorRules
     grow_anew : called with a node, rows and their weights where C5.0 grows a branch anew (None: it never does); adds nodes behind
         the others, the first of which has the test of the node, and returns the tests of all; its `value` has their values
+    several : called with a number p and a number of lists of samples n (None: one thread prunes all); calls `prune_some(p, i)`
+        once for each i < n, in threads, and returns when all are over
 
     Returns
     -------
@@ -339,18 +310,19 @@ def error_based(
     cdef ErrorPruning p
     cdef Py_ssize_t n_nodes = tree.node_count
     cdef Py_ssize_t n_before
-    cdef Py_ssize_t n = part.shape[0]
+    cdef Py_ssize_t n = len(part)
+    cdef const uint8_t* parts = uint8s_of(part)
     cdef int32_t raised
     cdef int status
     ends = np.zeros(label.shape[0], dtype=np.int32)
-    cdef int32_t[::1] end = ends
+    cdef int32_t* end = <int32_t*> memory_of(ends)
     cdef Py_ssize_t i
     memset(&p, 0, sizeof(ErrorPruning))
     p.tree = arrays_of(tree)[0]
     p.columns = columns.cells
     p.label = &label[0]
-    p.ends = &end[0]
-    p.weight = &weight[0] if weight is not None else NULL
+    p.ends = end
+    p.weight = int64s_of(weight)
     p.whole = whole
     p.unit = unit
     p.n_classes = tree.value.shape[1]
@@ -368,22 +340,29 @@ def error_based(
         p.spare_rows = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
         p.branch = <int32_t*> malloc((n + 1) * sizeof(int32_t))
         p.here = <int64_t*> malloc(p.n_classes * sizeof(int64_t))
-        p.divided = <uint8_t*> calloc(label.shape[0], 1)
+        p.divided = <int*> calloc(label.shape[0] + 2, sizeof(int))
         if not (p.rows and p.spare_rows and p.branch and p.here and p.divided):
             raise MemoryError
+        p.divides_rows = p.divided + label.shape[0]
+        p.failed = p.divides_rows + 1
         for i in range(n):
-            if part[i] == 1:
+            if parts[i] == 1:
                 p.rows[p.n_rows] = <uint32_t> i
                 p.n_rows += 1
-            elif part[i]:
+            elif parts[i]:
                 if reserve_parts(&p, 1):
                     raise MemoryError
                 add_part(&p, <uint32_t> i, whole_weight(&p, <uint32_t> i), 0)
                 end[i] = -1
-        while True:
+        if several is not None:
+            start_apart(&p, n_nodes)
+            several(<size_t> &p, p.frames_n)
+        while several is None:
             with nogil:
                 status = prune_by_errors(&p)
             raise_pending()
+            if status < 0:
+                raise MemoryError
             if status != GROW_ANEW:
                 break
             raised = raised_node(&p)
@@ -392,14 +371,24 @@ def error_based(
             p.tree = tests_of(nodes)
             make_room(&p, n_before, n_nodes)
             go_on_anew(&p, <int32_t> n_before)
-        if status:
-            raise MemoryError
-        for i in range(label.shape[0] if p.divides_rows else 0):
+        for i in range(label.shape[0] if p.divides_rows[0] else 0):
             if p.divided[i]:
                 end[i] = -1
         return nodes_of(&p, n_nodes, np.array(tree.value) if grow_anew is None else grow_anew.value) | {"ends": ends}
     finally:
         free_pruning(&p)
+
+
+def prune_some(size_t pruning, int64_t i):
+    """Prune one of the lists that `several` was called for, and those that waited for it alone."""
+    cdef ErrorPruning* p = <ErrorPruning*> pruning
+    cdef bint signals = handles_signals()
+    cdef int status
+    with nogil:
+        status = prune_lists(p, i, signals)
+    raise_pending()
+    if status:
+        raise MemoryError
 
 
 # ---------------------------------------------------------------------------------------------------------------------

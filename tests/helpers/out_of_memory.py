@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import fasttree
+from fasttree._learn.prune.error_based import LEAST_SHARED
 from fasttree.estimators.common.registry import ESTIMATORS
 
 if __name__ == "__main__":
@@ -78,6 +79,8 @@ def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "fit CARTClassifier, categories", of(fasttree.CARTClassifier(), *words(300))
     yield "fit CARTClassifier, surrogates by words", of(fasttree.CARTClassifier(missing="surrogate"), *words(900, missing=0.2))
     yield "fit C45Classifier, many parts of samples", of(fasttree.C45Classifier(), *table(900, missing=0.3))
+    shared = fasttree.C45Classifier(n_jobs=2, confidence=0.9)
+    yield "fit C45Classifier, pruning in threads", of(shared, *table(LEAST_SHARED, missing=0.02))
     yield "fit CHAIDRegressor, numbers", of(fasttree.CHAIDRegressor(), *table(900, numbers=True))
     yield "fit CARTRegressor, absolute errors", of(fasttree.CARTRegressor(criterion="absolute_error"), *table(200, numbers=True))
     yield "fit C50Classifier, boosted rules", of(fasttree.C50Classifier(trials=3, rules=True), *table(150))

@@ -64,7 +64,7 @@ MANY_PARAMETERS = {
     "_engine/bounds/screen.pxd:squares_along": (11, LOOP),
     "_engine/passes.pyx:arrivals": (10, DOOR),
     "_engine/passes.pyx:class_from": (11, DOOR),
-    "_engine/passes.pyx:error_based": (9, DOOR),
+    "_engine/passes.pyx:error_based": (10, DOOR),
     "_engine/rulesets.pyx:select_rules": (9, DOOR),
     "_engine/rulesets.pyx:select_voting": (8, DOOR),
     "_engine/rulesets.pyx:simplify_rules": (10, DOOR),

@@ -6,6 +6,7 @@ from libc.string cimport memcpy, memset
 from fasttree._engine.memory cimport resize
 from fasttree._engine.prune.frames cimport ADD, PRUNE, UNKNOWN, ErrorPruning, Frame, Part, whole_weight
 from fasttree._engine.prune.routes cimport find_branches, part_rows
+from fasttree._engine.watch cimport set_mark
 
 
 cdef inline void count_rows(ErrorPruning* p, Frame* f, int64_t n_rows, int32_t n_branches) noexcept nogil:
@@ -29,7 +30,9 @@ cdef inline void count_rows(ErrorPruning* p, Frame* f, int64_t n_rows, int32_t n
         if b >= 0:
             held[b * width + (label[rows[i]] if by_class else 0)] += whole_weight(p, rows[i])
         else:
-            p.divided[rows[i]] = p.divides_rows = True
+            if by_class:                   # else only to try a branch
+                set_mark(&p.divided[rows[i]])
+                set_mark(p.divides_rows)
             f.total += whole_weight(p, rows[i])
         of_rows[max(b, -1) + 1] += 1
     for i in range(n_branches * width if by_class else 0):
@@ -192,7 +195,8 @@ cdef inline int divide_list(ErrorPruning* p, Frame* f) noexcept nogil:
         if b >= 0:
             weights[b] += p.parts[f.parts + i].weight - p.parts[f.parts + i].held
         else:
-            p.divided[p.parts[f.parts + i].row] = True
+            if f.mode == PRUNE:
+                set_mark(&p.divided[p.parts[f.parts + i].row])
             f.total += p.parts[f.parts + i].weight - p.parts[f.parts + i].held
         of_parts[max(b, -1) + 1] += 1
     if low < 0:

@@ -4,6 +4,7 @@ Every subtree is compared with a leaf and with its heaviest branch in its place,
 through the tree once more.  Depth is bounded by memory alone: the recursion of the book is a stack of frames.
 """
 
+from cpython.pythread cimport PyThread_free_lock
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free
@@ -19,7 +20,7 @@ from fasttree._engine.prune.raised cimport (
     NULL_CASES, add_branch, branch_weight, held_part, is_grown_anew, raised_branch, share_before,
 )
 from fasttree._engine.risk.sums cimport spread_weight
-from fasttree._engine.watch cimport interrupted
+from fasttree._engine.watch cimport interrupted, is_marked
 
 cdef extern from *:
     """
@@ -28,6 +29,13 @@ cdef extern from *:
     """
     const double MORE_ERRORS "FASTTREE_MORE_ERRORS"
     const double SURELY "FASTTREE_SURELY"
+
+cdef enum:
+    SMALL = 8              # lists of less than such a share of a large one are pruned with those above
+
+
+cdef inline int64_t size_of(const Frame* f) noexcept nogil:
+    return f.parts_stop - f.parts + f.rows_stop - f.rows
 
 
 cdef inline int push_frame(ErrorPruning* p, int32_t node, int32_t mode, const Frame* bounds) noexcept nogil:
@@ -60,6 +68,8 @@ cdef inline int push_frame(ErrorPruning* p, int32_t node, int32_t mode, const Fr
     f.rows_stop = bounds.rows_stop
     f.segments = p.segments_n
     f.parts_top = p.parts_n
+    f.above = -1
+    f.waits = 1
     return 0
 
 
@@ -178,7 +188,7 @@ cdef inline void add_change(
         held = spread_weight(weight, share)
     elif segment == b + 1:
         held = weight
-    if held != weight or p.divided[row]:
+    if held != weight or is_marked(&p.divided[row]):
         add_part(p, row, weight, held)
 
 
@@ -215,7 +225,7 @@ cdef inline int try_branch(ErrorPruning* p, Frame* f, int32_t n_branches) noexce
             n_rows = of_rows[s + 1] - of_rows[s]
             memcpy(&p.rows[bounds.rows_stop], &p.rows[of_rows[s]], n_rows * sizeof(uint32_t))
             bounds.rows_stop += n_rows
-        elif s == UNKNOWN or p.divides_rows:
+        elif s == UNKNOWN or is_marked(p.divides_rows):
             for i in range(of_rows[s], of_rows[s + 1]):
                 add_change(p, p.rows[i], whole_weight(p, p.rows[i]), s, b, share)
     bounds.parts_stop = p.parts_n
@@ -249,17 +259,18 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
     cdef bint comes, null
     cdef int32_t b, child, k
     cdef int64_t* pool
-    if f.entered:
-        p.parts_n = f.parts_top
-        if not f.pooled:
-            f.errors = f.errors + result if p.c50 else <float> (f.errors + result)
-        f.pooled = False
-        f.clean = f.clean and p.clean[p.tree.first_child[node] + f.branch]
-        f.entered = False
-        f.branch += 1
     while f.branch < n_branches:
         b = f.branch
         child = p.tree.first_child[node] + b
+        if f.entered:
+            p.parts_n = f.parts_top
+            if not f.pooled:
+                f.errors = f.errors + result if p.c50 else <float> (f.errors + result)
+            f.pooled = False
+            f.clean = f.clean and p.clean[child]
+            f.entered = False
+            f.branch += 1
+            continue
         comes = of_parts[b + 2] > of_parts[b + 1] or of_rows[b + 2] > of_rows[b + 1]
         null = p.c50 and weights[b] > 0 and branch_weight(f, weights[b]) * p.unit < NULL_CASES
         if p.c50 and weights[b] > 0:
@@ -279,8 +290,14 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
                     f.branch += 1
                     continue
         if weights[b] > 0 and (comes or missing_here):
-            status[0] = enter_branch(p, f, b, n_branches)
-            return True
+            if p.done == NULL or not p.done[child]:
+                status[0] = enter_branch(p, f, b, n_branches)
+                return True
+            p.done[child] = False          # what takes its place later is not
+            result = p.errors[child]
+            f.parts_top = p.parts_n
+            f.entered = True
+            continue
         if weights[b] > 0 and f.mode == ADD and not null:   # nothing changes in it
             f.errors = f.errors + p.errors[child] if p.c50 else <float> (f.errors + p.errors[child])
             p.tried += p.errors[child]
@@ -304,28 +321,54 @@ cdef inline bint next_branch(ErrorPruning* p, Frame* f, float result, int* statu
     return False
 
 
+cdef inline int keep_list(ErrorPruning* p, int64_t above, Frame* whole, bint entered) noexcept nogil:
+    """Keep the last frame for later; if it is small, the one above it, `whole` before its branches, enters it again.
+
+    Returns how many lists are divided now: 1 if no branch was entered.
+    """
+    cdef Frame* f = &p.frames[p.frames_n - 1]
+    if not entered:
+        p.frames[above] = whole[0]
+        return 1
+    f.above = above
+    if size_of(f) < p.large // SMALL:
+        p.frames_n -= 1                    # the next branch takes the place of its parts
+    else:
+        whole.waits += 1
+        p.frames[above].parts_top = p.parts_n
+    return 0
+
+
 cdef inline int prune_by_errors(ErrorPruning* p) noexcept nogil:
     """Prune the whole tree with the samples of p.parts and p.rows.  -1 if memory runs out or the work is interrupted.
 
     GROW_ANEW: the top frame needs a new subtree with the test of its heaviest branch; `go_on_anew` takes it, and another call
     goes on.
+
+    With p.large, only divide the lists of more samples, from the root on; p.frames then has them and those below them.
     """
     cdef Frame bounds
+    cdef int64_t divided = 0
     cdef Frame* f
     cdef float result = 0
     cdef double in_branch, in_leaf, in_place
     cdef int32_t n_branches, child
     cdef int status = 0
+    cdef bint enters
     memset(&bounds, 0, sizeof(Frame))
     bounds.parts_stop = p.parts_n
     bounds.rows_stop = p.n_rows
     if p.frames_n == 0 and push_frame(p, 0, PRUNE, &bounds):
         return -1
-    while p.frames_n:
-        f = &p.frames[p.frames_n - 1]
-        if interrupted(&p.watch, f.parts_stop - f.parts + f.rows_stop - f.rows + 1):
+    while divided < p.frames_n:
+        f = &p.frames[divided if p.large else p.frames_n - 1]
+        if interrupted(&p.watch, size_of(f) + 1):
             return -1
         if f.phase == OPEN:
+            if p.large and (p.leaf[f.node] or size_of(f) <= p.large):
+                divided += 1
+                continue
+            f.segments = p.segments_n
             if p.leaf[f.node] or f.mode == PRUNE:
                 count_list(p, f)
             if p.leaf[f.node]:
@@ -337,11 +380,16 @@ cdef inline int prune_by_errors(ErrorPruning* p) noexcept nogil:
             if divide_list(p, f):
                 return -1
             f.phase = BELOW
+            if p.large:
+                bounds = f[0]
         n_branches = p.tree.n_branches[p.source[f.node]]
         if f.phase == BELOW:
-            if next_branch(p, f, result, &status):
-                if status:
-                    return -1
+            enters = next_branch(p, f, result, &status)
+            if status:
+                return -1
+            if p.large:
+                divided += keep_list(p, divided, &bounds, enters)
+            if p.large or enters:
                 continue
             result = <float> f.errors
             if f.mode == PRUNE:
@@ -350,15 +398,12 @@ cdef inline int prune_by_errors(ErrorPruning* p) noexcept nogil:
                 start_trial(p, f)
                 if f.heaviest < 0 or p.enough < 0:
                     result = INFINITY
-                    continue
-                if try_branch(p, f, n_branches):
+                elif try_branch(p, f, n_branches):
                     return -1
                 continue
         elif f.phase == COMPARED:
             p.parts_n = f.parts_top
-            in_branch = result
-            in_leaf = f.leaf_errors
-            in_place = f.errors
+            in_branch, in_leaf, in_place = result, f.leaf_errors, f.errors
             if in_leaf <= in_branch + MORE_ERRORS and in_leaf <= in_place + MORE_ERRORS:
                 close_node(p, f, True, f.leaf_errors)
                 result = f.leaf_errors
@@ -383,7 +428,43 @@ cdef inline int prune_by_errors(ErrorPruning* p) noexcept nogil:
     return 0
 
 
-cdef inline void free_pruning(ErrorPruning* p) noexcept nogil:
+cdef inline int make_room(ErrorPruning* p, int64_t n_before, int64_t n_nodes) except -1:
+    """Make room for what the nodes hold, those from `n_before` on for the first time."""
+    cdef int64_t i
+    if (resize(<void**> &p.source, n_nodes * sizeof(int32_t)) or resize(<void**> &p.leaf, n_nodes)
+            or resize(<void**> &p.clean, n_nodes)
+            or resize(<void**> &p.counts, n_nodes * p.n_classes * sizeof(int64_t))
+            or resize(<void**> &p.total, n_nodes * sizeof(int64_t)) or resize(<void**> &p.arrived, n_nodes * sizeof(int64_t))
+            or resize(<void**> &p.n_samples, n_nodes * sizeof(int64_t))
+            or resize(<void**> &p.errors, n_nodes * sizeof(float))):
+        raise MemoryError
+    for i in range(n_before, n_nodes):
+        p.source[i] = <int32_t> i
+        p.leaf[i] = p.tree.first_child[i] < 0
+        p.clean[i] = False
+        p.total[i] = 0
+        p.arrived[i] = 0
+        p.n_samples[i] = 0
+        p.errors[i] = 0
+    memset(&p.counts[n_before * p.n_classes], 0, (n_nodes - n_before) * p.n_classes * sizeof(int64_t))
+    return 0
+
+
+cdef inline void free_scratch(ErrorPruning* p) noexcept nogil:
+    """Free what each thread has of its own."""
+    free(p.here)
+    free(p.pools)
+    free(p.parts)
+    free(p.spare_parts)
+    free(p.part_branch)
+    free(p.frames)
+    free(p.segments)
+
+
+cdef inline void free_pruning(ErrorPruning* p) noexcept:
+    free_scratch(p)
+    if p.lock != NULL:
+        PyThread_free_lock(p.lock)
     free(p.source)
     free(p.leaf)
     free(p.clean)
@@ -396,11 +477,5 @@ cdef inline void free_pruning(ErrorPruning* p) noexcept nogil:
     free(p.rows)
     free(p.spare_rows)
     free(p.branch)
-    free(p.here)
-    free(p.pools)
-    free(p.parts)
-    free(p.spare_parts)
-    free(p.part_branch)
-    free(p.frames)
-    free(p.segments)
+    free(p.done)
     memset(p, 0, sizeof(ErrorPruning))

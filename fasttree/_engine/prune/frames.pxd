@@ -1,5 +1,6 @@
 """What error-based pruning keeps, and the errors that it predicts (Quinlan 1993, chapter 4).  Header only."""
 
+from cpython.pythread cimport PyThread_type_lock
 from libc.math cimport exp, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
@@ -51,6 +52,8 @@ cdef struct Frame:
     int64_t known          # their sum
     int64_t total          # of all samples in the list
     int64_t parts_top      # parts in use before the branch in process
+    int64_t above          # frame of the list that waits for this one
+    int32_t waits          # lists that this one waits for, and one more until its own turn
 
 
 cdef struct ErrorPruning:
@@ -79,12 +82,17 @@ cdef struct ErrorPruning:
     float* errors          # predicted, of the subtree
     uint32_t* rows         # samples, in an order that changes, and room for as many that are added to a branch
     int64_t n_rows
-    uint8_t* divided       # samples that were divided at some node
-    bint divides_rows      # some of them are in `rows`
+    int* divided           # marks: samples that were divided at some node
+    int* divides_rows      # mark: some of them are in `rows`
     int32_t* ends          # where whole samples end
-    # scratch
+    uint8_t* done          # subtrees that are pruned already, and wait for the nodes above; NULL: none is
+    int64_t large          # 0, or samples in the largest list that is not divided yet, for threads
+    PyThread_type_lock lock    # of what the lists wait for
+    int* failed            # mark: the work of all threads is to end
+    # scratch, as long as `rows`
     uint32_t* spare_rows
     int32_t* branch
+    # scratch of each thread, up to the watch
     int64_t* here          # class weights
     int64_t* pools         # C5.0: those of the light branches, by frame
     Part* parts

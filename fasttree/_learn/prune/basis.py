@@ -47,12 +47,15 @@ class Raising(NamedTuple):
         Parts of samples below this weight are not divided.
     min_part_share : float, default=0.0
         The same as a share of the average weight of a sample.  It takes precedence unless it is 0.
+    n_jobs : int, default=1
+        Threads; the result does not depend on it.
     """
 
     samples: Samples
     recipe: Recipe
     min_part_weight: float = 0.0
     min_part_share: float = 0.0
+    n_jobs: int = 1
 
     def prune(self, tree: Tree, confidence: float) -> Tree:
         """Prune a tree by its predicted errors, and raise branches."""
@@ -60,7 +63,10 @@ class Raising(NamedTuple):
         least_part = self.min_part_weight
         if self.min_part_share:
             least_part = self.min_part_share * (1.0 if counts is None else float(counts[counts > 0].mean()))
-        pruned = error_based(tree, table, target, counts, confidence, min_part_weight=least_part, impurity=self.recipe.impurity)
+        impurity, n_jobs = self.recipe.impurity, self.n_jobs
+        pruned = error_based(
+            tree, table, target, counts, confidence, min_part_weight=least_part, impurity=impurity, n_jobs=n_jobs
+        )
         return without_impossible_categories(pruned) if self.recipe.nominal == "groups" else pruned
 
 

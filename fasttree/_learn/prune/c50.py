@@ -85,6 +85,7 @@ class C50Pruning:
             minimum=grower.limits.min_branch_weight,
             grow_anew=Regrowth(tree, grower, self.whole or grower) if self.grows_anew else None,
             class_weight=(1.0, 1.0) if costs is None else costs.of_two_classes,
+            n_jobs=grower.n_jobs,
         )
         pruned = with_null_leaves(pruned)
         if costs is not None:

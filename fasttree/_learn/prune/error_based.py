@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from fasttree._learn.grow.fixed_point import fixed_point_parts
 from fasttree._learn.prune.losses import class_impurity
 from fasttree._learn.prune.methods import sums_over_leaves, useless_splits
 from fasttree._model.arrays import LEAF, NOMINAL, STOP
+from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 
 
@@ -31,6 +33,7 @@ class GrowAnew(Protocol):
     def tree(self) -> Tree: ...
 
 
+LEAST_SHARED = 8192  # samples from which threads share the pruning
 RELEASE8_MORE_ERRORS = 0.1  # C4.5 accepts so many more errors for a simpler tree
 
 # Quinlan 1993, chapter 4: the errors of a leaf are the upper limit of a binomial at the confidence level.  Release 8 interpolates
@@ -59,6 +62,7 @@ def error_based(
     minimum: float = 0.0,
     grow_anew: GrowAnew | None = None,
     class_weight: tuple[float, float] = (1.0, 1.0),
+    n_jobs: int = 1,
 ) -> Tree:
     """Prune by predicted errors, and raise branches (Quinlan 1993, chapter 4, as in Release 8).
 
@@ -88,6 +92,8 @@ def error_based(
     class_weight : tuple of two floats
         With the rules of C5.0, by costs of two classes: what the samples of each class weigh in `sample_weight`.  Errors are
         predicted from their numbers.
+    n_jobs : int, default 1
+        Threads; the result does not depend on it.
 
     Returns
     -------
@@ -105,6 +111,7 @@ def error_based(
         minimum=minimum,
         grow_anew=grow_anew,
         class_weight=class_weight,
+        n_jobs=n_jobs,
     )[0]
 
 
@@ -120,6 +127,7 @@ def error_based_with_ends(
     minimum: float = 0.0,
     grow_anew: GrowAnew | None = None,
     class_weight: tuple[float, float] = (1.0, 1.0),
+    n_jobs: int = 1,
 ) -> tuple[Tree, npt.NDArray[np.int32]]:
     """Return the same tree, and the leaf of each sample: -1 if it may be divided, any node if it has no weight."""
     lacking = lacks_values(table, tested_features(tree) if grow_anew is None else range(table.n_features))
@@ -136,8 +144,14 @@ def error_based_with_ends(
             float(np.float32(confidence)), float(normal_quantile(confidence) ** 2), min_part_weight, minimum, class_weight
         ),
         grow_anew,
+        partial(_in_threads, n_jobs) if n_jobs > 1 and grow_anew is None and table.n_samples >= LEAST_SHARED else None,
     )
     return _tree_of(tree if grow_anew is None else grow_anew.tree(), found, impurity)
+
+
+def _in_threads(n_jobs: int, pruning: int, n_lists: int) -> None:
+    """Prune the lists of an engine's pruning in threads, those furthest from the root first."""
+    in_threads(lambda i: passes.prune_some(pruning, n_lists - 1 - i), n_lists, n_jobs)
 
 
 def _tree_of(tree: Tree, found: dict[str, Any], impurity: str) -> tuple[Tree, npt.NDArray[np.int32]]:

@@ -196,7 +196,7 @@ class PrunableTree(GrowingTree):
         return pruned
 
     def _raising(self, samples: Samples, recipe: Recipe) -> Raising:
-        return Raising(samples, recipe, self._min_part_weight(), self._min_part_share())
+        return Raising(samples, recipe, self._min_part_weight(), self._min_part_share(), self._threads())
 
     def _hold_out(self, samples: Samples, n_classes: int, method: Any) -> tuple[Samples, Samples]:
         """Divide samples into those to grow on and a random part to judge by, with the same share of every class."""
