@@ -38,7 +38,7 @@ class BoostingTrial(NamedTuple, Generic[Model]):
     model : object
         A tree, or rules.
     n_leaves : int
-        Leaves of its tree, which bound those of later trials if it is the first one.
+        Leaves of its tree if it is the first one: they bound those of later trials.
     is_constant : bool
         Whether it predicts one class for all samples, as a tree that is a leaf.
     predicted, confidence : arrays, shape (n_samples,)

@@ -297,7 +297,8 @@ class C50Classifier(VotingRuleModel, LeastGain):
 
         def learn(grower: Grower, grown: Tree, number: int) -> BoostingTrial[Any]:
             pruned = self._pruned_in_trial(grower, grown, number)
-            size = n_leaves(pruned.tree, by_category=not self.subset and not self.rules)
+            # those of the first trial bound the others
+            size = 0 if number else n_leaves(pruned.tree, by_category=not self.subset and not self.rules)
             if not self.rules:
                 return BoostingTrial.of_tree(pruned, grower.samples, size)
             tested.append(pruned.tree)

@@ -11,7 +11,12 @@ import numpy.typing as npt
 from fasttree._engine import passes
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
-from fasttree._learn.prune.error_based import error_based_with_ends, lacks_value, without_impossible_categories
+from fasttree._learn.prune.error_based import (
+    error_based_with_ends,
+    lacks_value,
+    tested_features,
+    without_impossible_categories,
+)
 from fasttree._learn.prune.methods import useless_splits
 from fasttree._learn.prune.regrowth import Regrowth, entries_of
 from fasttree._learn.samples import total_count
@@ -103,8 +108,7 @@ class C50Pruning:
     def training_errors(self, tree: Tree, ends: walks.Ends | None) -> float | None:
         """Return the weight of the training samples that the tree misclassifies, if it tests missing values; else None."""
         samples = self.grower.samples
-        tested = np.unique(tree.feature[tree.n_branches > 0]).tolist()
-        if not any(lacks_value(samples.table, feature).any() for feature in tested):
+        if not any(lacks_value(samples.table, feature).any() for feature in tested_features(tree)):
             return None
         wrong = walks.predict_class(tree, samples.table, ends) != samples.target
         return float(np.count_nonzero(wrong) if samples.counts is None else samples.counts[wrong].sum())
