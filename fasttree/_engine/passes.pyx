@@ -432,23 +432,27 @@ def clip_values(
                 value[node, 0] = min(max(value[node, 0], low[node]), high[node])
 
 
-def useless_splits(
-    const int32_t[::1] parent, const int32_t[::1] first_child, const double[::1] cost, const double[::1] tolerance,
-    double[::1] best, uint8_t[::1] out,
-):
+def useless_splits(parent, first_child, cost, tolerance, best, out):
     """Mark the nodes that cost, within their tolerance, no more than the cheapest subtree below them (bottom-up).
 
     `parent[i] < i`.  `best[i]` comes with what an inner node costs besides its children, and leaves with the cost of the cheapest
     subtree at i.  A marked node counts as a leaf for those above it.
     """
+    cdef const int32_t* parents = int32s_of(parent)
+    cdef const int32_t* first = int32s_of(first_child)
+    cdef const double* costs = doubles_of(cost)
+    cdef const double* least = doubles_of(tolerance)
+    cdef double* cheapest = <double*> memory_of(best)
+    cdef uint8_t* marks = <uint8_t*> memory_of(out)
+    cdef Py_ssize_t n = len(parent)
     cdef Py_ssize_t i
     with nogil:
-        for i in range(parent.shape[0] - 1, -1, -1):
-            out[i] = first_child[i] >= 0 and best[i] >= cost[i] - tolerance[i]
-            if first_child[i] < 0 or out[i]:
-                best[i] = cost[i]
+        for i in range(n - 1, -1, -1):
+            marks[i] = first[i] >= 0 and cheapest[i] >= costs[i] - least[i]
+            if first[i] < 0 or marks[i]:
+                cheapest[i] = costs[i]
             if i:
-                best[parent[i]] += best[i]
+                cheapest[parents[i]] += cheapest[i]
 
 
 def subtrees_within_one_error(parents, values, leaves, is_hidden, is_leaf, double errors, double total):
@@ -721,18 +725,20 @@ def raise_thresholds(const real_t[:] column, const double[::1] thresholds, doubl
             out[i] = max(out[i], out[i - 1])
 
 
-def breadth_first(const int32_t[::1] first_child, const int32_t[::1] n_branches):
+def breadth_first(first_child, n_branches):
     """Ids of the nodes below node 0 and its own, level by level, siblings in order; int64."""
-    order = np.empty(first_child.shape[0], dtype=np.int64)
-    cdef int64_t[::1] out = order
+    cdef const int32_t* first = int32s_of(first_child)
+    cdef const int32_t* branches = int32s_of(n_branches)
+    order = np.empty(len(first_child), dtype=np.int64)
+    cdef int64_t* out = <int64_t*> memory_of(order)
     cdef Py_ssize_t n = 1
     cdef Py_ssize_t i = 0
     cdef int32_t b
     out[0] = 0
     with nogil:
         while i < n:
-            for b in range(n_branches[out[i]]):
-                out[n] = first_child[out[i]] + b
+            for b in range(branches[out[i]]):
+                out[n] = first[out[i]] + b
                 n += 1
             i += 1
     return order[:n]
