@@ -729,7 +729,7 @@ cdef class Judge:
         division.total = &self.node
         division.missing = &self.missing
         division.missing_left = False
-        division.at_least = at_least
+        division.at_least, division.known = at_least, -INFINITY
         division.tries = 1
         division.n_groups = q
         cut = best_groups(&self.p, &self.s, &division)

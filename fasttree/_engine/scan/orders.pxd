@@ -14,12 +14,32 @@ from fasttree._engine.risk.medians cimport find_medians, median_of_part
 from fasttree._engine.types cimport BY_PRINCIPAL, MEDIANS, SQUARED, Problem, Ranked, Scratch
 
 
+cdef enum:
+    FEW_GROUPS = 32                # that are sorted sooner by insertion
+
+
 cdef inline int compare_ranked(const void* a, const void* b) noexcept nogil:
     cdef const Ranked* x = <const Ranked*> a
     cdef const Ranked* y = <const Ranked*> b
     if x.key != y.key:
         return -1 if x.key < y.key else 1
     return -1 if x.group < y.group else 1
+
+
+cdef inline void sort_ranked(Ranked* ranked, int64_t q) noexcept nogil:
+    """Sort groups, whose numbers ascend, by their keys; ties keep their order.  Mostly they are a few."""
+    cdef Ranked moved
+    cdef int64_t i, place
+    if q > FEW_GROUPS:
+        qsort(ranked, q, sizeof(Ranked), compare_ranked)
+        return
+    for i in range(1, q):
+        moved = ranked[i]
+        place = i
+        while place and moved.key < ranked[place - 1].key:
+            ranked[place] = ranked[place - 1]
+            place -= 1
+        ranked[place] = moved
 
 
 cdef inline void squared_axis(const Problem* p, const Scratch* s, int64_t q, const double* mean, double* axis) noexcept nogil:
@@ -162,6 +182,6 @@ cdef inline void order_groups(const Problem* p, Scratch* s, int64_t q, int32_t o
     for g in range(q):
         ranked[g].key = s.group_key[g]
         ranked[g].group = g
-    qsort(ranked, q, sizeof(Ranked), compare_ranked)
+    sort_ranked(ranked, q)
     if p.sweep == MEDIANS:
         order_by_medians(p, ranked, q, max(order, 0), n)

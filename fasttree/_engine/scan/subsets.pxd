@@ -124,6 +124,7 @@ cdef struct GroupSearch:           # for two groups: candidates compete by gain,
     const Division* division
     Bounds limits
     bint choosing                  # the second turn
+    bint ordered                   # groups are in the order that comes next
     double limit                   # gain that a candidate reaches in the second turn
     double largest                 # gain in the first turn, along the order in hand
     Cut candidate
@@ -217,7 +218,7 @@ cdef inline void try_order(const Problem* p, Scratch* s, GroupSearch* x, int32_t
     cdef bint with_missing = p.sweep != MEDIANS or p.parts.with_missing
     cdef int32_t missing_left
     x.candidate.order = order
-    if order > BY_PARTITION:
+    if order > BY_PARTITION and not x.ordered:
         order_groups(p, s, division.n_groups, order, division.total.n if with_missing else division.total.n + division.missing.n)
     for missing_left in range(2 if division.missing.n > 0 and p.missing == DIRECTION else 1):
         if order == BY_PARTITION:
@@ -299,6 +300,7 @@ cdef inline Cut best_groups(const Problem* p, Scratch* s, const Division* divisi
     x.candidate = no_cut(division.feature)
     x.candidate.form = GROUP_CUT
     x.choosing = False
+    x.ordered = False
     x.limit = division.at_least
     n_orders = orders_of(p, q, &first)
     by_axis = n_orders > 1 and p.sweep != MEDIANS
@@ -310,13 +312,14 @@ cdef inline Cut best_groups(const Problem* p, Scratch* s, const Division* divisi
         s.order_gain[o] = x.largest
         largest = max(largest, x.largest)
     if every:
-        if largest == -INFINITY:
+        if largest < division.known or largest == -INFINITY:
             return x.best
         x.limit = tie_limit(largest, risk)
         if largest <= RISK_TIE * risk and q > EXHAUSTIVE and p.nominal != ONE_VS_REST and p.sweep != MEDIANS:
             # the categories are all alike: to take off one after the other would make a chain of nodes
             x.best = halve(p, s, division, &x.limits)
     x.choosing = True
+    x.ordered = every and n_orders == 1
     for o in range(n_orders if x.best.form == NO_CUT else 0):
         if interrupted(s.watch, q * p.width):
             return no_cut(division.feature)
