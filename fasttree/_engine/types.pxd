@@ -274,6 +274,7 @@ cdef struct Problem:
     bint lazy              # a child's search may stop at a perfect split
     bint screens           # features that cannot win are found by a bound
     bint stretches         # and so are parts of lists
+    bint several_lists     # more than one feature has a list in every node
     size_t cells           # bytes of the counts of all counted features; 0: they are not kept
     bint twigs             # small nodes are grown without lists of their own
     bint draws             # max_features < n_features

@@ -208,6 +208,7 @@ cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
     p.draws = p.max_features < p.n_features
     plan_search(p)
     p.stretches = has_stretches(p)
+    p.several_lists = p.n_features - g.n_counted > 1
     if g.block.tiles != NULL:
         plan_histogram(p)
         p.best_first = most_splits > 0

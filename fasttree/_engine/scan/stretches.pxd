@@ -52,11 +52,8 @@ cdef inline bint has_signed_weights(const Problem* p) noexcept nogil:
 
     That is one look-up, where a node searches all features at once and several of them have lists.
     """
-    cdef int32_t n = 0
-    cdef int32_t f
-    for f in range(p.n_features):
-        n += not p.counted[f]
-    return n > 1 and p.stretches and p.weighted and p.n_classes == 2 and p.n_outputs == 1 and not p.lazy and not p.histogram
+    cdef bint fits = p.weighted and p.n_classes == 2 and p.n_outputs == 1
+    return fits and p.several_lists and p.stretches and not p.lazy and not p.histogram
 
 
 cdef inline void sign_weights(const Block* block, Scratch* s, const uint32_t* rows, int64_t n) noexcept nogil:
