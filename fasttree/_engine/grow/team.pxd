@@ -273,14 +273,15 @@ cdef inline void end_sharing(Team* team, int32_t which, Watch* watch) noexcept n
     release(team.lock)
 
 
-cdef inline int32_t next_shared(Team* team, int32_t which) noexcept nogil:
-    """The next of the features that threads share, -1 if there is none.
+cdef inline int32_t next_shared(Team* team, const void* features, int32_t which) noexcept nogil:
+    """The next of these features that threads share, -1 if there is none.
 
-    Every other thread begins with the last feature: so it finds most lists that it reads in its own cache.
+    When the last one is taken, and before all are done, another node may offer its own.  Every other thread begins with the last
+    feature: so it finds most lists that it reads in its own cache.
     """
     cdef int32_t i = -1
     hold(team.lock)
-    if shares_features(team):
+    if team.features == features and shares_features(team):
         if which % 2:
             team.n_features -= 1
             i = team.n_features

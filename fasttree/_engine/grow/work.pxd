@@ -245,7 +245,7 @@ cdef struct SharedFeatures:        # of a node with lists in a wide block, which
 cdef inline int32_t next_feature(SharedFeatures* features, const Work* w) noexcept nogil:
     """The place of the feature whose turn is next, -1 if there is none."""
     if features.shared:
-        return next_shared(w.team, w.which)
+        return next_shared(w.team, features, w.which)
     features.next += 1
     return features.next - 1 if features.next <= features.n else -1
 
