@@ -157,6 +157,14 @@ cdef inline void bound_some(SharedFeatures* features, Work* w, entry_t width) no
         i = next_feature(features, w)
 
 
+cdef inline void search_some(SharedFeatures* features, Work* w, entry_t width) noexcept nogil:
+    """Scan features whose turn comes, or bound their gains."""
+    if features.binned == NULL:
+        scan_some(features, w, width)
+    else:
+        bound_some(features, w, width)
+
+
 cdef inline void share_features(SharedFeatures* features, Work* w, entry_t width) noexcept nogil:
     """Scan all features of a node, or bound their gains; in a wide block with the help of threads that rest."""
     features.next = 0
@@ -164,10 +172,7 @@ cdef inline void share_features(SharedFeatures* features, Work* w, entry_t width
     if entry_t is uint64_t:
         if features.search.totals.n >= LEAST_SHARED:
             offer_features(w.team, features, features.n, &features.shared)
-    if features.binned == NULL:
-        scan_some(features, w, width)
-    else:
-        bound_some(features, w, width)
+    search_some(features, w, width)
     if features.shared:
         end_sharing(w.team, w.which, w.scratch.watch)
 

@@ -11,7 +11,7 @@ from fasttree._engine.grow.features cimport (
 from fasttree._engine.grow.nodes cimport NodeTable, add_cut, add_range, add_to_table, blank_node, is_leaf, reserve_nodes
 from fasttree._engine.grow.sides cimport assign_branches
 from fasttree._engine.grow.surrogates cimport Target, add_surrogates_of, heavier_branch
-from fasttree._engine.grow.search cimport bound_some, scan_some
+from fasttree._engine.grow.search cimport search_some
 from fasttree._engine.grow.team cimport LEAST_SHARED, end_sharing, hold, is_beyond, offer_features, release
 from fasttree._engine.grow.totals cimport count_children, heaviest_child
 from fasttree._engine.grow.work cimport (
@@ -450,10 +450,8 @@ cdef inline void help_with_features(SharedFeatures* features, Work* w) noexcept 
     cdef int64_t* signed_weight = s.signed_weight
     cdef int64_t n, b
     s.side, s.branch, s.signed_weight = given.side, given.branch, given.signed_weight
-    if features.binned != NULL:
-        bound_some(features, w, <uint64_t> 0)
-    elif features.node == NULL:
-        scan_some(features, w, <uint64_t> 0)
+    if features.node == NULL:
+        search_some(features, w, <uint64_t> 0)
     elif reserve_children(features.p, w, features.split.n_children) == 0:
         n = features.split.n_children
         for b in range(n):
