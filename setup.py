@@ -68,11 +68,14 @@ if not SYMBOLS:
     UNIX_FLAGS += ["-g0", "-fno-asynchronous-unwind-tables"]
 # GCC 12 may treat a function that stores the result of llrint as pure, and drop its calls.
 GUARD_FLAGS = ["-fno-ipa-pure-const", "-fno-ipa-modref"]
+# Functions of Python and the C library are called where the table of addresses says, without a stub for each: a smaller module.
+WITHOUT_STUBS = ["-fno-plt"]
 LINK_FLAGS = ["--coverage"] if COVERAGE else SANITIZER
 UNIX_FLAGS += ["--coverage", "-O0", "-fprofile-update=atomic"] if COVERAGE else SANITIZER
 if sys.platform == "linux" and not SYMBOLS:
     LINK_FLAGS += ["-Wl,-s"]  # a twentieth of the wheel; profilers need the names: build with CFLAGS=-g
     LINK_FLAGS += ["-Wl,--gc-sections"]  # see IN_ORDER
+    LINK_FLAGS += ["-Wl,--build-id=none"]  # which finds debug symbols that are kept apart
 MSVC_FLAGS = ["/Od"] if DEBUG else ["/O2"]
 
 
@@ -93,7 +96,7 @@ class BuildCore(build_ext):
                 f"fasttree is compiled from C, and the compiler {self.compiler.compiler_so[0]!r} is not installed: install one, "
                 "such as gcc or Clang, or a wheel of fasttree"
             )
-        flags = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS)
+        flags = MSVC_FLAGS if is_msvc else UNIX_FLAGS + self.accepted(GUARD_FLAGS + WITHOUT_STUBS)
         choices = sorted({flag for some in SMALLER.values() for flag in some})
         smaller = [] if is_msvc or DEBUG or COVERAGE or PLAIN_C else self.accepted(choices)
         for extension in self.extensions:
