@@ -27,25 +27,31 @@ OfNodes: TypeAlias = "Callable[[Ends | None], Array]"  # a row for each of some 
 
 FROM_IN_THREADS = 50_000  # rows from which threads pay
 PARTS_OF_THREAD = 3  # that it takes in turn
+ROWS_TAKEN = 2**16  # whose ends stay in the cache until they are looked up
 
 
 def ends(tree: Tree, X: Array, of_nodes: OfNodes | None = None, *, refuse_missing: bool, n_jobs: int = 1) -> Array | None:
     """Return where each row of a plain array ends, or what `of_nodes` has for these nodes; None as `Walker.ends`."""
-    each = None if of_nodes is None or X.shape < (tree.node_count,) else of_nodes(None)
-    if n_jobs == 1 or X.ndim != 2 or len(X) < FROM_IN_THREADS:
-        return _walk_rows(tree, X, of_nodes, each, refuse_missing)
-    parts = _parts(0, len(X), PARTS_OF_THREAD * n_jobs, n_jobs)
-    pieces = in_threads(lambda i: _walk_rows(tree, X[parts[i]], of_nodes, each, refuse_missing), len(parts), n_jobs)
-    found = [piece for piece in pieces if piece is not None]
-    return np.concatenate(found) if len(found) == len(parts) else None
+    if X.ndim != 2 or len(X) < FROM_IN_THREADS or (n_jobs == 1 and of_nodes is None):
+        found: Array | None = tree.walker.ends(X, refuse_missing)
+        if found is None or of_nodes is None:
+            return found
+        return of_nodes(found) if len(X) < tree.node_count else of_nodes(None).take(found, axis=0)
+    each = None if of_nodes is None else of_nodes(None)
+    out = np.empty(len(X), dtype=np.int32) if each is None else np.empty((len(X), *each.shape[1:]), dtype=each.dtype)
+    parts, others = _parts(0, len(X), max(PARTS_OF_THREAD * n_jobs, len(X) // ROWS_TAKEN), n_jobs), list[int]()
 
+    def walk(i: int) -> None:
+        found = None if others else tree.walker.ends(X[parts[i]], refuse_missing)
+        if found is None:
+            others.append(i)
+        elif each is None:
+            out[parts[i]] = found
+        else:
+            each.take(found, axis=0, out=out[parts[i]], mode="clip")  # else `take` writes to an array of its own first
 
-def _walk_rows(tree: Tree, X: Array, of_nodes: OfNodes | None, each: Array | None, refuse_missing: bool) -> Array | None:
-    """Return the same for some rows; `each` is what `of_nodes` has for all nodes, if that is known."""
-    found: Array | None = tree.walker.ends(X, refuse_missing)
-    if found is None or of_nodes is None:
-        return found
-    return of_nodes(found) if each is None else each.take(found, axis=0)
+    in_threads(walk, len(parts), n_jobs)
+    return None if others else out
 
 
 def _parts(start: int, stop: int, least: int, n_jobs: int) -> list[slice]:

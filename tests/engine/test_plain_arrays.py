@@ -122,6 +122,44 @@ def test_an_odd_array_has_the_answer_or_the_error_of_any_table(name, given, sing
     assert_same_both_ways(MODELS[name], odd)
 
 
+def slow_end(tree, row):
+    """The leaf of a row, by the arrays of a tree with thresholds."""
+    node = 0
+    while tree.first_child[node] >= 0:
+        x = row[tree.feature[node]]
+        node = tree.first_child[node] + (tree.missing[node] if np.isnan(x) else int(x > tree.threshold[node]))
+    return node
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("holes", [False, True])
+def test_rows_that_arrive_early_stay_in_their_leaf(holes, share, dtype):
+    """Of the samples of each level, a share goes on: all rows walk the first levels, and then those that have not arrived."""
+    random = np.random.default_rng(3)
+    Z = random.random((900, 2)).astype(dtype)
+    levels = (np.log(Z[:, 0]) / np.log(share)).astype(int)
+    if holes:
+        Z[random.random(Z.shape) < 0.1] = np.nan
+    model = CARTClassifier().fit(Z, levels % 3)
+    expected = [slow_end(model.tree_, row) for row in Z]
+    for rows in (Z, np.asfortranarray(Z), Z[:130], Z[:1], Z.view(Wrapped)):
+        assert model.apply(rows).tolist() == expected[: len(rows)]
+
+
+def test_a_table_of_many_rows_is_predicted_as_its_parts():
+    many = np.tile(X, (100, 1))
+    for name in ("cart", "root", "numbers", "several numbers"):
+        for method in ("predict", "predict_proba", "apply"):
+            if hasattr(MODELS[name], method):
+                assert np.array_equal(getattr(MODELS[name], method)(many), np.tile(getattr(MODELS[name], method)(X).T, 100).T)
+    for row in (0, 35_000, 69_999):  # a part that goes the long way, or raises
+        many[row, 1] = np.nan
+        assert_same_both_ways(MODELS["c45"], many)
+        assert_same_both_ways(MODELS["refuses"], many)
+        many[row, 1] = 0.0
+
+
 @given(row=st.integers(0, 699), column=st.integers(0, 4), fortran=st.booleans(), single=st.booleans())
 def test_infinity_is_found_wherever_it_stands(row, column, fortran, single):
     holding = np.array(X, dtype=np.float32 if single else np.float64, order="F" if fortran else "C")

@@ -336,8 +336,10 @@ def test_threads_share_the_rows_of_a_prediction(order: str, monkeypatch: pytest.
     one = CARTClassifier(missing="direction").fit(X, y)
     threads = CARTClassifier(missing="direction", n_jobs=3).fit(X, y)
     monkeypatch.setattr(walks, "in_threads", lambda work, *given: walked.append(given) or in_threads(work, *given))
-    assert np.array_equal(one.apply(rows), threads.apply(rows))
-    assert np.array_equal(one.predict_proba(rows), threads.predict_proba(rows))
+    apart, shares = one.apply(rows), one.predict_proba(rows)
+    walked.clear()
+    assert np.array_equal(apart, threads.apply(rows))
+    assert np.array_equal(shares, threads.predict_proba(rows))
     assert walked == [(9, 3), (9, 3)]
     assert np.array_equal(one.predict(X), threads.predict(X))  # few rows: this thread alone
     assert len(walked) == 2

@@ -9,7 +9,7 @@ distances in bytes.
 """
 
 from libc.math cimport INFINITY, isnan, nextafterf
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from fasttree._engine.types cimport NODE_THRESHOLD, TO_SHARES, prefetch, real_t
 from fasttree._engine.walk.rows cimport ASK, BLOCK, FINITE, SEVERAL, Rows, State, cell_at, number, state_of
@@ -45,10 +45,11 @@ cdef struct Steps:             # of a finished tree
     WalkStep* step
     SingleStep* single_step    # NULL: there are none
     int32_t* node              # of each step
-    int32_t* place             # of each node: its step, or ~node of a leaf
+    int32_t* place             # of each node: its step, or ~node of a leaf that has none
+    int32_t n_inner            # steps of inner nodes; behind them are those of leaves, whose child is the leaf itself
     Knowledge of_finite        # of rows without missing values
     Knowledge of_any
-    int32_t least_of_finite    # steps that each of them walks
+    int32_t least_of_finite    # steps that each of them walks; a row that has arrived stays at the step of its leaf
     int32_t least_of_any
 
 
@@ -74,6 +75,13 @@ cdef inline void lay_out_step(Steps* s, int32_t i) noexcept nogil:
         s.of_any = OF_SOME
 
 
+cdef inline void lay_out_leaf(Steps* s, int32_t i) noexcept nogil:
+    cdef WalkStep* step = &s.step[i]
+    step.feature = 0
+    step.threshold = 0
+    step.child[0] = step.child[1] = step.child[2] = i
+
+
 cdef inline void lay_out_single(Steps* s, int32_t n) noexcept nogil:
     """Write n steps once more, for rows of single precision."""
     cdef const WalkStep* step
@@ -90,35 +98,58 @@ cdef inline void lay_out_single(Steps* s, int32_t n) noexcept nogil:
             into.child[b] = step.child[b] if step.child[b] < 0 else step.child[b] * <int32_t> sizeof(SingleStep)
 
 
+cdef inline int32_t find_levels(Steps* s) noexcept nogil:
+    """How many nodes are above those where the levels end that every row walks; sets `least_of_finite`.
+
+    At least half of the samples pass these levels: to check which rows have arrived would take longer.
+    """
+    cdef const Flat* t = s.tree
+    cdef int32_t first = 0             # node of a level; nodes are breadth first
+    cdef int32_t last = 0
+    cdef int32_t first_below, last_below, i
+    cdef double weight
+    s.least_of_finite = 0
+    while True:
+        weight = 0
+        first_below = last_below = -1
+        for i in range(last, first - 1, -1):
+            if t.first_child[i] >= 0:
+                weight += t.weight[i]
+                first_below = t.first_child[i]
+                last_below = max(last_below, t.first_child[i] + t.n_branches[i] - 1)
+        if first_below < 0 or 2 * weight < t.weight[0]:
+            return first
+        first, last = first_below, last_below
+        s.least_of_finite += 1
+
+
 cdef inline void lay_out_steps(Steps* s, int32_t n_nodes) noexcept nogil:
     """Fill the arrays of `s`, which have room for all nodes, from its tree; `single_step` only where steps decide alone."""
     cdef const Flat* t = s.tree
-    cdef int32_t i, first
+    cdef int32_t n_above = find_levels(s)
     cdef int32_t n = 0
+    cdef int32_t i
     for i in range(n_nodes):
         s.place[i] = ~i
         if t.first_child[i] >= 0:
             s.place[i] = n
             s.node[n] = i
             n += 1
+    s.n_inner = n
+    for i in range(n_above):
+        if t.first_child[i] < 0:
+            s.place[i] = n
+            s.node[n] = i
+            lay_out_leaf(s, n)
+            n += 1
     s.of_finite, s.of_any = OF_KNOWN, OF_ALL
-    for i in range(n):
-        lay_out_step(s, i)
-    if s.single_step != NULL and s.of_finite == OF_KNOWN:
-        lay_out_single(s, n)
-    first = 0
-    while first < n_nodes and s.place[first] >= 0:
-        first += 1
-    # breadth first: the first leaf is one of the least deep, and the first node of each level above it is the first's child
-    s.least_of_finite = 0
-    i = 0
-    while 0 <= t.first_child[i] <= first:
-        i = t.first_child[i]
-        s.least_of_finite += 1
     s.least_of_any = s.least_of_finite
-    for i in range(n):
+    for i in range(s.n_inner):
+        lay_out_step(s, i)
         if t.missing[s.node[i]] < 0:       # a sample may end there
             s.least_of_any = 0
+    if s.single_step != NULL and s.of_finite == OF_KNOWN:
+        lay_out_single(s, n)
 
 
 cdef inline int32_t asked(const Steps* s, const Rows* X, Py_ssize_t row, int32_t at) noexcept nogil:
@@ -160,7 +191,7 @@ cdef inline void walk_block(
 ) noexcept nogil:
     """Where `n` rows from `start` on end, whose first cell is `first`; each walks `n_least` steps or more."""
     cdef uint8_t[BLOCK] active
-    cdef int32_t i, j, _level
+    cdef int32_t i, j, _level, n_walking
     cdef int32_t n_active = 0
     for i in range(n):
         at[i] = s.place[0]
@@ -169,15 +200,17 @@ cdef inline void walk_block(
             at[i] = next_place(s, X, cell_at(first, i * X.row_stride), start + i, column_stride, knowledge, at[i])
     for i in range(n):
         active[n_active] = <uint8_t> i
-        n_active += at[i] >= 0
+        n_active += <uint32_t> at[i] < <uint32_t> s.n_inner
     while n_active:
-        n = n_active
+        n_walking = n_active
         n_active = 0
-        for j in range(n):
+        for j in range(n_walking):
             i = active[j]
             at[i] = next_place(s, X, cell_at(first, i * X.row_stride), start + i, column_stride, knowledge, at[i])
             active[n_active] = <uint8_t> i
-            n_active += at[i] >= 0
+            n_active += <uint32_t> at[i] < <uint32_t> s.n_inner
+    for i in range(n):
+        at[i] = s.node[at[i]] if at[i] >= 0 else ~at[i]
 
 
 cdef inline int32_t next_single(const char* steps, const char* row, int32_t at) noexcept nogil:
@@ -192,8 +225,9 @@ cdef inline void walk_single(
     cdef const char* steps = <const char*> s.single_step
     cdef const char* row
     cdef uint8_t[SINGLE_BLOCK] active
-    cdef Py_ssize_t i, j
+    cdef uint32_t n_inner = <uint32_t> s.n_inner * <uint32_t> sizeof(SingleStep)
     cdef Py_ssize_t n_active = 0
+    cdef Py_ssize_t i, j, n_walking
     cdef int32_t _level
     cdef const char* ahead = first + n * row_stride if more else first
     cdef Py_ssize_t share = row_stride // max(s.least_of_finite, 1) if more else 0
@@ -208,15 +242,17 @@ cdef inline void walk_single(
             ahead += share
     for i in range(n):
         active[n_active] = <uint8_t> i
-        n_active += at[i] >= 0
+        n_active += <uint32_t> at[i] < n_inner
     while n_active:
-        n = n_active
+        n_walking = n_active
         n_active = 0
-        for j in range(n):
+        for j in range(n_walking):
             i = active[j]
             at[i] = next_single(steps, first + i * row_stride, at[i])
             active[n_active] = <uint8_t> i
-            n_active += at[i] >= 0
+            n_active += <uint32_t> at[i] < n_inner
+    for i in range(n):
+        at[i] = s.node[at[i] // <int32_t> sizeof(SingleStep)] if at[i] >= 0 else ~at[i]
 
 
 cdef inline int64_t walk_typed(
@@ -245,7 +281,6 @@ cdef inline int64_t walk_typed(
         else:
             walk_block(s, X, first, start, <int32_t> n, X.column_stride, OF_SOME, 0, out + start)
         for i in range(start, start + n):
-            out[i] = ~out[i]
             n_divided += out[i] == SEVERAL
         first = cell_at(first, n * X.row_stride)
         start += n
