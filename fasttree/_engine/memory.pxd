@@ -24,9 +24,37 @@ cdef extern from *:
     #endif
     #include <stdlib.h>
     #include <sys/mman.h>
+    /* A few pieces below a large page wait for the next that asks, because fresh pages must be cleared first: a tree of a small
+       table would spend a tenth of its time on that.  They are of three sizes, and at most 7 MB in a module.  What waits says
+       nothing and does not change a result; threads exchange it by atomic steps. */
+    #define FASTTREE_WAITING 2
+    static void *fasttree_waiting[3][FASTTREE_WAITING];
+    static int fasttree_size_class(size_t size) {
+        return (size > FASTTREE_PAGE / 4) + (size > FASTTREE_PAGE / 2);
+    }
+    static void *fasttree_take(size_t size) {
+        int which = fasttree_size_class(size), i;
+        void *place;
+        for (i = 0; i < FASTTREE_WAITING; i++) {
+            place = __atomic_exchange_n(&fasttree_waiting[which][i], NULL, __ATOMIC_ACQ_REL);
+            if (place) return place;
+        }
+        place = mmap(NULL, FASTTREE_PAGE >> (2 - which), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+        return place == MAP_FAILED ? NULL : place;
+    }
+    static void fasttree_put(void *place, size_t size) {
+        int which = fasttree_size_class(size), i;
+        for (i = 0; i < FASTTREE_WAITING; i++) {
+            void *none = NULL;
+            if (__atomic_compare_exchange_n(&fasttree_waiting[which][i], &none, place, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+                return;
+        }
+        munmap(place, FASTTREE_PAGE >> (2 - which));
+    }
     static void *fasttree_map(size_t size, size_t limit) {
         void *place;
         if (size <= limit) return malloc(size);
+        if (size < FASTTREE_PAGE) return fasttree_take(size);
         place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
         if (place == MAP_FAILED) return NULL;
     #ifdef MADV_HUGEPAGE
@@ -35,6 +63,11 @@ cdef extern from *:
         return place;
     }
     static void fasttree_unmap(void *place, size_t size, size_t limit) {
+        if (size <= limit) free(place);
+        else if (place && size < FASTTREE_PAGE) fasttree_put(place, size);
+        else if (place) munmap(place, size);
+    }
+    static void fasttree_unmap_list(void *place, size_t size, size_t limit) {
         if (size <= limit) free(place);
         else if (place) munmap(place, size);
     }
@@ -71,7 +104,9 @@ cdef extern from *:
     /* A mapped piece that becomes larger takes its pages along, where the system can do that. */
     static void *fasttree_remap(void *place, size_t old, size_t size, size_t limit) {
     #ifdef MREMAP_MAYMOVE
-        if (old > limit) {
+        if (old > limit && old < FASTTREE_PAGE)
+            return size < FASTTREE_PAGE && fasttree_size_class(old) == fasttree_size_class(size) ? place : NULL;
+        if (old >= FASTTREE_PAGE) {
             void *larger = mremap(place, old, size, MREMAP_MAYMOVE);
             return larger == MAP_FAILED ? NULL : larger;
         }
@@ -91,6 +126,7 @@ cdef extern from *:
     #define fasttree_next_list(next, left, size, limit) malloc(size)
     #define fasttree_close_room(next, left) ((void) 0)
     #define fasttree_unmap(place, size, limit) free(place)
+    #define fasttree_unmap_list(place, size, limit) free(place)
     #endif
 
     /* Under AddressSanitizer, a gap that must not be touched follows every part of a buffer. */
@@ -111,6 +147,7 @@ cdef extern from *:
     void* next_list "fasttree_next_list"(char** next, size_t* left, size_t size, size_t limit) noexcept nogil
     void close_lists "fasttree_close_room"(char* next, size_t left) noexcept nogil
     void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
+    void unmap_list "fasttree_unmap_list"(void* place, size_t size, size_t limit) noexcept nogil
     const size_t LARGE_PAGE "FASTTREE_PAGE"
     const size_t GAP "FASTTREE_GAP"
     void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
@@ -119,7 +156,7 @@ cdef extern from *:
 
 cdef enum:                     # bytes above which memory is mapped
     LIST_LIMIT = 131072
-    ARENA_LIMIT = 300000       # smaller ones are needed again at once, and fresh pages cost more than they save
+    ARENA_LIMIT = 300000       # smaller ones come from malloc's heap, which has them ready
 
 
 cdef inline size_t pad(size_t size) noexcept nogil:
@@ -209,7 +246,7 @@ cdef inline void close_room(ListRoom* room) noexcept nogil:
 
 
 cdef inline void free_list(size_t place, size_t n, size_t entry_size) noexcept nogil:
-    unmap_memory(<void*> place, (n + 1) * entry_size, LIST_LIMIT)
+    unmap_list(<void*> place, (n + 1) * entry_size, LIST_LIMIT)
 
 
 cdef inline bint can_shrink(size_t n, size_t entry_size) noexcept nogil:
