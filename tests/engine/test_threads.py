@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -371,6 +370,8 @@ def test_threads_predict_what_one_does(y_kind: str, n_rows: int, monkeypatch: py
 def test_threads_predict_tables_of_all_kinds_as_one_does(
     kind: str, model: type[CARTClassifier | C45Classifier], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import polars as pl  # not with the others: ThreadSanitizer ends the process that imports it
+
     numbers, y = signal(900, 4, 3, 0)
     rng = np.random.default_rng(1)
     words = rng.choice(["low", "middle", "high", None], 900)

@@ -165,7 +165,7 @@ cdef inline void order_by_medians(const Problem* p, Ranked* ranked, int64_t q, i
         p.parts.weight[g] = ranked[g].group
         ranked[g].key = median_of_part(p, o, ranked[g].group)
         ranked[g].group = g
-    qsort(ranked, q, sizeof(Ranked), compare_ranked)
+    sort_ranked(ranked, q)
     for g in range(q):
         ranked[g].group = p.parts.weight[ranked[g].group]
 
