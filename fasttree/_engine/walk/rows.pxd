@@ -4,34 +4,7 @@ from cpython.buffer cimport PyBUF_RECORDS_RO, PyBuffer_Release, PyObject_GetBuff
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport strcmp
 
-cimport fasttree._engine.types  # noqa: F401 has FASTTREE_WIDE
 from fasttree._engine.types cimport real_t
-
-cdef extern from *:
-    """
-    /* A finite number less itself is zero, whose bits are none.  Quarters of the numbers are looked at together. */
-    #define FASTTREE_ARE_FINITE(name, number, word)                                                                \\
-        FASTTREE_WIDE static int name(const number *x, Py_ssize_t n);                                              \\
-        static int name(const number *x, Py_ssize_t n) {                                                           \\
-            const Py_ssize_t quarter = n / 4;                                                                      \\
-            word unknown = 0;                                                                                      \\
-            Py_ssize_t i, k;                                                                                       \\
-            for (i = 0; i < quarter; i++)                                                                          \\
-                for (k = 0; k < 4; k++) {                                                                          \\
-                    number zero = x[k * quarter + i] - x[k * quarter + i];                                         \\
-                    unknown |= *(const word *) &zero;                                                              \\
-                }                                                                                                  \\
-            for (i = 4 * quarter; i < n; i++) {                                                                    \\
-                number zero = x[i] - x[i];                                                                         \\
-                unknown |= *(const word *) &zero;                                                                  \\
-            }                                                                                                      \\
-            return unknown == 0;                                                                                   \\
-        }
-    FASTTREE_ARE_FINITE(fasttree_floats_are_finite, float, uint32_t)
-    FASTTREE_ARE_FINITE(fasttree_doubles_are_finite, double, uint64_t)
-    """
-    bint floats_are_finite "fasttree_floats_are_finite"(const float* x, Py_ssize_t n) noexcept nogil
-    bint doubles_are_finite "fasttree_doubles_are_finite"(const double* x, Py_ssize_t n) noexcept nogil
 
 
 cdef struct Rows:              # samples as numbers: codes as floats, missing = NaN
@@ -84,28 +57,59 @@ cdef inline const real_t* cell_at(const real_t* first, Py_ssize_t distance) noex
     return <const real_t*> (<const char*> first + distance)
 
 
-cdef inline State state_of_run(const real_t* cells, Py_ssize_t n) noexcept nogil:
-    """The worst of consecutive cells.
+cdef inline uint32_t unknown_float(float x) noexcept nogil:
+    """No bit if x is finite: a finite number less itself is zero, whose bits are none."""
+    x -= x
+    return (<const uint32_t*> &x)[0]
 
-    Where some are not finite, the bits of infinity without the sign are looked for: what differs from them in nothing is zero,
-    and zero alone borrows from the first bit.
+
+cdef inline uint64_t unknown_double(double x) noexcept nogil:
+    x -= x
+    return (<const uint64_t*> &x)[0]
+
+
+cdef inline State unknown_of_run(const real_t* cells, Py_ssize_t n) noexcept nogil:
+    """The worst of consecutive cells of which some are not finite.
+
+    The bits of infinity without the sign are looked for: what differs from them in nothing is zero, and zero alone borrows from
+    the first bit.
     """
     cdef uint32_t bits = 0
     cdef uint64_t long_bits = 0
     cdef uint64_t one = 1
     cdef Py_ssize_t i
     if real_t is float:
-        if floats_are_finite(cells, n):
-            return FINITE
         for i in range(n):
             bits |= ((<const uint32_t*> cells)[i] & 0x7FFFFFFF ^ 0x7F800000) - 1
         return INFINITE if bits >> 31 else MISSING_VALUES
     else:
-        if doubles_are_finite(cells, n):
-            return FINITE
         for i in range(n):
             long_bits |= ((<const uint64_t*> cells)[i] & (one << 63) - 1 ^ (one << 63) - (one << 52)) - 1
         return INFINITE if long_bits >> 63 else MISSING_VALUES
+
+
+cdef inline State state_of_run(const real_t* cells, Py_ssize_t n) noexcept nogil:
+    """The worst of consecutive cells, whose quarters are looked at together."""
+    cdef uint32_t bits = 0
+    cdef uint64_t long_bits = 0
+    cdef Py_ssize_t n_quarter = n // 4
+    cdef const real_t* second = cells + n_quarter
+    cdef const real_t* third = second + n_quarter
+    cdef const real_t* fourth = third + n_quarter      # and what is left
+    cdef Py_ssize_t i
+    if real_t is float:
+        for i in range(n_quarter):
+            bits |= unknown_float(cells[i]) | unknown_float(second[i])
+            bits |= unknown_float(third[i]) | unknown_float(fourth[i])
+        for i in range(4 * n_quarter, n):
+            bits |= unknown_float(cells[i])
+    else:
+        for i in range(n_quarter):
+            long_bits |= unknown_double(cells[i]) | unknown_double(second[i])
+            long_bits |= unknown_double(third[i]) | unknown_double(fourth[i])
+        for i in range(4 * n_quarter, n):
+            long_bits |= unknown_double(cells[i])
+    return unknown_of_run(cells, n) if bits or long_bits else FINITE
 
 
 cdef inline State state_of(const Rows* X, const real_t* first, Py_ssize_t n) noexcept nogil:
