@@ -129,22 +129,21 @@ cdef inline int32_t find_levels(Steps* s) noexcept nogil:
     At least half of the samples pass these levels: to check which rows have arrived would take longer.
     """
     cdef const Flat* t = s.tree
-    cdef int32_t first = 0             # node of a level; nodes are breadth first
-    cdef int32_t last = 0
-    cdef int32_t first_below, last_below, i
+    cdef int32_t first = 0
+    cdef int32_t stop = 1              # of a level: nodes are breadth first, so the next level begins there
+    cdef int32_t next_stop, i
     cdef double weight
     s.least_of_finite = 0
     while True:
         weight = 0
-        first_below = last_below = -1
-        for i in range(last, first - 1, -1):
+        next_stop = stop
+        for i in range(first, stop):
             if t.first_child[i] >= 0:
                 weight += t.weight[i]
-                first_below = t.first_child[i]
-                last_below = max(last_below, t.first_child[i] + t.n_branches[i] - 1)
-        if first_below < 0 or 2 * weight < t.weight[0]:
+                next_stop = t.first_child[i] + t.n_branches[i]
+        if next_stop == stop or 2 * weight < t.weight[0]:
             return first
-        first, last = first_below, last_below
+        first, stop = stop, next_stop
         s.least_of_finite += 1
 
 
