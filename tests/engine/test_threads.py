@@ -370,8 +370,6 @@ def test_threads_predict_what_one_does(y_kind: str, n_rows: int, monkeypatch: py
 def test_threads_predict_tables_of_all_kinds_as_one_does(
     kind: str, model: type[CARTClassifier | C45Classifier], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import polars as pl  # not with the others: ThreadSanitizer ends the process that imports it
-
     numbers, y = signal(900, 4, 3, 0)
     rng = np.random.default_rng(1)
     words = rng.choice(["low", "middle", "high", None], 900)
@@ -381,12 +379,15 @@ def test_threads_predict_tables_of_all_kinds_as_one_does(
     tables: dict[str, Any] = {
         "pandas": frame,
         "pandas in pieces": mixed,
-        "polars": pl.from_pandas(mixed),
-        "categorical": pl.from_pandas(mixed).with_columns(pl.col("word").cast(pl.Categorical)),
         "rows": [list(row) for row in np.nan_to_num(numbers)],
         "integers": np.round(np.nan_to_num(numbers) * 9).astype(np.int64),
         "sparse": csr_array(np.nan_to_num(numbers)),
     }
+    if kind in ("polars", "categorical"):
+        import polars as pl  # not with the others: ThreadSanitizer ends the process that imports it
+
+        tables["polars"] = pl.from_pandas(mixed)
+        tables["categorical"] = tables["polars"].with_columns(pl.col("word").cast(pl.Categorical))
     table = tables[kind]
     fitted = model().fit(table, y)
     alone = [getattr(fitted, name)(table) for name in ("predict", "predict_proba", "apply")]
