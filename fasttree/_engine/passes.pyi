@@ -45,7 +45,15 @@ class Tests(Protocol):
 class GrowAnew(Protocol):
     @property
     def value(self) -> npt.NDArray[np.float64]: ...
-    def __call__(self, node: int, rows: npt.NDArray[np.intp], weight: npt.NDArray[np.float64]) -> Tests: ...
+    def __call__(
+        self,
+        node: int,
+        rows: npt.NDArray[np.int64],
+        weight: npt.NDArray[np.float64] | None,
+        label: npt.NDArray[np.uint16],
+        start: list[int],
+        inner: list[int],
+    ) -> Tests: ...
 
 def error_based(
     tree: Tree,
@@ -85,6 +93,14 @@ def useless_splits(
     tolerance: npt.NDArray[np.float64],
     best: npt.NDArray[np.float64],
     out: npt.NDArray[np.uint8],
+) -> None: ...
+def collapse(
+    parent: npt.NDArray[np.int32],
+    first_child: npt.NDArray[np.int32],
+    n_branches: npt.NDArray[np.int32],
+    weight: npt.NDArray[np.float64],
+    value: npt.NDArray[np.float64],
+    share: float,
 ) -> None: ...
 def subtrees_within_one_error(
     parents: npt.NDArray[np.int32],

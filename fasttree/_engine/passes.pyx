@@ -15,7 +15,8 @@ from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, CODED, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
 from fasttree._engine.columns.spread cimport Spread, cell_of, spread_out
-from fasttree._engine.prune.cheapest cimport Cheapest, cut_cheapest
+from fasttree._engine.prune.anew cimport ALMOST, NewBranch, SampleList, fill_branches, list_of, open_branches
+from fasttree._engine.prune.cheapest cimport Cheapest, cut_cheapest, mark_useless, meld
 from fasttree._engine.prune.apart cimport prune_lists, start_apart
 from fasttree._engine.prune.errors cimport add_part, free_pruning, make_room, prune_by_errors, reserve_parts
 from fasttree._engine.prune.frames cimport GROW_ANEW, ErrorPruning, Frame, whole_weight
@@ -25,7 +26,7 @@ from fasttree._engine.risk.sizes cimport DIGITS, FEW_TERMS, add_many_sizes, add_
 from fasttree._engine.risk.sums cimport exact_add, exact_value, exact_zero
 from fasttree._engine.types cimport NODE_THRESHOLD, Exact, real_t
 from fasttree._engine.walk.rows cimport Rows, number, rows_of
-from fasttree._engine.walk.tree cimport Flat, add_shares, arrays_of, branch_of, stops, visit
+from fasttree._engine.walk.tree cimport Flat, arrays_of, branch_of, class_from, stops, visit
 from fasttree._engine.watch cimport handles_signals, raise_pending, start_watch
 
 
@@ -65,35 +66,6 @@ cdef inline void clip_classes(double* value, Py_ssize_t n_classes, double low, d
 # ---------------------------------------------------------------------------------------------------------------------
 # Soft thresholds
 # ---------------------------------------------------------------------------------------------------------------------
-
-cdef int32_t class_from(
-    const Flat* t, const Rows* X, Py_ssize_t row, int32_t start, const double[:, ::1] value, const int32_t[::1] label,
-    int32_t* stack, double* parts, int32_t* nodes, double* weights, double* shares,
-) noexcept nogil:
-    """Class of a row that starts at a node, the first on ties.  Scratch: as many entries as nodes, `shares` as classes."""
-    cdef int32_t node = start
-    cdef int32_t branch
-    cdef int32_t best = 0
-    cdef int64_t i, n
-    cdef Py_ssize_t k
-    while t.first_child[node] >= 0:
-        branch = branch_of(t, node, X, row)
-        if branch < 0:
-            break
-        node = t.first_child[node] + branch
-    if stops(t, X, row, node):
-        return label[node]
-    n = visit(t, X, row, node, stack, parts, nodes, weights)
-    for k in range(value.shape[1]):
-        shares[k] = 0
-    for i in range(n):
-        if stops(t, X, row, nodes[i]):
-            add_shares(t, value, nodes[i], weights[i], shares)
-    for k in range(1, value.shape[1]):
-        if shares[k] > shares[best]:
-            best = <int32_t> k
-    return best
-
 
 def threshold_tests(
     object tree, object X, const int32_t[::1] classes, int64_t[::1] starts, int32_t[::1] out, double[::1] part,
@@ -241,22 +213,38 @@ cdef Flat tests_of(object nodes):
     return t
 
 
-cdef object samples_of(const ErrorPruning* p):
-    """The samples of the top frame and their weights, each sample once."""
+cdef object samples_of(const ErrorPruning* p, int32_t node, int64_t n_rows):
+    """The samples of the top frame by the branches of another node's test; `n_rows` are those of the table.
+
+    Returns rows, weights (None: all 1) and classes, where those of each branch start and the last end, and the branches that are
+    heavy enough to be divided, and have samples of several classes.
+    """
     cdef const Frame* f = &p.frames[p.frames_n - 1]
-    cdef Py_ssize_t n_parts = f.parts_stop - f.parts
-    cdef Py_ssize_t n = n_parts + f.rows_stop - f.rows
-    rows, weights = np.empty(n, dtype=np.intp), np.empty(n)
-    cdef Py_ssize_t* row = <Py_ssize_t*> memory_of(rows)
+    cdef int64_t n = f.parts_stop - f.parts + f.rows_stop - f.rows
+    cdef int32_t n_branches = p.tree.n_branches[node]
+    room = np.empty(2 * n + 3 * n_branches, "i8")
+    cdef int64_t* scratch = <int64_t*> memory_of(room)
+    cdef NewBranch* branches = <NewBranch*> (scratch + 2 * n)
+    cdef SampleList samples
+    cdef int64_t n_listed, known
+    cdef bint are_ones
+    cdef int32_t b
+    with nogil:
+        samples = list_of(p, node, n_rows, scratch)
+        n_listed = open_branches(&samples, branches, n_branches, &known)
+    rows, weights, labels = np.empty(n_listed, "i8"), np.empty(n_listed), np.empty(n_listed, "u2")
+    cdef int64_t* row = <int64_t*> memory_of(rows)
     cdef double* weight = <double*> memory_of(weights)
-    cdef Py_ssize_t i
-    for i in range(n_parts):
-        row[i] = p.parts[f.parts + i].row
-        weight[i] = <double> p.parts[f.parts + i].weight * p.unit
-    for i in range(n_parts, n):
-        row[i] = p.rows[f.rows + i - n_parts]
-        weight[i] = <double> whole_weight(p, p.rows[f.rows + i - n_parts]) * p.unit
-    return rows, weights
+    cdef uint16_t* label = <uint16_t*> memory_of(labels)
+    with nogil:
+        are_ones = fill_branches(&samples, branches, n_branches, known, row, weight, label)
+    starts, inner = [0], []
+    for b in range(n_branches):
+        starts.append(branches[b].stop)
+        if branches[b].lowest < branches[b].highest and (
+                <double> branches[b].known / <double> known * <double> f.total >= ALMOST * 2 * <double> p.minimum):
+            inner.append(b)
+    return rows, None if are_ones else weights, labels, starts, inner
 
 
 cdef object nodes_of(const ErrorPruning* p, Py_ssize_t n_nodes, object values):
@@ -296,8 +284,8 @@ def error_based(
     label : (n,) class codes
     weight : (n,) in fixed point of quantum `unit`, or None where each is `whole`
     rules : ErrorRules
-    grow_anew : called with a node, rows and their weights where C5.0 grows a branch anew (None: it never does); adds nodes behind
-        the others, the first of which has the test of the node, and returns the tests of all; its `value` has their values
+    grow_anew : called with a node and what `samples_of` says, where C5.0 grows a branch anew (None: it never does); adds nodes
+        behind the others, the first of which has the test of the node, and returns the tests of all; its `value` has their values
     several : called with a number p and a number of lists of samples n (None: one thread prunes all); calls `prune_some(p, i)`
         once for each i < n, in threads, and returns when all are over
 
@@ -366,7 +354,7 @@ def error_based(
             if status != GROW_ANEW:
                 break
             raised = raised_node(&p)
-            nodes = grow_anew(raised, *samples_of(&p))
+            nodes = grow_anew(raised, *samples_of(&p, raised, n))
             n_before, n_nodes = n_nodes, nodes.node_count
             p.tree = tests_of(nodes)
             make_room(&p, n_before, n_nodes)
@@ -445,14 +433,35 @@ def useless_splits(parent, first_child, cost, tolerance, best, out):
     cdef double* cheapest = <double*> memory_of(best)
     cdef uint8_t* marks = <uint8_t*> memory_of(out)
     cdef Py_ssize_t n = len(parent)
-    cdef Py_ssize_t i
     with nogil:
-        for i in range(n - 1, -1, -1):
-            marks[i] = first[i] >= 0 and cheapest[i] >= costs[i] - least[i]
-            if first[i] < 0 or marks[i]:
-                cheapest[i] = costs[i]
-            if i:
-                cheapest[parents[i]] += cheapest[i]
+        mark_useless(parents, first, costs, least, cheapest, marks, n)
+
+
+def collapse(parent, first_child, n_branches, weight, value, double share):
+    """Make leaves of the splits, but for node 0, whose branches make no fewer training errors than `share` of the node's own."""
+    cdef const int32_t* parents = int32s_of(parent)
+    cdef int32_t* first = <int32_t*> memory_of(first_child)
+    cdef int32_t* branches = <int32_t*> memory_of(n_branches)
+    cdef const double* weights = doubles_of(weight)
+    cdef const double* values = <const double*> memory_of(value)
+    cdef Py_ssize_t n_classes = value.shape[1]
+    cdef Py_ssize_t n = len(parent)
+    scratch = np.zeros(4 * n)
+    cdef double* errors = <double*> memory_of(scratch)
+    cdef double* tolerance = errors + n
+    cdef uint8_t* marks = <uint8_t*> (errors + 3 * n)
+    cdef Py_ssize_t i, k
+    with nogil:
+        for i in range(n):
+            for k in range(n_classes):
+                errors[i] = max(errors[i], values[i * n_classes + k])
+            errors[i] = weights[i] - errors[i] if weights[i] > 0 else 0
+            tolerance[i] = (1 - share) * errors[i]
+        errors[0] = INFINITY
+        mark_useless(parents, first, errors, tolerance, errors + 2 * n, marks, n)
+        for i in range(n):
+            if marks[i]:
+                first[i], branches[i] = -1, 0
 
 
 def subtrees_within_one_error(parents, values, leaves, is_hidden, is_leaf, double errors, double total):
@@ -512,29 +521,6 @@ def subtrees_within_one_error(parents, values, leaves, is_hidden, is_leaf, doubl
         if errors < 0:
             errors = c.errors[0]
         cut_cheapest(&c, sqrt(max(errors * (1 - errors / total), 0.0)))
-
-
-cdef int32_t meld(int32_t a, int32_t b, const double* key, int32_t* left, int32_t* right) noexcept nogil:
-    """Join two skew heaps, the largest key at the top (Sleator and Tarjan 1986); -1 is an empty heap."""
-    cdef int32_t top = -1
-    cdef int32_t last = -1
-    cdef int32_t following
-    while a >= 0 and b >= 0:
-        if key[a] < key[b]:
-            a, b = b, a
-        if last < 0:
-            top = a
-        else:
-            left[last] = a
-        # what remains goes to the left, where the old right child was joined
-        following = right[a]
-        right[a] = left[a]
-        last = a
-        a = following
-    if last < 0:
-        return a if a >= 0 else b
-    left[last] = a if a >= 0 else b
-    return top
 
 
 def weakest_links(

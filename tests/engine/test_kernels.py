@@ -468,6 +468,31 @@ def test_useless_splits_are_those_that_save_nothing(tree, data):
     assert useless.tolist() == expected.tolist()
 
 
+@given(tree=random_trees(), data=st.data(), share=st.sampled_from([0.5, 0.999, 1.0]))
+def test_splits_that_hardly_reduce_errors_collapse_below_the_root(tree, data, share):
+    n = tree.node_count
+    value = np.array(data.draw(st.lists(st.lists(st.integers(0, 4), min_size=2, max_size=2), min_size=n, max_size=n)), float)
+    weight = np.where(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), value.sum(axis=1), 0.0)
+    first_child, n_branches = tree.first_child.copy(), tree.n_branches.copy()
+    passes.collapse(tree.parent, first_child, n_branches, weight, value, share)
+    expected = tree.n_branches.copy()
+
+    def errors(node: int) -> float:
+        own = float(value[node].min()) if weight[node] else 0.0
+        if tree.n_branches[node] == 0:
+            return own
+        first = int(tree.first_child[node])
+        below = sum(errors(child) for child in range(first, first + tree.n_branches[node]))
+        if node and below >= own - (1 - share) * own:
+            expected[node] = 0
+            return own
+        return below
+
+    errors(0)
+    assert n_branches.tolist() == expected.tolist()
+    assert first_child.tolist() == np.where(expected > 0, tree.first_child, -1).tolist()
+
+
 @given(
     column=st.lists(st.one_of(st.integers(-5, 5).map(float), FINITE, st.just(math.nan)), min_size=1, max_size=40),
     thresholds=st.lists(FINITE | st.integers(-10, 10).map(lambda k: k / 2), min_size=1, max_size=10),

@@ -179,30 +179,55 @@ def test_a_node_that_grows_anew_has_the_test_and_the_gain_of_its_branch():
     assert nodes.n_branches[tree.node_count :].tolist() == [2, 0, 0] * len(sources) + [99] + [0] * 99
 
 
-def test_parts_of_samples_without_weight_grow_nothing(monkeypatch):
+def test_a_branch_grows_anew_on_the_samples_of_its_node_by_the_branches_of_its_test(monkeypatch):
     calls: list[tuple[Any, ...]] = []
     call = Regrowth.__call__
 
-    def noted(self: Regrowth, node: int, rows: np.ndarray, weight: np.ndarray) -> NodesBehind:
-        calls.append((self, node, rows.copy(), weight.copy()))
-        return call(self, node, rows, weight)
+    def noted(self: Regrowth, node: int, *samples: Any) -> NodesBehind:
+        nodes = self._nodes
+        entries = slice(*nodes.categories_start[node : node + 2])
+        test = {"feature": int(nodes.feature[node]), "n": int(nodes.n_branches[node]), "threshold": float(nodes.threshold[node])}
+        codes, branches = nodes.categories_code[entries].copy(), nodes.categories_branch[entries].copy()
+        calls.append((test | {"of": dict(zip(codes.tolist(), branches.tolist(), strict=True))}, self._grower.samples, samples))
+        return call(self, node, *samples)
 
     monkeypatch.setattr(Regrowth, "__call__", noted)
-    rng = np.random.default_rng(20)
-    codes = rng.integers(0, 4, (80, 3))
-    y = np.where(rng.random(80) < 0.25, rng.integers(0, 2, 80), (codes[:, 0] == 1) ^ (codes[:, 1] > 1))
-    X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j], list("pqrs")) for j in range(3)})
-    C50Classifier(confidence=0.5, min_samples_branch=1).fit(X.mask(rng.random(X.shape) < 0.1), y)
-    before, node, rows, weight = calls[0]
-    weight[::3] = 0
-    kept = weight > 0
-    trees = [Regrowth(before._tree, before._grower, before._whole) for _ in range(2)]
-    call(trees[0], node, rows, weight)
-    call(trees[1], node, rows[kept], weight[kept])
-    one, other = (each.tree() for each in trees)
-    assert one == other
-    assert one.node_count > before._tree.node_count + 1
-    assert one.weight[before._tree.node_count + 1 :].sum() > 0
+    n_samples, minimum, unknown, of_ones = 400, 1, 0, 0
+    for seed in range(12):
+        rng, missing = np.random.default_rng(seed), 0.1 * (seed % 3)
+        codes, numbers = rng.integers(0, 4, (n_samples, 2)), rng.integers(0, 12, (n_samples, 2)).astype(float)
+        y = np.where(rng.random(n_samples) < 0.25, rng.integers(0, 3, n_samples), (codes[:, 0] == 1) ^ (numbers[:, 0] > 5))
+        X = pd.DataFrame({f"c{j}": pd.Categorical.from_codes(codes[:, j], list("pqrs")) for j in range(2)})
+        X = X.assign(a=numbers[:, 0], b=numbers[:, 1]).mask(rng.random((n_samples, 4)) < missing)
+        weight = rng.integers(0, 3, n_samples).astype(float) if seed % 2 else None
+        C50Classifier(confidence=0.6, min_samples_branch=minimum, subset=seed > 8).fit(X, y, sample_weight=weight)
+    for test, samples, (rows, weight, label, start, inner) in calls:
+        column = samples.table.column(test["feature"])
+        listed: list[dict[int, float]] = []
+        for b in range(test["n"]):
+            here = rows[start[b] : start[b + 1]].tolist()
+            assert here == sorted(set(here))
+            listed.append(dict(zip(here, [1.0] * len(here) if weight is None else weight[start[b] : start[b + 1]], strict=True)))
+        assert label.tolist() == samples.target[rows].tolist()
+        branch = {}
+        for row in set(rows.tolist()):
+            cell = column[row]
+            known = cell == cell if column.dtype.kind == "f" else cell > 0
+            at = int(cell > test["threshold"]) if column.dtype.kind == "f" else test["of"].get(int(cell), int(cell) - 1)
+            branch[row] = at if known else None
+        held = [sum(part for row, part in each.items() if branch[row] == b) for b, each in enumerate(listed)]
+        for row, at in branch.items():
+            parts = [each.get(row, 0.0) for each in listed]
+            shares = [float(b == at) for b in range(test["n"])] if at is not None else [each / sum(held) for each in held]
+            assert parts == pytest.approx([sum(parts) * share for share in shares], rel=1e-12)
+            unknown += at is None
+        classes = [{int(samples.target[row]) for row in each} for each in listed]
+        assert inner == [
+            b for b in range(test["n"]) if len(classes[b]) > 1 and sum(listed[b].values()) >= 2 * minimum * (1 - 1e-9)
+        ]
+        of_ones += weight is None
+    assert unknown > 20
+    assert of_ones > 0
 
 
 @pytest.mark.parametrize("model", [C50Classifier(confidence=0.5), C50Classifier(trials=4), C45Classifier()])

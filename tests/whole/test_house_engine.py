@@ -63,7 +63,7 @@ MANY_PARAMETERS = {
     "_engine/walk/attribution.pyx:add_attributions": (9, DOOR),
     "_engine/bounds/screen.pxd:squares_along": (11, LOOP),
     "_engine/passes.pyx:arrivals": (10, DOOR),
-    "_engine/passes.pyx:class_from": (11, DOOR),
+    "_engine/walk/tree.pxd:class_from": (11, DOOR),
     "_engine/passes.pyx:error_based": (10, DOOR),
     "_engine/rulesets.pyx:select_rules": (9, DOOR),
     "_engine/rulesets.pyx:select_voting": (8, DOOR),

@@ -1,7 +1,8 @@
-"""Subtrees of least additional training errors per leaf, as C5.0's global pruning finds them.  Header only.
+"""Cheapest subtrees: useless splits, C5.0's global pruning, and the heaps of weakest links.  Header only.
 
-Errors and the least cost are in single precision, and a cost is compared in double precision, as in the program: costs that
-single precision cannot hold never tie; the last of equal costs wins where they are rounded up, else the first.
+In global pruning, errors and the least cost are in single precision, and a cost is compared in double precision, as in the
+program: costs that single precision cannot hold never tie; the last of equal costs wins where they are rounded up, else the
+first.
 """
 
 from libc.stdint cimport int32_t, uint8_t
@@ -76,3 +77,40 @@ cdef inline void cut_cheapest(Cheapest* c, double budget) noexcept nogil:
                 c.errors[node] = <float> (c.errors[node] + more)
                 c.leaves[node] -= fewer
                 node = c.parent[node]
+
+
+cdef inline void mark_useless(
+    const int32_t* parent, const int32_t* first_child, const double* cost, const double* tolerance, double* best, uint8_t* marks,
+    Py_ssize_t n,
+) noexcept nogil:
+    """Mark the nodes that cost, within their tolerance, no more than the cheapest subtree below them: see `useless_splits`."""
+    cdef Py_ssize_t i
+    for i in range(n - 1, -1, -1):
+        marks[i] = first_child[i] >= 0 and best[i] >= cost[i] - tolerance[i]
+        if first_child[i] < 0 or marks[i]:
+            best[i] = cost[i]
+        if i:
+            best[parent[i]] += best[i]
+
+
+cdef inline int32_t meld(int32_t a, int32_t b, const double* key, int32_t* left, int32_t* right) noexcept nogil:
+    """Join two skew heaps, the largest key at the top (Sleator and Tarjan 1986); -1 is an empty heap."""
+    cdef int32_t top = -1
+    cdef int32_t last = -1
+    cdef int32_t following
+    while a >= 0 and b >= 0:
+        if key[a] < key[b]:
+            a, b = b, a
+        if last < 0:
+            top = a
+        else:
+            left[last] = a
+        # what remains goes to the left, where the old right child was joined
+        following = right[a]
+        right[a] = left[a]
+        last = a
+        a = following
+    if last < 0:
+        return a if a >= 0 else b
+    left[last] = a if a >= 0 else b
+    return top

@@ -222,3 +222,32 @@ cdef inline void add_shares(
 cdef inline const Flat* arrays_of(object tree) except NULL:
     """The arrays of a `Tree`; they stay as long as the tree."""
     return <const Flat*> PyCapsule_GetPointer(tree.walker.arrays, b"fasttree.Flat")
+
+
+cdef inline int32_t class_from(
+    const Flat* t, const Rows* X, Py_ssize_t row, int32_t start, const double[:, ::1] value, const int32_t[::1] label,
+    int32_t* stack, double* parts, int32_t* nodes, double* weights, double* shares,
+) noexcept nogil:
+    """Class of a row that starts at a node, the first on ties.  Scratch: as many entries as nodes, `shares` as classes."""
+    cdef int32_t node = start
+    cdef int32_t branch
+    cdef int32_t best = 0
+    cdef int64_t i, n
+    cdef Py_ssize_t k
+    while t.first_child[node] >= 0:
+        branch = branch_of(t, node, X, row)
+        if branch < 0:
+            break
+        node = t.first_child[node] + branch
+    if stops(t, X, row, node):
+        return label[node]
+    n = visit(t, X, row, node, stack, parts, nodes, weights)
+    for k in range(value.shape[1]):
+        shares[k] = 0
+    for i in range(n):
+        if stops(t, X, row, nodes[i]):
+            add_shares(t, value, nodes[i], weights[i], shares)
+    for k in range(1, value.shape[1]):
+        if shares[k] > shares[best]:
+            best = <int32_t> k
+    return best

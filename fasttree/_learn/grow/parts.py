@@ -1,4 +1,4 @@
-"""Growth of the branches of nodes anew, on some rows of one table, by Release 8's rules."""
+"""Growth of the branches of nodes anew, on some rows of one table, by C5.0's rules."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fasttree._engine import passes
 from fasttree._engine.encoding import Encoding
 from fasttree._learn import progress
 from fasttree._learn.constraints import FREE
-from fasttree._learn.grow.afterwards import tolerated_errors
+from fasttree._learn.grow.afterwards import C50_SHARE
 from fasttree._learn.grow.decode import categories_by_node, decode_thresholds
 from fasttree._learn.grow.encode import Bins, Encoded, InOrder, SomeRows, encode_columns
 from fasttree._learn.grow.fixed_point import fixed_point_weights, fractional_weights
 from fasttree._learn.grow.growth import BLOCK_ROWS, Size, engine_limits, policy_of
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
-from fasttree._model.arrays import THRESHOLD, largest
+from fasttree._model.arrays import THRESHOLD
 
 
 class Branches(NamedTuple):
@@ -28,41 +28,43 @@ class Branches(NamedTuple):
 
     Parameters
     ----------
-    rows : intp array, shape (n,)
+    rows : int64 array, shape (n,)
         Those of each branch, ascending, one branch after the other.
-    weight : float64 array, shape (n,)
-        Positive.
+    weight : float64 array, shape (n,), or None
+        Positive.  None: all are 1.
+    label : uint16 array, shape (n,)
+        Class codes.
     start : list of int, n_branches + 1
         Where the rows of each branch start, and the end of the last.
+    inner : list of int
+        The branches that are heavy enough to be divided, and have samples of several classes.
     """
 
-    rows: npt.NDArray[np.intp]
-    weight: Floats
+    rows: npt.NDArray[np.int64]
+    weight: Floats | None
+    label: npt.NDArray[np.uint16]
     start: list[int]
+    inner: list[int]
 
 
 class BranchGrowth:
-    """`growth.grow` of Release 8's trees that keep midpoints, without what is the same for all rows, and without a `Tree`.
+    """`growth.grow` of C5.0's trees that keep midpoints, without what is the same for all rows, and without a `Tree`.
 
     Parameters
     ----------
     table : InOrder
         Columns that are sorted once, in place.
-    target : array of shape (n_samples,)
-        Class codes.
     recipe : Recipe
-        With Release 8's rules and thresholds for continuous features alone.
+        C5.0's, with thresholds for continuous features alone.
     limits : Limits
         With `n_cases`, and without limits of the depth, the leaves or the features of a node.
     n_classes : int
     """
 
-    def __init__(self, table: InOrder, target: npt.NDArray[Any], recipe: Recipe, limits: Limits, n_classes: int) -> None:
+    def __init__(self, table: InOrder, recipe: Recipe, limits: Limits, n_classes: int) -> None:
         self.table, self._recipe, self._limits = table, recipe, limits
-        self._label = target.astype(np.uint16)
         self._n_classes = n_classes
         self._first_class = np.array([0, n_classes], dtype=np.int32)
-        self._least = 2 * limits.min_branch_weight * (1 - 1e-9)
         assert limits.n_cases is not None
         size = Size(table.n_samples, table.n_features, 1.0, limits.n_cases)
         numbers = engine_limits(size, recipe, limits, n_classes)
@@ -83,32 +85,21 @@ class BranchGrowth:
         targets: list[_core.Targets | None] = [None] * n
         weights: list[npt.NDArray[np.int64] | None] = [None] * n
         bins: dict[int, dict[int, Bins]] = {}
-        label, are_ones = self._label.take(branches.rows), branches.weight.min() == branches.weight.max() == 1
-        for b in self._inner(branches, label):
+        for b in branches.inner:
             here = slice(*branches.start[b : b + 2])
             rows = branches.rows[here]
-            weights[b], unit = fixed_point_weights(None if are_ones else branches.weight[here])
+            weights[b], unit = fixed_point_weights(None if branches.weight is None else branches.weight[here])
             encodings[b], has_missing, bins[b] = self._encode(rows)
             if unit == 1.0 and has_missing:
                 weights[b], unit = fractional_weights(weights[b], len(rows))
-            targets[b] = _core.Targets(unit, labels=label[here, None], first_class=self._first_class)
+            targets[b] = _core.Targets(unit, labels=branches.label[here, None], first_class=self._first_class)
         grown = _core.grow_branches(encodings, targets, weights, branches.start, self._spec, self._n_classes, self._workspace)
         grown["threshold"] = self._thresholds(grown, branches, bins)
         categories_by_node(grown)
-        self._collapse(grown)
+        passes.collapse(grown["parent"], grown["first_child"], grown["n_branches"], grown["weight"], grown["value"], C50_SHARE)
         return grown
 
-    def _inner(self, branches: Branches, label: npt.NDArray[np.uint16]) -> list[int]:
-        """Return the branches that are heavy enough to be divided, and have samples of several classes."""
-        start = np.array(branches.start)
-        filled = (start[1:] > start[:-1]).nonzero()[0]
-        first = start[filled]
-        heavy = np.add.reduceat(branches.weight, first) >= self._least
-        several = np.minimum.reduceat(label, first) < np.maximum.reduceat(label, first)
-        inner: list[int] = filled[heavy & several].tolist()
-        return inner
-
-    def _encode(self, rows: npt.NDArray[np.intp]) -> Encoded:
+    def _encode(self, rows: npt.NDArray[np.int64]) -> Encoded:
         """Return what `encode_columns` does; bins are those of the rows."""
         if self._limits.max_bins is None:
             return self.table.encoded(rows, BLOCK_ROWS)
@@ -126,13 +117,3 @@ class BranchGrowth:
                 some = SomeRows(self.table, branches.rows)
                 thresholds[at] = decode_thresholds(grown, at, some, None, self._recipe, found)[at]
         return thresholds
-
-    def _collapse(self, grown: dict[str, npt.NDArray[Any]]) -> None:
-        useless = np.empty(len(grown["kind"]), dtype=np.uint8)
-        errors = grown["weight"] - largest(grown["value"])
-        errors[grown["weight"] <= 0] = 0.0
-        errors[0] = np.inf  # it is never a leaf
-        tolerance = tolerated_errors(errors, self._recipe.rank)
-        passes.useless_splits(grown["parent"], grown["first_child"], errors, tolerance, np.zeros(len(errors)), useless)
-        leaf = useless.nonzero()[0]
-        grown["first_child"][leaf], grown["n_branches"][leaf] = -1, 0

@@ -28,7 +28,15 @@ class GrowAnew(Protocol):
     @property
     def value(self) -> Floats: ...
 
-    def __call__(self, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> passes.Tests: ...
+    def __call__(
+        self,
+        node: int,
+        rows: npt.NDArray[np.int64],
+        weight: Floats | None,
+        label: npt.NDArray[np.uint16],
+        start: list[int],
+        inner: list[int],
+    ) -> passes.Tests: ...
 
     def tree(self) -> Tree: ...
 

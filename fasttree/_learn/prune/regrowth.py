@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,11 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._learn.grow.decode import raised
-from fasttree._learn.grow.encode import SomeRows, is_missing
+from fasttree._learn.grow.encode import SomeRows
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.grow.parts import Branches, BranchGrowth
 from fasttree._learn.samples import total_count
-from fasttree._model.arrays import NOMINAL, THRESHOLD
+from fasttree._model.arrays import THRESHOLD
 from fasttree._model.tree import Tree
 
 OF_TESTS = ("first_child", "n_branches", "feature", "kind", "threshold", "missing")
@@ -52,21 +51,21 @@ class Regrowth:
                 limits = replace(limits, n_cases=total_count(self._whole.samples))
             table = grower.with_sorted_table().sorted_table
             assert table is not None
-            self._growth = BranchGrowth(table, grower.samples.target, grower.recipe, limits, grower.n_classes)
+            self._growth = BranchGrowth(table, grower.recipe, limits, grower.n_classes)
         return self._growth
 
-    def __call__(self, node: int, rows: npt.NDArray[np.intp], weight: Floats) -> NodesBehind:
-        """Add a subtree that has the test of a node, and is grown on some samples below it; return the tests of all nodes."""
-        nodes = self._nodes
-        order = np.argsort(rows, kind="stable")
-        rows, weight = rows[order], weight[order]
-        if not weight.min() > 0:
-            rows, weight = rows[weight > 0], weight[weight > 0]
-        growth = self._branch_growth()
-        column = growth.table.column(int(nodes.feature[node])).take(rows)
-        branches = samples_of(branches_of(nodes, node, column), int(nodes.n_branches[node]), rows, weight)
-        nodes.add(node, growth(branches))
-        return nodes
+    def __call__(
+        self,
+        node: int,
+        rows: npt.NDArray[np.int64],
+        weight: Floats | None,
+        label: npt.NDArray[np.uint16],
+        start: list[int],
+        inner: list[int],
+    ) -> NodesBehind:
+        """Add a subtree that has the test of a node and is grown on samples by its branches; return the tests of all nodes."""
+        self._nodes.add(node, self._branch_growth()(Branches(rows, weight, label, start, inner)))
+        return self._nodes
 
     @property
     def value(self) -> Floats:
@@ -164,40 +163,6 @@ class NodesBehind:
             self._room[name][:n] = array
         self._room[name][n:need] = more
         setattr(self, name, self._room[name][:need])
-
-
-def samples_of(branch: npt.NDArray[np.intp], n_branches: int, rows: npt.NDArray[np.intp], weight: Floats) -> Branches:
-    """Return the samples of each branch; those of branch -1 are divided among all."""
-    order = np.argsort(branch, kind="stable")
-    start = np.bincount(branch + 1, minlength=n_branches + 1).cumsum().tolist()
-    in_order, n_unknown = weight[order], start[0]
-    if not n_unknown:
-        return Branches(rows[order], in_order, start)
-    known = float(weight[branch >= 0].sum())
-    share = np.array([float(in_order[first:last].sum()) / known for first, last in pairwise(start)])
-    filled, unknown = np.flatnonzero(share), order[:n_unknown]
-    of_branch = np.concatenate([np.repeat(filled, n_unknown), branch[order[n_unknown:]]])
-    sample = np.concatenate([np.tile(unknown, filled.size), order[n_unknown:]])
-    parts = np.concatenate([np.outer(share[filled], in_order[:n_unknown]).ravel(), in_order[n_unknown:]])
-    order = np.lexsort((sample, of_branch))
-    start = np.bincount(of_branch + 1, minlength=n_branches + 1).cumsum().tolist()
-    return Branches(rows[sample[order]], parts[order], start)
-
-
-def branches_of(tree: Tree | NodesBehind, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
-    """Return the branch of each value of a node's feature, -1 if it is missing."""
-    branch: npt.NDArray[np.intp]
-    if tree.kind[node] == THRESHOLD:
-        branch = (column > tree.threshold[node]).astype(np.intp)
-    elif tree.kind[node] == NOMINAL:
-        entries = entries_of(tree, node)
-        branch_of = np.full(int(tree.categories_code[entries].max()) + 1, -1, np.intp)
-        branch_of[tree.categories_code[entries]] = tree.categories_branch[entries]
-        branch = branch_of[column]
-    else:
-        branch = column.astype(np.intp) - 1
-    branch[is_missing(column)] = -1
-    return branch
 
 
 def entries_of(tree: Tree | NodesBehind, node: int) -> slice:
