@@ -14,7 +14,8 @@ from fasttree._engine.arrays cimport copied, doubles_of, int32s_of, int64s_of, m
 from fasttree._engine.columns.cells cimport (
     CODE8, CODE16, CODE32, CODED, FLOAT32, FLOAT64, Cells, cell, cell_t, midpoint, single_midpoint,
 )
-from fasttree._engine.columns.spread cimport Spread, cell_of, spread_out
+from fasttree._engine.columns.raising cimport CHUNK_ROWS, FEW_THRESHOLDS, raise_few, raise_many
+from fasttree._engine.columns.spread cimport Spread, spread_out
 from fasttree._engine.prune.anew cimport ALMOST, NewBranch, SampleList, fill_branches, list_of, open_branches
 from fasttree._engine.prune.cheapest cimport Cheapest, cut_cheapest, mark_useless, meld
 from fasttree._engine.prune.apart cimport prune_lists, start_apart
@@ -24,7 +25,7 @@ from fasttree._engine.prune.raised cimport go_on_anew, raised_node
 from fasttree._engine.risk.impurity cimport deviation
 from fasttree._engine.risk.sizes cimport DIGITS, FEW_TERMS, add_many_sizes, add_size
 from fasttree._engine.risk.sums cimport exact_add, exact_value, exact_zero
-from fasttree._engine.types cimport NODE_THRESHOLD, Exact, real_t
+from fasttree._engine.types cimport NODE_THRESHOLD, Exact
 from fasttree._engine.walk.rows cimport Rows, number, rows_of
 from fasttree._engine.walk.tree cimport Flat, arrays_of, branch_of, class_from, stops, visit
 from fasttree._engine.watch cimport handles_signals, raise_pending, start_watch
@@ -686,29 +687,44 @@ def thresholds(
             out[i] = midpoint(number(&rows, row_low[i], feature[i]), number(&rows, row_high[i], feature[i]))
 
 
-def raise_thresholds(const real_t[:] column, const double[::1] thresholds, double[::1] out):
-    """out[i], at first -inf, becomes the largest value of the column that is <= thresholds[i]; `thresholds` ascending."""
-    cdef Py_ssize_t i, low, span, half
-    cdef Py_ssize_t m = thresholds.shape[0]
-    cdef Spread spread
-    cdef double x
+def raise_thresholds(object X, features, starts, thresholds, out):
+    """out[i], at first -inf, becomes the largest value of its column that is <= thresholds[i].
+
+    The thresholds of column features[k] are starts[k], ..., starts[k + 1] - 1, at least one, ascending.  All columns are read a
+    few rows at a time, which the cache holds.
+    """
+    cdef Rows rows = rows_of(X)
+    cdef const int64_t* feature = <const int64_t*> memory_of(features)
+    cdef const int64_t* first = <const int64_t*> memory_of(starts)
+    cdef const double* threshold = <const double*> memory_of(thresholds)
+    cdef double* raised = <double*> memory_of(out)
+    cdef Py_ssize_t n_columns = len(features)
+    cdef Py_ssize_t start = 0
+    cdef Py_ssize_t i, k, n
+    cdef int32_t f
+    cdef float singles[CHUNK_ROWS]
+    cdef double doubles[CHUNK_ROWS]
+    room = np.empty(n_columns * sizeof(Spread), "u1")
+    cdef Spread* spreads = <Spread*> memory_of(room)
     with nogil:
-        spread_out(&spread, &thresholds[0], m)
-        for i in range(column.shape[0]):
-            x = column[i]
-            half = cell_of(&spread, x)
-            low = spread.starts[half]
-            if low < m and x <= out[low]:
-                continue
-            span = spread.starts[half + 1] - low   # the threshold wanted is one of low, ..., low + span; found without a jump
-            while span > 0:
-                half = (span + 1) // 2
-                low += half & -<Py_ssize_t> (thresholds[low + half - 1] < x)
-                span -= half
-            if low < m and x > out[low]:
-                out[low] = x
-        for i in range(1, m):
-            out[i] = max(out[i], out[i - 1])
+        for k in range(n_columns):
+            spread_out(&spreads[k], threshold + first[k], first[k + 1] - first[k])
+        while start < rows.n:
+            n = min(rows.n - start, <Py_ssize_t> CHUNK_ROWS)
+            for k in range(n_columns):
+                f = <int32_t> feature[k]
+                if rows.single and first[k + 1] - first[k] <= FEW_THRESHOLDS:
+                    for i in range(CHUNK_ROWS):
+                        singles[i] = <float> number(&rows, start + i, f) if i < n else <float> NAN
+                    raise_few(singles, threshold + first[k], first[k + 1] - first[k], raised + first[k])
+                else:
+                    for i in range(n):
+                        doubles[i] = number(&rows, start + i, f)
+                    raise_many(doubles, n, &spreads[k], threshold + first[k], first[k + 1] - first[k], raised + first[k])
+            start += n
+        for k in range(n_columns):
+            for i in range(first[k] + 1, first[k + 1]):
+                raised[i] = max(raised[i], raised[i - 1])
 
 
 def breadth_first(first_child, n_branches):

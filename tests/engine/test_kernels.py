@@ -494,18 +494,30 @@ def test_splits_that_hardly_reduce_errors_collapse_below_the_root(tree, data, sh
 
 
 @given(
-    column=st.lists(st.one_of(st.integers(-5, 5).map(float), FINITE, st.just(math.nan)), min_size=1, max_size=40),
-    thresholds=st.lists(FINITE | st.integers(-10, 10).map(lambda k: k / 2), min_size=1, max_size=10),
+    columns=st.lists(
+        st.lists(st.one_of(st.integers(-5, 5).map(float), FINITE, st.just(math.nan)), min_size=1), min_size=1, max_size=4
+    ),
+    thresholds=st.lists(
+        st.lists(FINITE | st.integers(-20, 20).map(lambda k: k / 2), min_size=1, max_size=20), min_size=4, max_size=4
+    ),
+    n_rows=st.sampled_from([1, 7, 255, 256, 257, 600]),
     dtype=st.sampled_from([np.float32, np.float64]),
+    order=st.sampled_from("CF"),
 )
-def test_thresholds_are_raised_to_the_largest_value_that_is_not_above(column, thresholds, dtype):
+def test_thresholds_are_raised_to_the_largest_value_that_is_not_above(columns, thresholds, n_rows, dtype, order):
     with np.errstate(over="ignore"):
-        values = np.array(column).astype(dtype)
+        values = np.array([np.resize(column, n_rows) for column in columns]).T.astype(dtype, order=order)
     values[np.isinf(values)] = 0
-    ordered = np.unique(np.array(thresholds, dtype=np.float64))
-    raised = np.full(len(ordered), -np.inf)
-    passes.raise_thresholds(values, ordered, raised)
-    expected = [max(values[values.astype(np.float64) <= t].tolist(), default=-math.inf) for t in ordered.tolist()]
+    places = np.arange(len(columns))[::-1].copy()
+    ordered = [np.unique(np.array(each, dtype=np.float64)) for each in thresholds[: len(columns)]]
+    starts = np.cumsum([0, *map(len, ordered)])
+    raised = np.full(starts[-1], -np.inf)
+    passes.raise_thresholds(values, places, starts, np.concatenate(ordered), raised)
+    expected = [
+        max(values[values[:, j].astype(np.float64) <= t, j].tolist(), default=-math.inf)
+        for j, each in zip(places, ordered, strict=True)
+        for t in each.tolist()
+    ]
     assert raised.tolist() == expected
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._engine import passes
-from fasttree._learn.grow.encode import AnyTable, Bins, SomeRows, few_values
+from fasttree._learn.grow.encode import AnyTable, Bins, SomeRows, few_values, pieces_of
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Costs
 from fasttree._model.arrays import NOMINAL, THRESHOLD
@@ -94,13 +94,12 @@ def decode_thresholds(
     between = thresholds_between(low, high, features, table.schema, recipe)
     if recipe.release8:
         single = single_midpoints(low, high)
-        numbers = [pair for pair in by_feature if table.schema.features[pair[0]].kind == Kind.CONTINUOUS]
-
-        def raise_some(i: int) -> None:
-            feature, at = numbers[i]
-            between[at] = single[at] if whole is None else raised(whole, feature, single[at])
-
-        in_threads(raise_some, len(numbers), n_jobs)
+        numbers = {feature: at for feature, at in by_feature if table.schema.features[feature].kind == Kind.CONTINUOUS}
+        found = {feature: single[at] for feature, at in numbers.items()}
+        if whole is not None:
+            found = raised(whole, found, n_jobs)
+        for feature, at in numbers.items():
+            between[at] = found[feature]
     thresholds[by_threshold] = between
     return thresholds
 
@@ -176,14 +175,36 @@ def single_midpoints(low: Floats, high: Floats) -> Floats:
     return between
 
 
-def raised(table: AnyTable, feature: int, thresholds: Floats) -> Floats:
-    """Return the largest values of a feature up to thresholds, which are not below its least; never -0.0."""
-    if (values := few_values(table, feature)) is not None:
-        return np.asarray(values[np.searchsorted(values, thresholds, side="right") - 1])
-    ordered, inverse = np.unique(thresholds, return_inverse=True)
-    found = np.full(len(ordered), -np.inf)
-    passes.raise_thresholds(table.column(feature), ordered, found)
-    return np.asarray(found[inverse] + 0.0)
+def raised(table: AnyTable, thresholds: Mapping[int, Floats], n_jobs: int = 1) -> dict[int, Floats]:
+    """Return the largest values of features up to their thresholds, which are not below its least; never -0.0."""
+    found, many = dict[int, Floats](), list[int]()
+    for feature, given in thresholds.items():
+        if (values := few_values(table, feature)) is None:
+            many.append(feature)
+        else:
+            found[feature] = values[np.searchsorted(values, given, side="right") - 1]
+    pieces = pieces_of(len(many), n_jobs, len(many)) if many else []
+
+    def raise_some(i: int) -> None:
+        some = many[pieces[i].start : pieces[i].stop]
+        if table.matrix is not None:
+            found.update(_raised_in(table.matrix, some, [thresholds[feature] for feature in some]))
+        else:
+            for feature in some:
+                found[feature] = _raised_in(table.column(feature)[:, None], [0], [thresholds[feature]])[0]
+
+    in_threads(raise_some, len(pieces), n_jobs)
+    return found
+
+
+def _raised_in(columns: npt.NDArray[Any], places: list[int], thresholds: list[Floats]) -> dict[int, Floats]:
+    """Return the same for the columns in some places of a matrix."""
+    ordered, inverse = zip(*(np.unique(each, return_inverse=True) for each in thresholds), strict=True)
+    starts = np.cumsum([0, *map(len, ordered)], dtype=np.int64)
+    largest = np.full(starts[-1], -np.inf)
+    passes.raise_thresholds(columns, np.array(places, np.int64), starts, np.concatenate(ordered), largest)
+    largest += 0.0
+    return {place: largest[starts[k] : starts[k + 1]][inverse[k]] for k, place in enumerate(places)}
 
 
 def midpoints(low: Floats, high: Floats) -> Floats:

@@ -91,10 +91,10 @@ class Regrowth:
         samples, threshold = self._whole.samples, nodes.threshold.copy()
         counts = samples.counts
         table = samples.table if counts is None or counts.all() else SomeRows(samples.table, np.flatnonzero(counts > 0))
-        for feature in np.unique(nodes.feature[new]).tolist():
-            if samples.table.schema.features[feature].kind is Kind.CONTINUOUS:
-                at = new[nodes.feature[new] == feature]
-                threshold[at] = raised(table, feature, threshold[at])
+        numbers = [j for j, feature in enumerate(samples.table.schema.features) if feature.kind is Kind.CONTINUOUS]
+        at = {feature: new[nodes.feature[new] == feature] for feature in numbers}
+        for feature, found in raised(table, {feature: threshold[of] for feature, of in at.items() if of.size}).items():
+            threshold[at[feature]] = found
         return threshold
 
 
