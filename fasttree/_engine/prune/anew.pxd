@@ -13,14 +13,14 @@ cdef extern from *:
     const double ALMOST "FASTTREE_ALMOST"
 
 
-cdef struct NewBranch:            # of the test with which the node grows anew
+cdef struct NewBranch:         # of the test with which the node grows anew
     int64_t known              # weight of the samples whose value says so, fixed point
     int64_t stop               # of its samples among those of all branches
     uint16_t lowest            # class
     uint16_t highest
 
 
-cdef struct SampleList:              # samples of a node, each once, by row
+cdef struct SampleList:        # samples of a node, each once, by row
     int64_t n
     const uint32_t* row
     const int64_t* weight      # fixed point
