@@ -21,6 +21,8 @@ from fasttree._model.surrogates import Surrogates
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 
+RAISED_AT_ONCE = 64  # features whose thresholds become values of the table in one pass, with a megabyte of cells
+
 
 def decode_surrogates(
     grown: dict[str, Any], table: AnyTable, whole: AnyTable | None, recipe: Recipe, bins: Mapping[int, Bins]
@@ -183,7 +185,7 @@ def raised(table: AnyTable, thresholds: Mapping[int, Floats], n_jobs: int = 1) -
             many.append(feature)
         else:
             found[feature] = values[np.searchsorted(values, given, side="right") - 1]
-    pieces = pieces_of(len(many), n_jobs, len(many)) if many else []
+    pieces = pieces_of(len(many), n_jobs, RAISED_AT_ONCE)
 
     def raise_some(i: int) -> None:
         some = many[pieces[i].start : pieces[i].stop]

@@ -91,9 +91,10 @@ class Regrowth:
         samples, threshold = self._whole.samples, nodes.threshold.copy()
         counts = samples.counts
         table = samples.table if counts is None or counts.all() else SomeRows(samples.table, np.flatnonzero(counts > 0))
-        numbers = [j for j, feature in enumerate(samples.table.schema.features) if feature.kind is Kind.CONTINUOUS]
+        features = samples.table.schema.features
+        numbers = [feature for feature in np.unique(nodes.feature[new]).tolist() if features[feature].kind is Kind.CONTINUOUS]
         at = {feature: new[nodes.feature[new] == feature] for feature in numbers}
-        for feature, found in raised(table, {feature: threshold[of] for feature, of in at.items() if of.size}).items():
+        for feature, found in raised(table, {feature: threshold[of] for feature, of in at.items()}).items():
             threshold[at[feature]] = found
         return threshold
 
