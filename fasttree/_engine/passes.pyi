@@ -146,7 +146,7 @@ def thresholds(
     out: npt.NDArray[np.float64],
 ) -> None: ...
 def raise_thresholds(
-    columns: npt.NDArray[Any],
+    X: npt.NDArray[Any],
     features: npt.NDArray[np.int64],
     starts: npt.NDArray[np.int64],
     thresholds: npt.NDArray[np.float64],

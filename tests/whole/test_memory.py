@@ -1,0 +1,23 @@
+"""Memory that fits one after the other need."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from fasttree import C45Classifier, CARTClassifier
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, freed memory waits for nobody")
+@pytest.mark.parametrize("model", [CARTClassifier(max_depth=8), C45Classifier(max_depth=8)], ids=["cart", "c45"])
+def test_a_fit_after_another_hardly_needs_fresh_pages(model):
+    from resource import RUSAGE_SELF, getrusage
+
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 200, (20_000, 16)).astype(np.float32), rng.integers(0, 5, 20_000)
+    touched = []
+    for _ in range(6):
+        before = getrusage(RUSAGE_SELF).ru_minflt
+        model.fit(X, y)
+        touched.append(getrusage(RUSAGE_SELF).ru_minflt - before)
+    assert min(touched[1:]) < 50  # the first touches hundreds
