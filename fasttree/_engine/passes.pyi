@@ -53,6 +53,7 @@ class GrowAnew(Protocol):
         label: npt.NDArray[np.uint16],
         start: list[int],
         inner: list[int],
+        /,
     ) -> Tests: ...
 
 def error_based(

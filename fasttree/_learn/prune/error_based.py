@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,29 +17,10 @@ from fasttree._learn.grow.encode import is_missing
 from fasttree._learn.grow.fixed_point import fixed_point_parts
 from fasttree._learn.prune.losses import class_impurity
 from fasttree._learn.prune.methods import sums_over_leaves, useless_splits
+from fasttree._learn.prune.regrowth import Regrowth
 from fasttree._model.arrays import LEAF, NOMINAL, STOP
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
-
-
-class GrowAnew(Protocol):
-    """C5.0's growth of branches that take their nodes' places."""
-
-    @property
-    def value(self) -> Floats: ...
-
-    def __call__(
-        self,
-        node: int,
-        rows: npt.NDArray[np.int64],
-        weight: Floats | None,
-        label: npt.NDArray[np.uint16],
-        start: list[int],
-        inner: list[int],
-    ) -> passes.Tests: ...
-
-    def tree(self) -> Tree: ...
-
 
 LEAST_SHARED = 8192  # samples from which threads share the pruning
 RELEASE8_MORE_ERRORS = 0.1  # C4.5 accepts so many more errors for a simpler tree
@@ -68,7 +49,7 @@ def error_based(
     min_part_weight: float = 0.0,
     impurity: str = "entropy",
     minimum: float = 0.0,
-    grow_anew: GrowAnew | None = None,
+    grow_anew: Regrowth | None = None,
     class_weight: tuple[float, float] = (1.0, 1.0),
     n_jobs: int = 1,
 ) -> Tree:
@@ -94,9 +75,8 @@ def error_based(
         Impurity to compute for nodes whose samples have changed.
     minimum : float, default 0
         If not 0, the rules of C5.0: errors of branches lighter than this are predicted together.
-    grow_anew : callable, default None
-        With the rules of C5.0, grows the branch that takes a node's place: see `passes.error_based`.  In the end, its method
-        `tree` returns the tree with the new nodes.
+    grow_anew : Regrowth or None, default None
+        With the rules of C5.0, grows the branch that takes a node's place.
     class_weight : tuple of two floats
         With the rules of C5.0, by costs of two classes: what the samples of each class weigh in `sample_weight`.  Errors are
         predicted from their numbers.
@@ -133,7 +113,7 @@ def error_based_with_ends(
     min_part_weight: float = 0.0,
     impurity: str = "entropy",
     minimum: float = 0.0,
-    grow_anew: GrowAnew | None = None,
+    grow_anew: Regrowth | None = None,
     class_weight: tuple[float, float] = (1.0, 1.0),
     n_jobs: int = 1,
 ) -> tuple[Tree, npt.NDArray[np.int32]]:

@@ -54,17 +54,9 @@ class Regrowth:
             self._growth = BranchGrowth(table, grower.recipe, limits, grower.n_classes)
         return self._growth
 
-    def __call__(
-        self,
-        node: int,
-        rows: npt.NDArray[np.int64],
-        weight: Floats | None,
-        label: npt.NDArray[np.uint16],
-        start: list[int],
-        inner: list[int],
-    ) -> NodesBehind:
-        """Add a subtree that has the test of a node and is grown on samples by its branches; return the tests of all nodes."""
-        self._nodes.add(node, self._branch_growth()(Branches(rows, weight, label, start, inner)))
+    def __call__(self, node: int, *samples: Any) -> NodesBehind:
+        """Add a subtree that has the test of a node and is grown on the fields of `Branches`; return the tests of all nodes."""
+        self._nodes.add(node, self._branch_growth()(Branches(*samples)))
         return self._nodes
 
     @property
