@@ -70,7 +70,7 @@ class Labels:
     """Positions in a list of distinct labels; -1 = missing.
 
     `declared` is True if the table declares the labels and their order; not all of them need occur.  `ordered` is True if the
-    order has a meaning.  Undeclared labels come in any order, and some may not occur.
+    order has a meaning.  Undeclared labels come in any order, and all of them occur.
     """
 
     values: list[Any]
@@ -78,8 +78,19 @@ class Labels:
     declared: bool = False
     ordered: bool = False
 
+    def occurring(self) -> npt.NDArray[np.intp]:
+        """Return the positions of the labels that occur, ascending."""
+        if not self.declared:
+            return np.arange(len(self.values))
+        return occurring(self.positions, len(self.values))
+
 
 Cells: TypeAlias = Numbers | Labels
+
+
+def occurring(positions: Array, n_labels: int) -> npt.NDArray[np.intp]:
+    """Return the positions that occur among those of cells, ascending and without -1."""
+    return np.flatnonzero(np.bincount(positions[positions >= 0], minlength=n_labels))
 
 
 def distinct_values(values: Array) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ from fasttree._data.cells import (
     check_labels,
     is_plain_frame,
     object_cells,
+    occurring,
 )
 
 _TO_VALUES = {  # methods of lazy data frames that return one with values
@@ -120,7 +121,17 @@ def _category_cells(series: nw.Series[Any], name: str) -> Labels:
     else:
         labels = _arrow_dictionary(series.to_arrow(), name)
     check_labels(labels.values, name)
-    return labels
+    return labels if labels.declared else _without_unused(labels)
+
+
+def _without_unused(labels: Labels) -> Labels:
+    """Return labels without those of a dictionary that do not occur."""
+    used = occurring(labels.positions, len(labels.values))
+    if len(used) == len(labels.values):
+        return labels
+    new = np.full(len(labels.values) + 1, -1)  # the last entry serves position -1
+    new[used] = np.arange(len(used))
+    return Labels([labels.values[position] for position in used.tolist()], new[labels.positions])
 
 
 def _from_nullable(codes: Any) -> Array:

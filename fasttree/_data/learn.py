@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
@@ -140,12 +139,7 @@ def _learn_feature(name: str, cells: Cells, named_nominal: bool, order: tuple[Ca
     meaning = Kind.ORDINAL if cells.ordered and not named_nominal else Kind.NOMINAL
     if cells.declared:
         return Feature(name, meaning, of_one_type(cells.values))
-    return Feature(name, meaning, sorted_occurring(cells))
-
-
-def sorted_occurring(labels: Labels) -> tuple[Category, ...]:
-    occurs = np.bincount(labels.positions + 1, minlength=len(labels.values) + 1)[1:] > 0
-    return tuple(sorted(itertools.compress(labels.values, occurs)))
+    return Feature(name, meaning, tuple(sorted(cells.values)))
 
 
 def _learned_codes(cells: Labels, feature: Feature, is_ordered_by_user: bool) -> Array:

@@ -14,7 +14,6 @@ from sklearn.exceptions import DataConversionWarning
 from fasttree._data import errors
 from fasttree._data.cells import Array, Cells, Labels, Numbers, array_cells, distinct_values
 from fasttree._data.frames import lazy_table, series_cells
-from fasttree._data.learn import sorted_occurring
 from fasttree._data.schema import default_target_names
 from fasttree._data.sources import is_sparse
 
@@ -142,7 +141,7 @@ def encode_classes(y: Any) -> tuple[Array, npt.NDArray[np.intp]]:
     _check_target(cells.positions < 0)
     categories: Sequence[Any] = cells.values
     if not cells.declared:
-        categories = sorted_occurring(cells)
+        categories = sorted(cells.values)
     lookup = {category: code for code, category in enumerate(categories)}
     code_of = np.array([lookup.get(label, -1) for label in cells.values], dtype=np.intp)
     is_text = any(isinstance(category, str) for category in categories)

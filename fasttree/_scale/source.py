@@ -307,7 +307,7 @@ class FeatureColumn:
         values = of_one_type(labels.values) if labels.declared else tuple(labels.values)
         if self._order is not None:
             self._check_order(labels, first_row)
-        used = np.unique(labels.positions[labels.positions >= 0])
+        used = labels.occurring()
         for position in used.tolist():
             self._codes.setdefault(values[position], len(self._codes) + 1)
         self._check_number()
@@ -467,7 +467,7 @@ class TargetColumn:
             self._declared = tuple(dict.fromkeys([*(self._declared or ()), *cells.values]))
         elif self._declared is not None:
             raise TypeError(f"the target {self.name!r} of {batch.where} has plain labels, and rows before it a dictionary")
-        used = np.unique(cells.positions)
+        used = cells.occurring()
         for position in used.tolist():
             self.labels.setdefault(cells.values[position], len(self.labels))
         self._check_labels()
