@@ -19,7 +19,7 @@ import numpy as np
 from fasttree._engine.columns import locks
 from fasttree._engine.columns.locks import started_threads
 from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of, uint8s_of, uint32s_of
-from fasttree._engine.encoding cimport Encoding
+from fasttree._engine.encoding cimport Encoding, pieces
 from fasttree._engine.grow.queue cimport grow_queue
 from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
 from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
@@ -29,7 +29,7 @@ from fasttree._engine.grow.setup cimport (
     Growth, carve_growth, fill_growth, free_runs, grow_nodes, plan_growth, set_limits, set_policy, share_done,
 )
 from fasttree._engine.grow.work cimport divides
-from fasttree._engine.memory cimport allow, free_arena
+from fasttree._engine.memory cimport allow, free_arena, renew, share_pieces
 from fasttree._engine.random cimport mix
 from fasttree._engine.risk.impurity cimport impurity_words
 from fasttree._engine.types cimport (
@@ -45,6 +45,8 @@ from fasttree._engine.watch cimport (
 
 cdef enum:
     ROWS_AT_ONCE = 1048576     # that are walked before the interpreter is asked for signals
+
+share_pieces(pieces)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -276,8 +278,7 @@ cdef class Workspace:
     cdef Growth growth
     cdef Arena arenas[4]           # of its runs, between growths
     cdef bint lent                 # the runs have the arenas
-    cdef char* buffer              # all whose size is known when growth starts
-    cdef size_t buffer_size
+    cdef Arena buffer              # all whose size is known when growth starts
 
     def __cinit__(self, bint consume=False, report=None):
         self.consume = consume
@@ -288,7 +289,7 @@ cdef class Workspace:
         cdef int32_t i
         for i in range(4):
             free_arena(&self.arenas[i])
-        free(self.buffer)
+        free_arena(&self.buffer)
 
     cdef int start(self) except -1:
         """Start another growth, which has nothing of the last one but memory."""
@@ -307,8 +308,8 @@ cdef class Workspace:
         """End a growth, whatever has become of it."""
         self.end_runs()
         free_nodes(&self.growth.nodes)
-        if self.buffer != NULL:
-            allow(self.buffer, self.buffer_size)
+        if self.buffer.data != NULL:
+            allow(self.buffer.data, self.buffer.size)
         self.lock.release()
 
     cdef int plan(
@@ -349,15 +350,10 @@ cdef class Workspace:
     cdef int lay_out(self) except -1:
         """Make one buffer for everything whose size is known now: measured first, then carved."""
         cdef size_t size = carve_growth(&self.growth, NULL) + 16
-        if size > self.buffer_size:
-            free(self.buffer)
-            self.buffer_size = 0
-            self.buffer = <char*> malloc(size)
-            if self.buffer == NULL:
-                raise MemoryError
-            self.buffer_size = size
-        allow(self.buffer, self.buffer_size)   # the branch before has other gaps
-        carve_growth(&self.growth, self.buffer)
+        if renew(&self.buffer, size):
+            raise MemoryError
+        allow(self.buffer.data, self.buffer.size)   # the branch before has other gaps
+        carve_growth(&self.growth, self.buffer.data)
         fill_growth(&self.growth, handles_signals())
         if self.report is not None:
             report_to(&self.growth.watch, <void*> self.report, share_done, &self.growth)

@@ -6,6 +6,8 @@ from fasttree._engine.columns.cut_points cimport CodeGrid
 from fasttree._engine.memory cimport ListRoom
 from fasttree._engine.types cimport Arena, Block, Column, Problem
 
+cdef void* pieces                  # memory that waits, for encodings and for growth, which takes over theirs
+
 
 cdef class Encoding:
     cdef readonly uint32_t n_samples
@@ -20,7 +22,7 @@ cdef class Encoding:
     cdef size_t cursor             # end of the lists in the arena
     cdef ListRoom room             # wide: for those that follow
     cdef size_t* lists             # offset in the arena, or address (wide); 0 = none
-    cdef uint8_t* codes
+    cdef Arena codes               # of counted features, column by column
     cdef uint8_t* kind
     cdef uint8_t* counted
     cdef uint32_t* n_codes
@@ -35,6 +37,7 @@ cdef class Encoding:
     cdef const uint32_t** category
     cdef uint64_t* records
     cdef uint64_t* spare
+    cdef Arena sorting             # narrow: where both are
     cdef list kept
     cdef object lock               # of what features that are added side by side share
     cdef bint apart                # features may be added by several threads, and have memory of their own until they are kept

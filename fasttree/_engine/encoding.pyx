@@ -5,7 +5,7 @@
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -21,7 +21,9 @@ from fasttree._engine.columns.keys cimport (
     some_values, sortable, value_of,
 )
 from fasttree._engine.columns.locks import new_lock
-from fasttree._engine.memory cimport ListRoom, close_room, free_arena, free_list, new_list, node_header, renew, reserve
+from fasttree._engine.memory cimport (
+    LARGE_PAGE, ListRoom, all_pieces, close_room, free_arena, free_list, new_list, node_header, renew, reserve,
+)
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
     CONTINUOUS, FEW, NARROW, NOMINAL, ORDINAL, Arena, Block, Column, Problem, code_t, real_t,
@@ -29,6 +31,7 @@ from fasttree._engine.types cimport (
 from fasttree._engine.walk.rows cimport INFINITE, Rows, rows_of, state_of_rows
 
 I8 = np.dtype("i8")
+pieces = all_pieces()
 
 
 cdef enum:
@@ -60,6 +63,7 @@ cdef class Encoding:
         bint several=False,
     ):
         cdef size_t d = max(n_features, 1)
+        cdef size_t n = n_samples
         self.n_samples = n_samples
         self.n_features = n_features
         self.block_rows = block_rows
@@ -78,11 +82,14 @@ cdef class Encoding:
         self.exact = <Column*> calloc(d, sizeof(Column))
         self.category = <const uint32_t**> calloc(d, sizeof(void*))
         # one row past the table: a counted feature that turns out not to be one has used its column
-        self.codes = <uint8_t*> malloc(<size_t> n_samples + 1)
+        if reserve(&self.codes, max(n + 1, min(d * n + 1, LARGE_PAGE - 1))):
+            raise MemoryError
         if self.bounded:               # first, so that they start with a large page
             self.tiles = <uint8_t*> new_list(&self.room, n_samples, self.tile_row())
-        self.records = <uint64_t*> new_list(&self.room, n_samples, sizeof(uint64_t))
-        self.spare = <uint64_t*> new_list(&self.room, n_samples, sizeof(uint64_t))
+        if self.wide:                  # two parts of n_samples + 1 records
+            self.records = <uint64_t*> new_list(&self.room, 2 * n + 1, sizeof(uint64_t))
+        elif not reserve(&self.sorting, 2 * (n + 1) * sizeof(uint64_t)):
+            self.records = <uint64_t*> self.sorting.data
         self.binned = <uint8_t*> calloc(d, 1)
         self.single_valued = <uint8_t*> malloc(d * 256)
         self.column = <Column*> calloc(d, sizeof(Column))
@@ -92,8 +99,9 @@ cdef class Encoding:
             raise MemoryError
         memset(self.single_valued, 1, d * 256)
         if not (self.lists and self.kind and self.counted and self.n_codes and self.slot and self.exact and self.category
-                and self.codes and self.records and self.spare and (self.tiles or not self.bounded)):
+                and self.records and (self.tiles or not self.bounded)):
             raise MemoryError
+        self.spare = self.records + n + 1
 
     def __dealloc__(self):
         cdef int32_t f
@@ -108,7 +116,7 @@ cdef class Encoding:
         free(self.slot)
         free(self.exact)
         free(self.category)
-        free(self.codes)
+        free_arena(&self.codes)
         free_list(<size_t> self.tiles, self.n_samples, self.tile_row())
         free(self.binned)
         free(self.single_valued)
@@ -141,7 +149,7 @@ cdef class Encoding:
         self, int32_t feature, const int64_t[::1] rows, const uint32_t[::1] place, Encoding found, int32_t to
     ) except -1:
         """Give `found` the rows of a feature as its feature `to`.  Without places, lists are sorted anew."""
-        cdef const uint8_t* codes = self.codes + <size_t> self.slot[feature] * self.n_samples
+        cdef const uint8_t* codes = <uint8_t*> self.codes.data + <size_t> self.slot[feature] * self.n_samples
         cdef uint8_t* out
         cdef void* entries
         cdef Py_ssize_t i, n = rows.shape[0]
@@ -195,8 +203,9 @@ cdef class Encoding:
         return (<size_t> max(self.n_features, 1) + LANES - 1) // LANES * LANES
 
     cdef void free_sorting_space(self) noexcept:
-        free_list(<size_t> self.records, self.n_samples, sizeof(uint64_t))
-        free_list(<size_t> self.spare, self.n_samples, sizeof(uint64_t))
+        if self.wide:
+            free_list(<size_t> self.records, 2 * <size_t> self.n_samples + 1, sizeof(uint64_t))
+        free_arena(&self.sorting)
         close_room(&self.room)
         self.records = NULL
         self.spare = NULL
@@ -215,7 +224,7 @@ cdef class Encoding:
         p.exact = self.exact
         p.category = self.category
         block.n = self.n_samples
-        block.codes = self.codes
+        block.codes = <uint8_t*> self.codes.data
         if self.bounded:
             block.tiles = self.tiles
             block.single_valued = self.single_valued
@@ -298,7 +307,7 @@ cdef class Encoding:
         """Give a feature the next column of codes, which `own` holds if it is not NULL."""
         cdef uint8_t* column
         self.lock.acquire()
-        column = self.codes if own == NULL else self.larger_codes()
+        column = <uint8_t*> self.codes.data if own == NULL else self.larger_codes()
         if own != NULL and column != NULL:
             memcpy(column, own, self.n_samples)
         self.slot[feature] = self.n_counted
@@ -321,11 +330,9 @@ cdef class Encoding:
 
     cdef uint8_t* larger_codes(self) noexcept:
         """The next column of codes; NULL if memory runs out."""
-        cdef void* larger = realloc(self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1)
-        if larger == NULL:
+        if reserve(&self.codes, (<size_t> self.n_counted + 1) * self.n_samples + 1):
             return NULL
-        self.codes = <uint8_t*> larger
-        return self.codes + <size_t> self.n_counted * self.n_samples
+        return <uint8_t*> self.codes.data + <size_t> self.n_counted * self.n_samples
 
     cdef uint8_t* next_column(self) except NULL:
         cdef uint8_t* column = self.larger_codes()

@@ -25,31 +25,62 @@ cdef extern from *:
     #include <stdlib.h>
     #include <sys/mman.h>
     /* A few pieces below a large page wait for the next that asks, because fresh pages must be cleared first: a tree of a small
-       table would spend a tenth of its time on that.  They are of three sizes, and at most 7 MB in a module.  What waits says
-       nothing and does not change a result; threads exchange it by atomic steps. */
-    #define FASTTREE_WAITING 2
-    static void *fasttree_waiting[3][FASTTREE_WAITING];
+       table would spend a tenth of its time on that.  They are of three sizes, and at most 8 MB in a module, or in several that
+       share them.  What waits says nothing and does not change a result; threads exchange it by atomic steps. */
+    #define FASTTREE_WAITING 8           /* of each size */
+    #define FASTTREE_MOST_WAITING (8 << 20)
+    typedef struct {
+        void *piece[3][FASTTREE_WAITING];
+        size_t bytes;
+    } fasttree_pieces;
+    static fasttree_pieces fasttree_own_pieces;
+    static fasttree_pieces *fasttree_waiting = &fasttree_own_pieces;
+    #define fasttree_share_pieces(pieces) (fasttree_waiting = (fasttree_pieces *) (pieces))
+    #define fasttree_all_pieces() ((void *) fasttree_waiting)
     static int fasttree_size_class(size_t size) {
         return (size > FASTTREE_PAGE / 4) + (size > FASTTREE_PAGE / 2);
     }
-    static void *fasttree_take(size_t size) {
-        int which = fasttree_size_class(size), i;
-        void *place;
+    static size_t fasttree_bytes_of(int which) {
+        return (size_t) FASTTREE_PAGE >> (2 - which);
+    }
+    static void *fasttree_waiting_piece(int which) {
+        int i;
         for (i = 0; i < FASTTREE_WAITING; i++) {
-            place = __atomic_exchange_n(&fasttree_waiting[which][i], NULL, __ATOMIC_ACQ_REL);
-            if (place) return place;
+            void *place = __atomic_exchange_n(&fasttree_waiting->piece[which][i], NULL, __ATOMIC_ACQ_REL);
+            if (place) {
+                __atomic_sub_fetch(&fasttree_waiting->bytes, fasttree_bytes_of(which), __ATOMIC_RELAXED);
+                return place;
+            }
         }
-        place = mmap(NULL, FASTTREE_PAGE >> (2 - which), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+        return NULL;
+    }
+    static void *fasttree_take(size_t size) {
+        int which = fasttree_size_class(size);
+        void *place = fasttree_waiting_piece(which);
+        if (place) return place;
+        place = mmap(NULL, fasttree_bytes_of(which), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
         return place == MAP_FAILED ? NULL : place;
     }
+    /* A piece takes the place of those of other sizes, which a table before may have needed. */
     static void fasttree_put(void *place, size_t size) {
-        int which = fasttree_size_class(size), i;
-        for (i = 0; i < FASTTREE_WAITING; i++) {
+        int which = fasttree_size_class(size), other, i;
+        size_t bytes = fasttree_bytes_of(which);
+        size_t all = __atomic_add_fetch(&fasttree_waiting->bytes, bytes, __ATOMIC_RELAXED);
+        for (other = 0; other < 3; other++) {
+            void *old;
+            while (other != which && all > FASTTREE_MOST_WAITING && (old = fasttree_waiting_piece(other))) {
+                munmap(old, fasttree_bytes_of(other));
+                all = __atomic_load_n(&fasttree_waiting->bytes, __ATOMIC_RELAXED);
+            }
+        }
+        for (i = 0; i < FASTTREE_WAITING && all <= FASTTREE_MOST_WAITING; i++) {
             void *none = NULL;
-            if (__atomic_compare_exchange_n(&fasttree_waiting[which][i], &none, place, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            if (__atomic_compare_exchange_n(
+                    &fasttree_waiting->piece[which][i], &none, place, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
                 return;
         }
-        munmap(place, FASTTREE_PAGE >> (2 - which));
+        __atomic_sub_fetch(&fasttree_waiting->bytes, bytes, __ATOMIC_RELAXED);
+        munmap(place, bytes);
     }
     static void *fasttree_map(size_t size, size_t limit) {
         void *place;
@@ -116,6 +147,8 @@ cdef extern from *:
     }
     #else
     #include <stdlib.h>
+    #define fasttree_share_pieces(pieces) ((void) (pieces))
+    #define fasttree_all_pieces() NULL
     #define fasttree_remap(place, old, size, limit) NULL
     static void *fasttree_shrink(void *place, size_t old, size_t size) {
         void *smaller = realloc(place, size);
@@ -148,6 +181,8 @@ cdef extern from *:
     void close_lists "fasttree_close_room"(char* next, size_t left) noexcept nogil
     void unmap_memory "fasttree_unmap"(void* place, size_t size, size_t limit) noexcept nogil
     void unmap_list "fasttree_unmap_list"(void* place, size_t size, size_t limit) noexcept nogil
+    void share_pieces "fasttree_share_pieces"(void* pieces) noexcept nogil     # of a module that is imported before
+    void* all_pieces "fasttree_all_pieces"() noexcept nogil
     const size_t LARGE_PAGE "FASTTREE_PAGE"
     const size_t GAP "FASTTREE_GAP"
     void forbid "fasttree_forbid"(void* place, size_t size) noexcept nogil
