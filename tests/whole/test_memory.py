@@ -15,7 +15,7 @@ def codes():
 
 
 def lists():
-    """Columns of many values, whose lists growth takes over, and categories."""
+    """Columns of many values, whose lists growth takes over, and columns of few."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(20_000, 8)), rng.integers(0, 9, (20_000, 8))])
     return X.astype(np.float32), rng.integers(0, 5, 20_000)
