@@ -1,7 +1,8 @@
 """Build of the compiled modules; everything else about the package is in pyproject.toml.
 
 `FASTTREE_DEBUG=1` builds with checks: an index out of bounds or an uninitialised view raises instead of corrupting memory, and a
-signed integer overflow stops the process.  `FASTTREE_DEBUG=address` and `FASTTREE_DEBUG=thread` add a sanitizer.
+signed integer overflow stops the process.  Threads of one growth wait now and then where they release a lock, so that tests meet
+more orders of their steps.  `FASTTREE_DEBUG=address` and `FASTTREE_DEBUG=thread` add a sanitizer.
 
 `FASTTREE_DEBUG=coverage` builds without optimisation, with counts of lines and branches of the Cython sources: `.ci/coverage`.
 
@@ -235,7 +236,8 @@ extensions = [
         [source.as_posix()],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] * LIMITED_API
         + [("FASTTREE_PLAIN_C", "1")] * PLAIN_C
-        + [("FASTTREE_PROFILE", "1")] * PROFILE,
+        + [("FASTTREE_PROFILE", "1")] * PROFILE
+        + [("FASTTREE_PAUSES", "1")] * (DEBUG and os.name != "nt"),
         libraries=[] if os.name == "nt" else ["m"],  # not every Python links libm
         py_limited_api=LIMITED_API,
     )

@@ -214,6 +214,7 @@ cdef inline void plan_growth(Growth* g, int64_t most_splits) noexcept nogil:
         p.best_first = most_splits > 0
         if p.best_first:
             g.work.team = &g.queue.team
+            g.queue.team.n_busy = 1
         p.few_leaves = 0 < most_splits < <int64_t> g.block.n // LEAST_WIDE
     g.nodes.frontier = &g.frontier
     g.frontier.most = most_splits
@@ -334,7 +335,7 @@ cdef inline int grow_nodes(Growth* g, uint64_t key) noexcept nogil:
     if opened:
         status = put_root(&g.p, &g.block, &g.work, &g.queue, &root)
     hold(g.queue.team.lock)
-    g.queue.team.n_busy = 0            # this thread was, as long as the others had nothing to take
+    g.queue.team.n_busy -= 1           # this thread was, until there was something to take: another one may have the root
     if status:
         give_up(&g.queue.team)
     wake(&g.queue.team)

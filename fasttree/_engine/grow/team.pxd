@@ -33,6 +33,20 @@ cdef extern from *:
     """
     const double ROUNDING "FASTTREE_ROUNDING"
 
+cdef extern from *:
+    """
+    /* Builds with checks wait now and then between two holds of a lock, so that tests see what others do in between. */
+    #ifdef FASTTREE_PAUSES
+    #include <unistd.h>
+    static unsigned fasttree_releases;
+    #define fasttree_pause() \
+        ((void) (__atomic_fetch_add(&fasttree_releases, 1, __ATOMIC_RELAXED) * 2654435761u >> 31 ? usleep(100) : 0))
+    #else
+    #define fasttree_pause() ((void) 0)
+    #endif
+    """
+    void pause "fasttree_pause"() noexcept nogil
+
 
 cdef enum:
     LEAST_SHARED = 16384           # samples of a node whose histogram is counted by several threads
@@ -68,6 +82,7 @@ cdef inline void hold(Lock lock) noexcept nogil:
 cdef inline void release(Lock lock) noexcept nogil:
     if lock != NULL:
         let_go(lock)
+        pause()
 
 
 cdef struct Frontier:
