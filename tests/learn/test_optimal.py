@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from functools import partial
 from pathlib import Path
@@ -463,6 +464,44 @@ def test_interrupts_at_any_moment_leave_no_threads():
     run = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stderr
     assert "interrupted" in run.stdout
+
+
+class InterruptedCall:
+    """A trace that raises KeyboardInterrupt as the search calls a function of Python for the n-th time."""
+
+    def __init__(self, n):
+        self.n_left = n
+
+    def __call__(self, frame, event, _):
+        if event == "call" and frame.f_code.co_filename == optimal.__file__:
+            self.n_left -= 1
+            if self.n_left == 0:
+                raise KeyboardInterrupt
+
+
+def test_an_interrupt_of_any_function_leaves_no_threads(monkeypatch):
+    """Python looks for signals at the start of each function, also of those that end the threads."""
+    monkeypatch.setattr(optimal, "_SECONDS_OF_REST", 0.01)
+    X, y = np.random.default_rng(3).normal(size=(30, 3)), np.arange(30) % 2
+    n_threads, trace = threading.active_count(), sys.gettrace()
+    for n_calls in range(1, 1000):
+        interrupted = InterruptedCall(n_calls)
+        sys.settrace(interrupted)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                OptimalTreeClassifier(max_depth=3, n_jobs=2).fit(X, y)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(trace)
+        deadline = time.monotonic() + 20
+        while threading.active_count() > n_threads and time.monotonic() < deadline:
+            time.sleep(0.002)
+        assert threading.active_count() == n_threads, f"call {n_calls} was interrupted"
+        if interrupted.n_left > 0:
+            break
+    assert n_calls > 30
 
 
 def test_costs_of_many_decimals_are_rounded_in_the_search_alone():

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Table
-from fasttree._engine.columns.locks import started_threads
+from fasttree._engine.columns.locks import new_lock, started_threads
 from fasttree._engine.optimal import GROUPS, SCORES, SIGNS, SQUARES, Optimal
 from fasttree._learn.grow.decode import midpoints
 from fasttree._learn.grow.encode import ordered_codes
@@ -108,8 +107,7 @@ class OptimalGrower(Grower):
         assert limits.max_depth is not None
         reports = _Reports(problem.unit)
         watch = _watch(search.time_limit, reports)
-        with nullcontext() if self.n_jobs == 1 else _Team(optimal, self.n_jobs) as team:
-            value, low, tests, over = optimal.run(limits.max_depth, watch, team, search.max_gap / problem.unit)
+        value, low, tests, over = _run(optimal, limits.max_depth, watch, search.max_gap / problem.unit, self.n_jobs)
         if optimal.failure is not None and not isinstance(optimal.failure, KeyboardInterrupt):
             raise optimal.failure
         objective = value * problem.unit
@@ -121,6 +119,17 @@ class OptimalGrower(Grower):
         return tests, optimal.first_group, Proof(objective, bound, status, 0)
 
 
+def _run(
+    optimal: Optimal, max_depth: int, watch: Callable[[float, float], bool] | None, max_gap: float, n_jobs: int
+) -> tuple[float, float, npt.NDArray[np.int32], bool]:
+    """Search by `Optimal.run`, in several threads unless `n_jobs` is 1."""
+    if n_jobs == 1:
+        return optimal.run(max_depth, watch, None, max_gap)
+    team = _Team(optimal, n_jobs)
+    with team.goes_on, team:  # an interrupt may cut short how the team ends, but a lock is released in one step
+        return optimal.run(max_depth, watch, team, max_gap)
+
+
 class _Team:
     """Threads that search the lanes of one batch after the other; they start with the first batch, and end with the search.
 
@@ -129,19 +138,23 @@ class _Team:
     optimal : Optimal
     n_threads : int
         Threads, among them the one that calls.
+
+    Attributes
+    ----------
+    goes_on : Lock
+        Held by the caller until the search is over.
     """
 
     def __init__(self, optimal: Optimal, n_threads: int) -> None:
         self._optimal, self._n_others = optimal, n_threads - 1
         self._threads: list[threading.Thread] = []
         self._batches, self._done = SimpleQueue[_Batch | None](), SimpleQueue[None]()
-        self._is_over = False
+        self.goes_on = new_lock()
 
     def __enter__(self) -> _Team:
         return self
 
     def __exit__(self, _kind: object, failure: BaseException | None, _traceback: object) -> None:
-        self._is_over = True
         if failure is not None:
             self._optimal.stop(failure)
         self._unhurt(self._dismiss)
@@ -169,10 +182,10 @@ class _Team:
                 self._optimal.stop(interrupt)
 
     def _serve(self, number: int) -> None:
-        while not self._is_over:
+        while self.goes_on.locked():
             try:
                 batch = self._batches.get(timeout=_SECONDS_OF_REST)
-            except Empty:  # an interrupt of what starts the threads loses them: they see by themselves that the search is over
+            except Empty:  # an interrupt of what starts or ends the threads loses them: they see by themselves that it is over
                 continue
             if batch is None:
                 return
