@@ -25,6 +25,8 @@ class Source(Protocol):
 
 def is_sparse(X: Any) -> bool:
     """Whether `X` is a matrix or an array of scipy.sparse, which is not imported here: without it there is none."""
+    if isinstance(X, np.ndarray):
+        return False
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
 

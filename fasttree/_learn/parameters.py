@@ -92,9 +92,9 @@ def rules_of(estimator: type) -> Mapping[str, ParameterRule]:
 
 
 @lru_cache(maxsize=64)
-def defaults_of(estimator: type) -> Sequence[tuple[str, Any]]:
-    """Return the names and defaults of an estimator's parameters."""
-    return [(found.name, found.default) for found in fields(estimator)]
+def defaults_of(estimator: type) -> tuple[Sequence[str], Sequence[Any]]:
+    """Return the names of an estimator's parameters, and their defaults."""
+    return [found.name for found in fields(estimator)], [found.default for found in fields(estimator)]
 
 
 def gives_folds(value: Any) -> bool:

@@ -38,6 +38,8 @@ def in_threads(
     failures : list or None, default None
         Takes the exceptions at once, so that long items can look whether they still have to go on.
     """
+    if n_items == 1 and found is None and after is None:  # as with the columns of a small table
+        return [work(0)]
     results: list[T | None] = [] if found is None else found
     results.extend([None] * n_items)
     failures = [] if failures is None else failures

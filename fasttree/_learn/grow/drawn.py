@@ -66,15 +66,15 @@ def has_drawn_form(recipe: Recipe, limits: Limits, schema: Schema, random: bool 
     )
 
 
-def drawn_limits(limits: Limits, n_features: int, weight: int, whole_weight: float, unit: float) -> DrawnLimits:
-    """Return the limits for a bag of this weight, drawn from samples of the weight `whole_weight`; `unit` is that of gains."""
+def drawn_limits(limits: Limits, n_features: int, weight: int, total_weight: float, unit: float) -> DrawnLimits:
+    """Return the limits for a bag of this weight, drawn from samples of the weight `total_weight`; `unit` is that of gains."""
     return DrawnLimits(
         max_features=n_features if limits.max_features is None else limits.max_features,
         random=False,
         max_depth=2**31 - 1 if limits.max_depth is None else min(limits.max_depth, 2**31 - 1),
         min_samples_split=min(limits.min_samples_split, MORE_THAN_ANY),
         min_samples_leaf=min(limits.min_samples_leaf, MORE_THAN_ANY),
-        min_weight_leaf=limits.min_weight_leaf * weight / whole_weight,
+        min_weight_leaf=limits.min_weight_leaf * weight / total_weight,
         min_gain=limits.min_impurity_decrease * weight / unit if limits.min_impurity_decrease else 0.0,
     )
 
