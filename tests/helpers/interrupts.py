@@ -1,9 +1,11 @@
 """Send a signal at a random moment of each long operation, again and again, and check what is left.
 
-    python tests/helpers/interrupts.py [--turns 1000] [--seed 0] [--only WORDS]
+    python tests/helpers/interrupts.py [--turns 1000] [--seed 0] [--only WORDS] [--calls]
 
 `turns` are spread over the operations.  In each, a signal whose handler raises KeyboardInterrupt comes at a moment that is
-drawn from the time that the operation takes, and a little more.  Exactly one KeyboardInterrupt must come out, soon, or the
+drawn from the time that the operation takes, and a little more.  With `--calls`, it is as if the signal came when the first
+thread calls a function of fasttree in Python; which of these calls is drawn.  Short steps, such as those that end threads, are
+then met as often as long ones.  Exactly one KeyboardInterrupt must come out, soon, or the
 signal came too late; the search for an optimal tree may end with a warning and its best tree instead.  Then the model has the
 same attributes, and predicts the same, or, where the signal came as `fit` returned, is fitted; a file is the one that was there
 or the new one, whole, and nothing lies beside it; no thread is left.  After its turns, each operation gives what it gave
@@ -14,6 +16,7 @@ import argparse
 import functools
 import gc
 import hashlib
+import inspect
 import os
 import random
 import signal
@@ -31,6 +34,7 @@ import numpy as np
 import fasttree
 from fasttree.estimators.common.registry import ESTIMATORS
 
+FOLDER = os.path.dirname(fasttree.__file__)
 SOON = 3.0  # seconds: parts of one, and what a busy machine adds
 FOREST = {"n_estimators": 12, "random_state": 0}
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -50,9 +54,11 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"lookahead": 2, "max_depth": 4},
     ],
     "CARTRegressor": [{"criterion": "absolute_error"}, {"n_jobs": 2}],
-    "C45Classifier": [{"subset": True}, {"windowing": True, "random_state": 0, "n_trials": 2}],
+    "C45Classifier": [{"n_jobs": 2}, {"subset": True}, {"windowing": True, "random_state": 0, "n_trials": 2}],
     "C50Classifier": [{"trials": 4}, {"rules": True}],
     "CubistRegressor": [{"committees": 3, "neighbors": 3}],
+    "GAMClassifier": [{"n_jobs": 2}],
+    "OptimalTreeClassifier": [{"n_jobs": 2, "max_depth": 3}],
     "RandomForestClassifier": [{"n_jobs": 2}],
 }
 
@@ -178,6 +184,24 @@ class Alarm:
         self.sent = time.perf_counter()
         raise KeyboardInterrupt
 
+    def length_of(self, call: Callable[[], Any]) -> float:
+        """What `call` takes, in the unit of moments: seconds."""
+        started = time.perf_counter()
+        call()
+        return time.perf_counter() - started
+
+    def moment(self, length: float, share: float) -> float:
+        """The moment at a share of a length."""
+        return max(1e-5, share * length * 1.1)
+
+    def begin(self, moment: float) -> None:
+        """Let the signal come at a moment from now on."""
+        signal.setitimer(signal.ITIMER_REAL, moment)
+
+    def end(self) -> None:
+        """Let no signal come any more."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
     def turn(self, call: Callable[[], Any], after: float) -> tuple[bool, float, list[str]]:
         """Whether the signal came, how long after the signal, and what was wrong."""
         self.sent, self.lost = 0.0, []
@@ -186,10 +210,10 @@ class Alarm:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, after)
+                    self.begin(after)
                     call()
                 finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    self.end()
         except BaseException as error:  # whatever it is, it is looked at
             raised = error
         delay = time.perf_counter() - self.sent if self.sent else 0.0
@@ -201,6 +225,42 @@ class Alarm:
         if delay > SOON:
             wrong.append(f"{delay:.1f} s after the signal")
         return bool(self.sent), delay, wrong
+
+
+class CallAlarm(Alarm):
+    """An interrupt at the start of one call of a function of fasttree in this thread, and what became of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_calls = self.at = 0
+
+    def trace(self, frame: Any, event: str, _: object) -> None:
+        """Count the calls, and interrupt one of them."""
+        is_generator = frame.f_code.co_flags & inspect.CO_GENERATOR  # "called" when it is closed, too, where no signal comes
+        if event == "call" and not is_generator and frame.f_code.co_filename.startswith(FOLDER):
+            self.n_calls += 1
+            if self.n_calls == self.at:
+                self.come()
+
+    def length_of(self, call: Callable[[], Any]) -> float:
+        """The number of calls."""
+        self.begin(0)
+        call()
+        self.end()
+        return self.n_calls
+
+    def moment(self, length: float, share: float) -> float:
+        """The number of one of the calls."""
+        return 1 + int(share * length)
+
+    def begin(self, moment: float) -> None:
+        """Let the call of this number be interrupted, or none."""
+        self.n_calls, self.at = 0, int(moment)
+        sys.settrace(self.trace)
+
+    def end(self) -> None:
+        """Let no call be interrupted any more."""
+        sys.settrace(None)
 
 
 def state_of(operation: Operation) -> tuple[dict[str, Any], bytes]:
@@ -254,21 +314,20 @@ def interrupt(operation: Operation, turns: int, draw: random.Random, alarm: Alar
 
     expected = again()  # libraries are imported
     whole.add(expected)
-    started = time.perf_counter()
+    length = alarm.length_of(operation.call)
     again()
-    length = time.perf_counter() - started
     threads, interrupted, longest, wrong = n_threads(), 0, 0.0, []
     for turn in range(turns):
         if operation.path is not None and operation.path.exists() and turn % 2 and operation.name.startswith("save"):
             operation.path.unlink()  # a file that was not there before
-        after = max(1e-5, draw.random() * length * 1.1)
+        after = alarm.moment(length, draw.random())
         came, delay, problems = alarm.turn(operation.call, after)
         interrupted += came
         longest = max(longest, delay)
         if came:
             problems += left_behind(operation, before, whole, files)
         restore()
-        wrong += [f"turn {turn}, after {after:.5f} of {length:.5f} s: {problem}" for problem in problems]
+        wrong += [f"turn {turn}, at {after:.5g} of {length:.5g}: {problem}" for problem in problems]
     if again() != expected:
         wrong.append("afterwards: another result")
     gc.collect()
@@ -287,8 +346,9 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--calls", action="store_true")
     given = parser.parse_args()
-    draw, alarm = random.Random(given.seed), Alarm()
+    draw, alarm = random.Random(given.seed), CallAlarm() if given.calls else Alarm()
     warnings.simplefilter("ignore")
     total, interrupted, failures, longest = 0, 0, 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
