@@ -138,7 +138,7 @@ def table_of_methods(estimator: type) -> Iterator[str]:
 
 def overview_of_parameters() -> str:
     """Return a Markdown table of all parameters by group, with their defaults in each estimator."""
-    defaults = {entry.name: dict(defaults_of(entry.load())) for entry in ESTIMATORS}
+    defaults = {entry.name: defaults_of(entry.load()) for entry in ESTIMATORS}
     lines = [
         "| | " + " | ".join(f"{{py:class}}`~fasttree.{name}`" for name in defaults) + " |",
         "|---" * (len(defaults) + 1) + "|",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import lru_cache
 from textwrap import indent
@@ -92,9 +92,9 @@ def rules_of(estimator: type) -> Mapping[str, ParameterRule]:
 
 
 @lru_cache(maxsize=64)
-def defaults_of(estimator: type) -> tuple[Sequence[str], Sequence[Any]]:
-    """Return the names of an estimator's parameters, and their defaults."""
-    return [found.name for found in fields(estimator)], [found.default for found in fields(estimator)]
+def defaults_of(estimator: type) -> Mapping[str, Any]:
+    """Return the defaults of an estimator's parameters."""
+    return {found.name: found.default for found in fields(estimator)}
 
 
 def gives_folds(value: Any) -> bool:

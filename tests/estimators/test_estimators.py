@@ -800,7 +800,7 @@ def test_splits_that_tie_do_so_on_whichever_side_a_light_sample_is(estimator):
 
 @pytest.mark.parametrize("estimator", [*ALL, TreeClassifier, TreeRegressor, C45Rules])
 def test_every_default_is_allowed_by_the_rule_of_its_parameter(estimator):
-    defaults = dict(zip(*defaults_of(estimator), strict=True))
+    defaults = defaults_of(estimator)
     assert [name for name, rule in rules_of(estimator).items() if not rule.is_allowed(defaults[name])] == []
 
 

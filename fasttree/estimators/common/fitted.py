@@ -85,9 +85,9 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     def _check_parameters(self) -> None:
         estimator: type = type(self)
-        names, defaults = defaults_of(estimator)
-        given = map(self.__dict__.get, names, defaults)
-        changed = list(compress(names, map(is_not, given, defaults)))  # a tenth of a loop's time, which small fits would notice
+        defaults = defaults_of(estimator)
+        given = map(self.__dict__.get, defaults, defaults.values())
+        changed = list(compress(defaults, map(is_not, given, defaults.values())))  # small fits would notice a loop
         rules = self._parameter_rules() if changed else {}
         for name in changed:
             value = getattr(self, name)

@@ -87,7 +87,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
                 impurity=self.criterion, nominal=self.nominal, missing=self.missing, midpoint=self.midpoint
             )
         of_class: type = type(self)
-        defaults = dict(zip(*defaults_of(of_class), strict=True))
+        defaults = defaults_of(of_class)
         for name in _OF_CART:
             if getattr(self, name) != defaults[name]:
                 raise ValueError(
