@@ -22,7 +22,7 @@ from fasttree._engine.arrays cimport doubles_of, int32s_of, int64s_of, memory_of
 from fasttree._engine.encoding cimport Encoding, pieces
 from fasttree._engine.grow.queue cimport grow_queue
 from fasttree._engine.grow.team cimport Team, close_team, free_lock, hold, new_lock, open_team, release, wake
-from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_team
+from fasttree._engine.grow.workers cimport Worker, carve_worker, free_worker, join, join_fields, join_team
 from fasttree._engine.grow.nodes cimport NodeTable, free_nodes, number_rows, open_branches, take_nodes
 from fasttree._engine.grow.scratch cimport coarse_shift_of
 from fasttree._engine.grow.setup cimport (
@@ -402,6 +402,7 @@ cdef class Workspace:
             raise_pending()
         finally:
             workers.close()
+        status = status or join_fields(&g.nodes, workers.worker, n_jobs)
         for i in range(0 if status else n_jobs):
             status = status or join(&g.nodes, &workers.worker[i])
         if status:

@@ -98,7 +98,7 @@ def test_threads_share_a_table_that_one_takes_as_a_private_block(n_classes, dtyp
         for n_jobs in (1, 2)
     )
     assert several == one
-    assert rows == [growth.BLOCK_ROWS, 10_000]
+    assert rows == [growth.BLOCK_ROWS, 5_000]
     growth.grow(learn_table(X[:15_000].astype(dtype)), y[:15_000], None, recipe, Limits(), n_classes=n_classes, n_jobs=2)
     assert rows[-1] == growth.BLOCK_ROWS  # there it would not pay
 

@@ -44,11 +44,17 @@ cdef inline void free_surrogates(SurrogateTable* all) noexcept nogil:
     memset(all, 0, sizeof(SurrogateTable))
 
 
+cdef enum:
+    FIELDS = 13
+    FIRST_NODES = 32               # room from the start is for twice as many
+    MOST_NODES = 2147483646
+
+
 cdef struct NodeTable:                 # the tree under construction, in order of creation
     int64_t n
     int64_t root                   # where the tree starts that grows next: 0, or a branch of node 0
     int32_t width
-    Arena fields[13]               # where the arrays are, in this order
+    Arena fields[FIELDS]           # where the arrays are, in this order
     int32_t* parent
     int32_t* first_child
     int32_t* n_branches
@@ -76,22 +82,14 @@ cdef struct NodeTable:                 # the tree under construction, in order o
     Frontier* frontier             # of the whole tree
 
 
-cdef enum:
-    FIRST_NODES = 32               # room from the start is for twice as many
+cdef inline size_t size_of_field(const NodeTable* t, int32_t i) noexcept nogil:
+    """Bytes of field i for each node."""
+    cdef size_t[FIELDS] sizes = [4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 8, 8, 8 * t.width]
+    return sizes[i]
 
 
-cdef inline int reserve_nodes(NodeTable* t, int64_t extra) noexcept nogil:
-    cdef int64_t n = t.n + extra
-    cdef size_t[13] sizes = [4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 8, 8, 8 * t.width]
-    cdef int32_t i
-    if n > 2147483646:
-        return -1
-    if n * 4 <= <int64_t> t.fields[0].size:
-        return 0
-    n = max(n, FIRST_NODES)
-    for i in range(13):
-        if reserve(&t.fields[i], 2 * n * sizes[i]):
-            return -1
+cdef inline void place_fields(NodeTable* t) noexcept nogil:
+    """Let the arrays be where their memory is."""
     t.parent = <int32_t*> t.fields[0].data
     t.first_child = <int32_t*> t.fields[1].data
     t.n_branches = <int32_t*> t.fields[2].data
@@ -105,6 +103,21 @@ cdef inline int reserve_nodes(NodeTable* t, int64_t extra) noexcept nogil:
     t.impurity = <double*> t.fields[10].data
     t.gain = <double*> t.fields[11].data
     t.value = <double*> t.fields[12].data
+
+
+cdef inline int reserve_nodes(NodeTable* t, int64_t extra) noexcept nogil:
+    """Make room for some nodes more, and for as many again as there are then.  -1 if memory runs out."""
+    cdef int64_t n = t.n + extra
+    cdef int32_t i
+    if n > MOST_NODES:
+        return -1
+    if n * 4 <= <int64_t> t.fields[0].size:
+        return 0
+    n = max(n, FIRST_NODES)
+    for i in range(FIELDS):
+        if reserve(&t.fields[i], 2 * n * size_of_field(t, i)):
+            return -1
+    place_fields(t)
     return 0
 
 
@@ -226,7 +239,7 @@ cdef inline bint is_leaf(const Problem* p, const Totals* totals, double impurity
 
 cdef inline void free_nodes(NodeTable* t) noexcept nogil:
     cdef int32_t i
-    for i in range(13):
+    for i in range(FIELDS):
         free_arena(&t.fields[i])
     free(t.table_node)
     free(t.table_code)

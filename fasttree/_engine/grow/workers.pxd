@@ -10,12 +10,13 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from fasttree._engine.grow.nodes cimport (
-    Kept, NodeTable, SurrogateTable, add_cut, add_to_table, free_nodes, free_surrogates, reserve_nodes,
+    FIELDS, MOST_NODES, Kept, NodeTable, SurrogateTable, add_cut, add_to_table, free_nodes, free_surrogates, place_fields,
+    size_of_field,
 )
 from fasttree._engine.grow.scratch cimport carve_divided, carve_medians, carve_private, carve_scratch
 from fasttree._engine.grow.setup cimport Growth
 from fasttree._engine.grow.work cimport Moved, Private, Work, free_work, has_branches, share_work
-from fasttree._engine.memory cimport Carver, allow, carve, resize
+from fasttree._engine.memory cimport Carver, allow, carve, free_arena, reserve, resize
 from fasttree._engine.types cimport Block, Problem, Scratch
 from fasttree._engine.watch cimport Watch, start_watch
 
@@ -90,17 +91,18 @@ cdef inline void free_worker(Worker* worker) noexcept nogil:
     free_surrogates(&worker.surrogates)
 
 
-cdef inline int64_t joined(const NodeTable* t, const NodeTable* part, int64_t first, int64_t node) noexcept nogil:
+cdef inline int64_t joined(const NodeTable* t, int64_t first, int64_t node) noexcept nogil:
     """Where a node of a thread is in the tree, whose other nodes start at `first`."""
-    if part.parent[node] >= 0:
+    if t.parent[first + node] >= 0:
         return first + node
     return t.parent[t.first_child[first + node]]           # a subtree's root: its children know the node of the tree
 
 
-cdef inline int join_surrogates(
-    NodeTable* t, const SurrogateTable* more, const NodeTable* part, int64_t first,
-) noexcept nogil:
-    """Put surrogates behind those of the tree, whose nodes they name, or those of a thread.  -1 if memory runs out."""
+cdef inline int join_surrogates(NodeTable* t, const SurrogateTable* more, int64_t first) noexcept nogil:
+    """Put surrogates behind those of the tree, whose nodes they name, or (`first` >= 0) those of a thread.
+
+    -1 if memory runs out.
+    """
     cdef SurrogateTable* all = &t.surrogates
     cdef int64_t n = all.n + more.n
     cdef int64_t table_n = all.table_n + more.table_n
@@ -119,15 +121,44 @@ cdef inline int join_surrogates(
         memcpy(all.table_branch + all.table_n, more.table_branch, more.table_n * 4)
     for i in range(all.n, n):
         all.kept[i].table_stop += all.table_n
-        if part != NULL:
-            all.kept[i].node = joined(t, part, first, all.kept[i].node)
+        if first >= 0:
+            all.kept[i].node = joined(t, first, all.kept[i].node)
     all.n = n
     all.table_n = table_n
     return 0
 
 
+cdef inline int join_fields(NodeTable* t, Worker* workers, int32_t n_workers) noexcept nogil:
+    """Put the nodes of all threads behind those of the tree, field by field.  -1 if memory runs out.
+
+    A field of a thread is freed as soon as it is copied, and the next one takes its memory.
+    """
+    cdef NodeTable* part
+    cdef int64_t n = t.n
+    cdef int64_t at
+    cdef size_t size
+    cdef int32_t field, i
+    for i in range(n_workers):
+        n += workers[i].nodes.n
+    if n > MOST_NODES:
+        return -1
+    for field in range(FIELDS):
+        size = size_of_field(t, field)
+        if reserve(&t.fields[field], n * size):
+            return -1
+        at = t.n
+        for i in range(n_workers):
+            part = &workers[i].nodes
+            if part.n:
+                memcpy(t.fields[field].data + at * size, part.fields[field].data, part.n * size)
+                free_arena(&part.fields[field])
+                at += part.n
+    place_fields(t)
+    return 0
+
+
 cdef inline int join(NodeTable* t, const Worker* worker) noexcept nogil:
-    """Put a thread's nodes behind those of the tree, and each of its subtrees in its place.  -1 if memory runs out.
+    """Number a thread's nodes, which are the next in the tree, and put each of its subtrees in its place.  -1 if memory runs out.
 
     The placeholder of the root of a subtree remains, but cannot be reached.
     """
@@ -135,23 +166,10 @@ cdef inline int join(NodeTable* t, const Worker* worker) noexcept nogil:
     cdef int32_t first = <int32_t> t.n
     cdef int64_t i, here, there
     cdef int32_t b
-    if reserve_nodes(t, part.n):
-        return -1
-    memcpy(t.n_branches + first, part.n_branches, part.n * sizeof(int32_t))
-    memcpy(t.feature + first, part.feature, part.n * sizeof(int32_t))
-    memcpy(t.missing + first, part.missing, part.n * sizeof(int32_t))
-    memcpy(t.row_low + first, part.row_low, part.n * sizeof(uint32_t))
-    memcpy(t.row_high + first, part.row_high, part.n * sizeof(uint32_t))
-    memcpy(t.kind + first, part.kind, part.n)
-    memcpy(t.n_samples + first, part.n_samples, part.n * sizeof(int64_t))
-    memcpy(t.weight + first, part.weight, part.n * sizeof(double))
-    memcpy(t.impurity + first, part.impurity, part.n * sizeof(double))
-    memcpy(t.gain + first, part.gain, part.n * sizeof(double))
-    memcpy(t.value + <int64_t> first * t.width, part.value, part.n * t.width * sizeof(double))
-    for i in range(part.n):
-        t.first_child[first + i] = part.first_child[i] + first if part.first_child[i] >= 0 else -1
-        t.parent[first + i] = part.parent[i] + first if part.parent[i] >= 0 else -1
     t.n += part.n
+    for i in range(first, t.n):
+        t.first_child[i] += first if t.first_child[i] >= 0 else 0
+        t.parent[i] += first if t.parent[i] >= 0 else 0
     for i in range(0, worker.moved.n, 2):
         here, there = worker.moved.ids[i], first + worker.moved.ids[i + 1]
         t.first_child[here] = t.first_child[there]
@@ -165,11 +183,11 @@ cdef inline int join(NodeTable* t, const Worker* worker) noexcept nogil:
         for b in range(t.n_branches[here]):
             t.parent[t.first_child[here] + b] = <int32_t> here
     for i in range(part.table_n):
-        here = joined(t, part, first, part.table_node[i])
+        here = joined(t, first, part.table_node[i])
         if add_to_table(t, here, part.table_code[i], part.table_branch[i]):
             return -1
     for i in range(part.cut_n):
-        here = joined(t, part, first, part.cut_node[i])
+        here = joined(t, first, part.cut_node[i])
         if add_cut(t, here, part.cut_low[i], part.cut_high[i]):
             return -1
-    return join_surrogates(t, &part.surrogates, part, first) or join_surrogates(t, &worker.surrogates, NULL, 0)
+    return join_surrogates(t, &part.surrogates, first) or join_surrogates(t, &worker.surrogates, -1)

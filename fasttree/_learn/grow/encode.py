@@ -246,11 +246,9 @@ def encode_columns(
         if not most_codes or table.n_samples <= block_rows:
             return whole.encoded(rows, block_rows)
         bins_of = whole.with_bins()
-    if most_codes and n_jobs > 1 and table.n_samples >= SHARED_FROM:
-        block_rows = min(block_rows, table.n_samples // 2)  # threads share what no private block takes as a whole
-    elif n_jobs > 1 and not most_codes and table.n_samples > 2 * LEAST_ROWS:
+    if n_jobs > 1 and table.n_samples >= (SHARED_FROM if most_codes else 2 * LEAST_ROWS + 1):
         parts = 1 if recipe.impurity == "absolute_error" else PARTS  # by which threads search children of a node one by one
-        block_rows = min(block_rows, max(table.n_samples // (parts * n_jobs), LEAST_ROWS))
+        block_rows = min(block_rows, max(table.n_samples // (parts * n_jobs), LEAST_ROWS))  # what none takes whole is shared
     if table.n_samples <= block_rows:
         n_jobs = 1
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
