@@ -28,7 +28,7 @@ LISTS_AT_ONCE = 4  # features that a thread sorts one after the other
 ROWS_OF_SAMPLE = 16_384  # that say where the bins of the bounded search end
 STEP_OF_SAMPLE = 8  # rows apart, among which few values are soon seen
 SHARED_FROM = 16_384  # fewest samples of a table that threads share in a bounded search
-PARTS, LEAST_ROWS = 2, 4_096  # by lists: private blocks for each thread, unless they would have fewer samples
+PARTS, LEAST_ROWS = 2, 4_096  # private blocks for each thread, unless they would have fewer samples
 ROWS_OF_TASK = 4_096  # that a thread encodes at once: so few that no thread waits long for the last
 
 NEARLY_THE_GAP = 1.5e-5  # Quinlan's program does not separate single-precision values closer than 1e-5: check all near that
