@@ -315,7 +315,7 @@ def interrupt(operation: Operation, turns: int, draw: random.Random, alarm: Alar
     expected = again()  # libraries are imported
     whole.add(expected)
     length = alarm.length_of(operation.call)
-    again()
+    restore()
     threads, interrupted, longest, wrong = n_threads(), 0, 0.0, []
     for turn in range(turns):
         if operation.path is not None and operation.path.exists() and turn % 2 and operation.name.startswith("save"):
