@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 OURS = "fasttree"
+ONE = "fasttree, one thread"  # beside ours in two
 YARDSTICK = "yardstick"
 
 Figures = dict[str, float]

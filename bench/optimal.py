@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fasttree import OptimalTreeClassifier
 
-from .cases import OURS, Answers, Case, Contest, Figures
+from .cases import ONE, OURS, Answers, Case, Contest, Figures
 from .clock import speed_up_of_hashing
 from .datasets import read_shared, shared_folder
 
@@ -98,12 +98,10 @@ def threads_case(name: str, depth: int) -> Case:
             return OptimalTreeClassifier(max_depth=depth, n_jobs=n_jobs).fit(X, y)
 
         def check(answers: Answers) -> Figures:
-            assert answers[OURS].tree_ == answers["fasttree, one thread"].tree_
+            assert answers[OURS].tree_ == answers[ONE].tree_
             return {"errors": answers[OURS].objective_, "speed-up of hashing": speed_up_of_hashing()}
 
-        return Contest(
-            calls={OURS: lambda: fit(2), "fasttree, one thread": lambda: fit(1)}, check=check, table=X.shape, wall=True
-        )
+        return Contest(calls={OURS: lambda: fit(2), ONE: lambda: fit(1)}, check=check, table=X.shape, wall=True)
 
     return Case(f"{name}-{depth}-threads", f"{name}, depth {depth}, two threads", make, at_least=1.7, aim=1.8)
 

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor
 
 from . import peers, tables
-from .cases import OURS, YARDSTICK, Answers, Case, Contest, Figures, Skipped
+from .cases import ONE, OURS, YARDSTICK, Answers, Case, Contest, Figures, Skipped
 from .checks import NODES_APART, SKLEARN, compare_trees, same_predictions, same_scores, same_tree, same_trees
 from .clock import speed_up_of_hashing
 from .datasets import as_codes, c45_results, declare, matrix, one_hot, read_example, read_shared
@@ -159,7 +159,7 @@ def of_two_threads(most_rows: int) -> Contest:
     return Contest(
         calls={
             OURS: lambda: CARTClassifier(n_jobs=2).fit(X, y),
-            "fasttree, one thread": lambda: CARTClassifier(n_jobs=1).fit(X, y),
+            ONE: lambda: CARTClassifier(n_jobs=1).fit(X, y),
         },
         check=check,
         table=X.shape,

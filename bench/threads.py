@@ -14,12 +14,11 @@ import polars as pl
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor
 
 from . import recipes, tables
-from .cases import OURS, Answers, Case, Contest, Figures
+from .cases import ONE, OURS, Answers, Case, Contest, Figures
 from .checks import same_tree
 from .datasets import matrix, read_shared
 
 LEAST, AIM = 1.7, 1.9
-ONE = "fasttree, one thread"
 
 Make = Callable[[int], Contest]
 
