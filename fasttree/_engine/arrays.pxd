@@ -1,8 +1,10 @@
 """The memory of arrays that Python owns.  Header only."""
 
-from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+
+from fasttree._engine.types cimport Column
 
 
 cdef inline char* memory_of(object array) except NULL:
@@ -12,6 +14,18 @@ cdef inline char* memory_of(object array) except NULL:
     cdef char* memory = <char*> view.buf
     PyBuffer_Release(&view)
     return memory
+
+
+cdef inline Column column_of(object values) except *:
+    """The values of a column of floats, which must outlive their use."""
+    cdef Py_buffer view
+    cdef Column column
+    PyObject_GetBuffer(values, &view, PyBUF_STRIDES)
+    column.data = <const char*> view.buf
+    column.stride = view.strides[0]
+    column.is_double = view.itemsize == sizeof(double)
+    PyBuffer_Release(&view)
+    return column
 
 
 cdef enum:

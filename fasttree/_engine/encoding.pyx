@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport memory_of
+from fasttree._engine.arrays cimport column_of, memory_of
 from fasttree._engine.columns.bins cimport BinTable, bin_all, bin_column, lay_table, list_bins
 from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, fetch_share, lay_grid
 from fasttree._engine.columns.edges cimport (
@@ -26,7 +26,7 @@ from fasttree._engine.memory cimport (
 )
 from fasttree._engine.scan.tiles cimport LANES
 from fasttree._engine.types cimport (
-    CONTINUOUS, FEW, NARROW, NOMINAL, ORDINAL, Arena, Block, Column, Problem, code_t, real_t,
+    CONTINUOUS, FEW, NARROW, NOMINAL, ORDINAL, Arena, Block, Column, Problem, real_t,
 )
 from fasttree._engine.walk.rows cimport INFINITE, Rows, rows_of, state_of_rows
 
@@ -382,23 +382,24 @@ cdef class Encoding:
             self.keep_values(feature, np.array([0.0] + [value_of(distinct[i]) for i in range(found)]))
         return False
 
-    def add_bins(self, int32_t feature, const code_t[:] codes, uint32_t n_bins):
+    def add_bins(self, int32_t feature, codes, uint32_t n_bins):
         """Encode a continuous feature given as codes of bins 1, ..., n_bins in the order of their values, 0 = missing."""
         cdef int64_t n = self.n_samples
-        cdef const code_t[::1] given = np.ascontiguousarray(codes)
+        cdef const uint16_t[::1] given
         cdef uint32_t[::1] starts = np.empty(<size_t> n_bins + 2, dtype=np.uint32)
         cdef void* entries
         if n_bins <= FEW:
-            self.add_codes(feature, given, n_bins, True)
+            self.add_codes(feature, codes, n_bins, True)
             self.kind[feature] = CONTINUOUS
             return
         self.kind[feature] = CONTINUOUS
         if self.bounded:
-            column = np.where(np.asarray(given) == 0, np.nan, given).astype(np.float32)
+            column = np.where(codes == 0, np.nan, codes).astype(np.float32)
             self.put_in_bins(feature, column)
             self.keep_values(feature, column)
             return
         self.n_codes[feature] = 0
+        given = np.ascontiguousarray(codes, dtype=np.uint16)
         entries = self.room_for_list()
         with nogil:
             list_bins(&given[0], n, n_bins, &starts[0], entries, self.wide)
@@ -485,19 +486,15 @@ cdef class Encoding:
                         fetch_share(data + (start + n) * by_row, by_row, min(stop - start - n, <int64_t> n), f, self.n_features)
                 start += n
 
-    def keep_values(self, int32_t feature, const real_t[:] values):
-        """Let the engine read a feature's values, by sample or (few values) by code.  They are not copied."""
+    def keep_values(self, int32_t feature, values):
+        """Let the engine read a feature's values, by sample or (few values) by code: floats.  They are not copied."""
         self.kept.append(values)
         if self.binned[feature]:
-            self.column[feature].data = <const char*> &values[0]
-            self.column[feature].stride = values.strides[0]
-            self.column[feature].is_double = real_t is double
-            return
-        self.exact[feature].data = <const char*> &values[0]
-        self.exact[feature].stride = values.strides[0]
-        self.exact[feature].is_double = real_t is double
+            self.column[feature] = column_of(values)
+        else:
+            self.exact[feature] = column_of(values)
 
-    def add_codes(self, int32_t feature, const code_t[:] codes, uint32_t n_categories, bint ordered):
+    def add_codes(self, int32_t feature, codes, uint32_t n_categories, bint ordered):
         """Encode a nominal or (`ordered`) ordinal feature given as codes 0 (missing), 1, ..., n_categories."""
         cdef uint8_t[::1] own
         cdef uint8_t* out
@@ -505,16 +502,18 @@ cdef class Encoding:
         cdef uint64_t* records = self.records
         cdef uint64_t* spare = self.spare
         cdef void* entries
+        cdef const uint8_t[:] few
         cdef const uint32_t[::1] by_row
         self.kind[feature] = ORDINAL if ordered else NOMINAL
         self.n_codes[feature] = n_categories + 1
         if n_categories <= FEW:
+            few = np.asarray(codes, dtype=np.uint8)
             own = np.empty(n if self.apart else 0, dtype=np.uint8)
             out = &own[0] if self.apart else self.next_column()
             self.counted[feature] = True
             with nogil:
                 for i in range(n):
-                    out[i] = <uint8_t> codes[i]
+                    out[i] = few[i]
             self.keep_codes(feature, out, n_categories + 1)
             return
         by_row = np.ascontiguousarray(codes, dtype=np.uint32)
@@ -591,7 +590,7 @@ cdef class Binning:
         self.grid = search.grid
         return np.array(self.edges[:self.n_bins + 1], dtype=np.uint32 if self.single else np.uint64)
 
-    def bin(self, const real_t[:] column):
+    def bin(self, column):
         """The codes of a column, its edges, and the smallest and largest value of each bin.
 
         Returns
@@ -602,7 +601,7 @@ cdef class Binning:
             As of `bin_edges`.
         least, most : float64 array of shape (n_bins,)
         """
-        cdef int64_t n = column.shape[0]
+        cdef int64_t n = len(column)
         edges = self.find_edges(column)
         cdef int32_t n_bins = self.n_bins
         cdef uint64_t[:, ::1] bounds = np.zeros((2, <Py_ssize_t> n_bins + 1), dtype=np.uint64)
@@ -633,13 +632,13 @@ cdef class Binning:
         return found, edges, np.asarray(values[0]), np.asarray(values[1])
 
 
-def bin_edges(const real_t[:] column, int32_t max_bins, bint open_ends=False):
+def bin_edges(column, int32_t max_bins, bint open_ends=False):
     """Edges of bins of nearly equal counts, in keys: uint32 if all values are exact in single precision, else uint64.
 
     Bin b = 1, ..., n_bins of the n_bins + 1 edges returned holds edges[b - 1] < key <= edges[b].  `open_ends`: the column is a
     sample of another one, see `find_edges`.  A column without a value has one edge and no bin.
     """
-    return Binning(column.shape[0], max_bins).find_edges(column, open_ends)
+    return Binning(len(column), max_bins).find_edges(column, open_ends)
 
 
 def bin_codes(const real_t[:] column, edges):

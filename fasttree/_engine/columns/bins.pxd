@@ -214,7 +214,7 @@ cdef inline void bin_all(
 
 
 cdef inline void list_bins(
-    const code_t* codes, int64_t n, uint32_t n_bins, uint32_t* starts, void* out, bint wide,
+    const uint16_t* codes, int64_t n, uint32_t n_bins, uint32_t* starts, void* out, bint wide,
 ) noexcept nogil:
     """The sorted list of a column of codes, its own codes being dense; `starts` is SCRATCH (n_bins + 2)."""
     cdef int64_t i
