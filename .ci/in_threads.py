@@ -37,6 +37,7 @@ LARGE = [
     (fasttree.TreeRegressor(recipe={"impurity": "absolute_error"}, max_depth=6), many, values),
     (fasttree.TreeRegressor(recipe={"impurity": "poisson"}, max_depth=7), many, np.abs(values)),
     (fasttree.CARTClassifier(max_depth=7, monotonic_cst=[1, 0, 0, 0, 0, 0]), many, classes),
+    (fasttree.CARTClassifier(max_features=3, random_state=0), many, classes),
 ]
 
 MODELS = [

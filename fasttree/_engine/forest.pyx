@@ -4,127 +4,42 @@ A tree of a forest looks at a few drawn features in each node; the headers in `d
 array of 16-byte nodes, breadth first, siblings side by side.
 """
 
-from libc.math cimport NAN, isnan
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.math cimport NAN
+from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport copied, mapped, memory_of, shelved
-from fasttree._engine.columns.keys cimport encode_few, list_column, sort_records, sortable_float, value_of
-from fasttree._engine.drawn.block cimport block_rows, cells_of_row
-from fasttree._engine.drawn.chance cimport float_code
+from fasttree._engine.arrays cimport column_of, copied, mapped, memory_of, shelved
+from fasttree._engine.columns.keys cimport encode_few, list_column, value_of
+from fasttree._engine.drawn.block cimport block_rows
+from fasttree._engine.drawn.codes cimport add_member, copy_few, copy_floats, copy_listed, list_floats
 from fasttree._engine.drawn.gather cimport draw
 from fasttree._engine.drawn.judge cimport Judged, Values, add_errors, add_value, judge_tree, values_of
-from fasttree._engine.drawn.nodes cimport grow_drawn
-from fasttree._engine.drawn.records cimport (
-    MOST_BUNDLES, MOST_CELLS, MOST_KEPT, MOST_RANKED, MOST_WAITING, NARROW_BASE, WIDE_LAST, BinEdges,
-    DrawnBundle, DrawnColumn, DrawnPlan, Room, Waiting,
-)
+from fasttree._engine.drawn.nodes cimport grow_drawn, open_size, push_open, start_tree
 from fasttree._engine.drawn.packing cimport move_nodes, write_nodes
+from fasttree._engine.drawn.passage cimport Passage, arrive, enter, lay_out, leave, value_row
+from fasttree._engine.drawn.records cimport (
+    MOST_BUNDLES, MOST_CELLS, MOST_RANKED, NARROW_BASE, WIDE_LAST, DrawnBundle, DrawnColumn, DrawnPlan, Open, Room,
+)
+from fasttree._engine.drawn.rooms cimport carve_room, fill_bag
 from fasttree._engine.drawn.short cimport MOST_VALUES
 from fasttree._engine.drawn.walk cimport SIDE_BY_SIDE, PackedNode
-from fasttree._engine.drawn.passage cimport Passage, arrive, enter, lay_out, leave, value_row
 from fasttree._engine.memory cimport ARENA_LIMIT, map_memory, unmap_memory
 from fasttree._engine.random cimport mix
-from fasttree._engine.types cimport code_t, real_t
+from fasttree._engine.types cimport real_t
 from fasttree._engine.walk.rows cimport rows_of
-from fasttree._engine.watch cimport handles_signals, raise_pending, start_watch
+from fasttree._engine.watch cimport handles_signals, raise_pending, set_mark, start_watch
 
 NODE = np.dtype([("operand", "f8"), ("child", "u4"), ("feature", "u2"), ("kind", "u1"), ("missing", "u1")])
 
 cdef enum:
     MOST_NARROW = 65536        # codes of a column that 16 bits hold
-    ROWS_LOOKED_AT = 4096      # of a column, before it is known whether it fits into a bundle
     LEAST_MEMBERS = 3          # of a bundle
     MOST_MEMBERS = 32767
     MOST_TRIED = 16            # bundles, some of which stay too small
-    MOST_SLOTS = 64            # features whose edges a node keeps
-    CODES_AT_ONCE = 1 << 20    # codes of drawn features that a node keeps
     LARGE = 1 << 17            # rows or nodes whose room is freed before memory of a finished tree is asked for
-
-
-cdef bint add_member(const DrawnColumn* column, int64_t n, int16_t* bundle) noexcept nogil:
-    """Mark the rows where a member has its rare value; False if another one has it in one of them, and nothing is changed."""
-    cdef const int16_t* codes = <const int16_t*> column.codes
-    cdef int16_t rare = <int16_t> (1 + column.rare_is_high + NARROW_BASE)
-    cdef int16_t member = column.member
-    cdef int32_t shared = 0
-    cdef int64_t start = 0
-    cdef int64_t i
-    while start < n:               # most columns that do not fit show it soon
-        for i in range(start, min(n, start + ROWS_LOOKED_AT)):
-            shared |= (codes[i] == rare) & (bundle[i] != 0)
-        if shared:
-            return False
-        start += ROWS_LOOKED_AT
-    for i in range(n):
-        bundle[i] = member if codes[i] == rare else bundle[i]
-    return True
-
-
-cdef bint copy_few(const uint8_t* few, int64_t n, DrawnColumn* column) noexcept nogil:
-    """Write the codes of few values, and find which of two is rare; whether a value is missing."""
-    cdef int16_t* codes = <int16_t*> column.codes
-    cdef bint has_missing = False
-    cdef int64_t n_above = 0
-    cdef int64_t i
-    for i in range(n):
-        codes[i] = <int16_t> (few[i] + NARROW_BASE)
-        has_missing |= few[i] == 0
-        n_above += few[i] > 1
-    column.rare_is_high = 2 * n_above <= n
-    return has_missing
-
-
-cdef void copy_listed(
-    const uint64_t* entries, const real_t[:] column, char* codes, bint wide, double[::1] value,
-) noexcept nogil:
-    """Write the codes of a sorted list by row, and their values if there is room for them."""
-    cdef bint with_values = value.shape[0] > 0
-    cdef int64_t i
-    cdef uint32_t row, code
-    for i in range(column.shape[0]):
-        row = <uint32_t> entries[i]
-        code = <uint32_t> (entries[i] >> 32)
-        if wide:
-            (<int32_t*> codes)[row] = <int32_t> code
-        else:
-            (<int16_t*> codes)[row] = <int16_t> (<int32_t> code + NARROW_BASE)
-        if with_values:
-            value[code] = column[row]
-
-
-cdef uint64_t* list_floats(const real_t[:] column, uint64_t* records, uint64_t* spare) noexcept nogil:
-    """The sorted list of a column of floats, code << 32 | row, in one of two places; NULL if a value needs more than a float."""
-    cdef int64_t n = column.shape[0]
-    cdef int64_t i
-    cdef uint64_t code = 0
-    cdef uint64_t previous = 0         # the key of missing values
-    cdef uint64_t key
-    for i in range(n):
-        if real_t is double:
-            if not (column[i] == <double> <float> column[i] or isnan(column[i])):
-                return NULL
-        records[i] = <uint64_t> sortable_float(<float> column[i]) << 32 | <uint64_t> i
-    records = sort_records(records, spare, n)
-    for i in range(n):
-        key = records[i] >> 32
-        code += key != previous
-        previous = key
-        records[i] = code << 32 | <uint32_t> records[i]
-    return records
-
-
-cdef bint copy_floats(const real_t[:] column, int32_t* codes) noexcept nogil:
-    """Write the values as codes; False if some are missing, or need more than a float."""
-    cdef int64_t i
-    for i in range(column.shape[0]):
-        if not <double> <float> column[i] == <double> column[i]:
-            return False
-        codes[i] = float_code(<float> column[i] + <float> 0.0)
-    return True
 
 
 cdef class DrawnColumns:
@@ -233,11 +148,9 @@ cdef class DrawnColumns:
         self.rooms.append(room)
         return needs_values
 
-    def keep_values(self, int32_t feature, const real_t[:] column):
-        """Keep a column of more than 65,535 values, without a copy."""
-        self.column[feature].column.data = <const char*> &column[0]
-        self.column[feature].column.stride = column.strides[0]
-        self.column[feature].column.is_double = real_t is double
+    def keep_values(self, int32_t feature, column):
+        """Keep a column of more than 65,535 values, floats, without a copy."""
+        self.column[feature].column = column_of(column)
         self.kept.append(column)
 
     cdef bint encode(self, int32_t feature, const real_t[:] column, uint64_t[:, ::1] room) except -1:
@@ -291,8 +204,9 @@ cdef class DrawnColumns:
             to.floats = copy_floats(column, codes)
         return to.floats
 
-    def add_codes(self, int32_t feature, const code_t[:] codes, uint32_t n_categories, bint ordered):
+    def add_codes(self, int32_t feature, codes, uint32_t n_categories, bint ordered):
         """Encode a nominal or (`ordered`) ordinal feature given as codes 0 (missing), 1, ..., n_categories."""
+        cdef const uint32_t[::1] given = np.ascontiguousarray(codes, dtype=np.uint32)
         cdef double[::1] value = np.arange(n_categories + 1, dtype=np.float64)
         cdef char* out = self.new_codes(feature, n_categories + 1)
         cdef DrawnColumn* column = &self.column[feature]
@@ -304,12 +218,12 @@ cdef class DrawnColumns:
         self.kept.append(value)
         self.most_categories = max(self.most_categories, n_categories + 1)
         for i in range(self.n_samples):
-            if codes[i] == 0:
+            if given[i] == 0:
                 self.plain = False
             if column.wide:
-                (<int32_t*> out)[i] = <int32_t> codes[i]
+                (<int32_t*> out)[i] = <int32_t> given[i]
             else:
-                (<int16_t*> out)[i] = <int16_t> (<int32_t> codes[i] + NARROW_BASE)
+                (<int16_t*> out)[i] = <int16_t> (<int32_t> given[i] + NARROW_BASE)
 
 
 cdef class DrawnGrower:
@@ -369,9 +283,14 @@ cdef class DrawnRoom:
     cdef size_t size
     cdef size_t value_size     # bytes of a row of values
     cdef list shelf
+    cdef int ended             # mark: no part of a tree goes on
 
     def __cinit__(self):
         self.shelf = []
+
+    def end(self):
+        """End the parts in hand of the tree whose bag is here: each raises an exception."""
+        set_mark(&self.ended)
 
     def __dealloc__(self):
         self.free_buffer()
@@ -395,60 +314,6 @@ cdef class DrawnRoom:
         self.room.values = NULL
         self.room.values_room = 0
 
-    cdef size_t carve(self, const DrawnPlan* p, size_t n, size_t n_categories, char* buffer) noexcept:
-        """Hand out the parts of the buffer for n rows; returns its size."""
-        cdef Room* r = &self.room
-        cdef size_t d = p.n_features
-        cdef size_t k = max(p.n_classes, 1)
-        cdef size_t n_cells = min(<size_t> 65536, 256 * k) if k > 2 else 0
-        cdef size_t at = 0
-        cdef int32_t b
-        n_cells = max(n_cells, 32 * k) if k > 2 else 0
-        r.n_words = <int32_t> ((d + 63) // 64)
-        r.n_slots = <int32_t> min(<size_t> MOST_SLOTS, <size_t> p.max_features)
-        r.codes_room = max(<int64_t> CODES_AT_ONCE, <int64_t> n + 8)
-        if <int64_t> (n + 8) * r.n_slots < r.codes_room:
-            r.codes_room = <int64_t> (n + 8) * r.n_slots
-        r.codes_room = max(r.codes_room, 2 * <int64_t> (min(n, <size_t> MOST_KEPT) + 8 if p.random else MOST_RANKED + 8))
-        r.edges_size = sizeof(BinEdges) + (MOST_CELLS + 1) * 3 * sizeof(double) + MOST_CELLS * 4 + (n_cells * 4 + 7) // 8 * 8
-        r.numbers = <double*> take(buffer, &at, 0 if p.n_classes else (n + 8) * 8)
-        r.pairs = <uint64_t*> take(buffer, &at, (n + 8) * 8)
-        r.squares = <double*> r.pairs
-        r.block_column = <DrawnColumn*> take(buffer, &at, d * sizeof(DrawnColumn))
-        r.block_row = <uint32_t*> take(buffer, &at, p.block_rows * 4)
-        r.block_cells = take(buffer, &at, p.block_rows * cells_of_row(p) + 16 * (d + MOST_BUNDLES + 2))
-        r.bundled_room = n + 8
-        r.bundled = <int16_t*> take(buffer, &at, p.n_bundles * (n + 8) * 2)
-        r.bundle_cells_room = 0
-        for b in range(p.n_bundles):
-            r.bundle_cells_room = max(r.bundle_cells_room, <size_t> p.bundle[b].n_codes * max(k * 4, <size_t> 16))
-        r.bundle_cells = take(buffer, &at, p.n_bundles * r.bundle_cells_room)
-        r.items = <uint64_t*> take(buffer, &at, (1 if p.random else 2) * (n + 1) * 8)
-        r.rows = <uint32_t*> take(buffer, &at, (n + 1) * 4)
-        r.bags = <uint32_t*> take(buffer, &at, (n + 1) * 4)
-        r.counts = <uint32_t*> take(buffer, &at, ((n if k != 2 else min(n, <size_t> 65535)) + 8) * 4)
-        r.labels = <uint16_t*> take(buffer, &at, (n + 8 if k > 2 else 0) * 2)
-        r.codes = take(buffer, &at, r.codes_room * 4)
-        r.edges = take(buffer, &at, r.n_slots * r.edges_size)
-        r.cells = take(buffer, &at, MOST_CELLS * 3 * sizeof(double))
-        r.constants = <uint64_t*> take(buffer, &at, (MOST_WAITING + 1) * r.n_words * 8)
-        r.stack = <Waiting*> take(buffer, &at, MOST_WAITING * sizeof(Waiting))
-        r.features = <int32_t*> take(buffer, &at, d * 4)
-        r.swapped = <int32_t*> take(buffer, &at, d * 4)
-        r.importance = <double*> take(buffer, &at, d * 8)
-        r.touched = <uint32_t*> take(buffer, &at, n_categories * 4)
-        r.group = <uint32_t*> take(buffer, &at, n_categories * 4)
-        r.category_weight = <double*> take(buffer, &at, n_categories * 8)
-        r.category_sum = <double*> take(buffer, &at, n_categories * 8)
-        r.category_rows = <int64_t*> take(buffer, &at, n_categories * 8)
-        r.class_counts = <int64_t*> take(buffer, &at, k * 8)
-        r.left = <int64_t*> take(buffer, &at, k * 8)
-        r.right = <int64_t*> take(buffer, &at, k * 8)
-        r.before = <int64_t*> take(buffer, &at, k * 8)
-        r.dense = <int32_t*> take(buffer, &at, k * 4)
-        r.present = <int32_t*> take(buffer, &at, k * 4)
-        return at
-
     cdef int prepare(self, DrawnGrower grower, uint32_t n) except -1:
         """Make room for a tree on n rows."""
         cdef const DrawnPlan* p = &grower.plan
@@ -461,13 +326,13 @@ cdef class DrawnRoom:
             self.value_size = value_size
         if self.buffer == NULL or n > self.capacity:
             self.free_buffer()
-            size = self.carve(p, n, n_categories, NULL) + 64
+            size = carve_room(&self.room, p, n, n_categories, NULL) + 64
             self.buffer = <char*> map_memory(size, ARENA_LIMIT)
             if self.buffer == NULL:
                 raise MemoryError
             self.size = size
             self.capacity = n
-            self.carve(p, n, n_categories, self.buffer)
+            carve_room(&self.room, p, n, n_categories, self.buffer)
             memset(self.room.category_weight, 0, n_categories * 8)
             memset(self.room.category_sum, 0, n_categories * 8)
             memset(self.room.category_rows, 0, n_categories * 8)
@@ -477,6 +342,7 @@ cdef class DrawnRoom:
         if not p.n_classes:        # trees of numbers have nearly as many leaves as rows
             self.make_room_for_nodes(2 * <int64_t> n + 4, <int64_t> n + 4)
         start_watch(&self.room.watch, handles_signals(), NULL)
+        self.room.least_open = INT64_MAX
         return 0
 
     cdef int make_room_for_nodes(self, int64_t n_nodes, int64_t n_values) except -1:
@@ -497,13 +363,6 @@ cdef class DrawnRoom:
         return 0
 
 
-cdef inline char* take(char* buffer, size_t* at, size_t size) noexcept:
-    """The next part of a buffer, or only its size."""
-    cdef char* part = buffer + at[0] if buffer != NULL else NULL
-    at[0] += (size + 15) // 16 * 16
-    return part
-
-
 def key_of(uint64_t key, int32_t branch):
     """The key of a child; of the root, for a seed and the branch -1."""
     return mix(key + 1 + branch)
@@ -519,6 +378,34 @@ def drawn_features(uint64_t key, int32_t n_features):
     for turn in range(n_features):
         draw(&room, turn, n_features, &key)
     return np.asarray(order)
+
+
+cdef int64_t value_width(const DrawnPlan* p) noexcept:
+    """Numbers in a row of values."""
+    return p.n_classes if p.n_classes else 2
+
+
+cdef int put_bag(DrawnGrower grower, const uint16_t[::1] counts, uint64_t key, DrawnRoom room) except -1:
+    """Put a bag into a room, and its root, with this key, on the stack."""
+    cdef int64_t n = 0
+    cdef int64_t i
+    for i in range(counts.shape[0]):
+        n += counts[i] != 0
+    room.prepare(grower, <uint32_t> n)
+    fill_bag(&grower.plan, &counts[0], counts.shape[0], room.room.rows, room.room.bags)
+    start_tree(&room.room, n, key)
+    return 0
+
+
+cdef int grow_first(DrawnGrower grower, DrawnRoom room) except -1:
+    """Grow the node that is on the stack."""
+    cdef int status
+    with nogil:
+        status = grow_drawn(&grower.plan, &room.room)
+    raise_pending()
+    if status:
+        raise MemoryError
+    return 0
 
 
 def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, DrawnRoom room=None, bint below=False):
@@ -545,52 +432,111 @@ def grow_packed(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, D
         Shares of the classes, or mean and variance.
     bits : uint32 array
         Categories of nominal splits.
-    importances : float64 array of shape (n_features,)
-        Sums of weight times decrease of impurity, for numbers in squares of the unit.
     """
     cdef const DrawnPlan* p = &grower.plan
     cdef Room* r
-    cdef PackedNode* packed
-    cdef int64_t i
-    cdef int64_t n = 0
-    cdef int status
     room = DrawnRoom() if room is None else room
-    for i in range(counts.shape[0]):
-        n += counts[i] != 0
-    room.prepare(grower, <uint32_t> n)
     r = &room.room
-    with nogil:
-        n = 0
-        for i in range(counts.shape[0]):
-            if counts[i]:
-                r.rows[n] = <uint32_t> i
-                r.bags[n] = counts[i] | (<uint32_t> p.label[i] << 16 if p.n_classes else 0)
-                n += 1
-        status = grow_drawn(p, r, n, seed if below else mix(seed))
-    raise_pending()
-    if status:
-        raise MemoryError
-    importances = copied(r.importance, p.n_features, sizeof(double), np.float64)
+    put_bag(grower, counts, seed if below else mix(seed), room)
+    grow_first(grower, room)
     if room.capacity > LARGE:
         room.free_buffer()
     nodes = shelved(room.shelf, r.n_grown, sizeof(PackedNode), NODE)
-    packed = <PackedNode*> memory_of(nodes)
-    with nogil:
-        status = write_nodes(r, packed)
-    if status:
-        raise MemoryError
+    number_nodes(r.grown, r.n_grown, 0, nodes)
     if r.grown_room > LARGE:
         room.free_grown()
-    width = max(p.n_classes, 2) if p.n_classes else 2
-    if p.n_classes == 1:
-        width = 1
-    values = shelved(room.shelf, r.n_values * width, sizeof(double), np.float64).reshape(r.n_values, width)
+    values = shelved(room.shelf, r.n_values * value_width(p), sizeof(double), np.float64).reshape(r.n_values, value_width(p))
     if r.n_values:
         memcpy(memory_of(values), r.values, values.nbytes)
     if r.values_room > LARGE:
         room.free_values()
-    bits = copied(r.bits, r.n_bits, sizeof(uint32_t), np.uint32)
-    return nodes, values, bits, importances
+    return nodes, values, copied(r.bits, r.n_bits, sizeof(uint32_t), np.uint32)
+
+
+cdef int number_nodes(const PackedNode* grown, int64_t n, uint32_t root, nodes) except -1:
+    """Write the n nodes from a root on, breadth first."""
+    cdef PackedNode* packed = <PackedNode*> memory_of(nodes)
+    cdef int status
+    with nogil:
+        status = write_nodes(grown, n, root, packed)
+    if status:
+        raise MemoryError
+    return 0
+
+
+def first_part(DrawnGrower grower, const uint16_t[::1] counts, uint64_t seed, DrawnRoom room):
+    """The root of a tree of which several threads grow parts; its bag is in this room, which `grow_part` gets as `owner`."""
+    cdef Open first
+    memset(&first, 0, sizeof(Open))
+    put_bag(grower, counts, mix(seed), room)
+    first.waiting = room.room.stack[0]
+    return (<const char*> &first)[:sizeof(Open)] + bytes(room.room.n_words * sizeof(uint64_t))
+
+
+def grow_part(DrawnGrower grower, DrawnRoom room, DrawnRoom owner, bytes node, int64_t least):
+    """Grow a node and all below it, but for nodes of at least so many rows, which are left open.
+
+    Parameters
+    ----------
+    grower : DrawnGrower
+    room : DrawnRoom
+        The room of this thread: the part comes behind others of this tree.
+    owner : DrawnRoom
+        The room of the bag.
+    node : bytes
+        The first part, or an open node.
+    least : int
+
+    Returns
+    -------
+    place : int
+        Where the node is in the room.
+    sizes : tuple of four int
+        Rows of values and words of bits in the room before this part, and after it.
+    opened : list of (int, int, int, bytes)
+        Nodes that were left open, in the order in which they would be grown: the place in the room, the sizes by then, the node.
+    """
+    cdef Room* r = &room.room
+    cdef uint32_t* rows
+    cdef uint32_t* bags
+    cdef const Open* at
+    cdef int64_t i
+    room.prepare(grower, owner.capacity)
+    start_watch(&r.watch, handles_signals(), &owner.ended)
+    rows, bags = r.rows, r.bags
+    r.rows, r.bags = owner.room.rows, owner.room.bags
+    left = bytearray((owner.capacity // least + 1) * open_size(r))
+    r.open, r.n_open, r.least_open = left, 0, least
+    push_open(r, node)
+    place, n_values, n_bits = r.n_grown, r.n_values, r.n_bits
+    try:
+        grow_first(grower, room)
+    finally:
+        r.rows, r.bags, r.least_open = rows, bags, INT64_MAX
+    opened = []
+    for i in range(r.n_open):
+        at = <const Open*> (r.open + i * open_size(r))
+        opened.append((at.waiting.node, at.n_values, at.n_bits, (<const char*> at)[:open_size(r)]))
+    return place, (n_values, n_bits, r.n_values, r.n_bits), opened
+
+
+def take_grown(DrawnGrower grower, DrawnRoom room):
+    """What a room has of a tree, whose memory is freed: nodes, in which children are places in the room, values and bits."""
+    cdef Room* r = &room.room
+    cdef int64_t width = value_width(&grower.plan)
+    room.free_buffer()
+    nodes = copied(r.grown, r.n_grown, sizeof(PackedNode), NODE)
+    room.free_grown()
+    values = copied(r.values, r.n_values * width, sizeof(double), np.float64).reshape(-1, width)
+    room.free_values()
+    return nodes, values, copied(r.bits, r.n_bits, sizeof(uint32_t), np.uint32)
+
+
+def numbered(grown, int64_t n, uint32_t root):
+    """The n nodes from a root on, breadth first."""
+    nodes = mapped(n, sizeof(PackedNode), NODE)
+    number_nodes(<const PackedNode*> memory_of(grown), n, root, nodes)
+    return nodes
 
 
 def copy_nodes(nodes, out, int64_t first, uint32_t n_pure, uint32_t n_values, uint32_t n_bits):

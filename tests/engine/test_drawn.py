@@ -11,6 +11,7 @@ from test_near_ties import STEP, targets_of_gains
 
 from fasttree import RandomForestClassifier, TreeClassifier
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
+from fasttree._learn.grow import drawn_parts
 from tests.twins.drawn import RandomTwin, Twin
 
 
@@ -84,10 +85,15 @@ def compare(X, y, n_classes, counts, seed, nominal=(), **limits):
     found = []
     for block_rows in (None, blocks):
         chosen = Limits(max_features, chance, block_rows=block_rows, **limits, **knobs)
-        found.append(grow_packed(grower_of(X, y, n_classes, chosen, nominal, most_narrow), counts, seed))
+        grower = grower_of(X, y, n_classes, chosen, nominal, most_narrow)
+        found.append(grow_packed(grower, counts, seed))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(drawn_parts, "LEAST_SHARED", 0)
+            found.append(drawn_parts.grow_in_parts(grower, counts, seed, n_classes, 3))
     check(twin.root, 0, found[0][0], found[0][2], nominal)
-    for whole, in_blocks in zip(*found, strict=True):
-        np.testing.assert_array_equal(in_blocks, whole)
+    for whole, *others in zip(*found, strict=True):
+        for other in others:
+            np.testing.assert_array_equal(other, whole)
 
 
 @pytest.mark.parametrize(("most_ranked", "most_cells"), [(32, 1024), (1, 4), (1, 32), (6, 2)])

@@ -16,7 +16,17 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.model_selection import cross_val_score
 
 import fasttree
-from fasttree import CARTRegressor, RandomForestClassifier, RandomForestRegressor, Recipe, TreeClassifier, TreeRegressor
+from fasttree import (
+    CARTRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    Recipe,
+    TreeClassifier,
+    TreeRegressor,
+)
+from fasttree._learn.grow import drawn_parts
 from fasttree._model.bags import Bags
 
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
@@ -77,6 +87,24 @@ def test_a_forest_does_not_depend_on_threads_and_begins_with_a_smaller_one(make)
     assert make(n_estimators=9, random_state=1).fit(X, y).ensemble_ != forest.ensemble_
     probabilities = forest.predict_proba(X)
     assert (forest.set_params(n_jobs=2).predict_proba(X) == probabilities).all()
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5, 8])
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor])
+def test_trees_that_come_last_share_the_other_threads(kind, n_jobs, monkeypatch):
+    rng = np.random.default_rng(n_jobs)
+    columns = {name: rng.normal(size=30_000) for name in "abc"}
+    columns["b"][::7] = np.nan
+    word = rng.choice(list("uvwxyz"), 30_000)
+    table = pl.DataFrame(columns | {"word": word})
+    target = columns["a"] * (word < "w") + columns["c"] + rng.normal(size=30_000)
+    target = target if "Regressor" in kind.__name__ else target > 0
+    one = kind(n_estimators=3, max_depth=9, random_state=0, n_jobs=1).fit(table, target)
+    rooms, grow_part = set(), drawn_parts.grow_part
+    monkeypatch.setattr(drawn_parts, "grow_part", lambda *given: rooms.add(id(given[1])) or grow_part(*given))
+    forest = kind(n_estimators=3, max_depth=9, random_state=0, n_jobs=n_jobs).fit(table, target)
+    assert len(rooms) > 1
+    assert forest.set_params(n_jobs=1).to_json() == one.to_json()
 
 
 def test_predictions_are_means_over_the_trees():

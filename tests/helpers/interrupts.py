@@ -47,6 +47,7 @@ ROWS = {"C45Rules": 3000, "C50Classifier": 8000, "ID3Classifier": 20_000, "Cubis
 MORE: dict[str, list[dict[str, Any]]] = {
     "CARTClassifier": [
         {"n_jobs": 2},
+        {"n_jobs": 2, "max_features": 3, "random_state": 0},
         {"missing": "surrogate"},
         {"max_leaf_nodes": 200},
         {"max_bins": 40},
@@ -96,6 +97,7 @@ def fits() -> Iterator[Operation]:
         for more in [{}, *MORE.get(entry.name, [])]:
             missing = 0.0 if "Optimal" in entry.name or "lookahead" in more else 0.05
             n = ROWS.get(entry.name, 600 if "Optimal" in entry.name else 4000 if entry.is_additive or more else 12_000)
+            n = 30_000 if "max_features" in more else n  # of which threads grow parts
             X, y = words(n) if entry.name == "ID3Classifier" else table(n, missing=missing, numbers=entry.task == "regression")
             model = entry.load()(**{**base, **more}).fit(X[:150], y[:150])
             called = ", ".join(f"{name}={value}" for name, value in more.items())

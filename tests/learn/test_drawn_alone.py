@@ -1,6 +1,7 @@
 """Single trees that draw features: the drawn layout and lists grow the same ones, and no column is preferred."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from fasttree import CARTClassifier, CARTRegressor
 from fasttree._data.learn import learn_table
-from fasttree._learn.grow import drawn, growth
+from fasttree._learn.grow import drawn, drawn_parts, growth
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import CART_CLASSIFICATION
 from fasttree._model.tree import Tree
@@ -59,6 +60,40 @@ def test_large_tables_do_not_depend_on_the_layout(n_classes, weighted, monkeypat
     one, other = in_both(X, y.astype(np.intp), weight, Limits(min_gain=-math.inf, max_features=2, seed=1), n_classes)
     assert called == [1]
     assert one == other
+
+
+@pytest.mark.parametrize("max_depth", [None, 6])
+@pytest.mark.parametrize("n_jobs", [2, 3, 8])
+def test_threads_that_take_parts_of_a_tree_grow_that_of_one(n_jobs, max_depth, monkeypatch):
+    rng = np.random.default_rng(n_jobs)
+    X = np.column_stack([rng.normal(size=(20_000, 4)), rng.integers(0, 2, (20_000, 5)) * (rng.random((20_000, 1)) < 0.1)])
+    y = (X[:, 0] * X[:, 1] + X[:, 4] > rng.normal(size=20_000)).astype(int)
+    one = CARTClassifier(max_features=3, max_depth=max_depth, random_state=0, n_jobs=1).fit(X, y)
+    rooms, grow_part = set(), drawn_parts.grow_part
+    monkeypatch.setattr(drawn_parts, "grow_part", lambda *given: rooms.add(id(given[1])) or grow_part(*given))
+    model = CARTClassifier(max_features=3, max_depth=max_depth, random_state=0, n_jobs=n_jobs)
+    for _ in range(4):
+        assert model.fit(X, y).tree_ == one.tree_
+    assert len(rooms) > 1
+
+
+@pytest.mark.parametrize("thread", [0, 1])
+def test_an_error_in_one_thread_ends_the_others(thread, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40_000, 4)), rng.integers(0, 2, 40_000)
+    grow_part, calls = drawn_parts.grow_part, []
+
+    def failing(grower, room, owner, *given):
+        calls.append(room is owner)
+        if sum(calls) > 2 and sum(not first for first in calls) > 2 and (room is owner) == (thread == 0):
+            raise OSError("a failure of this thread")
+        return grow_part(grower, room, owner, *given)
+
+    monkeypatch.setattr(drawn_parts, "grow_part", failing)
+    before = threading.active_count()
+    with pytest.raises(OSError, match="a failure of this thread"):
+        CARTClassifier(max_features=2, random_state=0, n_jobs=2).fit(X, y)
+    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize("model", [CARTClassifier(criterion="entropy"), CARTClassifier(), CARTRegressor()], ids=str)

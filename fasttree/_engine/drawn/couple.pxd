@@ -85,7 +85,6 @@ cdef inline int split_couple(Here* h, const Waiting* waiting, const uint64_t* co
     node.feature = <uint16_t> feature
     node.kind = PACKED_THRESHOLD
     node.missing = left <= right
-    room.importance[feature] += gain
     room.n_grown += 2
     if end_single(h, waiting.start + lower, child) or end_single(h, waiting.start + 1 - lower, child + 1):
         return -1

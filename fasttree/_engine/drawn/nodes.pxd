@@ -13,7 +13,8 @@ from fasttree._engine.drawn.gains cimport LeftSide, gain_of, is_better, is_perfe
 from fasttree._engine.drawn.gather cimport draw, gather, undo_draws
 from fasttree._engine.drawn.missing cimport search_groups, search_missing
 from fasttree._engine.drawn.records cimport (
-    BY_GROUP, MANY_CLASSES, MOST_CELLS, MOST_KEPT, MOST_WAITING, BinEdges, Drawn, DrawnColumn, DrawnPlan, Here, Room, Waiting,
+    BY_GROUP, MANY_CLASSES, MOST_CELLS, MOST_KEPT, MOST_WAITING, BinEdges, Drawn, DrawnColumn, DrawnPlan, Here, Open, Room,
+    Waiting,
 )
 from fasttree._engine.drawn.refine cimport refine
 from fasttree._engine.drawn.small cimport search_small
@@ -218,6 +219,22 @@ cdef inline void search_node(Here* h, const Waiting* waiting, uint64_t* constant
         h.best.order = -1
 
 
+cdef inline size_t open_size(const Room* room) noexcept nogil:
+    """Bytes of a node that is left open."""
+    return sizeof(Open) + room.n_words * sizeof(uint64_t)
+
+
+cdef inline void leave_open(Room* room, const Waiting* waiting, const uint64_t* constants) noexcept nogil:
+    """Leave a node for whichever thread is free: `push_open`."""
+    cdef Open* open = <Open*> (room.open + room.n_open * open_size(room))
+    open.waiting = waiting[0]
+    open.n_values = room.n_values
+    open.n_bits = room.n_bits
+    memcpy(open + 1, constants, room.n_words * sizeof(uint64_t))
+    memset(&room.grown[waiting.node], 0, sizeof(PackedNode))
+    room.n_open += 1
+
+
 cdef inline int grow_node(Here* h, const Waiting* waiting, int32_t* n_waiting) noexcept nogil:
     """Split a node, or make it a leaf; -1 if there is no memory."""
     cdef Room* room = h.room
@@ -246,7 +263,6 @@ cdef inline int grow_node(Here* h, const Waiting* waiting, int32_t* n_waiting) n
     n_left = divide(h, room.rows + start, room.bags + start, node)
     if h.best.form == BY_GROUP and write_group(h, node):
         return -1
-    room.importance[h.best.feature] += h.best.gain
     node.child = child
     room.n_grown += 2
     larger = 0 if 2 * <int64_t> n_left > h.n else 1
@@ -271,11 +287,29 @@ cdef inline int grow_node(Here* h, const Waiting* waiting, int32_t* n_waiting) n
     return 0
 
 
-cdef inline int grow_drawn(const DrawnPlan* plan, Room* room, int64_t n, uint64_t key) noexcept nogil:
-    """Grow a tree below a node of this key on the first `n` places of Room.rows and Room.bags.
+cdef inline void start_tree(Room* room, int64_t n, uint64_t key) noexcept nogil:
+    """Push a root of this key that holds the first `n` places of Room.rows and Room.bags."""
+    room.n_grown = 0
+    room.n_values = 0
+    room.n_bits = 0
+    memset(room.stack, 0, sizeof(Waiting))
+    memset(room.constants, 0, room.n_words * sizeof(uint64_t))
+    room.stack[0].n = <uint32_t> n
+    room.stack[0].key = key
+
+
+cdef inline void push_open(Room* room, const char* open) noexcept nogil:
+    """Take a node that was left open as the first one of the stack."""
+    memcpy(room.stack, open, sizeof(Waiting))
+    memcpy(room.constants, open + sizeof(Open), room.n_words * sizeof(uint64_t))
+
+
+cdef inline int grow_drawn(const DrawnPlan* plan, Room* room) noexcept nogil:
+    """Grow the first node of the stack and all that is below it, but for nodes that are left open, as the next node of the room.
 
     Returns -1 if there is no memory, or the work is to end.
     """
+    cdef uint32_t first = <uint32_t> room.n_grown
     cdef int32_t n_waiting = 1
     cdef int32_t block_from = 0        # nodes that wait above this number read the block
     cdef Waiting waiting
@@ -287,22 +321,16 @@ cdef inline int grow_drawn(const DrawnPlan* plan, Room* room, int64_t n, uint64_
     h.n_min = max(plan.min_samples_leaf, 1)
     h.w_min = max(plan.min_weight_leaf, 1.0)
     h.rows_count = h.n_min > 1 or h.w_min > 1
-    room.n_grown = 1
-    room.n_values = 0
-    room.n_bits = 0
-    memset(room.importance, 0, plan.n_features * sizeof(double))
-    memset(room.constants, 0, room.n_words * sizeof(uint64_t))
-    room.stack[0].start = 0
-    room.stack[0].n = <uint32_t> n
-    room.stack[0].node = 0
-    room.stack[0].depth = 0
-    room.stack[0].key = key
-    room.stack[0].weight = 0
+    room.stack[0].node = first
+    room.n_grown += 1
     while n_waiting:
         n_waiting -= 1
         waiting = room.stack[n_waiting]
         if n_waiting < block_from:
             h.plan = plan
+        if waiting.n >= room.least_open and waiting.node != first and h.plan == plan:      # a block has rows of its own
+            leave_open(room, &waiting, room.constants + <int64_t> n_waiting * room.n_words)
+            continue
         if h.plan == plan and begins_block(&h, &waiting):
             block_from = n_waiting
             enter_block(&h, &waiting, room.constants + <int64_t> n_waiting * room.n_words)

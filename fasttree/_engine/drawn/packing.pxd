@@ -2,23 +2,22 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from fasttree._engine.drawn.records cimport Room
 from fasttree._engine.drawn.walk cimport PACKED_LEAF, PACKED_SUBSET, PackedNode
 from fasttree._engine.memory cimport ARENA_LIMIT, map_memory, unmap_memory
 
 
-cdef inline int write_nodes(const Room* room, PackedNode* out) noexcept nogil:
-    """Number the nodes breadth first; -1 if there is no memory."""
-    cdef size_t size = (room.n_grown + 2) * sizeof(uint32_t)
+cdef inline int write_nodes(const PackedNode* grown, int64_t n_grown, uint32_t root, PackedNode* out) noexcept nogil:
+    """Number the nodes below a root breadth first; -1 if there is no memory."""
+    cdef size_t size = (n_grown + 2) * sizeof(uint32_t)
     cdef uint32_t* order = <uint32_t*> map_memory(size, ARENA_LIMIT)
     cdef uint32_t child, has_children
     cdef int64_t n = 1
     cdef int64_t i
     if order == NULL:
         return -1
-    order[0] = 0
-    for i in range(room.n_grown):          # without a jump that depends on a node
-        out[i] = room.grown[order[i]]
+    order[0] = root
+    for i in range(n_grown):           # without a jump that depends on a node
+        out[i] = grown[order[i]]
         child = out[i].child
         has_children = out[i].kind != PACKED_LEAF
         order[n], order[n + 1] = child, child + 1

@@ -108,6 +108,12 @@ cdef struct Waiting:           # a node to be expanded
     int32_t second
 
 
+cdef struct Open:              # a node that another thread may take
+    Waiting waiting
+    int64_t n_values           # that the room has before those of the node would come
+    int64_t n_bits
+
+
 cdef struct Room:              # what one thread writes; its parts are measured for the tree in hand
     uint32_t* rows             # of the samples in the bag: a node is a slice
     uint32_t* bags             # by place: class << 16 | times drawn
@@ -147,8 +153,10 @@ cdef struct Room:              # what one thread writes; its parts are measured 
     int64_t* before            # on the left of a bin
     int32_t* dense             # by class
     int32_t* present           # by dense class
-    double* importance         # by feature
     Waiting* stack
+    int64_t least_open         # rows of a node that is left open for whichever thread is free
+    char* open                 # nodes left so: of each an `Open`, and its constants
+    int64_t n_open
     PackedNode* grown          # children by their places here, the first of the two
     int64_t n_grown
     int64_t grown_room

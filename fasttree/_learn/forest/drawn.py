@@ -13,6 +13,7 @@ from fasttree._data.schema import Kind, Schema
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.forest import DrawnGrower, DrawnRoom, grow_packed
 from fasttree._learn.grow.drawn import MOST_DRAWN, DrawnLimits, drawn_limits, encode_drawn, has_drawn_form
+from fasttree._learn.grow.drawn_parts import grow_in_parts
 from fasttree._learn.grow.grower import Grower, Whole
 from fasttree._model.packed.nodes import Packed
 
@@ -86,21 +87,29 @@ class DrawnForest:
         self._rooms, self._making = threading.local(), new_lock()
         self._last: tuple[tuple[int, int], DrawnGrower] | None = None
 
-    def __call__(self, counts: npt.NDArray[np.integer], seed: int, below: Below | None = None) -> Packed | None:
+    def __call__(self, counts: npt.NDArray[np.integer], seed: int, below: Below | None = None, n_jobs: int = 1) -> Packed | None:
         """Grow a tree on a bag, or `below` a node on its rows; None if a sample counts too often for this layout."""
         if self._weight is not None:
             counts = counts * self._weight
         if counts.max() > MOST_DRAWN:
             return None
-        if not hasattr(self._rooms, "room"):
-            self._rooms.room = DrawnRoom()
         grower = self._grower(int(counts.sum()) if below is None else below.weight, 0 if below is None else below.depth)
         start = seed if below is None else below.key
         times = counts.astype(np.uint16, copy=False)
-        nodes, values, bits, _ = grow_packed(grower, times, start, self._rooms.room, below is not None)
+        if n_jobs > 1:
+            nodes, values, bits = grow_in_parts(grower, times, start, self._n_classes, n_jobs)
+        else:
+            nodes, values, bits = grow_packed(grower, times, start, self._room(), below is not None)
         if self._n_classes:
             values = np.concatenate([np.eye(self._n_classes), values])
         return Packed(nodes, np.array([0, len(nodes)], dtype=np.int64), bits, values)
+
+    def _room(self) -> DrawnRoom:
+        """Return the room of this thread."""
+        if not hasattr(self._rooms, "room"):
+            self._rooms.room = DrawnRoom()
+        room: DrawnRoom = self._rooms.room
+        return room
 
     def _grower(self, weight: int, depth: int) -> DrawnGrower:
         """Return targets and limits for a bag of this weight, which most bags share, below a node of this depth."""

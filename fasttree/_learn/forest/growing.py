@@ -1,4 +1,4 @@
-"""Growth of the trees of a forest, in threads that take a tree each.
+"""Growth of the trees of a forest, in threads that take a tree each, or parts of the last ones.
 
 `Forest` has what all trees share.  `layout_of` chooses once for a forest how its trees are grown.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,14 @@ from fasttree._model.packed.nodes import Packed, pack_tree, unpack_tree
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree
 
-GrowTree: TypeAlias = "Callable[[npt.NDArray[np.integer], int], Tree | Packed]"
 Trees: TypeAlias = "list[Tree | Packed | None]"
 Growth: TypeAlias = "Callable[[Forest, int, int, int, Trees], Trees]"  # as `grow_forest`
+
+
+class GrowTree(Protocol):
+    """A function that grows a tree from the counts of its bag and a seed, perhaps in threads, on which it does not depend."""
+
+    def __call__(self, counts: npt.NDArray[np.integer], seed: int, n_jobs: int = 1, /) -> Tree | Packed: ...
 
 
 @dataclass(frozen=True)
@@ -70,10 +75,17 @@ def grow_forest(forest: Forest, first: int, last: int, n_jobs: int, found: Trees
 
     def grow_one(i: int) -> Tree | Packed:
         tree = first + i
-        return grow(forest.bags.counts(tree), seed_of_growth(forest.bags.seed, tree))
+        return grow(forest.bags.counts(tree), seed_of_growth(forest.bags.seed, tree), threads_of(i, last - first, n_jobs))
 
     report(0)
     return in_threads(grow_one, last - first, n_jobs, found=found, after=report)
+
+
+def threads_of(tree: int, n_trees: int, n_jobs: int) -> int:
+    """Return how many threads grow a tree: those that come last share the threads that would have no tree."""
+    n_last = n_trees % n_jobs
+    after = tree - (n_trees - n_last)
+    return n_jobs // n_last + (after < n_jobs % n_last) if after >= 0 else 1
 
 
 def layout_of(forest: Forest, n_jobs: int = 1) -> GrowTree:
@@ -92,8 +104,8 @@ def layout_of(forest: Forest, n_jobs: int = 1) -> GrowTree:
         return _on_lists(forest)
     drawn, lists = DrawnForest(forest.grower, forest.random_cuts, n_jobs), list[GrowTree]()
 
-    def grow(counts: npt.NDArray[np.integer], seed: int) -> Tree | Packed:
-        packed = drawn(counts, seed)
+    def grow(counts: npt.NDArray[np.integer], seed: int, n_jobs: int = 1) -> Tree | Packed:
+        packed = drawn(counts, seed, n_jobs=n_jobs)
         if packed is None:  # a sample counts too often
             if not lists:
                 lists.append(_on_lists(forest))
@@ -147,7 +159,7 @@ def _on_lists(forest: Forest) -> GrowTree:
     grower = replace(grower, limits=replace(grower.limits, random_cuts=forest.random_cuts))
     columns = KeptColumns(whole.table, grower.recipe, grower.limits, bins_of)
 
-    def grow(counts: npt.NDArray[np.integer], seed: int) -> Tree | Packed:
+    def grow(counts: npt.NDArray[np.integer], seed: int, _: int = 1) -> Tree | Packed:
         weight = counts.astype(np.float64)
         if whole.weight is not None:
             weight *= whole.weight

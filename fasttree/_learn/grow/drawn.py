@@ -13,7 +13,8 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
-from fasttree._engine.forest import DrawnColumns, DrawnGrower, grow_packed
+from fasttree._engine.forest import DrawnColumns, DrawnGrower
+from fasttree._learn.grow.drawn_parts import grow_in_parts
 from fasttree._learn.grow.encode import columns, pieces_of
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -129,9 +130,8 @@ def grow_alone(
         labels=labels.astype(np.uint16),
         n_classes=n_classes,
     )
-    nodes, values, bits, _ = grow_packed(grower, counts, limits.seed)
-    values = np.concatenate([np.eye(n_classes), values])
-    packed = Packed(nodes, np.array([0, len(nodes)], dtype=np.int64), bits, values)
+    nodes, values, bits = grow_in_parts(grower, counts, limits.seed, n_classes, n_jobs)
+    packed = Packed(nodes, np.array([0, len(nodes)], dtype=np.int64), bits, np.concatenate([np.eye(n_classes), values]))
     tree = unpack_tree(packed, 0, "classification", table.n_features, "gini")
     if (counts == 1).all():
         return tree
