@@ -389,11 +389,13 @@ cdef int put_bag(DrawnGrower grower, const uint16_t[::1] counts, uint64_t key, D
     """Put a bag into a room, and its root, with this key, on the stack."""
     cdef int64_t n = 0
     cdef int64_t i
-    for i in range(counts.shape[0]):
-        n += counts[i] != 0
+    with nogil:
+        for i in range(counts.shape[0]):
+            n += counts[i] != 0
     room.prepare(grower, <uint32_t> n)
-    fill_bag(&grower.plan, &counts[0], counts.shape[0], room.room.rows, room.room.bags)
-    start_tree(&room.room, n, key)
+    with nogil:
+        fill_bag(&grower.plan, &counts[0], counts.shape[0], room.room.rows, room.room.bags)
+        start_tree(&room.room, n, key)
     return 0
 
 
