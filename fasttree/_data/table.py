@@ -103,7 +103,7 @@ class Table:
         -------
         ndarray of shape (stop - start, n_features)
             float32 or float64; missing or unseen = NaN. A view of the input (of any strides) if `matrix` is not None, else a
-            new C-ordered float64 array of these rows only.
+            new C-ordered array of these rows only.
         """
         if self.matrix is not None:
             return self.matrix[start:stop]
@@ -128,9 +128,10 @@ class Table:
             self._kept[j] = self._read(j, 0, self.n_samples)
         return self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop)
 
-    def in_rows(self, columns: list[Array], order: Literal["C", "F"] = "C") -> NDArray[np.float64]:
+    def in_rows(self, columns: list[Array], order: Literal["C", "F"] = "C") -> Array:
         """Return columns of all features as `block` does."""
-        block = np.empty((len(columns[0]), self.n_features), order=order)
+        single = all(column.dtype == np.float32 for column in columns)
+        block = np.empty((len(columns[0]), self.n_features), dtype=np.float32 if single else np.float64, order=order)
         for j, column in enumerate(columns):
             block[:, j] = column
             if self.schema.features[j].categories is not None:

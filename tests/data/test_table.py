@@ -243,6 +243,22 @@ def test_infinity_in_a_frame_of_floats_is_named_by_its_column(library):
         encode_table(library.DataFrame(X, **names), schema).block(0, 4)
 
 
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, lambda columns: pd.DataFrame(columns).copy()])
+def test_columns_of_singles_make_blocks_of_singles(make):
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=500).astype(np.float32) for name in "abc"}
+    columns["b"][::7] = NAN
+    X, y = np.column_stack(list(columns.values())), rng.integers(0, 2, 500)
+    model = CARTClassifier().fit(make(columns), y)
+    table = learn_table(make(columns))
+    assert table.block(3, 9).dtype == np.float32
+    np.testing.assert_array_equal(table.block(3, 9), X[3:9])
+    assert (model.predict(make(columns)) == CARTClassifier().fit(X, y).predict(X)).all()
+    assert (model.decision_path(make(columns)) != CARTClassifier().fit(X, y).decision_path(X)).nnz == 0
+    with_doubles = learn_table(make(columns | {"d": rng.normal(size=500)}))
+    assert with_doubles.block(3, 9).dtype == np.float64
+
+
 def test_a_float_column_of_a_frame_is_read_without_a_copy():
     values = np.arange(4.0)
     for frame in (pd.DataFrame({"a": values}, copy=False), pl.DataFrame({"a": values}), pa.table({"a": values})):
