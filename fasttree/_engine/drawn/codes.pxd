@@ -35,7 +35,7 @@ cdef inline bint add_member(const DrawnColumn* column, int64_t n, int16_t* bundl
 cdef inline bint copy_few(const uint8_t* few, int64_t n, DrawnColumn* column) noexcept nogil:
     """Write the codes of few values, and find which of two is rare; whether a value is missing."""
     cdef int16_t* codes = <int16_t*> column.codes
-    cdef inline bint has_missing = False
+    cdef bint has_missing = False
     cdef int64_t n_above = 0
     cdef int64_t i
     for i in range(n):
@@ -50,7 +50,7 @@ cdef inline void copy_listed(
     const uint64_t* entries, const real_t[:] column, char* codes, bint wide, double[::1] value,
 ) noexcept nogil:
     """Write the codes of a sorted list by row, and their values if there is room for them."""
-    cdef inline bint with_values = value.shape[0] > 0
+    cdef bint with_values = value.shape[0] > 0
     cdef int64_t i
     cdef uint32_t row, code
     for i in range(column.shape[0]):

@@ -88,7 +88,7 @@ class DrawnForest:
         self._last: tuple[tuple[int, int], DrawnGrower] | None = None
 
     def __call__(self, counts: npt.NDArray[np.integer], seed: int, below: Below | None = None, n_jobs: int = 1) -> Packed | None:
-        """Grow a tree on a bag, or `below` a node on its rows; None if a sample counts too often for this layout."""
+        """Grow a tree on a bag, or, in one thread, `below` a node on its rows; None if a sample counts too often for it."""
         if self._weight is not None:
             counts = counts * self._weight
         if counts.max() > MOST_DRAWN:
