@@ -295,15 +295,14 @@ class HaltedAtStart(threading.Thread):
 def test_an_interrupt_while_threads_start_ends_the_growth_and_all_threads(monkeypatch):
     X, y = signal(3000, 4, 2, seed=1)
     table = learn_table(X)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with monkeypatch.context() as patch:
         patch.setattr(threading, "Thread", HaltedAtStart)
         with pytest.raises(KeyboardInterrupt):
             growth.grow(table, y, None, Recipe(), Limits(), n_classes=2, n_jobs=3, block_rows=50, bounded_from=12)
-    for thread in threading.enumerate():
-        if thread is not threading.main_thread():
-            thread.join(10)
-    assert threading.active_count() == before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert set(threading.enumerate()) <= before
 
 
 def no_lock(*_: object) -> None:
@@ -412,7 +411,7 @@ def test_an_infinite_value_of_a_frame_is_refused_where_it_is(n_jobs: int) -> Non
 
 @pytest.mark.parametrize("n_threads", range(3))
 def test_work_is_done_by_as_many_threads_as_there_is_room_for(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    start, started, done = _thread.start_new_thread, [], []
+    start, started, done, together = _thread.start_new_thread, [], [], threading.Barrier(n_threads + 1)
 
     def start_if_there_is_room(*given: Any) -> int:
         if len(started) == n_threads:
@@ -421,8 +420,9 @@ def test_work_is_done_by_as_many_threads_as_there_is_room_for(n_threads: int, mo
         return started[-1]
 
     def work(item: int) -> int:
-        done.append(_thread.get_ident())
-        time.sleep(0.001)
+        if _thread.get_ident() not in done:
+            done.append(_thread.get_ident())
+            together.wait(20)
         return item
 
     monkeypatch.setattr(_thread, "start_new_thread", start_if_there_is_room)

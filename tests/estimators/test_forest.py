@@ -26,8 +26,8 @@ from fasttree import (
     TreeClassifier,
     TreeRegressor,
 )
-from fasttree._learn.grow import drawn_parts
 from fasttree._model.bags import Bags
+from tests.helpers.parts import PartsTogether
 
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
 
@@ -100,10 +100,9 @@ def test_trees_that_come_last_share_the_other_threads(kind, n_jobs, monkeypatch)
     target = columns["a"] * (word < "w") + columns["c"] + rng.normal(size=30_000)
     target = target if "Regressor" in kind.__name__ else target > 0
     one = kind(n_estimators=3, max_depth=9, random_state=0, n_jobs=1).fit(table, target)
-    rooms, grow_part = set(), drawn_parts.grow_part
-    monkeypatch.setattr(drawn_parts, "grow_part", lambda *given: rooms.add(id(given[1])) or grow_part(*given))
+    parts = PartsTogether(monkeypatch)
     forest = kind(n_estimators=3, max_depth=9, random_state=0, n_jobs=n_jobs).fit(table, target)
-    assert len(rooms) > 1
+    assert parts.all_shared()
     assert forest.set_params(n_jobs=1).to_json() == one.to_json()
 
 

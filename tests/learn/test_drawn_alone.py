@@ -1,19 +1,21 @@
 """Single trees that draw features: the drawn layout and lists grow the same ones, and no column is preferred."""
 
 import math
-import threading
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from interrupts import n_threads
 
 from fasttree import CARTClassifier, CARTRegressor
 from fasttree._data.learn import learn_table
-from fasttree._learn.grow import drawn, drawn_parts, growth
+from fasttree._learn.grow import drawn, growth
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import CART_CLASSIFICATION
 from fasttree._model.tree import Tree
+from tests.helpers.parts import PartsTogether
 from tests.helpers.strategies import CONTINUOUS, SmallTable, tables
 
 LIMITS = st.fixed_dictionaries(
@@ -69,31 +71,31 @@ def test_threads_that_take_parts_of_a_tree_grow_that_of_one(n_jobs, max_depth, m
     X = np.column_stack([rng.normal(size=(20_000, 4)), rng.integers(0, 2, (20_000, 5)) * (rng.random((20_000, 1)) < 0.1)])
     y = (X[:, 0] * X[:, 1] + X[:, 4] > rng.normal(size=20_000)).astype(int)
     one = CARTClassifier(max_features=3, max_depth=max_depth, random_state=0, n_jobs=1).fit(X, y)
-    rooms, grow_part = set(), drawn_parts.grow_part
-    monkeypatch.setattr(drawn_parts, "grow_part", lambda *given: rooms.add(id(given[1])) or grow_part(*given))
+    parts = PartsTogether(monkeypatch)
     model = CARTClassifier(max_features=3, max_depth=max_depth, random_state=0, n_jobs=n_jobs)
     for _ in range(4):
         assert model.fit(X, y).tree_ == one.tree_
-    assert len(rooms) > 1
+    assert parts.all_shared()
 
 
 @pytest.mark.parametrize("thread", [0, 1])
 def test_an_error_in_one_thread_ends_the_others(thread, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40_000, 4)), rng.integers(0, 2, 40_000)
-    grow_part, calls = drawn_parts.grow_part, []
+    parts = PartsTogether(monkeypatch)
 
-    def failing(grower, room, owner, *given):
-        calls.append(room is owner)
-        if sum(calls) > 2 and sum(not first for first in calls) > 2 and (room is owner) == (thread == 0):
+    def failing(first: bool) -> None:
+        if first == (thread == 0):
             raise OSError("a failure of this thread")
-        return grow_part(grower, room, owner, *given)
 
-    monkeypatch.setattr(drawn_parts, "grow_part", failing)
-    before = threading.active_count()
+    monkeypatch.setattr(parts, "check", failing)
+    before = n_threads()
     with pytest.raises(OSError, match="a failure of this thread"):
         CARTClassifier(max_features=2, random_state=0, n_jobs=2).fit(X, y)
-    assert threading.active_count() == before
+    end = time.monotonic() + 20
+    while n_threads() > before and time.monotonic() < end:
+        time.sleep(0.01)  # a thread that has left the growth may have its last lines before it
+    assert n_threads() <= before
 
 
 @pytest.mark.parametrize("model", [CARTClassifier(criterion="entropy"), CARTClassifier(), CARTRegressor()], ids=str)
