@@ -36,7 +36,7 @@ from fasttree._engine.types cimport (
     DECLARED, DIRECTION, FRACTIONAL, GAIN, GAIN_RATIO, INTERVALS, MAJORITY, MDL_RATIO, MERGED, ONE_VS_REST, ORDERED, OWN_BRANCH,
     PLAIN_RATIO, PRESENT, REFUSE, SUBSET, SURROGATE, Arena, FeatureSets, Problem,
 )
-from fasttree._engine.walk.rows cimport ANY_STATE, INFINITE, MISSING_VALUES, SEVERAL, Rows, fill_rows, rows_of
+from fasttree._engine.walk.rows cimport INFINITE, MISSING_VALUES, SEVERAL, Rows, fill_rows, rows_of
 from fasttree._engine.walk.steps cimport MOST_BESIDE, MOST_SINGLE, SingleStep, Steps, WalkStep, lay_out_steps, walk_rows
 from fasttree._engine.walk.tree cimport Flat, add_shares, stops, visit
 from fasttree._engine.watch cimport (
@@ -646,13 +646,16 @@ DIVIDED = SEVERAL                  # marks a sample in what `walk` finds
 
 
 def walk(object tree, object X, int32_t[::1] out):
-    """Write the leaf of every row of X (codes as floats, missing = NaN), or DIVIDED if it reaches several; return how many do."""
+    """Write the leaf of every row of X (codes as floats, missing = NaN), or DIVIDED if it reaches several; return how many do.
+
+    -1 if a value is infinite; then not all leaves are written.
+    """
     cdef Walker walker = tree.walker
     cdef Rows rows = rows_of(X)
     cdef int64_t n_divided = 0
     if rows.n:
         with nogil:
-            n_divided = walk_rows(&walker.steps, &rows, ANY_STATE, &out[0])
+            n_divided = walk_rows(&walker.steps, &rows, INFINITE, &out[0])
     return n_divided
 
 

@@ -121,12 +121,12 @@ class Table:
         """Whether `block` has no columns to read."""
         return any(rows is not None for rows in (self.matrix, self._rows, self._numeric))
 
-    def some_of(self, j: int, start: int, stop: int) -> Array:
-        """Return rows `start` to `stop` of a column."""
+    def some_of(self, j: int, start: int, stop: int, *, checked: bool = True) -> Array:
+        """Return rows `start` to `stop` of a column; not `checked`: it may hold infinity, and the caller looks for it."""
         feature = self.schema.features[j]
         if feature.categories is not None and len(feature.categories) > MANY_CATEGORIES and j not in self._kept:
             self._kept[j] = self._read(j, 0, self.n_samples)
-        return self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop)
+        return self._kept[j][start:stop] if j in self._kept else self._read(j, start, stop, checked=checked)
 
     def in_rows(self, columns: list[Array], order: Literal["C", "F"] = "C") -> Array:
         """Return columns of all features as `block` does."""
@@ -148,14 +148,16 @@ class Table:
             return self._some[1]
         return self.in_rows([self.column(j)[rows] for j in range(self.n_features)])
 
-    def _read(self, j: int, start: int, stop: int) -> Array:
+    def _read(self, j: int, start: int, stop: int, *, checked: bool = True) -> Array:
         feature = self.schema.features[j]
-        return self._encode(j, self._source.cells(j, start, stop, feature.name), start)
+        cells = self._source.cells(j, start, stop, feature.name)
+        if feature.categories is None:
+            return continuous_column(cells, feature.name, start, checked=checked)
+        return self._encode(j, cells, start)
 
     def _encode(self, j: int, cells: Cells, first_row: int) -> Array:
         feature = self.schema.features[j]
-        if feature.categories is None:
-            return continuous_column(cells, feature.name, first_row)
+        assert feature.categories is not None
         if j not in self._lookups:
             self._lookups[j] = {category: code for code, category in enumerate(feature.categories, start=1)}
         labels = as_labels(cells)
@@ -173,8 +175,8 @@ class Table:
         return codes
 
 
-def continuous_column(cells: Cells, name: str, first_row: int) -> Array:
-    """Return cells as float32 or float64; labels must be numbers."""
+def continuous_column(cells: Cells, name: str, first_row: int, *, checked: bool = True) -> Array:
+    """Return cells as float32 or float64; labels must be numbers.  Not `checked`: it may hold infinity."""
     if isinstance(cells, Labels):
         label = next((label for label in cells.values if isinstance(label, str)), None)
         if label is not None:
@@ -183,7 +185,8 @@ def continuous_column(cells: Cells, name: str, first_row: int) -> Array:
         values = np.array([*cells.values, np.nan], dtype=np.float64)[cells.positions]
     else:
         values = cells.floats()
-    check_finite(values, name, first_row)
+    if checked:
+        check_finite(values, name, first_row)
     return values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from fasttree import _core
 from fasttree._data.cells import Array, Floats
-from fasttree._data.table import Table
+from fasttree._data.table import Table, check_finite
 from fasttree._model.threads import in_threads
 from fasttree._model.tree import Tree, best_classes
 
@@ -62,26 +63,58 @@ def _parts(start: int, stop: int, least: int, n_jobs: int) -> list[slice]:
 
 def blocks(table: Table) -> Iterator[tuple[slice, Array]]:
     """Yield the table in blocks of rows, as floats."""
-    for parts, block in _stretches(table, 1, "C"):
+    for parts, stretch in _stretches(table, 1, "C"):
         for rows in parts:
-            yield rows, block(rows)
+            yield rows, stretch.block(rows)
 
 
-def _stretches(table: Table, n_jobs: int, order: Literal["C", "F"]) -> Iterator[tuple[list[slice], Callable[[slice], Array]]]:
-    """Yield blocks of rows whose columns have been read together, and a function that returns one as floats."""
+@dataclass(frozen=True)
+class _Stretch:
+    """Rows of a table whose columns have been read together.
+
+    Parameters
+    ----------
+    table : Table
+    order : {"C", "F"}
+        Of the blocks.
+    first : int
+        The first row.
+    columns : list of ndarray or None
+        What `Table.some_of` returns for each feature.  None: the table is in rows.
+    """
+
+    table: Table
+    order: Literal["C", "F"]
+    first: int = 0
+    columns: list[Array] | None = None
+
+    def block(self, rows: slice) -> Array:
+        """Return some of the rows as floats."""
+        if self.columns is None:
+            return self.table.block(rows.start, rows.stop)
+        here = slice(rows.start - self.first, rows.stop - self.first)
+        return self.table.in_rows([column[here] for column in self.columns], self.order)
+
+    def check_finite(self) -> None:
+        """Raise the error of the first column that holds infinity."""
+        columns = self.columns or [self.table.column(j) for j in range(self.table.n_features)]
+        for feature, column in zip(self.table.schema.features, columns, strict=True):
+            check_finite(column, feature.name, self.first)
+
+
+def _stretches(
+    table: Table, n_jobs: int, order: Literal["C", "F"], *, checked: bool = True
+) -> Iterator[tuple[list[slice], _Stretch]]:
+    """Yield parts of the table and the stretches where they are; not `checked`: the caller looks for infinity."""
     n, step = table.n_samples, max(CELLS_AT_ONCE // table.n_features, 1)
     if table.is_in_rows:
         most = min(ROWS_AT_ONCE, step) if table.matrix is None else ROWS_OF_MATRIX
-        yield _parts(0, n, -(-n // most), n_jobs), lambda rows: table.block(rows.start, rows.stop)
+        yield _parts(0, n, -(-n // most), n_jobs), _Stretch(table, order)
         return
     for first in range(0, n, step):
         stop = min(first + step, n)
-        yield _parts(first, stop, -(-(stop - first) // ROWS_AT_ONCE), n_jobs), _reader(table, first, stop, order)
-
-
-def _reader(table: Table, first: int, stop: int, order: Literal["C", "F"]) -> Callable[[slice], Array]:
-    columns = [table.some_of(j, first, stop) for j in range(table.n_features)]
-    return lambda rows: table.in_rows([column[rows.start - first : rows.stop - first] for column in columns], order)
+        columns = [table.some_of(j, first, stop, checked=checked) for j in range(table.n_features)]
+        yield _parts(first, stop, -(-(stop - first) // ROWS_AT_ONCE), n_jobs), _Stretch(table, order, first, columns)
 
 
 class _Divided(NamedTuple):
@@ -101,27 +134,30 @@ def _walk(tree: Tree, table: Table, known: Ends | None = None, n_jobs: int = 1) 
         rest, ends = np.flatnonzero(known < 0), known.copy()
         for start in range(0, rest.size, ROWS_AT_ONCE):
             rows = rest[start : start + ROWS_AT_ONCE]
-            ends[rows], found = _walk_block(tree, table.some(rows))
+            ends[rows], found = _walk_block(tree, table.some(rows), _Stretch(table, "C"))
             divided += [_Divided(rows[some.samples], some.values) for some in found]
         return ends, divided
     ends = np.empty(table.n_samples, dtype=np.int32)
     n_jobs = n_jobs if table.n_samples >= ROWS_AT_ONCE else 1
-    for parts, block in _stretches(table, n_jobs, "F"):
-        pieces = in_threads(partial(_walk_piece, tree, parts, block, ends), len(parts), n_jobs)
+    for parts, stretch in _stretches(table, n_jobs, "F", checked=False):
+        pieces = in_threads(partial(_walk_piece, tree, parts, stretch, ends), len(parts), n_jobs)
         divided += [some for piece in pieces for some in piece or ()]
     return ends, divided
 
 
-def _walk_piece(tree: Tree, parts: list[slice], block: Callable[[slice], Array], ends: Ends, i: int) -> list[_Divided]:
+def _walk_piece(tree: Tree, parts: list[slice], stretch: _Stretch, ends: Ends, i: int) -> list[_Divided]:
     """Write where the samples of a block end, and return those that are divided."""
-    ends[parts[i]], found = _walk_block(tree, block(parts[i]))
+    ends[parts[i]], found = _walk_block(tree, stretch.block(parts[i]), stretch)
     return [_Divided(some.samples + parts[i].start, some.values) for some in found]
 
 
-def _walk_block(tree: Tree, block: Array) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
-    """Return the same for rows of floats."""
+def _walk_block(tree: Tree, block: Array, stretch: _Stretch) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
+    """Return the same for rows of floats of a stretch."""
     ends = np.empty(len(block), dtype=np.int32)
-    if not _core.walk(tree, block, ends):
+    n_divided = _core.walk(tree, block, ends)
+    if n_divided < 0:
+        stretch.check_finite()
+    if n_divided == 0:
         return ends, []
     marked = np.flatnonzero(ends == _core.DIVIDED)
     found, leaves = np.empty((marked.size, tree.value.shape[1])), np.empty(marked.size, dtype=np.int32)

@@ -28,6 +28,7 @@ from fasttree._data.frames import _TO_VALUES, lazy_table
 from fasttree._data.learn import learn_table
 from fasttree._data.schema import Feature, Kind, Schema
 from fasttree._data.targets import encode_classes, encode_values
+from fasttree._model import walks
 
 NAN = math.nan
 
@@ -241,6 +242,25 @@ def test_infinity_in_a_frame_of_floats_is_named_by_its_column(library):
     schema = learn_table(library.DataFrame(np.zeros((4, 3)), **names)).schema
     with pytest.raises(ValueError, match=r"'b' has infinite values in 1 row.*first: row 2"):
         encode_table(library.DataFrame(X, **names), schema).block(0, 4)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("is_leaf", [False, True])
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame])
+def test_infinity_that_a_walk_meets_is_named_as_where_a_block_is_read(make, is_leaf, n_jobs, monkeypatch):
+    rng = np.random.default_rng(0)
+    columns = {"word": rng.choice(["u", "v"], 500), "a": rng.normal(size=500), "b": rng.normal(size=500).astype(np.float32)}
+    y = np.full(500, True) if is_leaf else columns["a"] > 0
+    model = CARTClassifier(n_jobs=n_jobs).fit(make(columns), y)
+    monkeypatch.setattr(walks, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(walks, "CELLS_AT_ONCE", 300)  # 100 rows
+    assert (model.predict(make(columns)) == y).all()
+    columns["a"][330], columns["b"][[310, 390, 450]] = -np.inf, np.inf
+    for cells, message in ({}, "'a'.* in 1 row .first: row 330"), ({"a": np.zeros(500)}, "'b'.* in 2 rows .first: row 310"):
+        table = make(columns | cells)
+        for predict in (model.predict, model.predict_proba, model.apply, encode_table(table, model.schema_).block):
+            with pytest.raises(ValueError, match=message):
+                predict(*((table,) if predict.__name__ != "block" else (300, 400)))
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pa.table, lambda columns: pd.DataFrame(columns).copy()])
