@@ -75,13 +75,16 @@ def grown_on_categories(n_samples: int) -> tuple[Any, Any]:
     return model, pd.concat([X] * max(n_samples // len(X), 1), ignore_index=True)
 
 
-def of_predictions(max_depth: int | None = None, *, form: str = "matrix", method: str = "predict") -> Make:
+def of_predictions(max_depth: int | None = None, *, form: str = "matrix", method: str = "predict", serves: bool = False) -> Make:
+    """Return a case of predictions by a model, or by its predictor."""
+
     def make(most_rows: int) -> Contest:
         n = min(100_000, most_rows)
         model, X = grown_on_categories(n) if form == "categories" else grown(n, max_depth, form)
+        predictor = model.to_predictor()
 
         def predict(n_jobs: int) -> Any:
-            return getattr(model.set_params(n_jobs=n_jobs), method)(X)
+            return predictor.predict(X, n_jobs=n_jobs) if serves else getattr(model.set_params(n_jobs=n_jobs), method)(X)
 
         def check(answers: Answers) -> Figures:
             assert np.array_equal(answers[OURS], answers[ONE]), "predictions differ"
@@ -106,9 +109,11 @@ CASES = [
         for kind in kinds
     ),
     Case("predict", "predictions of a whole tree", of_predictions(), LEAST, AIM),
+    Case("predictor", "the same by its predictor", of_predictions(serves=True), LEAST, AIM),
     Case("predict-proba", "probabilities of a whole tree", of_predictions(method="predict_proba"), LEAST, AIM),
     Case("predict-depth8", "predictions of a tree of depth 8", of_predictions(8), LEAST, AIM),
     Case("predict-pandas", "predictions of a frame of pandas", of_predictions(form="pandas"), LEAST, AIM),
     Case("predict-polars", "predictions of a frame of polars", of_predictions(form="polars"), LEAST, AIM),
+    Case("predictor-polars", "the same by its predictor", of_predictions(form="polars", serves=True), LEAST, AIM),
     Case("predict-categories", "predictions of adult, 98,000 rows", of_predictions(form="categories"), LEAST, AIM),
 ]

@@ -1,4 +1,4 @@
-"""Pieces of work that several threads take in turn."""
+"""Numbers of threads, and pieces of work that several threads take in turn."""
 
 from __future__ import annotations
 
@@ -6,9 +6,34 @@ import _thread
 from collections.abc import Callable
 from itertools import count
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from fasttree._data.checks import is_integer
 
 T = TypeVar("T")
+
+# what `is_n_jobs` accepts
+ALLOWED_N_JOBS = "a number of threads, or -1 for all cores, -2 for all but one, ..., or None for one"
+MOST_THREADS = 1024  # more are not started, whatever is asked for
+
+
+def is_n_jobs(value: Any) -> bool:
+    return value is None or (is_integer(value) and value != 0)
+
+
+def number_of_threads(n_jobs: int | None) -> int:
+    """Return how many threads a parameter `n_jobs` asks for."""
+    if n_jobs is None:
+        return 1
+    from joblib import effective_n_jobs  # slow, and only for those who ask for threads
+
+    return int(min(effective_n_jobs(int(n_jobs)), MOST_THREADS))
+
+
+def slices(start: int, stop: int, least: int, n_jobs: int) -> list[slice]:
+    """Return at least so many parts of some rows, as many for each thread."""
+    n, size = -(-least // n_jobs) * n_jobs, stop - start
+    return [slice(start + size * i // n, start + size * (i + 1) // n) for i in range(n)]
 
 
 def in_threads(

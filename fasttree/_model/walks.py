@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fasttree import _core
 from fasttree._data.cells import Array, Floats
 from fasttree._data.table import Table, check_finite
-from fasttree._model.threads import in_threads
+from fasttree._model.threads import in_threads, slices
 from fasttree._model.tree import Tree, best_classes
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def ends(tree: Tree, X: Array, of_nodes: OfNodes | None = None, *, refuse_missin
         return of_nodes(found) if len(X) < tree.node_count else of_nodes(None).take(found, axis=0)
     each = None if of_nodes is None else of_nodes(None)
     out = np.empty(len(X), dtype=np.int32) if each is None else np.empty((len(X), *each.shape[1:]), dtype=each.dtype)
-    parts, others = _parts(0, len(X), max(PARTS_OF_THREAD * n_jobs, len(X) // ROWS_TAKEN), n_jobs), list[int]()
+    parts, others = slices(0, len(X), max(PARTS_OF_THREAD * n_jobs, len(X) // ROWS_TAKEN), n_jobs), list[int]()
 
     def walk(i: int) -> None:
         found = None if others else tree.walker.ends(X[parts[i]], refuse_missing)
@@ -55,28 +55,22 @@ def ends(tree: Tree, X: Array, of_nodes: OfNodes | None = None, *, refuse_missin
     return None if others else out
 
 
-def _parts(start: int, stop: int, least: int, n_jobs: int) -> list[slice]:
-    """Return at least so many parts of some rows, as many for each thread."""
-    n, size = -(-least // n_jobs) * n_jobs, stop - start
-    return [slice(start + size * i // n, start + size * (i + 1) // n) for i in range(n)]
-
-
 def blocks(table: Table) -> Iterator[tuple[slice, Array]]:
     """Yield the table in blocks of rows, as floats."""
-    for parts, stretch in _stretches(table, 1, "C"):
+    for parts, stretch in stretches(table, 1, "C"):
         for rows in parts:
             yield rows, stretch.block(rows)
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class Stretch:
     """Rows of a table whose columns have been read together.
 
     Parameters
     ----------
     table : Table
     order : {"C", "F"}
-        Of the blocks.
+        The order of the blocks.
     first : int
         The first row.
     columns : list of ndarray or None
@@ -102,19 +96,19 @@ class _Stretch:
             check_finite(column, feature.name, self.first)
 
 
-def _stretches(
+def stretches(
     table: Table, n_jobs: int, order: Literal["C", "F"], *, checked: bool = True
-) -> Iterator[tuple[list[slice], _Stretch]]:
+) -> Iterator[tuple[list[slice], Stretch]]:
     """Yield parts of the table and the stretches where they are; not `checked`: the caller looks for infinity."""
     n, step = table.n_samples, max(CELLS_AT_ONCE // table.n_features, 1)
     if table.is_in_rows:
         most = min(ROWS_AT_ONCE, step) if table.matrix is None else ROWS_OF_MATRIX
-        yield _parts(0, n, -(-n // most), n_jobs), _Stretch(table, order)
+        yield slices(0, n, -(-n // most), n_jobs), Stretch(table, order)
         return
     for first in range(0, n, step):
         stop = min(first + step, n)
         columns = [table.some_of(j, first, stop, checked=checked) for j in range(table.n_features)]
-        yield _parts(first, stop, -(-(stop - first) // ROWS_AT_ONCE), n_jobs), _Stretch(table, order, first, columns)
+        yield slices(first, stop, -(-(stop - first) // ROWS_AT_ONCE), n_jobs), Stretch(table, order, first, columns)
 
 
 class _Divided(NamedTuple):
@@ -134,24 +128,24 @@ def _walk(tree: Tree, table: Table, known: Ends | None = None, n_jobs: int = 1) 
         rest, ends = np.flatnonzero(known < 0), known.copy()
         for start in range(0, rest.size, ROWS_AT_ONCE):
             rows = rest[start : start + ROWS_AT_ONCE]
-            ends[rows], found = _walk_block(tree, table.some(rows), _Stretch(table, "C"))
+            ends[rows], found = _walk_block(tree, table.some(rows), Stretch(table, "C"))
             divided += [_Divided(rows[some.samples], some.values) for some in found]
         return ends, divided
     ends = np.empty(table.n_samples, dtype=np.int32)
     n_jobs = n_jobs if table.n_samples >= ROWS_AT_ONCE else 1
-    for parts, stretch in _stretches(table, n_jobs, "F", checked=False):
+    for parts, stretch in stretches(table, n_jobs, "F", checked=False):
         pieces = in_threads(partial(_walk_piece, tree, parts, stretch, ends), len(parts), n_jobs)
         divided += [some for piece in pieces for some in piece or ()]
     return ends, divided
 
 
-def _walk_piece(tree: Tree, parts: list[slice], stretch: _Stretch, ends: Ends, i: int) -> list[_Divided]:
+def _walk_piece(tree: Tree, parts: list[slice], stretch: Stretch, ends: Ends, i: int) -> list[_Divided]:
     """Write where the samples of a block end, and return those that are divided."""
     ends[parts[i]], found = _walk_block(tree, stretch.block(parts[i]), stretch)
     return [_Divided(some.samples + parts[i].start, some.values) for some in found]
 
 
-def _walk_block(tree: Tree, block: Array, stretch: _Stretch) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
+def _walk_block(tree: Tree, block: Array, stretch: Stretch) -> tuple[npt.NDArray[np.int32], list[_Divided]]:
     """Return the same for rows of floats of a stretch."""
     ends = np.empty(len(block), dtype=np.int32)
     n_divided = _core.walk(tree, block, ends)

@@ -12,6 +12,7 @@ import mmap
 import os
 import pickle
 import random
+import re
 import sqlite3
 import struct
 import subprocess
@@ -26,10 +27,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import effective_n_jobs
 from trees import flat, leaf, random_trees, split
 
 import fasttree
 from fasttree import CARTClassifier, CARTRegressor, Predictor, TreeClassifier
+from fasttree._export.predictor import predictor as module
 from fasttree._export.predictor.image import image_of, parts_of
 from fasttree._model.arrays import NOMINAL
 
@@ -69,6 +72,51 @@ def test_tables_are_predicted_as_by_the_model(cases, name):
     assert same_bits(predictor.predict(X), answers)
     if probabilities is not None:
         assert same_bits(predictor.predict_proba(X), probabilities)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, -1])
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_predict_parts_of_a_table(cases, name, n_jobs, monkeypatch):
+    _, served, X, answers, probabilities = cases[name]
+    asked, in_threads = [], module.in_threads
+    for name_of, value in {
+        "LEAST_SHARED": 10,
+        "ROWS_OF_MATRIX": 50,
+        "in_threads": lambda work, n_items, threads: asked.append((n_items, threads)) or in_threads(work, n_items, threads),
+    }.items():
+        monkeypatch.setattr(module, name_of, value)
+    assert same_bits(served.predict(X, n_jobs=n_jobs), answers)
+    assert all(n_items >= threads == effective_n_jobs(n_jobs) for n_items, threads in asked)
+    assert asked
+    if probabilities is not None:
+        assert same_bits(served.predict_proba(X, n_jobs=n_jobs), probabilities)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
+def test_a_number_of_threads_is_checked(fruit, n_jobs):
+    with pytest.raises(ValueError, match=re.escape(f"n_jobs={n_jobs!r}: must be a number of threads, or -1 for all cores")):
+        fruit.predict(FRUIT, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("form", ["matrix", "frame", "columns"])
+def test_infinity_is_named_by_its_column_and_row(form, n_jobs, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(900, 3)), rng.integers(0, 2, 900)
+    monkeypatch.setattr(module, "LEAST_SHARED", 10)
+    monkeypatch.setattr(module, "ROWS_OF_MATRIX", 100)
+    make = {
+        "matrix": np.asarray,
+        "frame": lambda X: pd.DataFrame(X, columns=["x0", "x1", "x2"]),
+        "columns": lambda X: pd.DataFrame({f"x{j}": X[:, j].copy() for j in range(3)}),
+    }[form]
+    served = CARTClassifier().fit(make(X), y).to_predictor()
+    X[[400, 700], 1], X[800, 0] = np.inf, -np.inf
+    with pytest.raises(ValueError, match=r"column 'x0' has infinite values in 1 row .first: row 800"):
+        served.predict(make(X), n_jobs=n_jobs)
+    X[800, 0] = 0
+    with pytest.raises(ValueError, match=r"column 'x1' has infinite values in 2 rows .first: row 400"):
+        served.predict_proba(make(X), n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("name", NAMES)

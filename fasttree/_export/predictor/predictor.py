@@ -14,13 +14,14 @@ import numbers
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree._data import errors
+from fasttree._data.checks import on_a_line
 from fasttree._data.files.whole import whole_file
 from fasttree._data.schema import Category, Feature, Group, group
 from fasttree._engine.serving import Server, lay_out_tree
@@ -39,10 +40,14 @@ from fasttree._export.predictor.image import (
     parts_of,
     verified_parts,
 )
+from fasttree._model.threads import ALLOWED_N_JOBS, in_threads, is_n_jobs, number_of_threads, slices
 
 if TYPE_CHECKING:
     from fasttree._data.table import Table
     from fasttree._export.subject import Subject
+
+ROWS_OF_MATRIX = 2**20  # that are predicted together, after which interrupts are seen
+LEAST_SHARED = 32_768  # rows times trees from which threads pay
 
 
 class Predictor(Server):
@@ -157,13 +162,16 @@ class Predictor(Server):
         """Return the bytes that `save` writes; ``Predictor(data)`` makes an equal predictor."""
         return self._image.tobytes()
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[Any]:
         """Predict the samples of a table, as the model does.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
             As for the model.  An array of floats is read directly; any other table is encoded column by column.
+        n_jobs : int or None, default=None
+            Number of threads; -1 means one per core, None one.  They share 32,768 rows and more, times the number of trees.
+            Predictions do not depend on it.
 
         Returns
         -------
@@ -177,21 +185,23 @@ class Predictor(Server):
         """
         about = self._about
         if not about.classes:
-            values = self._run(X, of_values=True)
+            values = self._run(X, n_jobs, of_values=True)
             return values[:, 0] if about.n_outputs == 1 else values
-        answers = self._run(X, of_values=False)
+        answers = self._run(X, n_jobs, of_values=False)
         if about.n_outputs == 1:
             return about.classes[0].take(answers[:, 0])
         columns = [labels.take(column) for labels, column in zip(about.classes, answers.T, strict=True)]
         same_kind = len({labels.dtype.kind for labels in about.classes}) == 1
         return np.column_stack(columns if same_kind else [column.astype(object) for column in columns])
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> Any:
         """Return the probabilities of the classes for a table, as the model does.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
+            As for `predict`.
+        n_jobs : int or None, default=None
             As for `predict`.
 
         Returns
@@ -208,31 +218,56 @@ class Predictor(Server):
         """
         if not self._about.classes:
             raise AttributeError("a regression model has no probabilities of classes: use predict")
-        shares = self._run(X, of_values=True)
+        shares = self._run(X, n_jobs, of_values=True)
         if self._about.n_outputs == 1:
             return shares
         return np.split(shares, np.cumsum([labels.size for labels in self._about.classes])[:-1], axis=1)
 
-    def _run(self, X: Any, *, of_values: bool) -> npt.NDArray[Any]:
+    def _run(self, X: Any, n_jobs: int | None, *, of_values: bool) -> npt.NDArray[Any]:
         """Return the values or predicted classes of all rows."""
+        if not is_n_jobs(n_jobs):
+            raise ValueError(f"n_jobs={on_a_line(n_jobs)}: must be {ALLOWED_N_JOBS}")
         about = self._about
         if type(X) is np.ndarray and X.ndim == 2 and len(X) and about.schema.is_continuous:
-            out = self._room(len(X), of_values)
-            if self._fill(X, out, of_values, refuse_infinite=True, refuse_missing=about.refuses_missing):
+            out, threads = self._room(len(X), of_values), self._threads(n_jobs, len(X))
+            parts = slices(0, len(X), -(-len(X) // ROWS_OF_MATRIX), threads)
+            if self._fill(X.__getitem__, parts, out, threads, refuse_missing=about.refuses_missing):
                 if about.schema.has_names:
                     warnings.warn(errors.names_lost("Predictor"), UserWarning, stacklevel=3)
                 return out
-        from fasttree._model.walks import blocks
+        from fasttree._model.walks import stretches
 
         table = self._encode_table(X)
-        out = self._room(table.n_samples, of_values)
-        for rows, block in blocks(table):
-            self._fill(block, out[rows], of_values)
+        out, threads = self._room(table.n_samples, of_values), self._threads(n_jobs, table.n_samples)
+        for parts, stretch in stretches(table, threads, "F", checked=False):
+            if not self._fill(stretch.block, parts, out, threads):
+                stretch.check_finite()
         return out
 
-    def _fill(self, X: npt.NDArray[Any], out: npt.NDArray[Any], of_values: bool, **refused: bool) -> bool:
-        values, answers = (out, None) if of_values else (None, out)
-        return self._predict_rows(X, values, answers, **refused)
+    def _threads(self, n_jobs: int | None, n_samples: int) -> int:
+        return number_of_threads(n_jobs) if n_samples * self.n_trees >= LEAST_SHARED else 1
+
+    def _fill(
+        self,
+        block: Callable[[slice], npt.NDArray[Any]],
+        parts: list[slice],
+        out: npt.NDArray[Any],
+        threads: int,
+        *,
+        refuse_missing: bool = False,
+    ) -> bool:
+        """Predict some parts of a table; return whether none holds infinity, a missing value that is refused, or no floats."""
+        of_values, failed = out.dtype == np.float64, list[int]()
+
+        def fill(i: int) -> None:
+            values, answers = (out[parts[i]], None) if of_values else (None, out[parts[i]])
+            if not failed and not self._predict_rows(
+                block(parts[i]), values, answers, refuse_infinite=True, refuse_missing=refuse_missing
+            ):
+                failed.append(i)
+
+        in_threads(fill, len(parts), threads)
+        return not failed
 
     def _room(self, n_samples: int, of_values: bool) -> npt.NDArray[Any]:
         about = self._about

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
@@ -22,6 +21,7 @@ from fasttree._learn.additive.binning import axes_of, canonical_order, codes_of
 from fasttree._learn.additive.boosting import Binned, Fitted, Rounds, TermPlan
 from fasttree._learn.constraints import constraints
 from fasttree._model.additive.model import AdditiveModel, Axis, Link, terms_named
+from fasttree._model.threads import number_of_threads
 from fasttree._scale.estimating import check_in_memory
 from fasttree._version import __version__
 from fasttree.estimators.additive.parameters import AdditiveChoices
@@ -86,7 +86,7 @@ class BaseAdditive(AdditiveViews, FittedModel, Reading, AdditiveChoices):
         binned = Binned(np.ascontiguousarray(codes[:, order]), target[order], weight[order], n_scores, link)
         nominal = [feature.kind == Kind.NOMINAL for feature in table.schema.features]
         plan = TermPlan(binned.codes, boosting.entries_of(axes, nominal, monotone))
-        rounds, n_jobs = self._rounds(len(binned.target)), 1 if self.n_jobs is None else effective_n_jobs(int(self.n_jobs))
+        rounds, n_jobs = self._rounds(len(binned.target)), number_of_threads(self.n_jobs)
         bags = boosting.fit_bags(binned, plan, rounds, n_jobs)
         model = boosting.mean_model(binned, [(axis,) for axis in axes], binned.codes, bags, unit)
         if asked:

@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
@@ -25,6 +24,7 @@ from fasttree._learn.constraints import Constraints, constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Samples, total_weight
+from fasttree._model.threads import number_of_threads
 from fasttree._model.tree import Tree
 from fasttree.estimators.common.exporting import Exports
 from fasttree.estimators.common.fitted import FittedModel
@@ -32,7 +32,6 @@ from fasttree.estimators.common.growth_parameters import Reading, SurrogateChoic
 from fasttree.estimators.common.reading import Views
 from fasttree.pruning import PruningMethod
 
-MOST_THREADS = 1024  # more are not started, whatever is asked for
 MOST_GROUPED = 1000  # most categories for which groups are searched: the time grows with their third power
 _SURROGATE_CHOICES: dict[str, Any] = {choice.name: choice.default for choice in fields(SurrogateChoices)}
 BY_COUNT = "more_samples"  # a value of `no_surrogate`
@@ -124,8 +123,7 @@ class Growing(FittedModel, Reading, TreeLimits):
             raise ValueError(f"split_p_value={self.split_p_value!r} and several targets exclude each other: use min_gain")
 
     def _threads(self) -> int:
-        n_jobs = getattr(self, "n_jobs", None)
-        return 1 if n_jobs is None else min(effective_n_jobs(int(n_jobs)), MOST_THREADS)
+        return number_of_threads(getattr(self, "n_jobs", None))
 
     def _learn_table(self, X: Any, recipe: Recipe) -> Table:
         table = learn_table(

@@ -25,6 +25,7 @@ from fasttree._learn.parameters import (
     parameters,
 )
 from fasttree._learn.progress import ALLOWED_VERBOSE, is_verbose
+from fasttree._model.threads import ALLOWED_N_JOBS, is_n_jobs
 
 
 @parameters
@@ -58,11 +59,7 @@ class Reading:
     )
     n_jobs: int | None = parameter(
         None,
-        ParameterRule(
-            lambda value: value is None or (is_integer(value) and value != 0),
-            "a number of threads, or -1 for all cores, -2 for all but one, ..., or None for one",
-            "int or None",
-        ),
+        ParameterRule(is_n_jobs, ALLOWED_N_JOBS, "int or None"),
         """Number of threads; -1 means one per core.  Threads share the growth of a tree if there are at least 16,384 samples
         where bounds can search the recipe, or more than 8,192 where they cannot, and the prediction of 50,000 rows and more of
         a matrix, or 32,768 of any other table.  Results do not depend on their number.""",
