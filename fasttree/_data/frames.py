@@ -68,9 +68,13 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
 
 
 def _pandas_cells(series: Any, name: str) -> Cells | None:
-    """Read a pandas column of categories, or of numbers of NumPy, none of which is null, sooner; None for others."""
+    """Read a pandas column of categories, of strings of Arrow, or of numbers of NumPy without nulls sooner; None for others."""
     if isinstance(series.dtype, np.dtype):
         return Numbers(series.to_numpy()) if series.dtype.kind in "biuf" else None
+    if series.dtype.name in ("str", "string") and series.dtype.storage == "pyarrow":
+        import pyarrow as pa
+
+        return _arrow_strings(pa.array(series.array), name)
     if not hasattr(series.dtype, "categories"):
         return None
     given = series.array  # `cat` copies the codes
@@ -101,7 +105,7 @@ def _string_cells(series: nw.Series[Any], name: str) -> Labels:
         codes, distinct = native.factorize()
         return Labels(distinct.tolist(), np.asarray(codes))
     if series.implementation.is_pyarrow():
-        return _arrow_dictionary(native.dictionary_encode(), name)
+        return _arrow_strings(native, name)
     labels = series.drop_nulls().unique().sort().to_list()
     codes = series.cast(nw.Enum(labels)).to_native().to_physical()
     return Labels(labels, _from_nullable(codes))
@@ -144,22 +148,44 @@ def _from_nullable(codes: Any) -> Array:
     return positions
 
 
+def _arrow_strings(column: Any, name: str) -> Labels:
+    """Return positions and labels of an Arrow column of text."""
+    encoded = column.dictionary_encode()
+    if hasattr(encoded, "combine_chunks"):
+        encoded = encoded.combine_chunks()
+    _check_text(encoded.dictionary, name)
+    return Labels(encoded.dictionary.to_pylist(), _arrow_positions(encoded))
+
+
 def _arrow_dictionary(column: Any, name: str) -> Labels:
     """Return positions and labels of an Arrow dictionary column, whose dictionary may hold nulls and repeated values."""
-    try:  # Arrow reads positions past the end of a dictionary, and text in any encoding
-        column.validate(full=True)
-    except ValueError as error:
-        raise errors.damaged_labels(name, error) from None
+    _check_text(column, name)
     if hasattr(column, "combine_chunks"):
         column = column.combine_chunks()
-    labels = column.dictionary.to_pylist()
-    positions = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    labels, positions = column.dictionary.to_pylist(), _arrow_positions(column)
     distinct = {label: None for label in labels if label is not None}
     if len(distinct) < len(labels):
         index = {label: position for position, label in enumerate(distinct)}
         positions = np.array([index.get(label, -1) for label in labels] + [-1])[positions]
     ordered = bool(column.type.ordered)
     return Labels(list(distinct), positions, declared=ordered, ordered=ordered)
+
+
+def _check_text(column: Any, name: str) -> None:
+    try:  # Arrow reads positions past the end of a dictionary, and text in any encoding
+        column.validate(full=True)
+    except ValueError as error:
+        raise errors.damaged_labels(name, error) from None
+
+
+def _arrow_positions(column: Any) -> Array:
+    """Return the positions of the cells of a dictionary column; null becomes -1."""
+    indices = column.indices
+    if indices.null_count:
+        unsigned = str(indices.type).startswith("u")
+        indices = (indices.cast("int64") if unsigned else indices).fill_null(-1)
+    positions: Array = indices.to_numpy(zero_copy_only=False)
+    return positions
 
 
 class FrameSource:

@@ -220,11 +220,11 @@ def codes_in(labels: Labels, lookup: Mapping[Category, int]) -> tuple[Array, _Un
     code_of[:-1] = [lookup.get(label, 0) for label in labels.values]
     if np.array_equal(code_of[:-1], np.arange(1, len(code_of))):  # as in the fit: the first position is that of the first code
         return np.add(labels.positions, 1, dtype=code_of.dtype, casting="unsafe"), None
-    codes = code_of[labels.positions]
+    codes = code_of.take(labels.positions)
     unknown = None
     without_code = code_of[:-1] == 0
     if without_code.any():
-        hits = np.append(without_code, False)[labels.positions]
+        hits = np.append(without_code, False).take(labels.positions)
         if hits.any():
             occurring = np.unique(labels.positions[hits])
             unknown = _Unknown([labels.values[position] for position in occurring], int(np.argmax(hits)))

@@ -244,6 +244,29 @@ def test_infinity_in_a_frame_of_floats_is_named_by_its_column(library):
         encode_table(library.DataFrame(X, **names), schema).block(0, 4)
 
 
+@pytest.mark.parametrize(
+    "make", [lambda text: pd.DataFrame({"a": pd.arrays.ArrowStringArray(text)}), lambda text: pa.table({"a": text})]
+)
+def test_text_that_is_no_text_is_named_by_its_column(make):
+    text = pa.LargeStringArray.from_buffers(3, pa.py_buffer(np.arange(4).tobytes()), pa.py_buffer(b"a\xffb"))
+    with pytest.raises(
+        ValueError, match=r"column 'a' has damaged values .*Invalid UTF8 sequence at string index 1.*: write the table"
+    ):
+        learn_table(make(text))
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_strings_of_pandas_have_the_same_codes_however_they_are_kept(missing, parts):
+    rng = np.random.default_rng(0)
+    words = np.where(rng.random(300) < missing, None, rng.choice(["", "b", "a", "çé", "b "], 300).astype(object))
+    expected = learn_table(pd.DataFrame({"x0": words.astype(object)}))
+    for dtype in ("string[python]", "string[pyarrow]", "str", pd.ArrowDtype(pa.string())):
+        series = pd.concat([pd.Series(part, dtype=dtype) for part in np.array_split(words, parts)])
+        assert_same_table(learn_table(series.to_frame("x0")), expected)
+        assert_same_table(learn_table(series[::-1].to_frame("x0")[::-1]), expected)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("is_leaf", [False, True])
 @pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame])
