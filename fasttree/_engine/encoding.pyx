@@ -16,6 +16,7 @@ from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_so
 from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
+from fasttree._engine.columns.integers cimport codes_of_columns
 from fasttree._engine.columns.keys cimport (
     GONE, Extent, all_single, double_keys, encode_few, float_of, list_codes, list_column, single_keys, some_entries,
     some_values, sortable, value_of,
@@ -347,22 +348,20 @@ cdef class Encoding:
         they are too many to be kept by code.  `keep_values` must then be called.
         """
         cdef uint64_t distinct[256]
-        cdef uint8_t[::1] own          # records, as many to spare, slots and codes
+        cdef uint8_t[::1] own          # records, as many to spare, and codes
         cdef uint64_t* records = self.records
         cdef uint64_t* spare = self.spare
         cdef uint8_t* codes
-        cdef uint16_t* slots = <uint16_t*> self.spare
         cdef int32_t found, i
         cdef bint close = False
         cdef void* entries
         if self.apart:
-            own = np.empty(19 * <size_t> self.n_samples, dtype=np.uint8)
+            own = np.empty(17 * <size_t> self.n_samples, dtype=np.uint8)
             records = <uint64_t*> &own[0]
             spare = records + self.n_samples
-            slots = <uint16_t*> (spare + self.n_samples)
-        codes = <uint8_t*> (slots + self.n_samples) if self.apart else self.next_column()
+        codes = <uint8_t*> (spare + self.n_samples) if self.apart else self.next_column()
         with nogil:
-            found = encode_few(column, slots, codes, distinct)
+            found = encode_few(column, codes, distinct)
         self.kind[feature] = CONTINUOUS
         if self.bounded and (found < 0 or found > self.most_codes):
             self.put_in_bins(feature, column)
@@ -445,14 +444,12 @@ cdef class Encoding:
         """
         cdef uint64_t distinct[256]
         cdef uint64_t[::1] keys
-        cdef uint8_t* room
+        cdef uint8_t[::1] room = np.empty(sample.shape[0], dtype=np.uint8)
         cdef int32_t n_bins, b
         if not self.bounded:
             return False
-        scratch = np.empty(3 * sample.shape[0], dtype=np.uint8)
-        room = <uint8_t*> memory_of(scratch)
         with nogil:
-            n_bins = encode_few(sample, <uint16_t*> room, room + 2 * sample.shape[0], distinct)
+            n_bins = encode_few(sample, &room[0], distinct)
         if n_bins >= 0:                # few values may be counted one by one
             return False
         keys = bin_edges(sample, self.most_codes, True).astype(np.uint64)
@@ -497,24 +494,20 @@ cdef class Encoding:
     def add_codes(self, int32_t feature, codes, uint32_t n_categories, bint ordered):
         """Encode a nominal or (`ordered`) ordinal feature given as codes 0 (missing), 1, ..., n_categories."""
         cdef uint8_t[::1] own
-        cdef uint8_t* out
-        cdef int64_t i, n = self.n_samples
+        cdef int64_t n = self.n_samples
         cdef uint64_t* records = self.records
         cdef uint64_t* spare = self.spare
         cdef void* entries
-        cdef const uint8_t[:] few
+        cdef const uint8_t[::1] few
         cdef const uint32_t[::1] by_row
         self.kind[feature] = ORDINAL if ordered else NOMINAL
         self.n_codes[feature] = n_categories + 1
         if n_categories <= FEW:
-            few = np.asarray(codes, dtype=np.uint8)
-            own = np.empty(n if self.apart else 0, dtype=np.uint8)
-            out = &own[0] if self.apart else self.next_column()
+            few = np.ascontiguousarray(codes, dtype=np.uint8)
+            if not self.apart:
+                memcpy(self.next_column(), &few[0], n)
             self.counted[feature] = True
-            with nogil:
-                for i in range(n):
-                    out[i] = few[i]
-            self.keep_codes(feature, out, n_categories + 1)
+            self.keep_codes(feature, &few[0], n_categories + 1)
             return
         by_row = np.ascontiguousarray(codes, dtype=np.uint32)
         self.kept.append(by_row)
@@ -684,6 +677,17 @@ def copy_columns(const real_t[:, :] matrix, int64_t first, real_t[:, ::1] column
             start = stop
 
 
+def code_integers(object X, int32_t first, uint8_t[:, ::1] codes, int32_t[::1] n_codes):
+    """Write codes of columns `first`, ... of a float32 matrix in rows, where `n_codes` is not 0, and the number of their values.
+
+    The number is 0 then where a column is none of few integers close together.
+    """
+    cdef Rows rows = rows_of(X)
+    with nogil:
+        codes_of_columns(
+            rows.data + first * rows.column_stride, rows.row_stride, rows.n, <int32_t> codes.shape[0], &codes[0, 0], &n_codes[0])
+
+
 def holds_infinity(object X):
     """Whether a matrix of floats does; NaN is none."""
     cdef Rows rows = rows_of(X)
@@ -736,9 +740,7 @@ def code_values(const real_t[:] column):
     cdef uint64_t distinct[256]
     cdef int32_t found, i
     codes = np.empty(column.shape[0], dtype=np.uint8)
-    slots = np.empty(column.shape[0], dtype=np.uint16)
     cdef uint8_t* code = <uint8_t*> memory_of(codes)
-    cdef uint16_t* slot = <uint16_t*> memory_of(slots)
     with nogil:
-        found = encode_few(column, slot, code, distinct)
+        found = encode_few(column, code, distinct)
     return None if found < 0 else ([value_of(distinct[i]) for i in range(found)], codes)

@@ -166,7 +166,7 @@ cdef class DrawnColumns:
         cdef double[::1] value
         cdef char* codes
         with nogil:
-            found = encode_few(column, <uint16_t*> &room[0, 0], few, distinct)
+            found = encode_few(column, few, distinct)
         if self.random and (found < 0 or <uint32_t> found >= self.most_narrow) and self.add_floats(feature, column):
             return False
         with nogil:

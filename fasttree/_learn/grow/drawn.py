@@ -86,7 +86,7 @@ def encode_drawn(table: Table, *, random: bool = False, n_jobs: int = 1) -> Draw
     pieces = pieces_of(table.n_features, n_jobs)
 
     def encode_some(i: int) -> None:
-        for j, column in columns(table, pieces[i].start, pieces[i].stop):
+        for j, column in columns(table, pieces[i]):
             feature = table.schema.features[j]
             if feature.categories is not None:
                 encoded.add_codes(j, column, len(feature.categories), feature.kind == Kind.ORDINAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Few, Table
 from fasttree._engine.columns.locks import new_lock
-from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values, copy_columns
+from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_integers, code_values, copy_columns
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -22,6 +22,11 @@ from fasttree._model.threads import in_threads
 MOST_CODES = 255  # of a feature of large nodes, which are searched by histograms
 
 BYTES_AT_ONCE = 32  # of a row of a C-ordered table: little memory, and few reads of a cache line
+LEAST_COPIED = 1_024  # rows of a C-ordered table whose columns are copied, so that each is in one piece
+INTEGERS_AT_ONCE, LEAST_INTEGERS = (
+    32,
+    16,
+)  # columns of bytes, which take the place of `BYTES_AT_ONCE`; of fewer than 16 it takes longer
 FEATURES_AT_ONCE = 8  # at most, that a thread encodes one after the other: their codes are neighbours
 LISTS_AT_ONCE = 4  # features that a thread sorts one after the other
 
@@ -184,21 +189,27 @@ class OneFeature:
         return self._table.column(self._feature)
 
 
-def columns(table: AnyTable, first: int = 0, last: int | None = None) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Yield columns first, ..., last - 1, each for use before the next; a C-ordered matrix is copied a few at a time (cache)."""
-    last = table.n_features if last is None else last
-    matrix = table.matrix
-    if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < 1024:
-        for feature in range(first, last):
+def columns(table: AnyTable, features: Iterable[int] | None = None) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Yield columns, each for use before the next; those of a matrix in rows are copied a few at a time (cache)."""
+    wanted = list(range(table.n_features) if features is None else features)
+    matrix = _in_rows(table)
+    if matrix is None:
+        for feature in wanted:
             yield feature, table.column(feature)
         return
     width = BYTES_AT_ONCE // matrix.itemsize
     block = np.empty((width, matrix.shape[0]), dtype=matrix.dtype)
-    for start in range(first, last, width):
-        n_several = min(width, last - start)
-        copy_columns(matrix, start, block[:n_several])
-        for offset in range(n_several):
-            yield start + offset, block[offset]
+    while wanted:
+        n_several = next((i for i in range(1, width) if wanted[i : i + 1] != [wanted[0] + i]), width)
+        copy_columns(matrix, wanted[0], block[:n_several])
+        yield from zip(wanted[:n_several], block[:n_several], strict=True)
+        wanted = wanted[n_several:]
+
+
+def _in_rows(table: AnyTable) -> npt.NDArray[Any] | None:
+    """Return the matrix of a table whose rows are in one piece, if it is large."""
+    matrix = table.matrix
+    return None if matrix is None or matrix.strides[0] <= matrix.strides[1] or matrix.shape[0] < LEAST_COPIED else matrix
 
 
 def ordered_codes(cells: npt.NDArray[Any], kind: Kind) -> npt.NDArray[np.int32]:
@@ -253,9 +264,18 @@ def encode_columns(
         n_jobs = 1
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
     done = _encode_by_rows(encoding, table, n_jobs) if encoding.bounded and limits.max_bins is None else frozenset[int]()
+    if limits.max_bins is None and _gap_of(recipe, limits) < 0:
+        done |= _encode_integers(encoding, table, done, most_codes or MOST_CODES, n_jobs)
     bins, has_missing = _encode_side_by_side(encoding, table, bins_of, recipe, limits, n_jobs, done)
     encoding.finish()
     return encoding, has_missing, bins
+
+
+def _gap_of(recipe: Recipe, limits: Limits) -> float:
+    """Return the distance up to which growth must know whether two values of a feature are so close; negative: it need not."""
+    if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
+        return math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
+    return NEARLY_THE_GAP if recipe.release8 else -1.0
 
 
 def pieces_of(n_features: int, n_jobs: int, at_once: int = FEATURES_AT_ONCE) -> list[range]:
@@ -274,9 +294,7 @@ def _encode_side_by_side(
     done: frozenset[int],
 ) -> tuple[dict[int, Bins], bool]:
     """Encode the features that are not `done`; return the bins, and whether a value is missing, if samples may be divided."""
-    gap = NEARLY_THE_GAP if recipe.release8 else -1.0
-    if recipe.rank == "mdl_gain_ratio" or limits.random_cuts:
-        gap = math.inf  # a threshold pays for the interval that it names, or is drawn, so the engine reads all values
+    gap = _gap_of(recipe, limits)
     bins: dict[int, Bins] = {}
     lacking: list[int] = []
     pieces = pieces_of(table.n_features, n_jobs, FEATURES_AT_ONCE if encoding.bounded or n_jobs == 1 else LISTS_AT_ONCE)
@@ -285,9 +303,7 @@ def _encode_side_by_side(
         if done.issuperset(some):
             return
         binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
-        for feature, column in columns(table, some.start, some.stop):
-            if feature in done:
-                continue
+        for feature, column in columns(table, (feature for feature in some if feature not in done)):
             described, few = table.schema.features[feature], None
             if described.categories is not None:
                 encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
@@ -331,6 +347,26 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
             lambda i: encoding.code_rows(matrix, i * ROWS_OF_TASK, min((i + 1) * ROWS_OF_TASK, n)), -(-n // ROWS_OF_TASK), n_jobs
         )
     return frozenset(planned)
+
+
+def _encode_integers(encoding: Encoding, table: AnyTable, done: frozenset[int], most_codes: int, n_jobs: int) -> frozenset[int]:
+    """Encode features of few integers of a float32 matrix, which are not `done`, from its rows; return which are done then."""
+    matrix = _in_rows(table)
+    if matrix is None or matrix.dtype != np.float32 or matrix.strides[1] != matrix.itemsize or matrix.shape[1] < LEAST_INTEGERS:
+        return frozenset()
+    pieces, found = pieces_of(table.n_features, min(n_jobs, table.n_features // LEAST_INTEGERS), INTEGERS_AT_ONCE), list[int]()
+
+    def encode(some: range) -> None:
+        codes = np.empty((len(some), len(matrix)), dtype=np.uint8)
+        n_codes = np.array([feature not in done for feature in some], dtype=np.int32)
+        code_integers(matrix, some.start, codes, n_codes)
+        for feature, n_values in zip(some, n_codes.tolist(), strict=True):
+            if 0 < n_values <= most_codes:
+                encoding.add_bins(feature, codes[feature - some.start], n_values)
+                found.append(feature)
+
+    in_threads(lambda i: encode(pieces[i]), len(pieces), n_jobs)
+    return frozenset(found)
 
 
 def _bin(
