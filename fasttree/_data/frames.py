@@ -71,7 +71,7 @@ def _pandas_cells(series: Any, name: str) -> Cells | None:
     """Read a pandas column of categories, of strings of Arrow, or of numbers of NumPy without nulls sooner; None for others."""
     if isinstance(series.dtype, np.dtype):
         return Numbers(series.to_numpy()) if series.dtype.kind in "biuf" else None
-    if series.dtype.name in ("str", "string") and series.dtype.storage == "pyarrow":
+    if series.dtype.name in ("str", "string") and getattr(series.dtype, "storage", None) == "pyarrow":
         import pyarrow as pa
 
         return _arrow_strings(pa.array(series.array), name)

@@ -34,6 +34,7 @@ cdef extern from *:
         *most = high;
         return !others;
     }
+
     static int fasttree_low_bytes_of_double(const double *x, int64_t n, uint8_t *bytes, int32_t *least, int32_t *most)
     {
         int32_t low = *least, high = *most, others = 0;
@@ -53,6 +54,7 @@ cdef extern from *:
         *most = high;
         return !others;
     }
+
     /* The same for m columns side by side, at least FASTTREE_VECTOR, and FASTTREE_ABREAST bytes for each of n rows; `others` says
        which have other numbers.  The last columns of a row may be looked at twice, so that each turn is of as many. */
     static void fasttree_low_bytes_of_rows(
@@ -152,7 +154,10 @@ cdef inline int32_t codes_of_integers(const real_t* column, int64_t n, uint8_t* 
 cdef inline void codes_of_columns(
     const char* first, int64_t stride, int64_t n, int32_t m, uint8_t* codes, int32_t* n_codes,
 ) noexcept nogil:
-    """The same of m columns of float32 side by side, n codes for each; where `n_codes` is 0 a column is passed over."""
+    """The same of 16 to 64 columns of float32 side by side, n codes for each; where `n_codes` is 0 a column is passed over.
+
+    The number of codes is 0 where a column is none of few integers close together.
+    """
     cdef uint8_t[ABREAST * ABREAST] block
     cdef int32_t[256] integers
     cdef float[ABREAST] low

@@ -23,10 +23,8 @@ MOST_CODES = 255  # of a feature of large nodes, which are searched by histogram
 
 BYTES_AT_ONCE = 32  # of a row of a C-ordered table: little memory, and few reads of a cache line
 LEAST_COPIED = 1_024  # rows of a C-ordered table whose columns are copied, so that each is in one piece
-INTEGERS_AT_ONCE, LEAST_INTEGERS = (
-    32,
-    16,
-)  # columns of bytes, which take the place of `BYTES_AT_ONCE`; of fewer than 16 it takes longer
+INTEGERS_AT_ONCE = 32  # columns of bytes, which take the place of `BYTES_AT_ONCE`
+LEAST_INTEGERS = 16  # columns that are read side by side: fewer take longer than one after the other
 FEATURES_AT_ONCE = 8  # at most, that a thread encodes one after the other: their codes are neighbours
 LISTS_AT_ONCE = 4  # features that a thread sorts one after the other
 
