@@ -11,15 +11,16 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from fasttree._engine.arrays cimport column_of, memory_of
+from fasttree._engine.columns.abreast cimport codes_of_columns
 from fasttree._engine.columns.bins cimport BinTable, bin_all, bin_column, lay_table, list_bins
 from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, fetch_share, lay_grid
 from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
-from fasttree._engine.columns.integers cimport codes_of_columns
+from fasttree._engine.columns.few cimport encode_few
 from fasttree._engine.columns.keys cimport (
-    GONE, Extent, all_single, double_keys, encode_few, float_of, list_codes, list_column, single_keys, some_entries,
-    some_values, sortable, value_of,
+    GONE, Extent, all_single, double_keys, float_of, list_codes, list_column, single_keys, some_entries, some_values, sortable,
+    value_of,
 )
 from fasttree._engine.columns.locks import new_lock
 from fasttree._engine.memory cimport (

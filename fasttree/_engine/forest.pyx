@@ -12,7 +12,8 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from fasttree._engine.arrays cimport column_of, copied, mapped, memory_of, shelved
-from fasttree._engine.columns.keys cimport encode_few, list_column, value_of
+from fasttree._engine.columns.few cimport encode_few
+from fasttree._engine.columns.keys cimport list_column, value_of
 from fasttree._engine.drawn.block cimport block_rows
 from fasttree._engine.drawn.codes cimport add_member, copy_few, copy_floats, copy_listed, list_floats
 from fasttree._engine.drawn.gather cimport draw
