@@ -12,8 +12,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from fasttree._engine.arrays cimport column_of, copied, mapped, memory_of, shelved
-from fasttree._engine.columns.few cimport encode_few
-from fasttree._engine.columns.keys cimport list_column, value_of
+from fasttree._engine.columns.keys cimport list_column
 from fasttree._engine.drawn.block cimport block_rows
 from fasttree._engine.drawn.codes cimport add_member, copy_few, copy_floats, copy_listed, list_floats
 from fasttree._engine.drawn.gather cimport draw
@@ -134,10 +133,10 @@ cdef class DrawnColumns:
         column.codes = memory_of(codes)
         return <char*> column.codes
 
-    def add_continuous(self, int32_t feature, const real_t[:] column):
-        """Encode a continuous feature, NaN = missing, nothing infinite.  Threads may add features side by side.
+    def add_continuous(self, int32_t feature, const real_t[:] column, few):
+        """Encode a continuous feature, NaN = missing, nothing infinite; `few` is what `encoding.code_values` finds in it.
 
-        Returns whether growth needs the values: see `keep_values`.
+        Threads may add features side by side.  Returns whether growth needs the values: see `keep_values`.
         """
         cdef uint64_t[:, ::1] room
         cdef bint needs_values
@@ -145,7 +144,7 @@ cdef class DrawnColumns:
             room = self.rooms.pop()
         except IndexError:
             room = mapped(3 * (<int64_t> self.n_samples + 1), 8, np.uint64).reshape(3, -1)
-        needs_values = self.encode(feature, column, room)
+        needs_values = self.encode(feature, column, few, room)
         self.rooms.append(room)
         return needs_values
 
@@ -154,20 +153,20 @@ cdef class DrawnColumns:
         self.column[feature].column = column_of(column)
         self.kept.append(column)
 
-    cdef bint encode(self, int32_t feature, const real_t[:] column, uint64_t[:, ::1] room) except -1:
+    cdef bint encode(self, int32_t feature, const real_t[:] column, few, uint64_t[:, ::1] room) except -1:
         """Write the codes of a continuous feature; whether growth needs the values."""
-        cdef uint64_t distinct[256]
         cdef uint64_t* entries = NULL
-        cdef uint8_t* few = <uint8_t*> &room[1, 0]
+        cdef uint8_t* few_codes = NULL
         cdef uint32_t n_codes
         cdef int64_t n = self.n_samples
         cdef int64_t i
         cdef bint has_missing
-        cdef int32_t found
+        cdef int32_t found = -1
         cdef double[::1] value
         cdef char* codes
-        with nogil:
-            found = encode_few(column, few, distinct)
+        if few is not None:
+            found = len(few[0])
+            few_codes = <uint8_t*> memory_of(few[1])
         if self.random and (found < 0 or <uint32_t> found >= self.most_narrow) and self.add_floats(feature, column):
             return False
         with nogil:
@@ -179,9 +178,9 @@ cdef class DrawnColumns:
         n_codes = <uint32_t> found + 1 if found >= 0 else <uint32_t> (entries[n - 1] >> 32) + 1
         codes = self.new_codes(feature, n_codes)
         if found >= 0 and n_codes <= self.most_narrow:
-            value = np.array([NAN] + [value_of(distinct[i]) for i in range(found)])
+            value = np.array([NAN, *few[0]])
             with nogil:
-                has_missing = copy_few(few, n, &self.column[feature])
+                has_missing = copy_few(few_codes, n, &self.column[feature])
             if found == 2 and not has_missing:
                 self.pairs.append(feature)
         else:

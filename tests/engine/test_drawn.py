@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from test_near_ties import STEP, targets_of_gains
 
 from fasttree import RandomForestClassifier, TreeClassifier
+from fasttree._engine.encoding import code_values
 from fasttree._engine.forest import DrawnColumns, DrawnGrower, DrawnRoom, grow_packed
 from fasttree._learn.grow import drawn_parts
 from tests.twins.drawn import RandomTwin, Twin
@@ -34,7 +35,7 @@ def columns_of(X, nominal=(), most_narrow=65_536, random=False):
         if j in nominal:
             codes = np.nan_to_num(X[:, j]).astype(np.uint8)
             columns.add_codes(j, codes, int(codes.max()), False)
-        elif columns.add_continuous(j, X[:, j]):
+        elif columns.add_continuous(j, X[:, j], code_values(X[:, j])):
             columns.keep_values(j, X[:, j])
     columns.finish()
     return columns

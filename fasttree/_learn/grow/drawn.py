@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Table
+from fasttree._engine.encoding import code_values
 from fasttree._engine.forest import DrawnColumns, DrawnGrower
 from fasttree._learn.grow.drawn_parts import grow_in_parts
 from fasttree._learn.grow.encode import columns, pieces_of
@@ -90,7 +91,7 @@ def encode_drawn(table: Table, *, random: bool = False, n_jobs: int = 1) -> Draw
             feature = table.schema.features[j]
             if feature.categories is not None:
                 encoded.add_codes(j, column, len(feature.categories), feature.kind == Kind.ORDINAL)
-            elif encoded.add_continuous(j, column):
+            elif encoded.add_continuous(j, column, code_values(column)):
                 encoded.keep_values(j, table.column(j))
 
     in_threads(encode_some, len(pieces), n_jobs)
