@@ -159,7 +159,6 @@ cdef class DrawnColumns:
         cdef uint8_t* few_codes = NULL
         cdef uint32_t n_codes
         cdef int64_t n = self.n_samples
-        cdef int64_t i
         cdef bint has_missing
         cdef int32_t found = -1
         cdef double[::1] value
