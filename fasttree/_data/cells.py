@@ -10,7 +10,7 @@ import datetime
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,7 @@ MAX_SAMPLES = 2**31 - 1  # the tree counts samples in 32 bits where it can
 EXACT_FLOAT32 = 2**24  # integers up to this size are exact in float32
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(NamedTuple):
     """Booleans, integers or floats (NaN = missing), and a mask of missing cells or None.
 
     `parsed` is True if the cells were read one by one; this is slow, so the caller should keep the result.
@@ -215,7 +214,7 @@ def is_plain_frame(X: Any) -> bool:
         and X.flags.aligned
         and X.size > 0
         and len(X) <= MAX_SAMPLES
-        and not isinstance(X, (np.ma.MaskedArray, np.matrix))
+        and (type(X) is np.ndarray or not isinstance(X, (np.ma.MaskedArray, np.matrix)))
     )
 
 

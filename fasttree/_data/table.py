@@ -51,7 +51,7 @@ class Table:
         self._rows: Array | None = None  # all of `block`, once kept
         self._some: tuple[NDArray[np.intp], Array] | None = None  # what `some` returned last
         self._numeric: Array | None = None  # an array of numbers with continuous features alone is read by rows
-        if isinstance(source, ArraySource) and source.values.dtype.kind in "biuf" and schema.is_continuous:
+        if matrix is None and isinstance(source, ArraySource) and source.values.dtype.kind in "biuf" and schema.is_continuous:
             self._numeric = source.values
 
     def column(self, j: int) -> Array:

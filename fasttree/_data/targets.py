@@ -45,7 +45,7 @@ def _target_cells(y: Any) -> tuple[Cells, bool]:
 
 def open_target(y: Any) -> Any:
     """Return the target as a frame or column of narwhals, or as it is if it is one, or narwhals does not know it."""
-    if y is None or is_sparse(y) or isinstance(y, (str, np.ndarray, list, tuple, nw.Series, nw.DataFrame)):
+    if isinstance(y, np.ndarray) or y is None or is_sparse(y) or isinstance(y, (str, list, tuple, nw.Series, nw.DataFrame)):
         return y
     found = nw.from_native(_whole_column(y), pass_through=True, allow_series=True)
     if isinstance(found, nw.LazyFrame):
@@ -78,7 +78,7 @@ def _check_target_floats(values: Array) -> None:
 
 def target_columns(y: Any) -> list[Any] | None:
     """Return the columns of several targets, each for `encode_classes` or `encode_values`; None if y is one target."""
-    if y is None or is_sparse(y):
+    if y is None or is_sparse(y) or (isinstance(y, np.ndarray) and y.ndim == 1):
         return None
     frame = open_target(y)
     if isinstance(frame, nw.DataFrame):
@@ -96,10 +96,12 @@ def target_columns(y: Any) -> list[Any] | None:
 
 def target_names(y: Any, n_targets: int) -> list[str]:
     """Return the names of the columns of y; where a name is no text, y, or y0, y1, ... for several targets."""
+    others = default_target_names(n_targets)
+    if isinstance(y, np.ndarray):
+        return others
     frame = open_target(y)
     names: Sequence[Any]
     names = frame.columns if isinstance(frame, nw.DataFrame) else [frame.name] if isinstance(frame, nw.Series) else []
-    others = default_target_names(n_targets)
     return (
         [name if isinstance(name, str) and name else other for name, other in zip(names, others, strict=True)]
         if names

@@ -105,10 +105,14 @@ cdef inline object shelved(list shelf, int64_t n, size_t size, object dtype):
 cdef inline object copied(const void* items, int64_t n, size_t size, object dtype):
     """Items of `size` bytes as a NumPy array."""
     import numpy as np
-    out = np.empty(n, dtype)
-    if n:
-        memcpy(memory_of(out), items, n * size)
-    return out
+    return filled(np.empty(n, dtype), items, n * size)
+
+
+cdef inline object filled(object array, const void* items, size_t n_bytes):
+    """Fill an array with its items."""
+    if n_bytes:
+        memcpy(memory_of(array), items, n_bytes)
+    return array
 
 
 cdef inline void pick(const void* items, const int64_t* order, int64_t n, size_t size, char* out) noexcept nogil:

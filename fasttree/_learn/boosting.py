@@ -136,8 +136,8 @@ class Boosting(Generic[Model]):
         samples = first.samples
         if not ratio:
             return first
-        weighted = replace(samples, weight=counts * state.factor * state.kept, class_factor=None)
-        limits = replace(first.limits, leaves_per_weight=ratio, n_cases=total)
+        weighted = samples._replace(weight=counts * state.factor * state.kept, class_factor=None)
+        limits = first.limits._replace(leaves_per_weight=ratio, n_cases=total)
         return replace(first, samples=weighted, limits=limits)
 
     def _grown_on(self, state: Standing, total: float, trial: int) -> npt.NDArray[np.intp] | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,7 @@ from fasttree._data.schema import Kind, Schema
 from fasttree._engine.records import PathLimits
 
 
-@dataclass(frozen=True)
-class Constraints:
+class Constraints(NamedTuple):
     """Constraints on predictions and on the features of a path.
 
     Parameters

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """The numbers that stop growth.  Counts are samples; weights are in the unit of `sample_weight`.
 
     A split needs a gain per unit weight of the node above `min_gain`; `min_ratio` is the same for the gain ratio, if splits

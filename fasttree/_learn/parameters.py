@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import lru_cache
+from operator import itemgetter
 from textwrap import indent
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
@@ -95,6 +96,13 @@ def rules_of(estimator: type) -> Mapping[str, ParameterRule]:
 def defaults_of(estimator: type) -> Mapping[str, Any]:
     """Return the defaults of an estimator's parameters."""
     return {found.name: found.default for found in fields(estimator)}
+
+
+@lru_cache(maxsize=64)
+def parameters_of(estimator: type) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], tuple[Any, ...]]:
+    """Return a function that reads the parameters from the attributes of an estimator, and their defaults in the same order."""
+    defaults = defaults_of(estimator)
+    return itemgetter(*defaults), tuple(defaults.values())
 
 
 def gives_folds(value: Any) -> bool:

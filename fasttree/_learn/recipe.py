@@ -121,8 +121,10 @@ class Recipe:
 
     def variant(self, **choices: Any) -> Recipe:
         """Return the recipe with other choices, or itself if nothing changes."""
-        same = all(getattr(self, name) == choice for name, choice in choices.items())
-        return self if same else with_fields(self, **choices)
+        for name, choice in choices.items():
+            if getattr(self, name) != choice:
+                return with_fields(self, **choices)
+        return self
 
 
 ID3 = Recipe("id3", "entropy", nominal="present", ordinal="present", continuous="error", missing="error")

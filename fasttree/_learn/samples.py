@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +22,7 @@ class Costs(NamedTuple):
     mean: float  # over all samples, of the sum of their class's row
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """Samples to grow a tree on, or to judge it by.
 
     Parameters
@@ -87,4 +85,4 @@ def divide(samples: Samples, split: Split) -> tuple[Samples, Samples]:
     weight = np.ones(n_samples) if samples.weight is None else samples.weight
     judges = np.bincount(split.test, minlength=n_samples)
     grows = judges == 0 if split.train is None else np.bincount(split.train, minlength=n_samples)
-    return replace(samples, weight=weight * grows), replace(samples, weight=weight * judges)
+    return samples._replace(weight=weight * grows), samples._replace(weight=weight * judges)

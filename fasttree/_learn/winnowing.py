@@ -74,7 +74,7 @@ class Hidden(Table):
 def without_features(grower: Grower, features: Collection[int]) -> Grower:
     """Return the growth without some features."""
     samples = grower.samples
-    return replace(grower, samples=replace(samples, table=Hidden(samples.table, features))) if features else grower
+    return replace(grower, samples=samples._replace(table=Hidden(samples.table, features))) if features else grower
 
 
 def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
@@ -100,15 +100,14 @@ def winnow(grower: Grower, prune: Callable[[Grower, Tree], Tree]) -> list[int]:
         return []
     weight = np.zeros(samples.table.n_samples)
     weight[first] = counts[first]
-    limits = replace(
-        grower.limits,
+    limits = grower.limits._replace(
         min_branch_weight=max(grower.limits.min_branch_weight / 2, LEAST_BRANCH),
         bound_share=0.0,
         n_cases=total_weight(samples),
     )
     many = _of_many_categories(grower, sum_of_sizes(weight))
     whole = without_features(replace(grower, limits=limits), many)  # thresholds are values of all samples
-    half = replace(whole, samples=replace(whole.samples, weight=weight, class_factor=None))
+    half = replace(whole, samples=whole.samples._replace(weight=weight, class_factor=None))
 
     costs = cost_rules(grower)
 

@@ -179,15 +179,12 @@ class Tree:
         self.by_hand = read_only("by_hand", by_hand, np.bool_, 1) if by_hand is not None and np.any(by_hand) else None
 
     @classmethod
-    def of_engine(cls, *, loss: npt.NDArray[np.float64] | None = None, **fields: Any) -> Tree:
+    def of_engine(cls, arrays: dict[str, npt.NDArray[Any]], **fields: Any) -> Tree:
         """Build a tree whose arrays have the right types: checks would be a tenth of the time that a small one grows."""
         tree = cls.__new__(cls)
-        tree.__dict__.update(_ABSENT, **fields)
-        for array in fields.values():
-            if isinstance(array, np.ndarray):
-                array.setflags(False)  # type: ignore[call-arg]  # by position, in half the time
-        if loss is not None:
-            tree.loss = read_only("loss", loss, np.float64, 2)
+        tree.__dict__ = _ABSENT | arrays | fields
+        for array in arrays.values():
+            array.setflags(False)  # type: ignore[call-arg]  # by position, in half the time
         return tree
 
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -155,7 +154,7 @@ class _Chaid(BaseTree):
 
     def _limits(self, n_samples: int, n_features: int, total: float) -> Limits:
         limits = super()._limits(n_samples, n_features, total)
-        return replace(limits, **SPSS_LIMITS) if self.spss_limits else limits
+        return limits._replace(**SPSS_LIMITS) if self.spss_limits else limits
 
     def _by_its_growth(self, grower: Grower) -> Grower:
         choices = Choices(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -215,7 +214,7 @@ class M5Regressor(_WithModels, BaseRegressor):
 
     def _limits(self, n_samples: int, n_features: int, total: float) -> Limits:
         limits = super()._limits(n_samples, n_features, total)
-        return replace(limits, side_share=SIDE_SHARE if self.balanced else 0)
+        return limits._replace(side_share=SIDE_SHARE if self.balanced else 0)
 
     def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:
         choices = ModelChoices(

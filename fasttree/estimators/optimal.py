@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -123,7 +122,7 @@ class _Proven(BaseTree):
             )
         time_limit = None if self.time_limit is None else float(self.time_limit)
         search = SearchLimits(float(self.leaf_penalty), float(self.max_gap), time_limit, float(self.memory_limit))
-        limits = replace(grower.limits, max_depth=int(self.max_depth))
+        limits = grower.limits._replace(max_depth=int(self.max_depth))
         return OptimalGrower(**vars(grower) | {"limits": limits}, search=search)
 
     def _make_tree(self, grower: Grower, prune: Callable[[Tree], Tree]) -> Tree:

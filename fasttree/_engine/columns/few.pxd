@@ -1,10 +1,10 @@
 """Codes of columns of few values.  Header only."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from fasttree._engine.columns.integers cimport codes_of_integers
-from fasttree._engine.columns.keys cimport sort_small, sortable
+from fasttree._engine.columns.keys cimport sortable
 from fasttree._engine.types cimport FEW, real_t
 
 
@@ -34,7 +34,7 @@ cdef inline int32_t search_few(const real_t[:] column, uint8_t* codes, uint64_t*
     cdef uint8_t code = 0
     cdef int32_t found = 0
     cdef bint in_order = True
-    cdef int32_t j, low, high
+    cdef int32_t j, other, rank
     memset(keys, 0, sizeof(keys))
     for i in range(n):
         key = sortable(column[i])
@@ -52,19 +52,14 @@ cdef inline int32_t search_few(const real_t[:] column, uint8_t* codes, uint64_t*
                 slot = slot + 1 & 1023
             code = code_of_slot[slot] if key else 0
         codes[i] = code
-    memcpy(distinct, as_found, found * sizeof(uint64_t))
-    sort_small(distinct, found)
     ordered[0] = 0
     for j in range(found):
-        low = 0
-        high = found
-        while low < high:
-            if distinct[(low + high) // 2] < as_found[j]:
-                low = (low + high) // 2 + 1
-            else:
-                high = (low + high) // 2
-        ordered[j + 1] = <uint8_t> (low + 1)
-        in_order = in_order and low == j
+        rank = 0
+        for other in range(found):         # without jumps: a sort would guess wrong at each value
+            rank += as_found[other] < as_found[j]
+        distinct[rank] = as_found[j]
+        ordered[j + 1] = <uint8_t> (rank + 1)
+        in_order = in_order and rank == j
     for i in range(0 if in_order else n):
         codes[i] = ordered[codes[i]]
     return found

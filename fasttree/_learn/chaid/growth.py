@@ -32,7 +32,7 @@ _ROWS_OF_CELL = 0.25  # of a node, per cell of its children's tables, from which
 _EXACT = 52  # bits of a sum that doubles hold exactly, less one
 
 
-@dataclass(frozen=True)
+@dataclass
 class ChaidGrower(Grower):
     """Growth by CHAID, in the place of a recipe's growth."""
 

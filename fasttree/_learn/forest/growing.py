@@ -156,7 +156,7 @@ def _on_lists(forest: Forest) -> GrowTree:
     whole = forest.grower.samples
     grower = replace(forest.grower, n_jobs=1)
     bins_of = None if whole.weight is None else np.flatnonzero(whole.weight)  # all trees are cut between the same bins
-    grower = replace(grower, limits=replace(grower.limits, random_cuts=forest.random_cuts))
+    grower = replace(grower, limits=grower.limits._replace(random_cuts=forest.random_cuts))
     columns = KeptColumns(whole.table, grower.recipe, grower.limits, bins_of)
 
     def grow(counts: npt.NDArray[np.integer], seed: int, _: int = 1) -> Tree | Packed:
@@ -169,11 +169,11 @@ def _on_lists(forest: Forest) -> GrowTree:
         table: Any = InOrder(columns, order)
         of_tree = replace(
             grower,
-            samples=replace(whole, table=table),
-            limits=replace(grower.limits, seed=seed),
+            samples=whole._replace(table=table),
+            limits=grower.limits._replace(seed=seed),
             constraints=grower.constraints.in_order(order),
         )
-        return finished(forest, _with_features(of_tree(replace(whole, table=table, weight=weight)), order))
+        return finished(forest, _with_features(of_tree(whole._replace(table=table, weight=weight)), order))
 
     return grow
 

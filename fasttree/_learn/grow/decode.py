@@ -58,9 +58,9 @@ def decode_cuts(
     grown: dict[str, Any], table: AnyTable, whole: AnyTable | None, recipe: Recipe, bins: Mapping[int, Bins]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return where the intervals of nodes meet, as fields of `Tree`; empty if there are none."""
-    node, low, high = (grown.pop(name) for name in ("cut_node", "cut_low", "cut_high"))
-    if not node.size:
+    if "cut_node" not in grown:
         return {}
+    node, low, high = grown.pop("cut_node"), grown.pop("cut_low"), grown.pop("cut_high")
     in_order_of_growth = {"feature": grown["feature"][node], "row_low": low, "row_high": high}
     cut = decode_thresholds(in_order_of_growth, np.arange(node.size), table, whole, recipe, bins)
     sizes = np.bincount(node, minlength=len(grown["kind"]))
@@ -253,7 +253,7 @@ def with_weights_as_given(grown: dict[str, Any], costs: Costs) -> dict[str, Any]
         "weight": weight,
         "impurity": grown["impurity"] * per_weight,
         "gain": grown["gain"] * per_weight,
-        "loss": costs.loss,
+        "loss": costs.loss.copy(),
     }
 
 
@@ -267,7 +267,8 @@ def as_tree(
     outputs: tuple[int, ...] | None,
 ) -> Tree:
     categories_by_node(grown)
-    return Tree.of_engine(task=task, n_features=n_features, surrogates=surrogates, outputs=outputs, **cuts, **grown)
+    grown.update(cuts)
+    return Tree.of_engine(grown, task=task, n_features=n_features, surrogates=surrogates, outputs=outputs)
 
 
 def categories_by_node(grown: dict[str, Any]) -> None:

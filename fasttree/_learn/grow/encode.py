@@ -187,16 +187,15 @@ class OneFeature:
         return self._table.column(self._feature)
 
 
-def columns(table: AnyTable, features: Iterable[int] | None = None) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+def columns(table: AnyTable, features: Iterable[int]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     """Yield columns, each for use before the next; those of a matrix in rows are copied a few at a time (cache)."""
-    wanted = list(range(table.n_features) if features is None else features)
     matrix = _in_rows(table)
     if matrix is None:
-        for feature in wanted:
+        for feature in features:
             yield feature, table.column(feature)
         return
     width = BYTES_AT_ONCE // matrix.itemsize
-    block = np.empty((width, matrix.shape[0]), dtype=matrix.dtype)
+    block, wanted = np.empty((width, matrix.shape[0]), dtype=matrix.dtype), list(features)
     while wanted:
         n_several = next((i for i in range(1, width) if wanted[i : i + 1] != [wanted[0] + i]), width)
         copy_columns(matrix, wanted[0], block[:n_several])
@@ -230,11 +229,9 @@ def may_be_bounded(
     table: AnyTable, recipe: Recipe, limits: Limits, constraints: Constraints, n_classes: int, weighted: bool, several: bool
 ) -> bool:
     """Whether large nodes may be searched by histograms and bounds, which are for two-way splits of all features by gain."""
-    many = any(f.categories is not None and len(f.categories) > MOST_CODES for f in table.schema.features)
     return (
         recipe.rank == "gain"
         and not recipe.release8
-        and not many
         and not several
         and recipe.impurity in ("gini", "entropy", "misclassification", "squared_error")
         and not (weighted and n_classes == 0)
@@ -242,7 +239,11 @@ def may_be_bounded(
         and recipe.missing in ("direction", "error")
         and limits.max_features is None
         and not limits.random_cuts
-        and (constraints is FREE or constraints == FREE)
+        and constraints == FREE
+        and (
+            table.schema.is_continuous
+            or all(f.categories is None or len(f.categories) <= MOST_CODES for f in table.schema.features)
+        )
     )
 
 
@@ -262,7 +263,7 @@ def encode_columns(
         n_jobs = 1
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
     done = _encode_by_rows(encoding, table, n_jobs) if encoding.bounded and limits.max_bins is None else frozenset[int]()
-    if limits.max_bins is None and _gap_of(recipe, limits) < 0:
+    if limits.max_bins is None and table.n_samples >= LEAST_COPIED and _gap_of(recipe, limits) < 0:
         done |= _encode_integers(encoding, table, done, most_codes or MOST_CODES, n_jobs)
     bins, has_missing = _encode_side_by_side(encoding, table, bins_of, recipe, limits, n_jobs, done)
     encoding.finish()
@@ -292,17 +293,18 @@ def _encode_side_by_side(
     done: frozenset[int],
 ) -> tuple[dict[int, Bins], bool]:
     """Encode the features that are not `done`; return the bins, and whether a value is missing, if samples may be divided."""
-    gap = _gap_of(recipe, limits)
+    gap, divides, features = _gap_of(recipe, limits), recipe.missing == "fractional", table.schema.features
     bins: dict[int, Bins] = {}
     lacking: list[int] = []
     pieces = pieces_of(table.n_features, n_jobs, FEATURES_AT_ONCE if encoding.bounded or n_jobs == 1 else LISTS_AT_ONCE)
 
-    def encode(some: range) -> None:
-        if done.issuperset(some):
+    def encode(piece: int) -> None:
+        wanted = [feature for feature in pieces[piece] if feature not in done]
+        if not wanted:
             return
         binning = None if limits.max_bins is None else Binning(bins_of.n_samples, limits.max_bins)
-        for feature, column in columns(table, (feature for feature in some if feature not in done)):
-            described, few = table.schema.features[feature], None
+        for feature, column in columns(table, wanted):
+            described, few = features[feature], None
             if described.categories is not None:
                 encoding.add_codes(feature, column, len(described.categories), described.kind == Kind.ORDINAL)
                 if limits.random_cuts and described.kind == Kind.ORDINAL and len(described.categories) > MOST_CODES:
@@ -316,10 +318,10 @@ def _encode_side_by_side(
                     encoding.keep_values(feature, np.append(0.0, values))
             elif encoding.add_continuous(feature, column, gap):
                 encoding.keep_values(feature, table.column(feature))
-            if recipe.missing == "fractional" and not lacking and (is_missing(column).any() if few is None else not few[1].all()):
+            if divides and not lacking and (is_missing(column).any() if few is None else not few[1].all()):
                 lacking.append(feature)
 
-    in_threads(lambda i: encode(pieces[i]), len(pieces), n_jobs)
+    in_threads(encode, len(pieces), n_jobs)
     return bins, bool(lacking)
 
 

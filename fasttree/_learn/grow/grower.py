@@ -46,7 +46,7 @@ class Whole(NamedTuple):
         return found._replace(mean=float(target.mean(dtype=np.float64)), least=float(target.min()), most=float(target.max()))
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen, which would take three times as long to make; nothing changes it
 class Grower:
     """A recipe, limits and samples; a call grows a tree.
 
@@ -106,7 +106,7 @@ class Grower:
         chosen, limits = self.samples, self.limits
         if part is not None:
             chosen, scale = part, total_weight(part) / self.total_weight
-            limits = replace(limits, min_weight_leaf=limits.min_weight_leaf * scale)
+            limits = limits._replace(min_weight_leaf=limits.min_weight_leaf * scale)
         return growth.grow(
             chosen.table if part is not None or self.sorted_table is None else self.sorted_table,
             chosen.target,

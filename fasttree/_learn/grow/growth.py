@@ -6,6 +6,7 @@ and `afterwards` does what needs the finished tree.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,6 +70,10 @@ class _Samples(NamedTuple):
     case: float  # average weight, with class factors and costs, of a sample of weight 1
     n_cases: float  # weight of `whole`
     ranks: npt.NDArray[np.uint32] | None = None  # of the targets, for absolute error alone
+
+    @property
+    def size(self) -> Size:
+        return Size(self.source.n_samples, self.source.n_features, self.case, self.n_cases)
 
 
 def grow(
@@ -141,7 +146,8 @@ def grow(
         If two choices of the recipe exclude each other.
     """
     _check(recipe, limits, constraints, costs, n_classes, outputs)
-    if drawn and constraints == FREE and all(each is None for each in (rows, class_factor, outputs, costs)):
+    is_plain = rows is None and class_factor is None and outputs is None and costs is None and constraints == FREE
+    if drawn and is_plain and limits.max_features is not None:
         alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
         if alone is not None:
             return finish(alone, recipe, limits, constraints)
@@ -149,7 +155,7 @@ def grow(
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
     if limits.lookahead > 1:
-        numbers, bins = _limits_of(samples, recipe, limits, n_classes, False, bounded_from), dict[int, Bins]()
+        numbers, bins = engine_limits(samples.size, recipe, limits, n_classes, 0.0, bounded_from), dict[int, Bins]()
         grown = grow_ahead(source, samples.target, weight, unit, recipe, numbers, n_classes)
     else:
         if (
@@ -162,11 +168,11 @@ def grow(
         if divides and unit == 1.0:
             # samples will be divided: weights become multiples of a unit far below one sample
             weight, unit = fractional_weights(weight, source.n_samples)
-        numbers = _limits_of(samples, recipe, limits, n_classes, has_missing, bounded_from)
+        least = least_of_parts(samples.weight, samples.case) if has_missing and not recipe.release8 else 0.0
         grown = _core.grow(
             encoding,
             _targets(samples, weight, unit, recipe.impurity, divides, n_classes, outputs),
-            _core.Spec(policy_of(recipe, limits), numbers, constraints.for_engine(table.n_features)),
+            _spec_of(recipe, limits, constraints, samples.size, n_classes, least, bounded_from),
             weight=weight,
             case_weight=_case_weight(samples, weight, recipe, limits),
             seed=limits.seed,
@@ -336,15 +342,6 @@ def policy_of(recipe: Recipe, limits: Limits) -> Policy:
     )
 
 
-def _limits_of(
-    samples: _Samples, recipe: Recipe, limits: Limits, n_classes: int, has_missing: bool, bounded_from: int
-) -> EngineLimits:
-    """Return the limits for these samples, in the weights that growth adds up."""
-    size = Size(samples.source.n_samples, samples.source.n_features, samples.case, samples.n_cases)
-    least = least_of_parts(samples.weight, samples.case) if has_missing and not recipe.release8 else 0.0
-    return engine_limits(size, recipe, limits, n_classes, least, bounded_from)
-
-
 class Size(NamedTuple):
     """Size of a table: samples, features, average weight of a sample of weight 1, and weight of all samples."""
 
@@ -389,6 +386,21 @@ def engine_limits(
         most_splits=most_splits(limits, recipe, n_samples),
         bounded_from=bounded_from,
     )
+
+
+@lru_cache(maxsize=64)
+def _spec_of(
+    recipe: Recipe,
+    limits: Limits,
+    constraints: Constraints,
+    size: Size,
+    n_classes: int,
+    min_node_weight: float,
+    bounded_from: int,
+) -> _core.Spec:
+    """Return the choices as the engine reads them, found once for fits alike: small trees grow in little more time."""
+    numbers = engine_limits(size, recipe, limits, n_classes, min_node_weight, bounded_from)
+    return _core.Spec(policy_of(recipe, limits), numbers, constraints.for_engine(size.n_features))
 
 
 def _decode(

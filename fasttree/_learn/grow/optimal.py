@@ -59,7 +59,7 @@ class SearchLimits:
     memory_limit: float = 256
 
 
-@dataclass(frozen=True)
+@dataclass
 class OptimalGrower(Grower):
     """Growth of the best tree, in the place of a recipe's growth."""
 

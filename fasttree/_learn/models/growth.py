@@ -91,7 +91,7 @@ def _deviation(target: Floats, weight: Floats | None) -> float:
 def _grown(grower: Grower, choices: ModelChoices, variance: float) -> Tree:
     power = FIFTH if grower.recipe.impurity == "fifth_root" else 1.0
     least = min(choices.least_deviation, 1e150) ** 2 * variance
-    return replace(grower, limits=replace(grower.limits, min_impurity=least**power))()
+    return replace(grower, limits=grower.limits._replace(min_impurity=least**power))()
 
 
 def _grown_for_all(grower: Grower, choices: ModelChoices, units: Floats) -> Tree:
@@ -102,7 +102,7 @@ def _grown_for_all(grower: Grower, choices: ModelChoices, units: Floats) -> Tree
     samples = grower.samples
     target = samples.target / units
     varies = np.ptp(target if samples.weight is None else target[samples.weight > 0], axis=0) > 0
-    tree = _grown(replace(grower, samples=replace(samples, target=target)), choices, float(varies.mean()))
+    tree = _grown(replace(grower, samples=samples._replace(target=target)), choices, float(varies.mean()))
     return tree.replace(value=tree.value * units + 0.0)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -70,8 +69,7 @@ class Raising(NamedTuple):
         return without_impossible_categories(pruned) if self.recipe.nominal == "groups" else pruned
 
 
-@dataclass(frozen=True)
-class Basis:
+class Basis(NamedTuple):
     """Data for a method, which states its needs.
 
     Parameters

@@ -43,7 +43,7 @@ class CostRules:
         return tree.replace(value=value, weight=weight, impurity=impurity, gain=gain, loss=self.loss, estimated_errors=None)
 
 
-@dataclass(frozen=True)
+@dataclass
 class CostGrower(Grower):
     """Growth with C5.0's costs; the trees have the weights of growth, until `rules` judge them."""
 
@@ -61,8 +61,8 @@ class CostGrower(Grower):
         samples, limits, weight = grower.samples, grower.limits, None
         if n_classes == 2:
             weight = costs.loss.sum(axis=1) / costs.mean
-            samples = replace(samples, class_factor=weight)
-            limits = replace(limits, min_branch_weight=limits.min_branch_weight * float(weight.min()))
+            samples = samples._replace(class_factor=weight)
+            limits = limits._replace(min_branch_weight=limits.min_branch_weight * float(weight.min()))
         shared = {field.name: getattr(grower, field.name) for field in fields(Grower)}
         changed = {"costs": None, "samples": samples, "limits": limits, "rules": CostRules(costs.loss, weight)}
         return cls(**shared | changed)

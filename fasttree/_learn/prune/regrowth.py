@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ class Regrowth:
             grower = self._grower
             limits = grower.limits
             if limits.n_cases is None:
-                limits = replace(limits, n_cases=total_count(self._whole.samples))
+                limits = limits._replace(n_cases=total_count(self._whole.samples))
             table = grower.with_sorted_table().sorted_table
             assert table is not None
             self._growth = BranchGrowth(table, grower.recipe, limits, grower.n_classes)

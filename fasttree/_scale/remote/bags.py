@@ -108,7 +108,7 @@ def job_of(forest: Forest, encode: Callable[[Floats], Array], weigh: Weighing) -
         kept[bags.rows] = True
         drawn_from, bags = np.packbits(kept), replace(bags, rows=None)
     whole = Whole.of(grower.samples, grower.n_classes)
-    samples = replace(grower.samples, target=grower.samples.target[:0], weight=None)
+    samples = grower.samples._replace(target=grower.samples.target[:0], weight=None)
     slim = replace(forest, grower=replace(grower, samples=samples, whole=whole), bags=bags)
     return ForestJob(slim, encode, weigh, drawn_from)
 
@@ -166,8 +166,7 @@ def _growth_of(job: ForestJob, parts: Sequence[RowsOfBag]) -> Callable[[Counts, 
     target = np.concatenate([part.target for part in parts])
     weights = [part.weight for part in parts if part.weight is not None]
     table: Any = RowsOfNode(grower.samples.table.schema, columns, len(target), len(columns))
-    samples = replace(
-        grower.samples,
+    samples = grower.samples._replace(
         table=table,
         target=target if grower.n_classes else target + 0.0,  # -0.0 becomes 0.0
         weight=np.concatenate(weights) if weights else None,

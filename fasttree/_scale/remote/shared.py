@@ -284,8 +284,8 @@ def _grown(job: RoundsJob, node: Below, leaf: bool, parts: Sequence[RowsOfShard]
     times = np.concatenate([part.times for part in parts])
     schema = Schema((Feature("x", Kind.CONTINUOUS),)) if leaf else grower.samples.table.schema
     table: Any = RowsOfNode(schema, columns, len(target), len(columns))
-    samples = replace(grower.samples, table=table, target=target if grower.n_classes else target + 0.0)  # -0.0 becomes 0.0
-    limits = replace(grower.limits, max_depth=0) if leaf else grower.limits
+    samples = grower.samples._replace(table=table, target=target if grower.n_classes else target + 0.0)  # -0.0 becomes 0.0
+    limits = grower.limits._replace(max_depth=0) if leaf else grower.limits
     grow = DrawnForest(replace(grower, samples=samples, limits=limits))
     packed = grow(times, 0, node._replace(depth=0) if leaf else node)
     assert packed is not None

@@ -109,7 +109,7 @@ class TreesOneByOne:
         schema, seed = grower.samples.table.schema, seed_of_growth(forest.bags.seed, tree)
         n_features = len(schema.features)
         least = grower.limits.min_weight_leaf * (weight / grower.total_weight)
-        limits = replace(grower.limits, min_weight_leaf=least, seed=seed)
+        limits = grower.limits._replace(min_weight_leaf=least, seed=seed)
         size = Size(scale.n_samples, n_features, 1.0 if costs is None else costs.mean, cases)
         numbers, policy = engine_limits(size, grower.recipe, limits, grower.n_classes), policy_of(grower.recipe, limits)
         kinds = np.array([int(feature.kind) for feature in schema.features], dtype=np.uint8)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -254,8 +253,7 @@ class BaseTree(EditableTree):
         table = samples.table
         drawing_none = copy.copy(self)
         drawing_none.max_features = None
-        limits = replace(
-            drawing_none._limits(table.n_samples, table.n_features, total_weight(samples)),
+        limits = drawing_none._limits(table.n_samples, table.n_features, total_weight(samples))._replace(
             max_depth=1,
             max_leaf_nodes=None,
             min_samples_split=2,

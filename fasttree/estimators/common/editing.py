@@ -145,13 +145,13 @@ class EditableTree(PrunableTree):
         if (arriving[rows] < 1).any():
             weight = np.ones(len(arriving)) if samples.weight is None else samples.weight.copy()
             weight[rows] *= arriving[rows]
-            grower = replace(grower, samples=replace(samples, weight=weight))
+            grower = replace(grower, samples=samples._replace(weight=weight))
         limits, depth = grower.limits, int(tree.depth()[node])
         if limits.max_depth is not None:
-            limits = replace(limits, max_depth=max(limits.max_depth - depth, 0))
+            limits = limits._replace(max_depth=max(limits.max_depth - depth, 0))
         if limits.max_leaf_nodes is not None:
             elsewhere = tree.prune_at(np.arange(tree.node_count) == node).n_leaves - 1
-            limits = replace(limits, max_leaf_nodes=max(limits.max_leaf_nodes - elsewhere, 1))
+            limits = limits._replace(max_leaf_nodes=max(limits.max_leaf_nodes - elsewhere, 1))
         branch = replace(grower, limits=limits)(rows=rows)
         return self._edited(graft(tree, node, branch), samples)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
-from itertools import compress
 from operator import is_not
-from typing import Any, BinaryIO, ClassVar, ParamSpec, Self, TypeVar, cast
+from typing import Any, BinaryIO, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fasttree._data.checks import on_a_line
 from fasttree._data.schema import Schema
 from fasttree._export.document import file, values
-from fasttree._learn.parameters import ParameterRule, defaults_of, rules_of
+from fasttree._learn.parameters import ParameterRule, defaults_of, parameters_of, rules_of
 from fasttree._learn.progress import verbosely
 from fasttree.estimators.common.documents import from_document
 
@@ -32,7 +31,7 @@ def all_or_nothing(fit: Callable[_Parameters, _Result]) -> Callable[_Parameters,
 
     @functools.wraps(fit)
     def fit_or_restore(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        model = cast(Any, args[0])
+        model: Any = args[0]
         before = dict(model.__dict__)
         try:
             return fit(*args, **kwargs)
@@ -48,7 +47,8 @@ def with_bars(fit: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Res
 
     @functools.wraps(fit)
     def fit_verbosely(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        verbose = cast(Any, args[0]).verbose
+        model: Any = args[0]
+        verbose = model.verbose
         if isinstance(verbose, int) and not verbose:  # small tables are fitted in less time than blocks of nothing cost
             return fit(*args, **kwargs)
         with verbosely(verbose):
@@ -85,13 +85,16 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     def _check_parameters(self) -> None:
         estimator: type = type(self)
-        defaults = defaults_of(estimator)
-        given = map(self.__dict__.get, defaults, defaults.values())
-        changed = list(compress(defaults, map(is_not, given, defaults.values())))  # small fits would notice a loop
-        rules = self._parameter_rules() if changed else {}
-        for name in changed:
+        read, defaults = parameters_of(estimator)
+        try:
+            if not any(map(is_not, read(self.__dict__), defaults)):  # a loop would be noticed in small fits
+                return
+        except KeyError:  # a model of an earlier version has fewer: the class has their defaults
+            pass
+        rules = self._parameter_rules()
+        for name, default in defaults_of(estimator).items():
             value = getattr(self, name)
-            rule = rules.get(name)
+            rule = None if value is default else rules.get(name)
             if rule is not None and not rule.is_allowed(value):
                 raise ValueError(f"{name}={on_a_line(value)}: must be {rule.allowed}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +34,7 @@ from fasttree.pruning import PruningMethod
 
 MOST_GROUPED = 1000  # most categories for which groups are searched: the time grows with their third power
 _SURROGATE_CHOICES: dict[str, Any] = {choice.name: choice.default for choice in fields(SurrogateChoices)}
+_MERGE_P_VALUE: float = Limits._field_defaults["merge_p_value"]
 BY_COUNT = "more_samples"  # a value of `no_surrogate`
 _LEAST_SHARE = 0.75  # of a sample: by default, lighter parts are not divided; see docs/choosing.md for the effects
 
@@ -185,7 +186,7 @@ class Growing(FittedModel, Reading, TreeLimits):
         if samples.impurity == "poisson" and samples.weight is not None:
             target = samples.target.copy()
             target[samples.weight == 0] = 0.0  # the largest target bounds Poisson deviances; see `losses.LEAST_ANSWER`
-            samples = replace(samples, target=target)
+            samples = samples._replace(target=target)
         return samples
 
     def _limits(self, n_samples: int, n_features: int, total: float) -> Limits:
@@ -206,7 +207,7 @@ class Growing(FittedModel, Reading, TreeLimits):
             min_part_weight=self._min_part_weight(),
             min_part_share=self._min_part_share(),
             **self._surrogate_limits(),
-            merge_p_value=float(getattr(self, "merge_p_value", Limits.merge_p_value)),
+            merge_p_value=float(getattr(self, "merge_p_value", _MERGE_P_VALUE)),
             max_intervals=getattr(self, "max_intervals", None),
             max_bins=None if self.max_bins is None else int(self.max_bins),
             max_features=max_features if draws else None,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +32,7 @@ from fasttree.estimators.common.growing import BY_COUNT, GrowingTree
 from fasttree.pruning import CostComplexity, ErrorBased, PruningMethod, method_of
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     """Data of a fit.
 
     Parameters

@@ -162,6 +162,6 @@ def _grown(forest: Forest, whole: Whole, bags: Sequence[Bag], tables: list[RowsO
     tables[i] = None
     known = grower.samples
     weight = None if known.weight is None else known.weight[bag.rows]
-    samples = replace(known, table=table, target=known.target[bag.rows], weight=weight)
+    samples = known._replace(table=table, target=known.target[bag.rows], weight=weight)
     of_bag = replace(forest, grower=replace(grower, samples=samples, whole=whole))
     return layout_of(of_bag)(bag.counts, seed_of_growth(forest.bags.seed, bag.tree))
