@@ -264,7 +264,7 @@ cdef inline bint list_column(
     for i in range(n):
         row = <uint32_t> records[i]
         if records[i] >> 32:
-            x = column[row]
+            x = float_of(<uint32_t> (records[i] >> 32)) if single else <double> column[row]    # rows are in random order
             if not x == previous:
                 dense += 1
                 close = close or x - previous <= gap
