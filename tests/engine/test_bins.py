@@ -440,8 +440,8 @@ def test_with_a_bin_for_every_value_the_tree_is_that_without_bins(name, data):
     table = table_for(data, recipe)
     bounds = data.draw(limits(min_gain=ANY_GAIN, min_branch_weight=recipe.release8))
     exact = grow_compiled(table, recipe, bounds)
-    assert grow_compiled(table, recipe, replace(bounds, max_bins=255)) == exact
-    assert grow_compiled(table, recipe, replace(bounds, max_bins=max(2, table.n_samples)), block_rows=3) == exact
+    assert grow_compiled(table, recipe, bounds._replace(max_bins=255)) == exact
+    assert grow_compiled(table, recipe, bounds._replace(max_bins=max(2, table.n_samples)), block_rows=3) == exact
 
 
 @pytest.mark.parametrize("name", [name for name in {**CLASSIFIERS, **COMPLETE, **REGRESSORS} if name not in MAY_REFUSE])
@@ -451,7 +451,7 @@ def test_the_tree_on_bins_is_the_slow_tree_of_the_codes(name, data, max_bins):
     recipe = RECIPES[name]
     table = table_for(data, recipe)
     bounds = data.draw(limits(min_gain=ANY_GAIN))
-    compiled = as_nodes(grow_compiled(table, recipe, replace(bounds, max_bins=max_bins)))
+    compiled = as_nodes(grow_compiled(table, recipe, bounds._replace(max_bins=max_bins)))
     expected = grow_naive(as_codes(table, max_bins), recipe, bounds)
     report = "\n".join([f"{recipe}\n{bounds}\n{table!r}", "compiled", *outline(compiled), "expected", *outline(expected)])
     ours, theirs = naive.breadth_first(compiled), naive.breadth_first(expected)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,7 +66,7 @@ def test_what_is_left_ungrown_could_not_be_among_the_best(name, data, max_leaf_n
     table = data.draw(tables(task=task, missing=recipe.missing != "error", max_samples=60))
     bounds = data.draw(limits(min_gain=-np.inf))
     whole = grow_compiled(table, recipe, bounds)
-    tree = grow_compiled(table, recipe, replace(bounds, max_leaf_nodes=max_leaf_nodes), block_rows=block_rows)
+    tree = grow_compiled(table, recipe, bounds._replace(max_leaf_nodes=max_leaf_nodes), block_rows=block_rows)
     assert tree == afterwards.best_first(whole, max_leaf_nodes)
 
 
@@ -83,7 +81,7 @@ def test_the_best_leaves_of_a_large_table_are_found_without_the_others(max_leaf_
     for target, recipe, n_classes in ((y, CART_REGRESSION, 0), ((y > 0).astype(np.intp), CART_CLASSIFICATION, 2)):
         bounds = Limits(min_gain=-np.inf, max_bins=max_bins)
         whole = growth.grow(learn_table(X), target, None, recipe, bounds, n_classes=n_classes)
-        bounds = replace(bounds, max_leaf_nodes=max_leaf_nodes)
+        bounds = bounds._replace(max_leaf_nodes=max_leaf_nodes)
         tree = growth.grow(learn_table(X), target, None, recipe, bounds, n_classes=n_classes, block_rows=block_rows)
         assert tree == afterwards.best_first(whole, max_leaf_nodes)
 
@@ -101,7 +99,7 @@ def test_features_of_nearly_equal_gains_are_not_left_out_by_bounds_that_waited_w
         for least in (1, 30):
             bounds = Limits(min_samples_leaf=least, max_bins=max_bins)
             whole = growth.grow(learn_table(X), target, None, recipe, bounds, n_classes=n_classes, most_codes=0)
-            bounds = replace(bounds, max_leaf_nodes=max_leaf_nodes)
+            bounds = bounds._replace(max_leaf_nodes=max_leaf_nodes)
             tree = growth.grow(
                 learn_table(X), target, None, recipe, bounds, n_classes=n_classes, block_rows=20, bounded_from=20, n_jobs=n_jobs
             )

@@ -49,8 +49,7 @@ RECIPES = {
 @pytest.mark.parametrize("name", RECIPES)
 @given(data=st.data(), table=tables(max_categories=9), bounds=limits(min_gain=-math.inf))
 def test_trees_with_intervals_agree_with_the_twin(name: str, data: st.DataObject, table: SmallTable, bounds: Limits) -> None:
-    bounds = replace(
-        bounds,
+    bounds = bounds._replace(
         merge_p_value=data.draw(st.sampled_from([0.1, 0.5, 0.01])),
         max_intervals=data.draw(st.sampled_from([None, None, 2, 3])),
         # where all classes are alike in all branches, a node may be split for ever

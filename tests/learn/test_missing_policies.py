@@ -91,7 +91,7 @@ def test_block_size_and_order_of_samples_do_not_matter(name: str, data: st.DataO
 def test_samples_that_stand_twice_count_as_samples_of_weight_2(name: str, data: st.DataObject, bounds: Limits) -> None:
     recipe = (RECIPES | ABSOLUTE)[name]
     table = draw_table(data, recipe, weighted=False)
-    bounds = replace(bounds, min_samples_leaf=1, min_samples_split=2)
+    bounds = bounds._replace(min_samples_leaf=1, min_samples_split=2)
     twice = grow(table.take(np.repeat(np.arange(table.n_samples), 2)), recipe, bounds)
     heavy = grow(replace(table, sample_weight=np.full(table.n_samples, 2.0)), recipe, bounds)
     assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(structure(twice), structure(heavy), strict=True))

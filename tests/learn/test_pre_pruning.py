@@ -31,7 +31,7 @@ def cancer():
 def test_growth_stops_where_the_classes_may_be_independent(name, data, max_p_value, bounds):
     recipe = {**CLASSIFIERS, **RELEASE8, **COMPLETE}[name]
     table = data.draw(tables(missing=name not in COMPLETE, kinds=kinds_for(recipe)))
-    bounds = Limits(**{**vars(bounds), "split_p_value": max_p_value})
+    bounds = bounds._replace(split_p_value=max_p_value)
     assert_same_tree(table, recipe, bounds)
 
 

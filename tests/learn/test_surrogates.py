@@ -70,8 +70,7 @@ tests_of.__test__ = False  # type: ignore[attr-defined]
 
 @st.composite
 def bounds_of_surrogates(draw: st.DrawFn) -> Limits:
-    return replace(
-        draw(limits(min_gain=-math.inf)),
+    return draw(limits(min_gain=-math.inf))._replace(
         max_surrogates=draw(st.sampled_from([5, 5, 5, 1, 2, 0])),
         surrogate_agreement=draw(st.sampled_from(["all", "known"])),
         no_surrogate=draw(st.sampled_from(["majority", "stop"])),
@@ -110,8 +109,8 @@ def test_block_size_order_of_samples_and_unit_of_weight_do_not_matter(
     shuffled = table.take(np.random.default_rng(seed).permutation(table.n_samples))
     assert grow(shuffled, RECIPES[name], bounds).surrogates == tree.surrogates
     weight = np.ones(table.n_samples) if table.sample_weight is None else table.sample_weight
-    doubled = grow(replace(table, sample_weight=2 * weight), RECIPES[name], replace(bounds, min_weight_leaf=0.0))
-    assert doubled.surrogates == grow(table, RECIPES[name], replace(bounds, min_weight_leaf=0.0)).surrogates
+    doubled = grow(replace(table, sample_weight=2 * weight), RECIPES[name], bounds._replace(min_weight_leaf=0.0))
+    assert doubled.surrogates == grow(table, RECIPES[name], bounds._replace(min_weight_leaf=0.0)).surrogates
 
 
 @pytest.mark.parametrize("name", RECIPES)

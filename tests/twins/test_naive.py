@@ -206,7 +206,7 @@ def test_regression_tree_has_the_cuts_and_errors_of_the_exercise() -> None:
 
 @pytest.mark.parametrize(("decrease", "n_leaves"), [(0.1638003333333, 3), (0.163801, 2)])
 def test_min_impurity_decrease_is_in_units_of_the_whole_table(decrease: float, n_leaves: int) -> None:
-    root = grow(LI_REG10, CART_REGRESSION, replace(FREE, min_impurity_decrease=decrease))
+    root = grow(LI_REG10, CART_REGRESSION, FREE._replace(min_impurity_decrease=decrease))
     assert sum(not node.children for node in naive.breadth_first(root)) == n_leaves
 
 
@@ -228,7 +228,7 @@ def test_split_information_counts_missing_values_as_one_more_outcome() -> None:
 
 
 def test_a_sample_with_a_missing_value_goes_down_every_branch_in_shares() -> None:
-    root = grow(MISSING10, FRACTIONAL, replace(FREE, max_depth=2))
+    root = grow(MISSING10, FRACTIONAL, FREE._replace(max_depth=2))
     one, two = root.children
     assert (root.feature, one.feature, two.feature) == (0, 1, 1)
     assert (one.gain, two.gain) == printed((0.1215229038, 0.3191928290))
@@ -242,7 +242,7 @@ def test_a_sample_with_a_missing_value_goes_down_every_branch_in_shares() -> Non
     ("b", "expected"), [(1, [0.7777777778, 0.2222222222]), (2, [0.4347826087, 0.5652173913])], ids=["x", "y"]
 )
 def test_prediction_adds_the_leaves_by_share(b: int, expected: list[float]) -> None:
-    root = grow(MISSING10, FRACTIONAL, replace(FREE, max_depth=2))
+    root = grow(MISSING10, FRACTIONAL, FREE._replace(max_depth=2))
     assert naive.predict_proba(root, [0, b, 1]) == printed(expected)
 
 
@@ -251,20 +251,20 @@ def test_prediction_adds_the_leaves_by_share(b: int, expected: list[float]) -> N
 
 def test_best_subset_of_five_categories_and_three_classes() -> None:
     table = counted_table([(8, 1, 1), (6, 3, 1), (1, 7, 2), (2, 2, 6), (1, 1, 8)])
-    root = grow(table, CART_CLASSIFICATION, replace(FREE, max_depth=1))
+    root = grow(table, CART_CLASSIFICATION, FREE._replace(max_depth=1))
     assert root.table == {1: 0, 2: 0, 3: 1, 4: 1, 5: 1}
     assert 50 * root.gain == printed(6.32)
     # the groups with A in dictionary order: A, AB, ABC, ABCD, ABCE, ABD, ..., AE
     found = {round(50 * gain, 6) for gain in gains(table, CART_CLASSIFICATION)[0]}
     assert {3.67, 1.57, 3.37, 1.12, 6.32, 2.22, 1.22, 3.086667, 0.086667, 2.486667} <= found
-    entropy = grow(table, replace(CART_CLASSIFICATION, impurity="entropy"), replace(FREE, max_depth=1))
+    entropy = grow(table, replace(CART_CLASSIFICATION, impurity="entropy"), FREE._replace(max_depth=1))
     assert entropy.table == root.table
     assert 50 * (entropy.impurity - entropy.gain) == printed(65.1230299083)
 
 
 def test_exhaustive_search_finds_what_the_principal_component_misses() -> None:
     table = counted_table([(8, 8, 6), (3, 3, 7), (4, 0, 5), (1, 3, 5), (2, 6, 8)])
-    root = grow(table, CART_CLASSIFICATION, replace(FREE, max_depth=1))
+    root = grow(table, CART_CLASSIFICATION, FREE._replace(max_depth=1))
     assert root.table == {1: 0, 2: 1, 3: 1, 4: 1, 5: 1}
     assert root.weight * root.gain == pytest.approx(1.523617, abs=1e-6)
 
@@ -278,7 +278,7 @@ def test_principal_component_orders_the_categories() -> None:
 
 
 def test_best_subset_for_two_classes_need_not_be_an_interval_of_codes() -> None:
-    root = grow(counted_table([(2, 8), (7, 3), (5, 5), (1, 9), (6, 4)]), CART_CLASSIFICATION, replace(FREE, max_depth=1))
+    root = grow(counted_table([(2, 8), (7, 3), (5, 5), (1, 9), (6, 4)]), CART_CLASSIFICATION, FREE._replace(max_depth=1))
     assert root.table == {1: 0, 2: 1, 3: 1, 4: 0, 5: 1}
     assert 50 * root.impurity == printed(24.36)
     assert 50 * (root.impurity - root.gain) == printed(19.5)
@@ -288,7 +288,7 @@ def test_best_subset_for_regression_follows_the_means() -> None:
     values = {1: [3, 5], 2: [10, 12, 11], 3: [4, 6], 4: [9], 5: [20, 22]}
     column = np.array([code for code, ys in values.items() for _ in ys])
     y = np.array([float(v) for ys in values.values() for v in ys])
-    root = grow(SmallTable((column,), (NOMINAL,), (5,), y, 1), CART_REGRESSION, replace(FREE, max_depth=1))
+    root = grow(SmallTable((column,), (NOMINAL,), (5,), y, 1), CART_REGRESSION, FREE._replace(max_depth=1))
     assert root.table == {1: 0, 2: 0, 3: 0, 4: 0, 5: 1}
     assert root.weight * root.impurity == printed(375.6)
     assert root.weight * (root.impurity - root.gain) == printed(84)
@@ -306,7 +306,7 @@ def test_more_than_ten_categories_and_three_classes_are_split_well() -> None:
     generator = np.random.default_rng(5)
     column = np.repeat(np.arange(1, 13), 6)
     y = np.where(column % 3 == 0, 2, generator.integers(0, 2, len(column)))
-    root = grow(SmallTable((column,), (NOMINAL,), (12,), y, 3), CART_CLASSIFICATION, replace(FREE, max_depth=1))
+    root = grow(SmallTable((column,), (NOMINAL,), (12,), y, 3), CART_CLASSIFICATION, FREE._replace(max_depth=1))
     assert root.table == {code: int(code % 3 == 0) for code in range(1, 13)}
 
 
@@ -328,7 +328,7 @@ NAN = math.nan
     ids=["left is better", "a tie goes right", "known against missing", "more samples right", "as many", "more left"],
 )
 def test_a_missing_value_learns_its_direction(x: list[float], y: list[int], kind: str, threshold: float, missing: int) -> None:
-    root = grow(continuous_table(x, y, 2), CART_CLASSIFICATION, replace(FREE, max_depth=1))
+    root = grow(continuous_table(x, y, 2), CART_CLASSIFICATION, FREE._replace(max_depth=1))
     assert (root.kind, root.missing) == (kind, missing)
     assert root.threshold == pytest.approx(threshold, nan_ok=True)
     assert naive.leaf_path(root, [NAN]) == (missing,)
@@ -363,7 +363,7 @@ def test_a_threshold_separates_any_two_values(a: float, b: float, expected: floa
 def test_the_lowest_feature_then_the_lowest_threshold_wins_a_tie() -> None:
     table = continuous_table([1, 2, 3, 4], [0, 1, 1, 0], 2)
     twice = replace(table, columns=table.columns * 2, kinds=(0, 0), n_categories=(0, 0))
-    root = grow(twice, CART_CLASSIFICATION, replace(FREE, max_depth=1))
+    root = grow(twice, CART_CLASSIFICATION, FREE._replace(max_depth=1))
     assert (root.feature, root.threshold) == (0, 1.5)
 
 
@@ -396,7 +396,7 @@ def test_every_leaf_keeps_the_limits(table: SmallTable, bounds: Limits) -> None:
     ids=["loan", "loan -m 5", "golf", "golf -m 5", "tennis", "tennis -m 5"],
 )
 def test_release8_grows_small_tables_like_the_original(table: SmallTable, least: float, n_nodes: int, errors: int) -> None:
-    root = grow(table, C45, replace(FREE, min_branch_weight=least))
+    root = grow(table, C45, FREE._replace(min_branch_weight=least))
     assert (size(root), training_errors(root, table)) == (n_nodes, errors)
 
 
@@ -414,7 +414,7 @@ def test_release8_grows_iris_like_the_original(least: float, n_nodes: int, error
     X[34, 3] = X[37, 3] = 0.1
     X[37, 1:3] = 3.1, 1.5
     table = SmallTable(tuple(X.T), (CONTINUOUS,) * 4, (0,) * 4, y, 3)
-    root = grow(table, C45, replace(FREE, min_branch_weight=least))
+    root = grow(table, C45, FREE._replace(min_branch_weight=least))
     assert (size(root), training_errors(root, table)) == (n_nodes, errors)
 
 
@@ -433,7 +433,7 @@ def test_release8_grows_zoo_like_the_original(data: Path, least: float, n_nodes:
         np.array(y, dtype=int) - 1,
         7,
     )
-    root = grow(table, C45, replace(FREE, min_branch_weight=least))
+    root = grow(table, C45, FREE._replace(min_branch_weight=least))
     assert (size(root), training_errors(root, table)) == (n_nodes, errors)
 
 
@@ -465,7 +465,7 @@ def test_cart_is_the_tree_of_scikit_learn_where_the_optimum_is_unique(impurity: 
     X = generator.normal(size=(60, 3)).astype(np.float32).astype(float)
     noise = generator.normal(size=60)
     weight = generator.uniform(0.5, 2, 60) if weighted else None
-    bounds = replace(FREE, min_samples_leaf=5, max_depth=4)
+    bounds = FREE._replace(min_samples_leaf=5, max_depth=4)
     parameters = {"min_samples_leaf": 5, "max_depth": 4, "criterion": impurity, "random_state": 0}
     if impurity == "squared_error":
         y, n_classes = X[:, 0] - 2 * (X[:, 1] > 0) + 0.3 * noise, 1
