@@ -310,7 +310,7 @@ cdef class Encoding:
         cdef uint8_t* column
         self.lock.acquire()
         column = <uint8_t*> self.codes.data if own == NULL else self.larger_codes()
-        if own != NULL and column != NULL:
+        if own != NULL and column != NULL and column != own:
             memcpy(column, own, self.n_samples)
         self.slot[feature] = self.n_counted
         self.n_counted += 1
@@ -323,7 +323,7 @@ cdef class Encoding:
         """Keep the codes of a feature, which `next_column` holds if no threads share the encoding."""
         cdef uint8_t* lane
         cdef int64_t i
-        self.take_slot(feature, n_codes, codes if self.apart and not self.bounded else NULL)
+        self.take_slot(feature, n_codes, NULL if self.bounded else codes)
         if self.bounded:
             lane = self.tiles + <size_t> (feature // LANES) * LANES * self.n_samples + feature % LANES
             with nogil:
@@ -484,6 +484,27 @@ cdef class Encoding:
                         fetch_share(data + (start + n) * by_row, by_row, min(stop - start - n, <int64_t> n), f, self.n_features)
                 start += n
 
+    def code_integers(self, object X, int32_t first, int32_t[::1] n_codes, int32_t most_codes):
+        """Encode columns `first`, ... of a float32 matrix in rows that have at most `most_codes` integers close together.
+
+        `n_codes`, not 0 where this is wanted, becomes the number of values, or 0 where the column is to be encoded after this.
+        In a bounded search, `first` is a multiple of LANES.
+        """
+        cdef Rows rows = rows_of(X)
+        cdef int32_t j, m = <int32_t> n_codes.shape[0], step = LANES if self.bounded else 1
+        cdef uint8_t[:, ::1] own = np.empty((m, 1 if self.bounded else rows.n), dtype=np.uint8)
+        cdef uint8_t* codes = self.tiles + first * rows.n if self.bounded else &own[0, 0]
+        with nogil:
+            codes_of_columns(rows.data + first * rows.column_stride, rows.row_stride, rows.n, m, codes, step, &n_codes[0])
+        for j in range(m):
+            n_codes[j] = n_codes[j] if n_codes[j] <= most_codes else 0
+            if n_codes[j] and not self.bounded:
+                self.add_bins(first + j, own[j], n_codes[j])
+            elif n_codes[j]:
+                self.kind[first + j] = CONTINUOUS
+                self.counted[first + j] = True
+                self.take_slot(first + j, n_codes[j] + 1)
+
     def keep_values(self, int32_t feature, values):
         """Let the engine read a feature's values, by sample or (few values) by code: floats.  They are not copied."""
         self.kept.append(values)
@@ -505,8 +526,6 @@ cdef class Encoding:
         self.n_codes[feature] = n_categories + 1
         if n_categories <= FEW:
             few = np.ascontiguousarray(codes, dtype=np.uint8)
-            if not self.apart:
-                memcpy(self.next_column(), &few[0], n)
             self.counted[feature] = True
             self.keep_codes(feature, &few[0], n_categories + 1)
             return
@@ -678,17 +697,6 @@ def copy_columns(const real_t[:, :] matrix, int64_t first, real_t[:, ::1] column
             start = stop
 
 
-def code_integers(object X, int32_t first, uint8_t[:, ::1] codes, int32_t[::1] n_codes):
-    """Write codes of columns `first`, ... of a float32 matrix in rows, where `n_codes` is not 0, and the number of their values.
-
-    The number is 0 then where a column is none of few integers close together.
-    """
-    cdef Rows rows = rows_of(X)
-    with nogil:
-        codes_of_columns(
-            rows.data + first * rows.column_stride, rows.row_stride, rows.n, <int32_t> codes.shape[0], &codes[0, 0], &n_codes[0])
-
-
 def holds_infinity(object X):
     """Whether a matrix of floats does; NaN is none."""
     cdef Rows rows = rows_of(X)
@@ -700,14 +708,10 @@ def holds_infinity(object X):
 
 def distinct_integers(const int64_t[:] values, int64_t widest):
     """Distinct integers, ascending, and the place of each value among them; None if their range exceeds `widest`."""
-    cdef Py_ssize_t n = values.shape[0]
-    cdef Py_ssize_t i
-    cdef int64_t low = values[0]
-    cdef int64_t high = values[0]
-    cdef int64_t n_distinct = 0
+    cdef Py_ssize_t i, n = values.shape[0]
+    cdef int64_t n_distinct = 0, low = values[0], high = values[0]
     for i in range(n):
-        low = min(low, values[i])
-        high = max(high, values[i])
+        low, high = min(low, values[i]), max(high, values[i])
     if <uint64_t> high - <uint64_t> low > <uint64_t> widest:
         return None
     cdef Py_ssize_t* rank = <Py_ssize_t*> calloc(high - low + 1, sizeof(Py_ssize_t))
@@ -716,9 +720,8 @@ def distinct_integers(const int64_t[:] values, int64_t widest):
     places = np.empty(n, np.intp)
     cdef Py_ssize_t* place = <Py_ssize_t*> memory_of(places)
     for i in range(n):
+        n_distinct += 1 - rank[values[i] - low]
         rank[values[i] - low] = 1
-    for i in range(high - low + 1):
-        n_distinct += rank[i]
     distinct = np.empty(n_distinct, I8)
     cdef int64_t* value = <int64_t*> memory_of(distinct)
     n_distinct = 0

@@ -53,23 +53,43 @@ def test_codes_are_those_of_the_sorted_values(column, step):
 
 
 @given(
-    table=st.lists(columns(np.float32), min_size=1, max_size=4), m=st.integers(16, 32), first=st.integers(0, 3), more=st.data()
+    table=st.lists(columns(np.float32), min_size=1, max_size=4),
+    m=st.integers(16, 33),
+    first=st.sampled_from([0, 8, 16]),
+    bounded=st.booleans(),
+    more=st.data(),
 )
-def test_codes_of_columns_side_by_side_are_those_of_each(table, m, first, more):
+def test_columns_side_by_side_are_taken_where_they_have_few_integers(table, m, first, bounded, more):
     n = min(map(len, table))
     X = np.ascontiguousarray(np.column_stack([table[j % len(table)][:n] for j in range(first + m + 1)]), dtype=np.float32)
     wanted = np.array(more.draw(st.lists(st.booleans(), min_size=m, max_size=m)))
-    codes, n_codes = np.full((m, n), 77, np.uint8), wanted.astype(np.int32)
-    encoding.code_integers(X, first, codes, n_codes)
+    n_codes, most_codes = wanted.astype(np.int32), more.draw(st.sampled_from([2, 100, 255]))
+    encoding.Encoding(n, X.shape[1], 1, bounded, 255, False).code_integers(X, first, n_codes, most_codes)
     for j, column in enumerate(X.T[first : first + m]):
         integers = bool((np.abs(column) <= FARTHEST).all() and (column == np.rint(column)).all() and np.ptp(column) <= 254)
-        assert (n_codes[j] > 0) == (integers and wanted[j])
-        if n_codes[j]:
-            values, expected = codes_of(column)
-            assert n_codes[j] == len(values)
-            assert np.array_equal(codes[j], expected)
-        elif not wanted[j]:
-            assert (codes[j] == 77).all()
+        n_values = len(np.unique(column))
+        assert n_codes[j] == (n_values if integers and wanted[j] and n_values <= most_codes else 0)
+
+
+@given(
+    table=st.lists(columns(np.float32), min_size=1, max_size=4),
+    d=st.integers(16, 40),
+    most_codes=st.sampled_from([0, 40, 255]),
+    n_jobs=st.sampled_from([1, 2]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_trees_of_rows_of_integers_are_those_of_columns(table, d, most_codes, n_jobs, seed):
+    """All columns vary from row to row in ways of their own, so a wrong code shows in a split."""
+    rng = np.random.default_rng(seed)
+    n = max(min(map(len, table)), encode.LEAST_COPIED)
+    X = np.column_stack([rng.permutation(np.resize(table[j % len(table)], n)) for j in range(d)]).astype(np.float32)
+    X[np.isinf(X)] = 7
+    y = rng.integers(0, 3, n)
+    sizes = {"n_classes": 3, "block_rows": 300, "most_codes": most_codes, "n_jobs": n_jobs}
+    by_rows, by_columns = (
+        growth.grow(learn_table(of), y, None, Recipe(), Limits(max_depth=6), **sizes) for of in (X, np.asfortranarray(X))
+    )
+    assert by_rows == by_columns
 
 
 @pytest.mark.parametrize(("block_rows", "most_codes"), [(32_768, 255), (500, 255), (500, 40), (500, 0)])
@@ -88,9 +108,9 @@ def test_a_table_in_rows_grows_the_tree_of_its_columns(n_classes, n_jobs, block_
     recipe, limits = Recipe(impurity="gini" if n_classes else "squared_error"), Limits(max_depth=8)
     sizes = {"n_classes": n_classes, "n_jobs": n_jobs, "block_rows": block_rows, "most_codes": most_codes}
     by_columns = growth.grow(learn_table(np.asfortranarray(X)), y, None, recipe, limits, **sizes)
-    found, code_integers = [], encode.code_integers
-    monkeypatch.setattr(encode, "code_integers", lambda *given: code_integers(*given) or found.append((given[3] > 0).sum()))
+    found, encode_integers = [], encode._encode_integers
+    monkeypatch.setattr(encode, "_encode_integers", lambda *given: found.append(encode_integers(*given)) or found[-1])
     by_rows = growth.grow(learn_table(X), y, None, recipe, limits, **sizes)
-    assert sum(found) > 35
+    assert len(found[0]) > (5 if most_codes == 40 else 35)
     assert by_rows == by_columns
     assert set(by_rows.feature[by_rows.n_branches > 0].tolist()) > {1, 2, 6}

@@ -75,8 +75,13 @@ cdef enum:
     ROWS_BETWEEN = 2048            # after each of which
 
 
-cdef inline int32_t codes_of_bytes(uint8_t* bytes, int64_t n, int32_t low, int32_t high, int32_t* integers) noexcept nogil:
-    """Turn low bytes of integers from `low` to `high` into codes 1, 2, ... of those that occur, in place; their number."""
+cdef inline int32_t codes_of_bytes(
+    uint8_t* bytes, int64_t n, int32_t step, int32_t base, int32_t low, int32_t high, int32_t* integers,
+) noexcept nogil:
+    """Turn low bytes of integers from `low` to `high`, less `base`, into codes 1, 2, ... of those that occur; their number.
+
+    The bytes are `step` apart.  Where base = low - 1 and all integers between occur, they are the codes already.
+    """
     cdef uint8_t[256] code
     cdef int32_t n_absent = high - low + 1
     cdef int32_t n_codes = 0
@@ -84,21 +89,23 @@ cdef inline int32_t codes_of_bytes(uint8_t* bytes, int64_t n, int32_t low, int32
     cdef int64_t i
     memset(code, 0, sizeof(code))
     for i in range(n):
-        if not code[bytes[i]]:
-            code[bytes[i]] = 1
+        if not code[bytes[i * step]]:
+            code[bytes[i * step]] = 1
             n_absent -= 1
             if n_absent == 0:
                 break
     for integer in range(low, high + 1):
-        if code[<uint8_t> integer]:
+        if code[<uint8_t> (integer - base)]:
             integers[n_codes] = integer
             n_codes += 1
-            code[<uint8_t> integer] = <uint8_t> n_codes
-    if n_absent == 0:
-        add_to_bytes(bytes, n, 1 - low)
+            code[<uint8_t> (integer - base)] = <uint8_t> n_codes
+    if n_absent == 0 and base == low - 1:
+        return n_codes
+    if n_absent == 0 and step == 1:
+        add_to_bytes(bytes, n, base + 1 - low)
     else:
         for i in range(n):
-            bytes[i] = code[bytes[i]]
+            bytes[i * step] = code[bytes[i * step]]
     return n_codes
 
 
@@ -118,4 +125,4 @@ cdef inline int32_t codes_of_integers(const real_t* column, int64_t n, uint8_t* 
             return -1
         start += here
         here = min(n - start, <int64_t> ROWS_BETWEEN)
-    return codes_of_bytes(codes, n, least, most, integers)
+    return codes_of_bytes(codes, n, 1, 0, least, most, integers)

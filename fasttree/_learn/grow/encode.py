@@ -13,7 +13,7 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind, Schema
 from fasttree._data.table import Few, Table
 from fasttree._engine.columns.locks import new_lock
-from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_integers, code_values, copy_columns
+from fasttree._engine.encoding import Binning, Encoding, bin_codes, code_values, copy_columns
 from fasttree._learn.constraints import FREE, Constraints
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
@@ -262,9 +262,12 @@ def encode_columns(
     if table.n_samples <= block_rows:
         n_jobs = 1
     encoding = Encoding(table.n_samples, table.n_features, block_rows, most_codes > 0, max(most_codes, 2), n_jobs > 1)
-    done = _encode_by_rows(encoding, table, n_jobs) if encoding.bounded and limits.max_bins is None else frozenset[int]()
+    planned = _plan_rows(encoding, table, n_jobs) if encoding.bounded and limits.max_bins is None else []
+    done = set(planned)
     if limits.max_bins is None and table.n_samples >= LEAST_COPIED and _gap_of(recipe, limits) < 0:
-        done |= _encode_integers(encoding, table, done, most_codes or MOST_CODES, n_jobs)
+        done.update(_encode_integers(encoding, table, planned, most_codes or MOST_CODES, n_jobs))
+    if planned:  # after the integers, which are written with what is beside them
+        _encode_rows(encoding, table, n_jobs)
     bins, has_missing = _encode_side_by_side(encoding, table, bins_of, recipe, limits, n_jobs, done)
     encoding.finish()
     return encoding, has_missing, bins
@@ -290,7 +293,7 @@ def _encode_side_by_side(
     recipe: Recipe,
     limits: Limits,
     n_jobs: int,
-    done: frozenset[int],
+    done: set[int],
 ) -> tuple[dict[int, Bins], bool]:
     """Encode the features that are not `done`; return the bins, and whether a value is missing, if samples may be divided."""
     gap, divides, features = _gap_of(recipe, limits), recipe.missing == "fractional", table.schema.features
@@ -325,13 +328,12 @@ def _encode_side_by_side(
     return bins, bool(lacking)
 
 
-def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozenset[int]:
-    """Encode features of many values of a float32 matrix for a bounded search, in one pass; return which these are."""
+def _plan_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> list[int]:
+    """Return the features of many values of a float32 matrix that a bounded search can encode in one pass, all at once."""
     matrix = table.matrix
     if matrix is None or matrix.dtype != np.float32:
-        return frozenset()
-    n = len(matrix)
-    rows, pieces = matrix[:: max(n // ROWS_OF_SAMPLE, 1)], pieces_of(table.n_features, n_jobs)
+        return []
+    rows, pieces = matrix[:: max(len(matrix) // ROWS_OF_SAMPLE, 1)], pieces_of(table.n_features, n_jobs)
     planned = list[int]()
 
     def plan(some: range) -> None:
@@ -342,31 +344,36 @@ def _encode_by_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> frozens
     in_threads(lambda i: plan(pieces[i]), len(pieces), n_jobs)
     for feature in planned:
         encoding.keep_values(feature, matrix[:, feature])
-    if planned:
-        in_threads(
-            lambda i: encoding.code_rows(matrix, i * ROWS_OF_TASK, min((i + 1) * ROWS_OF_TASK, n)), -(-n // ROWS_OF_TASK), n_jobs
-        )
-    return frozenset(planned)
+    return planned
 
 
-def _encode_integers(encoding: Encoding, table: AnyTable, done: frozenset[int], most_codes: int, n_jobs: int) -> frozenset[int]:
-    """Encode features of few integers of a float32 matrix, which are not `done`, from its rows; return which are done then."""
+def _encode_rows(encoding: Encoding, table: AnyTable, n_jobs: int) -> None:
+    """Encode the planned features."""
+    n, matrix = table.n_samples, table.matrix
+    assert matrix is not None
+    in_threads(
+        lambda i: encoding.code_rows(matrix, i * ROWS_OF_TASK, min((i + 1) * ROWS_OF_TASK, n)), -(-n // ROWS_OF_TASK), n_jobs
+    )
+
+
+def _encode_integers(encoding: Encoding, table: AnyTable, others: list[int], most_codes: int, n_jobs: int) -> list[int]:
+    """Encode features of few integers of a float32 matrix, none of the `others`, from its rows; return which these are."""
     matrix = _in_rows(table)
     if matrix is None or matrix.dtype != np.float32 or matrix.strides[1] != matrix.itemsize or matrix.shape[1] < LEAST_INTEGERS:
-        return frozenset()
-    pieces, found = pieces_of(table.n_features, min(n_jobs, table.n_features // LEAST_INTEGERS), INTEGERS_AT_ONCE), list[int]()
+        return []
+    wanted, found = np.ones(table.n_features, dtype=np.int32), list[int]()
+    wanted[others] = 0
+    pieces = pieces_of(table.n_features, min(n_jobs, table.n_features // LEAST_INTEGERS), INTEGERS_AT_ONCE)
+    starts = [some.start // FEATURES_AT_ONCE * FEATURES_AT_ONCE for some in pieces]  # no less than LEAST_INTEGERS apart
+    ends = [*starts[1:], table.n_features]
 
-    def encode(some: range) -> None:
-        codes = np.empty((len(some), len(matrix)), dtype=np.uint8)
-        n_codes = np.array([feature not in done for feature in some], dtype=np.int32)
-        code_integers(matrix, some.start, codes, n_codes)
-        for feature, n_values in zip(some, n_codes.tolist(), strict=True):
-            if 0 < n_values <= most_codes:
-                encoding.add_bins(feature, codes[feature - some.start], n_values)
-                found.append(feature)
+    def encode(piece: int) -> None:
+        n_codes = wanted[starts[piece] : ends[piece]]
+        encoding.code_integers(matrix, starts[piece], n_codes, most_codes)
+        found.extend((starts[piece] + n_codes.nonzero()[0]).tolist())
 
-    in_threads(lambda i: encode(pieces[i]), len(pieces), n_jobs)
-    return frozenset(found)
+    in_threads(encode, len(starts), n_jobs)
+    return found
 
 
 def _bin(
