@@ -492,8 +492,8 @@ cdef class Encoding:
         """
         cdef Rows rows = rows_of(X)
         cdef int32_t j, m = <int32_t> n_codes.shape[0], step = LANES if self.bounded else 1
-        cdef uint8_t[:, ::1] own = np.empty((m, 1 if self.bounded else rows.n), dtype=np.uint8)
-        cdef uint8_t* codes = self.tiles + first * rows.n if self.bounded else &own[0, 0]
+        own = np.empty((m, 1 if self.bounded else rows.n), dtype=np.uint8)
+        cdef uint8_t* codes = self.tiles + first * rows.n if self.bounded else <uint8_t*> memory_of(own)
         with nogil:
             codes_of_columns(rows.data + first * rows.column_stride, rows.row_stride, rows.n, m, codes, step, &n_codes[0])
         for j in range(m):

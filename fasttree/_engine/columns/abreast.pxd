@@ -69,17 +69,20 @@ cdef inline void codes_of_columns(
     cdef int64_t i, n_rows
     cdef int32_t j
     cdef int32_t n_left = 1
+    cdef bint has_base = False
     cdef uint8_t* place
     memset(base, 0, sizeof(base))
     memset(block, 0, sizeof(block))
     for j in range(m):
         low[j], high[j], others[j] = FARTHEST, -FARTHEST, 0
-    low_bytes_of_rows(first, stride, min(<int64_t> ABREAST, n), m, base, block, low, high, others)
-    for j in range(m):
-        base[j] = <int32_t> low[j] - 1     # the least integer of all rows, most likely
     while start < n and n_left:
         n_rows = min(<int64_t> ABREAST, n - start)
         low_bytes_of_rows(first + start * stride, stride, n_rows, m, base, block, low, high, others)
+        if not has_base:
+            for j in range(m):
+                base[j] = <int32_t> low[j] - 1     # that of all rows, most likely
+            has_base = True
+            continue
         n_left = 0
         for i in range(n_rows if step > 1 else 0):
             for j in range((m + TOGETHER - 1) // TOGETHER):

@@ -295,35 +295,32 @@ cdef inline dict take_nodes(NodeTable* t, bint with_surrogates):
     cdef int32_t field = 0
     cdef dict out = {}
     empty = np.empty
-    orders_and_places = empty(n + (n + 1) // 2, np.int64)
+    orders_and_places = empty(n + (n + 1) // 2, "i8")
     cdef int64_t* order = <int64_t*> memory_of(orders_and_places)
     cdef int32_t* place = <int32_t*> (order + n)
     with nogil:
         n = number_breadth_first(t, order, place)
-    for dtype, size, names in (
-        (np.int32, 4, ("parent", "first_child", "n_branches", "feature", "missing")),
-        (np.uint32, 4, ("row_low", "row_high")),
-        (np.uint8, 1, ("kind",)),
-        (np.int64, 8, ("n_samples",)),
-        (np.float64, 8, ("weight", "impurity", "gain")),
+    for name, dtype, size in (
+        ("parent", "i4", 4), ("first_child", "i4", 4), ("n_branches", "i4", 4), ("feature", "i4", 4), ("missing", "i4", 4),
+        ("row_low", "u4", 4), ("row_high", "u4", 4), ("kind", "u1", 1), ("n_samples", "i8", 8), ("weight", "f8", 8),
+        ("impurity", "f8", 8), ("gain", "f8", 8),
     ):
-        for name in names:
-            out[name] = take_field(t, field, n, size, order, empty(n, dtype))
-            field += 1
+        out[name] = take_field(t, field, n, size, order, empty(n, dtype))
+        field += 1
     out["value"] = take_field(t, field, n, 8 * t.width, order, empty((n, t.width)))
-    out["categories_node"] = filled(empty(t.table_n, np.int64), t.table_node, t.table_n * 8)
-    out["categories_code"] = filled(empty(t.table_n, np.uint32), t.table_code, t.table_n * 4)
-    out["categories_branch"] = filled(empty(t.table_n, np.int32), t.table_branch, t.table_n * 4)
+    out["categories_node"] = filled(empty(t.table_n, "i8"), t.table_node, t.table_n * 8)
+    out["categories_code"] = filled(empty(t.table_n, "u4"), t.table_code, t.table_n * 4)
+    out["categories_branch"] = filled(empty(t.table_n, "i4"), t.table_branch, t.table_n * 4)
     if t.cut_n:
-        out["cut_node"] = filled(empty(t.cut_n, np.int64), t.cut_node, t.cut_n * 8)
-        out["cut_low"] = filled(empty(t.cut_n, np.uint32), t.cut_low, t.cut_n * 4)
-        out["cut_high"] = filled(empty(t.cut_n, np.uint32), t.cut_high, t.cut_n * 4)
+        out["cut_node"] = filled(empty(t.cut_n, "i8"), t.cut_node, t.cut_n * 8)
+        out["cut_low"] = filled(empty(t.cut_n, "u4"), t.cut_low, t.cut_n * 4)
+        out["cut_high"] = filled(empty(t.cut_n, "u4"), t.cut_high, t.cut_n * 4)
     if with_surrogates:
         kept = np.dtype([("node", "i8"), ("agreement", "f8"), ("adjusted", "f8"), ("categories_stop", "i8"), ("feature", "i4"),
                          ("low_branch", "i4"), ("row_low", "u4"), ("row_high", "u4")])     # as Kept
         n = t.surrogates.n
         out["surrogates"] = filled(empty(n, kept), t.surrogates.kept, n * sizeof(Kept))
         n = t.surrogates.table_n
-        out["surrogate_code"] = filled(empty(n, np.uint32), t.surrogates.table_code, n * 4)
-        out["surrogate_branch"] = filled(empty(n, np.int32), t.surrogates.table_branch, n * 4)
+        out["surrogate_code"] = filled(empty(n, "u4"), t.surrogates.table_code, n * 4)
+        out["surrogate_branch"] = filled(empty(n, "i4"), t.surrogates.table_branch, n * 4)
     return out
