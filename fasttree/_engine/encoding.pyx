@@ -323,7 +323,7 @@ cdef class Encoding:
         """Keep the codes of a feature, which `next_column` holds if no threads share the encoding."""
         cdef uint8_t* lane
         cdef int64_t i
-        self.take_slot(feature, n_codes, NULL if self.bounded else codes)
+        self.take_slot(feature, n_codes, <const uint8_t*> NULL if self.bounded else codes)
         if self.bounded:
             lane = self.tiles + <size_t> (feature // LANES) * LANES * self.n_samples + feature % LANES
             with nogil:
