@@ -199,7 +199,13 @@ def test_no_type_has_the_name_of_another():
     assert set(types) & classes == SHARED_NAMES
 
 
-def test_folders_of_headers_hold_no_code():
+def test_folders_of_headers_alone_are_no_packages_that_are_installed():
+    for folder in (path for path in ENGINE.rglob("*") if path.is_dir() and list(path.glob("*.pxd"))):
+        modules = {path.suffix for path in folder.iterdir() if path.name != "__init__.py"} & {".py", ".pyx"}
+        assert (folder / "__init__.py").exists() == bool(modules), folder
+
+
+def test_packages_of_the_engine_hold_no_code():
     for path in ENGINE.rglob("__init__.py"):
         assert re.fullmatch(r'"""[^"]*"""\n', path.read_text(encoding="utf-8")), path
 

@@ -1,1 +1,0 @@
-"""Bounds on gains, and the search that they shorten."""

@@ -1,1 +1,0 @@
-"""The loop that grows a tree, and what it does to a node."""

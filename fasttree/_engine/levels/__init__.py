@@ -1,1 +1,0 @@
-"""The best trees of one and two levels of a node: headers of `optimal.pyx`."""

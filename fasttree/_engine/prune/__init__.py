@@ -1,1 +1,0 @@
-"""C4.5's pruning of trees and selection of rules."""

@@ -1,1 +1,0 @@
-"""Risks and gains of sets of samples."""

@@ -1,1 +1,0 @@
-"""The best cut of one feature in one node."""

@@ -1,1 +1,0 @@
-"""Loops and trees of the rounds of additive models."""
