@@ -172,7 +172,7 @@ def grow(
         grown = _core.grow(
             encoding,
             _targets(samples, weight, unit, recipe.impurity, divides, n_classes, outputs),
-            _spec_of(recipe, limits, constraints, samples.size, n_classes, least, bounded_from),
+            _spec_of(recipe, _without_seed(limits), constraints, samples.size, n_classes, least, bounded_from),
             weight=weight,
             case_weight=_case_weight(samples, weight, recipe, limits),
             seed=limits.seed,
@@ -386,6 +386,11 @@ def engine_limits(
         most_splits=most_splits(limits, recipe, n_samples),
         bounded_from=bounded_from,
     )
+
+
+def _without_seed(limits: Limits) -> Limits:
+    """Return the limits that trees of a forest have in common."""
+    return limits._replace(seed=0) if limits.seed else limits
 
 
 @lru_cache(maxsize=64)
