@@ -320,7 +320,7 @@ cdef class Encoding:
             raise MemoryError
 
     cdef int keep_codes(self, int32_t feature, const uint8_t* codes, int64_t n_codes) except -1:
-        """Keep the codes of a feature, which `next_column` holds if no threads share the encoding."""
+        """Keep the codes of a feature, in its lane of the tiles where the encoding is bounded."""
         cdef uint8_t* lane
         cdef int64_t i
         self.take_slot(feature, n_codes, <const uint8_t*> NULL if self.bounded else codes)

@@ -35,6 +35,5 @@ class Server:
         X: npt.NDArray[Any],
         values: npt.NDArray[np.float64] | None,
         answers: npt.NDArray[np.int32] | None,
-        refuse_infinite: bool = False,
         refuse_missing: bool = False,
     ) -> bool: ...

@@ -21,7 +21,7 @@ from fasttree._engine.walk.compact cimport (
     predict_block, state_of_block, whole_of,
 )
 from fasttree._engine.walk.layout cimport CompactParts, lay_out
-from fasttree._engine.walk.rows cimport ANY_STATE, BLOCK, INFINITE, MISSING_VALUES, Rows, State, fill_rows
+from fasttree._engine.walk.rows cimport BLOCK, INFINITE, MISSING_VALUES, Rows, State, fill_rows
 from fasttree._engine.walk.tree cimport Flat
 from fasttree._engine.walk.verify cimport (
     SOUND, WRONG_CHILDREN, WRONG_CUTS, WRONG_EXTRA, WRONG_FEATURE, WRONG_KIND, WRONG_LEAF, WRONG_LENGTH, WRONG_MISSING,
@@ -547,16 +547,16 @@ cdef class Server:
 
     # many rows
 
-    def _predict_rows(self, X, values, answers, bint refuse_infinite=False, bint refuse_missing=False):
+    def _predict_rows(self, X, values, answers, bint refuse_missing=False):
         """Predict a matrix of float32 or float64: codes as floats, missing = NaN.
 
         Fills `values`, float64 (n, n_values), or if that is None `answers`, int32 (n, n_outputs); False if X is no such matrix
-        or holds a value that is refused.
+        or holds infinity or a missing value that is refused.
         """
         cdef const Compact* t = &self.compact
         cdef Rows rows
         cdef Visit visit
-        cdef State refused = MISSING_VALUES if refuse_missing else INFINITE if refuse_infinite else ANY_STATE
+        cdef State refused = MISSING_VALUES if refuse_missing else INFINITE
         cdef Batch batch
         cdef Py_ssize_t n = BLOCK * (AT_ONCE + 1) if self.trees != NULL else 0      # rows of values in the scratch
         cdef bint fine = True

@@ -28,7 +28,6 @@ cdef enum State:               # of the numbers in some rows
     FINITE
     MISSING_VALUES
     INFINITE
-    ANY_STATE                  # never an error
 
 
 cdef inline bint fill_rows(Rows* rows, object X) except -1:

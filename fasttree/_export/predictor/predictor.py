@@ -261,9 +261,7 @@ class Predictor(Server):
 
         def fill(i: int) -> None:
             values, answers = (out[parts[i]], None) if of_values else (None, out[parts[i]])
-            if not failed and not self._predict_rows(
-                block(parts[i]), values, answers, refuse_infinite=True, refuse_missing=refuse_missing
-            ):
+            if not failed and not self._predict_rows(block(parts[i]), values, answers, refuse_missing=refuse_missing):
                 failed.append(i)
 
         in_threads(fill, len(parts), threads)
