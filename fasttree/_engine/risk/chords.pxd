@@ -89,6 +89,7 @@ cdef inline int64_t sweep_pairs(
 ) noexcept nogil:
     """`sweep_entropy` of two classes: a, b = weight on the left and class 1's weight there, as shares of all weight."""
     cdef const uint16_t* label = block.label
+    cdef const int64_t* weights = block.weight
     cdef Bounds limits = at.limits
     cdef double scale = 1.0 / <double> at.total.weight
     cdef double* a = s.a
@@ -105,7 +106,7 @@ cdef inline int64_t sweep_pairs(
     s.left[0] -= weight
     for j in range(at.next, stop):
         row = row_of(entries[j])
-        moved = weight_of(block, row)
+        moved = 1 if weights == NULL else weights[row]
         weight += moved
         ones += moved & -<int64_t> label[row]
         positions[m] = <int32_t> j
@@ -125,8 +126,12 @@ cdef inline double pair_gains(
     """About the gains of those cuts of `sweep_pairs` that may reach `at_least`, or the largest less a slack; else -infinity."""
     cdef double weight = <double> total.weight * p.unit
     cdef double share = <double> total.counts[1] / <double> total.weight
+    cdef const double* chords = p.chords
+    cdef const double* a = s.a
+    cdef const double* b = s.b
+    cdef double* gains = s.gains
     cdef double largest = -INFINITY
-    cdef double x, y
+    cdef double x, y, gain
     cdef int64_t start, j
     cdef int64_t stop = 0
     at_least -= 2 * CHORD_ERROR * weight
@@ -134,19 +139,20 @@ cdef inline double pair_gains(
         start = stop
         stop = min(start + PAIRS_AT_ONCE, m)
         if at_least > 0 and not pairs_reach(
-                &s.a[start], &s.b[start], stop - start, share, at_least / weight * 0.6931471805599453):
+                &a[start], &b[start], stop - start, share, at_least / weight * 0.6931471805599453):
             for j in range(start, stop):
-                s.gains[j] = -INFINITY
+                gains[j] = -INFINITY
             continue
         for j in range(start, stop):
-            x, y = s.a[j], s.b[j]
+            x, y = a[j], b[j]
             x = (
-                below_xlogx(y, p.chords) + below_xlogx(x - y, p.chords) + below_xlogx(share - y, p.chords)
-                + below_xlogx(1 - x - (share - y), p.chords) - below_xlogx(x, p.chords) - below_xlogx(1 - x, p.chords)
+                below_xlogx(y, chords) + below_xlogx(x - y, chords) + below_xlogx(share - y, chords)
+                + below_xlogx(1 - x - (share - y), chords) - below_xlogx(x, chords) - below_xlogx(1 - x, chords)
             )
-            s.gains[j] = total.risk + x * weight
-            largest = max(largest, s.gains[j])
-            at_least = max(at_least, s.gains[j] - slack - 4 * CHORD_ERROR * weight)
+            gain = total.risk + x * weight
+            gains[j] = gain
+            largest = max(largest, gain)
+            at_least = max(at_least, gain - slack - 4 * CHORD_ERROR * weight)
     return largest
 
 
@@ -218,6 +224,8 @@ cdef inline double entropy_gains(
     cdef double risks
     cdef int64_t* left = s.near_left
     cdef int64_t* right = s.near_right
+    cdef const int32_t* positions = s.positions
+    cdef double* gains = s.gains
     cdef int64_t next_entry = chunk.start
     cdef int64_t moved, j
     cdef int32_t k
@@ -225,8 +233,8 @@ cdef inline double entropy_gains(
     if p.n_classes == 2:
         largest = pair_gains(p, s, total, chunk.n, at_least, slack)
     for j in range(chunk.n if p.n_classes != 2 else 0):
-        s.gains[j] = total.risk - s.a[j] * weight
-        largest = max(largest, s.gains[j])
+        gains[j] = total.risk - s.a[j] * weight
+        largest = max(largest, gains[j])
     if largest + error < at_least:
         return -INFINITY
     largest -= error
@@ -235,16 +243,16 @@ cdef inline double entropy_gains(
     for k in range(p.n_classes):
         right[k] = total.counts[k] - left[k]
     for j in range(chunk.n):
-        if s.gains[j] < at_least:
-            s.gains[j] = -INFINITY
+        if gains[j] < at_least:
+            gains[j] = -INFINITY
             continue
-        while next_entry <= s.positions[j]:
+        while next_entry <= positions[j]:
             row = row_of(entries[next_entry])
             moved = weight_of(block, row)
             left[block.label[row]] += moved
             right[block.label[row]] -= moved
             next_entry += 1
         risks = class_risk(ENTROPY, left, p.n_classes, p.unit) + class_risk(ENTROPY, right, p.n_classes, p.unit)
-        s.gains[j] = max(total.risk - risks, 0.0)
-        largest = max(largest, s.gains[j])
+        gains[j] = max(total.risk - risks, 0.0)
+        largest = max(largest, gains[j])
     return largest

@@ -48,7 +48,7 @@ cdef inline void squared_axis(const Problem* p, const Scratch* s, int64_t q, con
     cdef const double* scale_of = s.pca_scale
     cdef double* cov = s.pca
     cdef double* squared = s.pca + SQUARED * SQUARED
-    cdef double w, x, scale
+    cdef double w, scale, trace, trace_squared
     cdef int64_t g
     cdef int32_t i, j, k, best, _step
     memset(cov, 0, k_n * k_n * sizeof(double))
@@ -67,13 +67,17 @@ cdef inline void squared_axis(const Problem* p, const Scratch* s, int64_t q, con
             break
         for i in range(k_n * k_n):
             cov[i] /= scale
+        trace = trace_squared = 0
+        memset(squared, 0, k_n * k_n * sizeof(double))
         for i in range(k_n):
-            for j in range(k_n):
-                x = 0
-                for k in range(k_n):
-                    x += cov[i * k_n + k] * cov[k * k_n + j]
-                squared[i * k_n + j] = x
+            for k in range(k_n):
+                for j in range(k_n):
+                    squared[i * k_n + j] += cov[i * k_n + k] * cov[k * k_n + j]
+            trace += cov[i * k_n + i]
+            trace_squared += squared[i * k_n + i]
         memcpy(cov, squared, k_n * k_n * sizeof(double))
+        if trace * trace - trace_squared <= 1e-10 * trace * trace:
+            break                   # one eigenvalue is left: the sum of squares is the square of the sum
     best = 0
     for i in range(k_n):        # S^N is close to v v^T: its column of largest diagonal entry is v, scaled
         if cov[i * k_n + i] > cov[best * k_n + best]:

@@ -138,14 +138,6 @@ cdef inline void add_up(
         elif block.weight == NULL:
             for j in range(n):
                 sum += block.label[<size_t> rows[j] * step + o] & 1
-        elif s.signed_weight != NULL:      # of one target
-            weight = 0
-            for j in range(n):
-                w = s.signed_weight[rows[j]]
-                weight += w if w > 0 else -w
-                sum += w
-            sum = (weight + sum) // 2
-            s.stretch_weight[t] += weight
         else:
             weight = 0
             for j in range(n):
@@ -155,6 +147,35 @@ cdef inline void add_up(
             if o == 0:
                 s.stretch_weight[t] += weight
         s.stretch_sum[o * MOST_ENDS + t] += sum
+
+
+cdef inline void add_up_signed(Scratch* s, const entry_t* entries, int64_t n, int64_t t) noexcept nogil:
+    """The same for one target, by weights that have the class as their sign."""
+    cdef const int64_t* signed_weight = s.signed_weight
+    cdef int64_t weight = 0
+    cdef int64_t sum = 0
+    cdef int64_t w, j
+    for j in range(n):
+        w = signed_weight[row_of(entries[j])]
+        weight += w if w > 0 else -w
+        sum += w
+    s.stretch_weight[t] += weight
+    s.stretch_sum[t] += (weight + sum) // 2
+
+
+cdef inline void add_up_entries(
+    const Problem* p, const Block* block, Scratch* s, const Left* at, const entry_t* entries, int64_t n, int64_t t,
+) noexcept nogil:
+    """Add the samples of a piece of a list, at most CHUNK at once."""
+    cdef int32_t* rows = s.positions       # C would read it again for each entry
+    cdef int64_t start = 0
+    cdef int64_t m, j
+    while start < n:
+        m = min(n - start, <int64_t> CHUNK)
+        for j in range(m):
+            rows[j] = <int32_t> row_of(entries[start + j])
+        add_up(p, block, s, at, rows, m, t)
+        start += m
 
 
 cdef inline double entropy_at(const Problem* p, const Scratch* s, const Totals* total, int64_t t) noexcept nogil:
@@ -285,7 +306,7 @@ cdef inline Stretches divide_list(
     """Bound the gains of the candidates from the next entry of a sweep up to position `high`."""
     cdef Stretches g
     cdef int64_t n = high + 1 - at.next
-    cdef int64_t t, start, stop, j
+    cdef int64_t t, start, stop
     cdef int32_t o
     g.n = 0
     g.least = -INFINITY
@@ -303,12 +324,12 @@ cdef inline Stretches divide_list(
         for o in range(p.n_outputs):
             s.stretch_sum[o * MOST_ENDS + t] = s.stretch_sum[o * MOST_ENDS + t - 1]
             s.stretch_spread[o * MOST_ENDS + t] = 0
-        while stop < start_of(&g, t):
-            start = stop
-            stop = min(start + CHUNK, start_of(&g, t))
-            for j in range(start, stop):
-                s.positions[j - start] = <int32_t> row_of(entries[j])
-            add_up(p, block, s, at, s.positions, stop - start, t)
+        start = stop
+        stop = start_of(&g, t)
+        if s.signed_weight != NULL:
+            add_up_signed(s, entries + start, stop - start, t)
+        else:
+            add_up_entries(p, block, s, at, entries + start, stop - start, t)
         s.stretch_gain[t] = 0 if is_cut(p, block, entries, division.feature, stop - 1) else -INFINITY
     bound_stretches(p, block, s, at, &g, division)
     return g

@@ -251,6 +251,9 @@ cdef inline int64_t sweep_output_squares(
     cdef const uint16_t* label
     cdef int64_t* left = s.left
     cdef int64_t* right = s.right
+    cdef int32_t* positions = s.positions
+    cdef double* a = s.a
+    cdef double* b = s.b
     cdef int64_t squares = at.squares
     cdef int64_t squares_right = at.squares_right
     cdef int64_t m = 0
@@ -267,9 +270,9 @@ cdef inline int64_t sweep_output_squares(
             count = right[k]
             squares_right -= 2 * count - 1
             right[k] = count - 1
-        s.positions[m] = <int32_t> j
-        s.a[m] = <double> squares
-        s.b[m] = <double> squares_right
+        positions[m] = <int32_t> j
+        a[m] = <double> squares
+        b[m] = <double> squares_right
         m += code_of(entries[j]) != code_of(entries[j + 1])
     at.squares = squares
     at.squares_right = squares_right
@@ -289,6 +292,9 @@ cdef inline int64_t sweep_output_sums(
     cdef int64_t j, base, sum
     cdef double rest, d, scale
     cdef size_t n_outputs = p.n_outputs
+    cdef int32_t* positions = s.positions
+    cdef double* a = s.a
+    cdef double* b = s.b
     cdef const int64_t* ysum
     cdef size_t o
     for o in range(n_outputs):
@@ -300,11 +306,11 @@ cdef inline int64_t sweep_output_sums(
         for j in range(start, stop):
             sum += ysum[row_of(entries[j]) * n_outputs] - base
             d = n * <double> sum - rest * <double> (n_before + 1 + j - start)
-            s.b[j - start] = (s.b[j - start] if o else 0.0) + d * d * scale
+            b[j - start] = (b[j - start] if o else 0.0) + d * d * scale
         s.left[o] = sum + base * (n_before + stop - start)
     for j in range(start, stop):
-        s.positions[m] = <int32_t> j
-        s.a[m] = s.b[j - start]
+        positions[m] = <int32_t> j
+        a[m] = b[j - start]
         m += code_of(entries[j]) != code_of(entries[j + 1])
     at.next = stop
     return m
@@ -317,14 +323,17 @@ cdef inline int64_t sweep_events(
     cdef const int64_t* ysum = block.ysum
     cdef int64_t base = at.total.sum // at.total.n
     cdef int64_t sum = at.sum - base * (at.next - at.first + at.before)
+    cdef int64_t of_first = base * (at.before - at.first + 1)
+    cdef int32_t* positions = s.positions
+    cdef double* a = s.a
     cdef int64_t* exact = <int64_t*> s.b           # the sum itself, which may have more digits than a double
     cdef int64_t m = 0
     cdef int64_t j
     for j in range(at.next, stop):
         sum += ysum[row_of(entries[j])] - base
-        s.positions[m] = <int32_t> j
-        s.a[m] = <double> sum
-        exact[m] = sum + base * (j + 1 - at.first + at.before)
+        positions[m] = <int32_t> j
+        a[m] = <double> sum
+        exact[m] = sum + of_first + base * j
         m += code_of(entries[j]) != code_of(entries[j + 1])
     at.sum = sum + base * (stop - at.first + at.before)
     at.next = stop
@@ -341,15 +350,17 @@ cdef inline bint pass_events(
     cdef double rest = <double> (total.sum - base * total.n)
     cdef int64_t before = at.next - at.first + at.before
     cdef int64_t sum = at.sum - base * before
+    cdef double* a = s.a
     cdef int64_t most = 0
     cdef int64_t j
     if not at_least > 0:
         return False
-    for j in range(at.next, stop):
+    entries += at.next
+    for j in range(stop - at.next):
         sum += ysum[row_of(entries[j])] - base
-        s.a[j - at.next] = <double> sum
+        a[j] = <double> sum
         most = max(most, sum if sum > 0 else -sum)
-    if deviance_reaches(s.a, stop - at.next, <double> most, <double> before, <double> total.n, rest,
+    if deviance_reaches(a, stop - at.next, <double> most, <double> before, <double> total.n, rest,
                         <double> base + rest / <double> total.n, p.y_unit[0], at_least):
         return False
     at.sum = sum + base * (stop - at.first + at.before)
@@ -368,6 +379,7 @@ cdef inline int64_t sweep_moments(
     cdef const int64_t* ysum = block.ysum
     cdef int64_t sum = s.left[0]
     cdef int64_t square = s.left[1]
+    cdef int32_t* positions = s.positions
     cdef int64_t* a = <int64_t*> s.a
     cdef int64_t* b = <int64_t*> s.b
     cdef int64_t m = 0
@@ -377,7 +389,7 @@ cdef inline int64_t sweep_moments(
         place = <size_t> row_of(entries[j]) * 2
         sum += ysum[place]
         square += ysum[place + 1]
-        s.positions[m] = <int32_t> j
+        positions[m] = <int32_t> j
         a[m] = sum
         b[m] = square
         m += code_of(entries[j]) != code_of(entries[j + 1])
@@ -402,11 +414,13 @@ cdef inline bint has_output_sums(const Problem* p) noexcept nogil:
 cdef inline int64_t sweep_known(const Problem* p, Scratch* s, Left* at, const entry_t* entries, int64_t stop) noexcept nogil:
     """a = the gain, known from `along`."""
     cdef const double* gain = p.parts.gain
+    cdef int32_t* positions = s.positions
+    cdef double* a = s.a
     cdef int64_t m = 0
     cdef int64_t j
     for j in range(at.next, stop):
-        s.positions[m] = <int32_t> j
-        s.a[m] = gain[j]
+        positions[m] = <int32_t> j
+        a[m] = gain[j]
         m += code_of(entries[j]) != code_of(entries[j + 1])
     at.next = stop
     return m
@@ -452,15 +466,16 @@ cdef inline double deviance_gains(
     cdef double mean = <double> (total.sum // total.n) + rest / n
     cdef double largest = -INFINITY
     cdef const int64_t* exact = <const int64_t*> s.b
+    cdef double* gains = s.gains
     cdef int64_t j
-    deviance_bounds(s.a, s.positions, s.gains, m, <double> offset, n, rest, mean, scale)
+    deviance_bounds(s.a, s.positions, gains, m, <double> offset, n, rest, mean, scale)
     for j in range(m):
-        if s.gains[j] < at_least:
-            s.gains[j] = -INFINITY
+        if gains[j] < at_least:
+            gains[j] = -INFINITY
             continue
-        s.gains[j] = deviance_gain(total.n, total.sum, s.positions[j] + offset, exact[j]) * scale
-        if s.gains[j] > largest:
-            largest = s.gains[j]
+        gains[j] = deviance_gain(total.n, total.sum, s.positions[j] + offset, exact[j]) * scale
+        if gains[j] > largest:
+            largest = gains[j]
             at_least = max(at_least, tie_limit(largest, total.risk))
     return largest
 
@@ -475,9 +490,14 @@ cdef inline double gains_of_chunk(
     cdef const Totals* total = at.total
     cdef double n_all = <double> total.weight
     cdef double largest = -INFINITY
-    cdef double stat, scale, n_left, base
+    cdef double stat, scale, n_left, base, least, n_outputs
     cdef int64_t offset = 1 - at.first + at.before
     cdef int64_t m = chunk.n
+    cdef const int32_t* positions = s.positions
+    cdef double* a = s.a
+    cdef double* b = s.b
+    cdef double* gains = s.gains
+    cdef bint is_risk
     cdef int64_t j
     cdef int32_t k
     if p.sweep == LINEAR:
@@ -488,38 +508,35 @@ cdef inline double gains_of_chunk(
             stat = <double> (total.sum - at.mean * total.n)
             scale = p.y_unit[0] * p.y_unit[0] / n_all / p.unit
         return linear_gains(
-            s.a, NULL if block.weight == NULL else s.b, s.positions, s.gains, m, <double> offset, n_all, stat, scale
+            a, NULL if block.weight == NULL else b, positions, gains, m, <double> offset, n_all, stat, scale
         )
     if p.sweep == SQUARES or has_output_squares(p, block):
         base = 0
         for k in range(p.n_classes):
             base += <double> total.counts[k] * <double> total.counts[k]
         base /= n_all
+        n_outputs = <double> p.n_outputs
         for j in range(m):
-            n_left = <double> (s.positions[j] + offset)
-            s.gains[j] = max((s.a[j] / n_left + s.b[j] / (n_all - n_left) - base) / p.n_outputs, 0.0)
-            largest = max(largest, s.gains[j])
+            n_left = <double> (positions[j] + offset)
+            gains[j] = max((a[j] / n_left + b[j] / (n_all - n_left) - base) / n_outputs, 0.0)
+            largest = max(largest, gains[j])
     elif has_output_sums(p):
         for j in range(m):
-            n_left = <double> (s.positions[j] + offset)
-            s.gains[j] = s.a[j] / (n_left * (n_all - n_left))
-            largest = max(largest, s.gains[j])
+            n_left = <double> (positions[j] + offset)
+            gains[j] = a[j] / (n_left * (n_all - n_left))
+            largest = max(largest, gains[j])
     elif p.sweep == DEVIANCE and not p.weighted:
         return deviance_gains(p, s, total, m, offset, at_least)
     elif has_moments(p):
         return fifth_root_gains(p, s, total, m, offset, at_least)
-    elif p.sweep == DEVIANCE or p.sweep == MEDIANS or p.sweep == OUTPUTS:
-        for j in range(m):
-            s.gains[j] = s.a[j]
-            largest = max(largest, s.gains[j])
-    elif p.sweep == TABLE:
-        for j in range(m):
-            s.gains[j] = max(total.risk + s.a[j] * p.xlogx_unit, 0.0)
-            largest = max(largest, s.gains[j])
-    elif p.impurity == ENTROPY:
+    elif p.sweep == GENERIC and p.impurity == ENTROPY:
         return entropy_gains(p, block, s, at, entries, chunk, at_least)
-    else:
+    else:                              # what is left of the risk, or the gain itself
+        is_risk = p.sweep == TABLE or p.sweep == GENERIC
+        base = total.risk if is_risk else 0
+        scale = p.xlogx_unit if p.sweep == TABLE else -1.0 if is_risk else 1.0
+        least = 0 if is_risk else -INFINITY
         for j in range(m):
-            s.gains[j] = max(total.risk - s.a[j], 0.0)
-            largest = max(largest, s.gains[j])
+            gains[j] = max(base + a[j] * scale, least)
+            largest = max(largest, gains[j])
     return largest

@@ -4,7 +4,7 @@ The search runs along the feature's sorted list, or along its groups of equal co
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list
@@ -19,7 +19,7 @@ from fasttree._engine.scan.stretches cimport Stretches, divide_list, pass_over
 from fasttree._engine.scan.sweeps cimport MEDIAN_COST, gains_of_chunk, pass_events, start_sweep, sweep
 from fasttree._engine.types cimport (
     CHUNK, DEVIANCE, GENERIC, MEDIANS, THRESHOLD_CUT, Block, Bounds, Chunk, Cut, Left, Problem, Scratch, Totals, code_of, entry_t,
-    row_of,
+    row_of, weight_of,
 )
 from fasttree._engine.watch cimport interrupted
 
@@ -84,7 +84,12 @@ cdef inline void offer_single(
     """
     cdef const Totals* known = division.total
     cdef double slack = single_slack(p, known)
+    cdef const double* gains = s.gains
+    cdef const int32_t* positions = s.positions
+    cdef const uint16_t* label = block.label
+    cdef int64_t* left = s.mark
     cdef int64_t next_entry = chunk.start
+    cdef double least
     cdef float base, gain
     cdef int64_t j
     cdef int32_t k
@@ -92,22 +97,23 @@ cdef inline void offer_single(
     if chunk.largest < cut.gain - slack:
         return
     cut.gain = max(cut.gain, chunk.largest)
+    least = cut.gain - slack
     base = threshold_base(p, known)
     for j in range(chunk.n):
-        if s.gains[j] < cut.gain - slack:
+        if gains[j] < least:
             continue
-        while next_entry <= s.positions[j]:
+        while next_entry <= positions[j]:
             row = row_of(entries[next_entry])
-            s.mark[block.label[row]] += 1 if block.weight == NULL else block.weight[row]
+            left[label[row]] += weight_of(block, row)
             next_entry += 1
-        gain = threshold_gain(p, known, base, s.mark, division.node.weight)
+        gain = threshold_gain(p, known, base, left, division.node.weight)
         if gain > cut.single_gain:
             cut.single_gain = gain
-            cut.first_gain = s.gains[j]
-            cut.position = s.positions[j]
+            cut.first_gain = gains[j]
+            cut.position = positions[j]
             division.below = 0
             for k in range(p.n_classes):
-                division.below += s.mark[k]
+                division.below += left[k]
 
 
 cdef inline int64_t tries_along_list(
