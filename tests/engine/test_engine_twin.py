@@ -302,6 +302,19 @@ def test_subsets_of_many_categories_agree(recipe: Recipe, seed: int, n_classes: 
     assert_same_tree(table, recipe, Limits(min_gain=ANY_GAIN, max_depth=2, min_samples_leaf=10))
 
 
+@pytest.mark.parametrize(("n_classes", "turns", "seed"), [(4, 4, 4), (4, 4, 7), (5, 3, 0), (5, 3, 6)])  # others agree by any axis
+def test_subsets_agree_where_several_axes_of_the_categories_are_nearly_as_long(n_classes: int, turns: int, seed: int) -> None:
+    """Classes take turns in as many categories, so that weights alone decide which axis is the longest."""
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(1, 9, (turns, n_classes))
+    counts = np.concatenate([[np.roll(row, k) for k in range(n_classes)] for row in counts])
+    column = np.arange(1, len(counts) + 1, dtype=np.uint8).repeat(counts.sum(axis=1))
+    y = np.tile(np.arange(n_classes), len(counts)).repeat(counts.ravel())
+    weight = 1 + 1e-3 * generator.random(len(y))
+    table = SmallTable((column,), (NOMINAL,), (len(counts),), y, n_classes, weight)
+    assert_same_tree(table, CART_CLASSIFICATION, Limits(min_gain=ANY_GAIN, max_depth=1))
+
+
 @pytest.mark.parametrize("recipe", [CART_CLASSIFICATION, C45, CART_REGRESSION], ids=["gini", "c4.5", "squared error"])
 @pytest.mark.parametrize("seed", range(3))
 def test_larger_tables_of_real_numbers_agree(recipe: Recipe, seed: int) -> None:
