@@ -20,6 +20,8 @@ from fasttree._data.sources import is_sparse
 
 def _target_cells(y: Any) -> tuple[Cells, bool]:
     """Return the cells of a target, and whether its strings were objects, not those of a NumPy string array or a list."""
+    if type(y) is np.ndarray and y.ndim == 1:  # as nearly always
+        return array_cells(y, "y", 0), y.dtype.kind == "O"
     if y is None:
         raise errors.no_target()
     if is_sparse(y):
@@ -78,7 +80,7 @@ def _check_target_floats(values: Array) -> None:
 
 def target_columns(y: Any) -> list[Any] | None:
     """Return the columns of several targets, each for `encode_classes` or `encode_values`; None if y is one target."""
-    if y is None or is_sparse(y) or (isinstance(y, np.ndarray) and y.ndim == 1):
+    if (isinstance(y, np.ndarray) and y.ndim == 1) or y is None or is_sparse(y):
         return None
     frame = open_target(y)
     if isinstance(frame, nw.DataFrame):

@@ -464,6 +464,29 @@ def test_of_equally_probable_classes_the_first_is_predicted():
     assert CARTClassifier().fit([[0], [0]], y).predict([[0]]).tolist() == ["b"]
 
 
+class Shifted(CARTClassifier):
+    """A model of somebody else, whose constructor takes what the library does not know."""
+
+    def __init__(self, shift):
+        super().__init__()
+        self.shift = shift
+
+
+def test_a_subclass_may_have_a_constructor_of_its_own(numbers):
+    X, y, _ = numbers
+    assert Shifted(1).fit(X, y).tree_ == CARTClassifier().fit(X, y).tree_
+
+
+def test_parameters_are_checked_in_each_fit_whatever_the_fits_before_had(numbers):
+    X, y, _ = numbers
+    model = CARTClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="max_surrogates=3 is for surrogates"):
+        model.set_params(max_surrogates=3).fit(X, y)
+    with pytest.raises(ValueError, match="max_depth=0"):
+        model.set_params(max_surrogates=5, max_depth=0).fit(X, y)
+    assert model.set_params(max_depth=None).fit(X, y).tree_ == CARTClassifier().fit(X, y).tree_
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_single_class_or_value_gives_a_single_leaf(estimator):
     model = estimator().fit([[1], [2], [3]], [5, 5, 5])

@@ -83,14 +83,19 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         estimator: type = type(self)
         return rules_of(estimator)
 
-    def _check_parameters(self) -> None:
+    def _has_defaults(self) -> bool:
+        """Whether each parameter is its default, which no check refuses."""
         estimator: type = type(self)
         read, defaults = parameters_of(estimator)
         try:
-            if not any(map(is_not, read(self.__dict__), defaults)):  # a loop would be noticed in small fits
-                return
+            return not any(map(is_not, read(self.__dict__), defaults))  # a loop would be noticed in small fits
         except KeyError:  # a model of an earlier version has fewer: the class has their defaults
-            pass
+            return False
+
+    def _check_parameters(self) -> None:
+        if self._has_defaults():
+            return
+        estimator: type = type(self)
         rules = self._parameter_rules()
         for name, default in defaults_of(estimator).items():
             value = getattr(self, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from fasttree._data.weights import check_total
 from fasttree._learn import conflicts
 from fasttree._learn.constraints import Constraints, constraints
 from fasttree._learn.limits import Limits
+from fasttree._learn.parameters import defaults_of
 from fasttree._learn.recipe import Recipe
 from fasttree._learn.samples import Samples, total_weight
 from fasttree._model.threads import number_of_threads
@@ -34,6 +36,7 @@ from fasttree.pruning import PruningMethod
 
 MOST_GROUPED = 1000  # most categories for which groups are searched: the time grows with their third power
 _SURROGATE_CHOICES: dict[str, Any] = {choice.name: choice.default for choice in fields(SurrogateChoices)}
+_MAX_SURROGATES, _AGREEMENT = _SURROGATE_CHOICES["max_surrogates"], _SURROGATE_CHOICES["surrogate_agreement"]
 _MERGE_P_VALUE: float = Limits._field_defaults["merge_p_value"]
 BY_COUNT = "more_samples"  # a value of `no_surrogate`
 _LEAST_SHARE = 0.75  # of a sample: by default, lighter parts are not divided; see docs/choosing.md for the effects
@@ -86,7 +89,11 @@ class Growing(FittedModel, Reading, TreeLimits):
         return _LEAST_SHARE if getattr(self, "min_part_weight", 0.0) is None else 0.0
 
     def _checked_recipe(self) -> Recipe:
-        """Return the recipe that the parameters describe, after all checks."""
+        """Return the recipe that the parameters describe, after all checks; those of defaults are made once."""
+        estimator: type = type(self)
+        return _recipe_of_defaults(estimator) if self._has_defaults() else self._recipe_after_checks()
+
+    def _recipe_after_checks(self) -> Recipe:
         self._check_parameters()
         self._pruning_method()
         recipe = self._recipe()
@@ -206,7 +213,9 @@ class Growing(FittedModel, Reading, TreeLimits):
             min_branch_weight=self._min_branch_weight(),
             min_part_weight=self._min_part_weight(),
             min_part_share=self._min_part_share(),
-            **self._surrogate_limits(),
+            max_surrogates=getattr(self, "max_surrogates", _MAX_SURROGATES),
+            surrogate_agreement=getattr(self, "surrogate_agreement", _AGREEMENT),
+            no_surrogate=self._without_surrogate(),
             merge_p_value=float(getattr(self, "merge_p_value", _MERGE_P_VALUE)),
             max_intervals=getattr(self, "max_intervals", None),
             max_bins=None if self.max_bins is None else int(self.max_bins),
@@ -219,11 +228,12 @@ class Growing(FittedModel, Reading, TreeLimits):
         """Return a seed for the draws of a growth."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _surrogate_limits(self) -> dict[str, Any]:
-        given = {name: getattr(self, name, default) for name, default in _SURROGATE_CHOICES.items()}
-        if given["no_surrogate"] == BY_COUNT:  # is for prediction; rpart finds no majority if it searches no surrogates
-            given["no_surrogate"] = "majority" if given["max_surrogates"] else "stop"
-        return given
+    def _without_surrogate(self) -> str:
+        """Return where growth sends samples of which no surrogate has a value."""
+        asked: str = getattr(self, "no_surrogate", "majority")
+        if asked == BY_COUNT:  # is for prediction; rpart finds no majority if it searches no surrogates
+            return "majority" if self.max_surrogates else "stop"
+        return asked
 
     def _encode_table(self, X: Any) -> Table:
         """Encode a table as in the fit."""
@@ -265,6 +275,14 @@ class Growing(FittedModel, Reading, TreeLimits):
     ) -> NDArray[np.float64] | None:
         """Return the factor of the weights of each class by its priors, or None."""
         return None
+
+
+@lru_cache(maxsize=64)
+def _recipe_of_defaults(estimator: type) -> Recipe:
+    """Return the recipe that the defaults of an estimator's parameters describe."""
+    model: Growing = object.__new__(estimator)
+    model.__dict__.update(defaults_of(estimator))
+    return model._recipe_after_checks()
 
 
 class GrowingTree(Views, Exports, Growing):
