@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fasttree._data import errors
-from fasttree._data.schema import Group, group, is_missing
+from fasttree._data.schema import Group, group, groups_of, is_missing
 from fasttree._engine import encoding
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -195,7 +195,7 @@ def _unreadable(cell: Any, name: str, row: int) -> Exception:
 
 def check_labels(labels: list[Any], name: str) -> None:
     """Raise a TypeError unless the categories of a data frame are all strings or all numbers."""
-    groups = {group(type(label)) for label in labels}
+    groups = groups_of(labels)
     if groups & {Group.OTHER, Group.MISSING}:
         raise errors.unsupported_category(
             name, next(label for label in labels if group(type(label)) in (Group.OTHER, Group.MISSING))

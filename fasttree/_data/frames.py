@@ -38,8 +38,12 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     """Read a column of a data frame by its type, with the library's own dictionary encoding for strings."""
     if series.implementation.is_polars():
         series = series.alias("")  # methods of polars columns, too, take a name such as ^a$ for a pattern
-    if series.implementation.is_pandas() and (found := _pandas_cells(series.to_native(), name)) is not None:
-        return found
+    if series.implementation.is_pandas():
+        return _pandas_cells(series.to_native(), name, first_row)
+    return _cells_by_type(series, name, first_row)
+
+
+def _cells_by_type(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     dtype = series.dtype
     if series.implementation.is_pandas_like() and series.to_native().dtype == object:
         return object_cells(series.to_native().tolist(), name, first_row)
@@ -67,20 +71,21 @@ def series_cells(series: nw.Series[Any], name: str, first_row: int) -> Cells:
     return array_cells(np.asarray(series.to_numpy()), name, first_row)
 
 
-def _pandas_cells(series: Any, name: str) -> Cells | None:
-    """Read a pandas column of categories, of strings of Arrow, or of numbers of NumPy without nulls sooner; None for others."""
-    if isinstance(series.dtype, np.dtype):
-        return Numbers(series.to_numpy()) if series.dtype.kind in "biuf" else None
-    if series.dtype.name in ("str", "string") and getattr(series.dtype, "storage", None) == "pyarrow":
+def _pandas_cells(series: Any, name: str, first_row: int) -> Cells:
+    """Read a column of pandas; numbers of NumPy, strings of Arrow and categories without narwhals, which takes longer."""
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return Numbers(series.to_numpy())
+    if hasattr(dtype, "categories"):
+        given = series.array  # `cat` copies the codes
+        labels = Labels(given.categories.tolist(), np.asarray(given.codes), declared=True, ordered=bool(given.ordered))
+        check_labels(labels.values, name)
+        return labels
+    if dtype.name in ("str", "string") and getattr(dtype, "storage", None) == "pyarrow":
         import pyarrow as pa
 
         return _arrow_strings(pa.array(series.array), name)
-    if not hasattr(series.dtype, "categories"):
-        return None
-    given = series.array  # `cat` copies the codes
-    labels = Labels(given.categories.tolist(), np.asarray(given.codes), declared=True, ordered=bool(given.ordered))
-    check_labels(labels.values, name)
-    return labels
+    return _cells_by_type(nw.from_native(series, series_only=True), name, first_row)
 
 
 def arrow_cells(column: Any, name: str, first_row: int) -> Cells:
@@ -189,36 +194,64 @@ def _arrow_positions(column: Any) -> Array:
 
 
 class FrameSource:
+    """A data frame, read through narwhals."""
+
+    matrix: Array | None = None
+
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
-        self.frame = frame
+        self._frame = frame
         self._names: list[Any] = list(frame.columns)
         self.labels: list[Any] | None = self._names
         self.shape: tuple[int, int] = frame.shape
-        self.matrix = _float_matrix(frame)
         self._polars: Any = frame.to_native() if frame.implementation.is_polars() else None
 
     def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
         if self._polars is not None and (column := self._polars.to_series(j)).dtype.is_float():  # sooner than through narwhals
             return array_cells(column.slice(start, stop - start).to_numpy(), name, start)
-        series = self.frame.get_column(self._names[j])  # by number, a frame lists its names each time
+        series = self._frame.get_column(self._names[j])  # by number, a frame lists its names each time
         if stop - start < len(series):
             series = series[start:stop]
         return series_cells(series, name, start)
 
 
-def _float_matrix(frame: nw.DataFrame[Any]) -> Array | None:
-    """Return the frame as a matrix without copying if pandas keeps it as one of float32 or float64, else None."""
-    if not frame.implementation.is_pandas() or not all(frame.shape):
-        return None
-    native = frame.to_native()
-    types = set(native.dtypes)
+class PandasSource:
+    """A data frame of pandas, which takes half the time without narwhals."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._names: list[Any] = list(frame.columns)
+        self.labels: list[Any] | None = self._names
+        self.shape: tuple[int, int] = frame.shape
+        self.matrix = _float_matrix(frame) if all(frame.shape) else None
+
+    def cells(self, j: int, start: int, stop: int, name: str) -> Cells:
+        series = self._frame[self._names[j]]
+        if stop - start < len(series):
+            series = series.iloc[start:stop]
+        return _pandas_cells(series, name, start)
+
+
+def _float_matrix(frame: Any) -> Array | None:
+    """Return a frame of pandas as a matrix without copying if it is kept as one of float32 or float64, else None."""
+    types = set(frame.dtypes)
     if types != {FLOAT32} and types != {FLOAT64}:
         return None
-    first, last = native.iloc[:, 0].to_numpy(), native.iloc[:, -1].to_numpy()
+    first, last = frame.iloc[:, 0].to_numpy(), frame.iloc[:, -1].to_numpy()
     if first.base is None or first.base is not last.base:
         return None
-    matrix = native.to_numpy()
+    matrix = frame.to_numpy()
     return matrix if is_plain_frame(matrix) else None
+
+
+def frame_source(X: Any) -> FrameSource | PandasSource | None:
+    """Return the source of a data frame of any library; None if `X` is none."""
+    pandas = nw.dependencies.get_pandas()
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        return PandasSource(X)
+    frame = open_frame(X)
+    if frame is None:
+        return None
+    return PandasSource(frame.to_native()) if frame.implementation.is_pandas() else FrameSource(frame)
 
 
 def open_frame(X: Any) -> nw.DataFrame[Any] | None:

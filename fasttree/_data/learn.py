@@ -12,7 +12,7 @@ import numpy as np
 
 from fasttree._data import errors
 from fasttree._data.cells import FLOAT32, FLOAT64, Array, Cells, Labels, Numbers, as_labels, is_plain_frame
-from fasttree._data.schema import Category, Feature, Group, Kind, Schema, group
+from fasttree._data.schema import Category, Feature, Group, Kind, Schema, groups_of
 from fasttree._data.sources import ArraySource, names_of_columns, open_source
 from fasttree._data.table import SMALL_TABLE, Table, check_finite, check_finite_matrix, codes_in, continuous_column
 from fasttree._engine import encoding
@@ -199,7 +199,7 @@ def _order(name: str, order: Any) -> tuple[Category, ...]:
     if isinstance(order, (str, Mapping)) or not isinstance(order, Iterable):
         raise errors.wrong_order(name, order)
     values = tuple(value.item() if isinstance(value, np.generic) else value for value in order)
-    groups = {group(type(value)) for value in values}
+    groups = groups_of(values)
     legal = groups == {Group.TEXT} or (groups and groups <= {Group.BOOLEAN, Group.INTEGER, Group.REAL})
     if not legal or len(set(values)) < len(values) or any(value != value for value in values):
         raise errors.wrong_order(name, order)
@@ -208,7 +208,7 @@ def _order(name: str, order: Any) -> tuple[Category, ...]:
 
 def of_one_type(values: Sequence[Any]) -> tuple[Category, ...]:
     """Convert numbers and booleans to the widest of their types, as a column of them does; return texts as they are."""
-    groups = {group(type(value)) for value in values}
+    groups = groups_of(values)
     widest = next((of for found, of in ((Group.REAL, float), (Group.INTEGER, int)) if found in groups), None)
     if widest is None:
         return tuple(values)

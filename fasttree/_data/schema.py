@@ -6,7 +6,7 @@ import decimal
 import enum
 import numbers
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -91,6 +91,11 @@ def group(cell_type: type) -> Group:
     if issubclass(cell_type, (numbers.Real, decimal.Decimal)):
         return Group.REAL
     return Group.OTHER
+
+
+def groups_of(values: Iterable[Any]) -> set[Group]:
+    """Return the kinds that occur; a type is looked at once, because columns have many cells of few types."""
+    return set(map(group, set(map(type, values))))
 
 
 def is_missing(cell: Any) -> bool:

@@ -74,11 +74,11 @@ def open_source(X: Any) -> Source:
     if isinstance(X, (str, bytes, os.PathLike, Mapping)):
         raise errors.not_a_table(X)
     if not isinstance(X, (np.ndarray, list, tuple)):
-        from fasttree._data.frames import FrameSource, open_frame  # not above: they import narwhals
+        from fasttree._data.frames import frame_source  # not above: it imports narwhals
 
-        frame = open_frame(X)
-        if frame is not None:
-            return _checked(FrameSource(frame))
+        source = frame_source(X)
+        if source is not None:
+            return _checked(source)
     if isinstance(X, (list, tuple)):
         if X and isinstance(X[0], Mapping):
             raise errors.rows_with_names(X)

@@ -216,10 +216,14 @@ class _Unknown:
 
 def codes_in(labels: Labels, lookup: Mapping[Category, int]) -> tuple[Array, _Unknown | None]:
     """Return the codes of the cells, found by value, and the labels without a code, if any."""
-    code_of = np.zeros(len(labels.values) + 1, dtype=np.min_scalar_type(len(lookup)))  # the last entry serves position -1
-    code_of[:-1] = [lookup.get(label, 0) for label in labels.values]
-    if np.array_equal(code_of[:-1], np.arange(1, len(code_of))):  # as in the fit: the first position is that of the first code
-        return np.add(labels.positions, 1, dtype=code_of.dtype, casting="unsafe"), None
+    known = [lookup.get(label, 0) for label in labels.values]
+    code_type = np.min_scalar_type(len(lookup))
+    if known == list(range(1, len(known) + 1)):  # as in the fit: the first position is that of the first code
+        positions = labels.positions
+        if positions.dtype.itemsize == code_type.itemsize:  # of bytes, as nearly always: -1 + 1 is 0 without a sign, too
+            positions = positions.view(code_type)
+        return np.add(positions, 1, dtype=code_type, casting="unsafe"), None
+    code_of = np.array([*known, 0], dtype=code_type)  # the last entry serves position -1
     codes = code_of.take(labels.positions)
     unknown = None
     without_code = code_of[:-1] == 0
