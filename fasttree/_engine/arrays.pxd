@@ -1,6 +1,6 @@
 """The memory of arrays that Python owns.  Header only."""
 
-from cpython.buffer cimport PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -12,6 +12,15 @@ cdef inline char* memory_of(object array) except NULL:
     cdef Py_buffer view
     PyObject_GetBuffer(array, &view, PyBUF_WRITABLE)
     cdef char* memory = <char*> view.buf
+    PyBuffer_Release(&view)
+    return memory
+
+
+cdef inline const void* bytes_of(object array) except NULL:
+    """The memory of a contiguous array that is only read, and which must outlive its use."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
+    cdef const void* memory = view.buf
     PyBuffer_Release(&view)
     return memory
 

@@ -62,3 +62,10 @@ def code_values(column: npt.NDArray[np.floating[Any]]) -> tuple[list[float], npt
 def distinct_integers(
     values: npt.NDArray[np.int64], widest: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp]] | None: ...
+def place_texts(
+    texts: npt.NDArray[np.uint8],
+    ends: npt.NDArray[np.int64],
+    is_there: npt.NDArray[np.bool_],
+    places: npt.NDArray[np.int16],
+    first: npt.NDArray[np.int64],
+) -> int: ...

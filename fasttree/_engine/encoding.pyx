@@ -4,13 +4,13 @@
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from fasttree._engine.arrays cimport column_of, memory_of
+from fasttree._engine.arrays cimport bytes_of, column_of, memory_of
 from fasttree._engine.columns.abreast cimport codes_of_columns
 from fasttree._engine.columns.bins cimport BinTable, bin_all, bin_column, lay_table, list_bins
 from fasttree._engine.columns.cut_points cimport ROWS_AT_ONCE, CodeGrid, code_some, fetch_share, lay_grid
@@ -18,11 +18,13 @@ from fasttree._engine.columns.edges cimport (
     GRID_BITS, EdgeSearch, Grid, Piece, find_edges, room_for_pieces, room_for_search,
 )
 from fasttree._engine.columns.few cimport encode_few
+from fasttree._engine.columns.integers cimport mark_integers, rank_integers, span_of
 from fasttree._engine.columns.keys cimport (
     GONE, Extent, all_single, double_keys, float_of, list_codes, list_column, single_keys, some_entries, some_values, sortable,
     value_of,
 )
 from fasttree._engine.columns.locks import new_lock
+from fasttree._engine.columns.texts cimport Texts, number_texts
 from fasttree._engine.memory cimport (
     LARGE_PAGE, ListRoom, all_pieces, close_room, free_arena, free_list, new_list, node_header, renew, reserve,
 )
@@ -708,32 +710,28 @@ def holds_infinity(object X):
 
 def distinct_integers(const int64_t[:] values, int64_t widest):
     """Distinct integers, ascending, and the place of each value among them; None if their range exceeds `widest`."""
-    cdef Py_ssize_t i, n = values.shape[0]
-    cdef int64_t n_distinct = 0, low = values[0], high = values[0]
-    for i in range(n):
-        low, high = min(low, values[i]), max(high, values[i])
-    if <uint64_t> high - <uint64_t> low > <uint64_t> widest:
+    cdef int64_t low
+    cdef int64_t size = span_of(values, widest, &low)
+    if size == 0:
         return None
-    cdef Py_ssize_t* rank = <Py_ssize_t*> calloc(high - low + 1, sizeof(Py_ssize_t))
-    if rank == NULL:
-        raise MemoryError
-    places = np.empty(n, np.intp)
-    cdef Py_ssize_t* place = <Py_ssize_t*> memory_of(places)
-    for i in range(n):
-        n_distinct += 1 - rank[values[i] - low]
-        rank[values[i] - low] = 1
-    distinct = np.empty(n_distinct, I8)
-    cdef int64_t* value = <int64_t*> memory_of(distinct)
-    n_distinct = 0
-    for i in range(high - low + 1):
-        if rank[i]:
-            value[n_distinct] = low + i
-            rank[i] = n_distinct
-            n_distinct += 1
-    for i in range(n):
-        place[i] = rank[values[i] - low]
-    free(rank)
+    ranks, places = np.zeros(size, dtype=np.intp), np.empty(values.shape[0], dtype=np.intp)
+    cdef Py_ssize_t* rank = <Py_ssize_t*> memory_of(ranks)
+    distinct = np.empty(mark_integers(values, low, rank), dtype=I8)
+    rank_integers(values, low, size, rank, <int64_t*> memory_of(distinct), <Py_ssize_t*> memory_of(places))
     return distinct, places
+
+
+def place_texts(texts, ends, is_there, places, first):
+    """As `number_texts`; -1: many texts differ, -2: one lies outside."""
+    cdef Texts t
+    t.bytes, t.n_bytes = <const uint8_t*> bytes_of(texts), len(texts)
+    t.ends, t.is_there, t.n = <const int64_t*> bytes_of(ends), <const uint8_t*> bytes_of(is_there), len(places)
+    cdef int16_t* place = <int16_t*> memory_of(places)
+    cdef int64_t* row = <int64_t*> memory_of(first)
+    cdef int64_t most = len(first), found
+    with nogil:
+        found = number_texts(&t, place, row, most)
+    return found
 
 
 def code_values(const real_t[:] column):

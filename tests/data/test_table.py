@@ -8,6 +8,7 @@ import decimal
 import fractions
 import math
 import re
+from itertools import pairwise
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -249,9 +250,7 @@ def test_infinity_in_a_frame_of_floats_is_named_by_its_column(library):
 )
 def test_text_that_is_no_text_is_named_by_its_column(make):
     text = pa.LargeStringArray.from_buffers(3, pa.py_buffer(np.arange(4).tobytes()), pa.py_buffer(b"a\xffb"))
-    with pytest.raises(
-        ValueError, match=r"column 'a' has damaged values .*Invalid UTF8 sequence at string index 1.*: write the table"
-    ):
+    with pytest.raises(ValueError, match=r"column 'a' has damaged values .*can't decode byte 0xff.*: write the table"):
         learn_table(make(text))
 
 
@@ -408,6 +407,41 @@ def test_chunks_with_different_dictionaries_are_one_column():
     assert table.column(0).tolist() == [2, 3, 1, 0, 2]
     frame = pd.DataFrame({"a": pd.Series(chunks, dtype=pd.ArrowDtype(chunks.type))})
     assert learn_table(frame).column(0).tolist() == [2, 3, 1, 0, 2]
+
+
+MANY_TEXTS = [f"city {i}" for i in range(1000)]
+ALIKE = [f"2024-01-{i:02d}T00:00:00" for i in range(1, 31)]  # their first and last bytes are the same
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize(
+    "texts", [["b", None, "", "ä", "b"], ["x" * 30, None, "x" * 29, "x" * 30], [None, ""], ALIKE, MANY_TEXTS]
+)
+@pytest.mark.parametrize("starts", [[0], [0, 0, 1, 3]], ids=["whole", "chunks"])
+def test_texts_of_arrow_are_those_of_a_list(kind, texts, starts):
+    texts = texts + texts[::-1]
+    whole = pa.array(["not this", *texts, "nor this"], kind)[1:-1]
+    column = pa.chunked_array([whole[start:stop] for start, stop in pairwise([*starts, len(texts)])], kind)
+    table, expected = learn_table(pa.table({"a": column})), learn_table([[text] for text in texts])
+    assert table.schema.features[0].categories == expected.schema.features[0].categories
+    np.testing.assert_array_equal(table.column(0), expected.column(0))
+
+
+def test_polars_texts_are_the_same_without_arrow(monkeypatch):
+    frame = pl.DataFrame({"a": ["b", None, "", "ä", "b"]})
+    tables = [learn_table(frame)]
+    monkeypatch.setattr("narwhals.dependencies.get_pyarrow", lambda: None)
+    tables.append(learn_table(frame))
+    for table in tables:
+        assert table.schema.features[0].categories == ("", "b", "ä")
+        assert table.column(0).tolist() == [2, 0, 1, 3, 2]
+
+
+@pytest.mark.parametrize("ends", [[0, 9, 2], [0, -1, 2], [0, 2, 1]])
+def test_texts_outside_of_their_buffer_are_refused(ends):
+    buffers = [None, pa.py_buffer(np.array(ends, dtype=np.int32)), pa.py_buffer(b"ab")]
+    with pytest.raises(ValueError, match=r"column 'a' has damaged values \(.*\): write the table again"):
+        learn_table(pa.table({"a": pa.Array.from_buffers(pa.string(), 2, buffers)}))
 
 
 def test_polars_categories_of_other_columns_do_not_leak():

@@ -262,6 +262,25 @@ def test_distinct_integers_of_a_small_range_are_those_of_numpy(low, offsets, wid
         assert [part.tolist() for part in found] == [part.tolist() for part in np.unique(values, return_inverse=True)]
 
 
+@given(
+    rows=st.lists(st.none() | st.text("ab", max_size=3) | st.text("abcdefgh", min_size=5, max_size=20), max_size=50),
+    most=st.sampled_from([1, 5, 50]),
+)
+def test_places_of_texts_are_those_of_a_dict(rows, most):
+    index = {text: place for place, text in enumerate(dict.fromkeys(text for text in rows if text is not None))}
+    texts = np.frombuffer("".join(text or "" for text in rows).encode(), dtype=np.uint8)
+    ends = np.cumsum([0, *(len(text or "") for text in rows)])
+    is_there = np.array([text is not None for text in rows], dtype=bool)
+    places, first = np.empty(len(rows), dtype=np.int16), np.empty(most, dtype=np.int64)
+    found = encoding.place_texts(texts, ends, is_there, places, first)
+    if len(index) > most:
+        assert found == -1
+    else:
+        assert found == len(index)
+        assert places.tolist() == [-1 if text is None else index[text] for text in rows]
+        assert first[:found].tolist() == [rows.index(text) for text in index]
+
+
 def test_a_range_of_integers_that_no_64_bits_hold_is_not_small():
     assert encoding.distinct_integers(np.array([-(2**63), 2**63 - 1]), 2**62) is None
 

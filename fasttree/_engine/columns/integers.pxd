@@ -1,6 +1,6 @@
 """Columns of few integers that lie close together: their codes need no search for values.  Header only."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from fasttree._engine.types cimport real_t
@@ -126,3 +126,38 @@ cdef inline int32_t codes_of_integers(const real_t* column, int64_t n, uint8_t* 
         start += here
         here = min(n - start, <int64_t> ROWS_BETWEEN)
     return codes_of_bytes(codes, n, 1, 0, least, most, integers)
+
+
+cdef inline int64_t span_of(const int64_t[:] values, int64_t widest, int64_t* low) noexcept nogil:
+    """How many integers there are from the least value, `low`, to the largest; 0 if their distance exceeds `widest`."""
+    cdef int64_t high = values[0]
+    cdef Py_ssize_t i
+    low[0] = high
+    for i in range(values.shape[0]):
+        low[0], high = min(low[0], values[i]), max(high, values[i])
+    return 0 if <uint64_t> high - <uint64_t> low[0] > <uint64_t> widest else high - low[0] + 1
+
+
+cdef inline int64_t mark_integers(const int64_t[:] values, int64_t low, Py_ssize_t* rank) noexcept nogil:
+    """Make 0 at each integer that occurs 1; returns how many do."""
+    cdef int64_t n_distinct = 0
+    cdef Py_ssize_t i
+    for i in range(values.shape[0]):
+        n_distinct += 1 - rank[values[i] - low]
+        rank[values[i] - low] = 1
+    return n_distinct
+
+
+cdef inline void rank_integers(
+    const int64_t[:] values, int64_t low, int64_t size, Py_ssize_t* rank, int64_t* distinct, Py_ssize_t* places,
+) noexcept nogil:
+    """List the integers that are marked, in ascending order, and the place of each value among them."""
+    cdef Py_ssize_t n_distinct = 0
+    cdef Py_ssize_t i
+    for i in range(size):
+        if rank[i]:
+            distinct[n_distinct] = low + i
+            rank[i] = n_distinct
+            n_distinct += 1
+    for i in range(values.shape[0]):
+        places[i] = rank[values[i] - low]
