@@ -137,6 +137,20 @@ def test_competing_splits_can_be_chosen():
         model.split(0, split, 3, X=X, y=y)
 
 
+def test_competing_splits_of_categories_have_no_branch_for_missing_values():
+    X, y = pd.DataFrame({"c": ["a", "b", "c", None] * 10}), np.array([1.0, 2.0, 5.0, 9.0] * 10)
+    model = CARTRegressor(missing="branch", max_depth=1).fit(X, y)
+    (split,) = model.competing_splits(0, X, y)
+    assert split.categories == (("a", "b"), ("c",), ())
+    chosen = model.split(0, split, X=X, y=y).tree_
+    assert chosen.value.tolist() == model.tree_.value.tolist()
+    y = np.array([1.0, 1.0, 1.0, 9.0] * 10)
+    model = CARTRegressor().fit(X, y)
+    (split,) = model.competing_splits(0, X, y)
+    with pytest.raises(ValueError, match="'c' separates missing values alone: give groups of categories"):
+        model.split(0, split, X=X, y=y)
+
+
 def test_several_branches():
     X, y = table(missing=0.0)
     model = C45Classifier().fit(X, y)

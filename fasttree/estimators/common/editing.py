@@ -219,8 +219,13 @@ class EditableTree(PrunableTree):
 
 
 def _place(split: competing.CompetingSplit) -> Any:
-    """Return the place of a competing split as `split` takes it."""
-    if split.threshold is not None and not np.isfinite(split.threshold):
-        raise ValueError(f"the competing split of {split.name!r} separates missing values alone: give a threshold")
-    place = split.threshold if split.threshold is not None else split.categories
-    return list(split.cuts or ()) if place is None else place
+    """Return the place of a competing split as `split` takes it: growth adds the branch of missing values, if there is one."""
+    if split.cuts is not None:
+        return list(split.cuts)
+    groups = [group for group in split.categories or () if group]
+    if len(groups) > 1:
+        return groups
+    if split.threshold is None or not np.isfinite(split.threshold):
+        what = "a threshold" if split.categories is None else "groups of categories"
+        raise ValueError(f"the competing split of {split.name!r} separates missing values alone: give {what}")
+    return split.threshold
