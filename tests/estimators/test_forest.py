@@ -224,6 +224,21 @@ def test_a_function_scores_the_samples_out_of_the_bags():
         classifier().fit(X, y).oob_curve()
 
 
+@pytest.mark.parametrize("class_weight", [{"unripe": 20, "ripe": 1}, {"unripe": 0}, "balanced", "balanced_subsample"], ids=str)
+def test_class_weights_do_not_count_in_the_error_out_of_the_bags(class_weight):
+    X, y = mixed()
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    for given in (None, weight):
+        forest = classifier(class_weight=class_weight, n_estimators=60, max_depth=2, oob_score=True).fit(X, y, given)
+        right = forest.classes_[forest.oob_decision_function_.argmax(axis=1)] == y
+        assert forest.oob_score_ == pytest.approx(np.average(right, weights=given))
+        assert forest.oob_curve()[-1] == pytest.approx(1 - forest.oob_score_)
+        several = classifier(n_estimators=60, max_depth=2, oob_score=True, class_weight="balanced")
+        several.fit(X, np.column_stack([y, y]), given)
+        right = several.classes_[0][several.oob_decision_function_[0].argmax(axis=1)] == y
+        assert several.oob_score_ == pytest.approx(np.average(right, weights=given))
+
+
 def test_samples_without_weight_are_in_no_bag_and_do_not_count():
     X, y = DIABETES
     weight = np.ones(len(y))

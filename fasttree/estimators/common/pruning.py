@@ -49,6 +49,8 @@ class Training(NamedTuple):
         Several targets: their numbers of classes, or 1 each.
     loss : ndarray or None, default=None
         Cost of each wrong class.
+    sample_weight : ndarray or None, default=None
+        Weights of the samples as given, without those of their classes.
     """
 
     recipe: Recipe
@@ -58,6 +60,7 @@ class Training(NamedTuple):
     classes: NDArray[Any] | None = None
     outputs: tuple[int, ...] | None = None
     loss: NDArray[np.float64] | None = None
+    sample_weight: NDArray[np.float64] | None = None
 
 
 class PrunableTree(GrowingTree):

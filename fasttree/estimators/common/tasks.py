@@ -91,13 +91,13 @@ class Classifying(LogProbability, ClassifierMixin, Growing):  # type: ignore[mis
         if len(classes) > _MAX_CLASSES:
             raise ValueError(f"y has {len(classes)} classes; at most {_MAX_CLASSES} are supported: use CARTRegressor for numbers")
         check_same_length(table.n_samples, len(codes))
-        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
-        weight = self._weigh(codes, weight, classes)
+        given = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        weight = self._weigh(codes, given, classes)
         factor, loss = self._class_factor(codes, weight, classes), self._loss(classes)
         samples = Samples(table, codes, weight, factor, recipe.impurity)
         self._keep_classes(classes)
         self.target_names_ = target_names(y, 1)
-        self._grow(Training(recipe, samples, X, len(classes), classes, loss=loss))
+        self._grow(Training(recipe, samples, X, len(classes), classes, loss=loss, sample_weight=given))
         return self
 
     def _fit_several(self, recipe: Recipe, table: Table, columns: list[Any], sample_weight: ArrayLike | None, X: Any) -> None:
@@ -110,11 +110,10 @@ class Classifying(LogProbability, ClassifierMixin, Growing):  # type: ignore[mis
         if sum(outputs) > _MAX_CLASSES:
             raise ValueError(f"the targets have {sum(outputs)} classes together; at most {_MAX_CLASSES} are supported")
         check_same_length(table.n_samples, len(codes))
-        weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
-        weight = self._weigh(codes, weight, classes)
-        samples = Samples(table, codes, weight, impurity=recipe.impurity)
+        given = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
+        samples = Samples(table, codes, self._weigh(codes, given, classes), impurity=recipe.impurity)
         self._keep_classes(classes)
-        self._grow(Training(recipe, samples, X, sum(outputs), outputs=outputs))
+        self._grow(Training(recipe, samples, X, sum(outputs), outputs=outputs, sample_weight=given))
 
     def _weigh(self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: Any = None) -> NDArray[np.float64] | None:
         if self.class_weight is None:
@@ -285,7 +284,7 @@ class Regressing(RegressorMixin, Growing):  # type: ignore[misc]
         outputs = None if target.ndim == 1 else (1,) * target.shape[1]
         samples = Samples(table, target, weight, impurity=recipe.impurity)
         self.target_names_ = target_names(y, 1 if outputs is None else len(outputs))
-        self._grow(Training(recipe, samples, X, 0, outputs=outputs))
+        self._grow(Training(recipe, samples, X, 0, outputs=outputs, sample_weight=weight))
         return self
 
     def _encode_target(self, y: Any) -> NDArray[np.float64]:

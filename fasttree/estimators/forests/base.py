@@ -71,7 +71,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         "oob_score_": (
             "float",
             """With `oob_score`: the score of the out-of-bag predictions, by `score` or by the given function.  Samples that
-            are in every bag do not count.""",
+            are in every bag do not count; others by their sample weights alone, without `class_weight`.""",
         ),
     }
 
@@ -153,7 +153,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
             raise
         self._keep(training, bags, earlier, found)
         if self.oob_score is not False:
-            self._judge(samples)
+            self._judge(samples._replace(weight=training.sample_weight))
 
     def _keep(self, training: Training, bags: Bags, earlier: Ensemble | None, found: Sequence[Any]) -> None:
         """Keep the trees of an earlier fit and those that are found, whose list is emptied."""
