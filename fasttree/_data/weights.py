@@ -69,30 +69,34 @@ def total_by_class(codes: NDArray[np.integer[Any]], weight: NDArray[np.float64] 
     return sums_of_sizes(weight, codes.astype(np.intp, copy=False), n_classes)
 
 
-def weigh_samples(class_weight: Any, classes: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the weight of each sample by its class; with several targets, the product of the weights by each of them.
+def weigh_samples(
+    class_weight: Any, classes: Any, codes: NDArray[np.intp], weight: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return the weights of samples times those of their classes; with several targets, times the product of those by each.
 
     For several targets, `classes` is a list of arrays, and `class_weight` a list of one dict for each, or "balanced".
     """
+    counted = codes if weight is None else codes[weight > 0]
     if codes.ndim == 1:
         if isinstance(class_weight, list | tuple):
             raise ValueError("class_weight is a list, but y has one target: give a dict")
-        return weigh_classes(class_weight, classes, np.bincount(codes, minlength=len(classes)))[codes]
+        by_class = weigh_classes(class_weight, classes, np.bincount(counted, minlength=len(classes)))[codes]
+        return by_class if weight is None else weight * by_class
     each = [class_weight] * len(classes) if isinstance(class_weight, str) else class_weight
     if isinstance(each, Mapping) or len(each) != len(classes):
         raise ValueError(
             f"class_weight={class_weight!r}: y has {len(classes)} targets; give a list of dicts, one for each, or 'balanced'"
         )
     product = np.ones(len(codes))
-    for weights, labels, column in zip(each, classes, codes.T, strict=True):
-        product *= weigh_classes(weights, labels, np.bincount(column, minlength=len(labels)))[column]
-    return product
+    for weights, labels, column, rows in zip(each, classes, codes.T, counted.T, strict=True):
+        product *= weigh_classes(weights, labels, np.bincount(rows, minlength=len(labels)))[column]
+    return product if weight is None else weight * product
 
 
 def weigh_classes(class_weight: Mapping[Any, float] | str, classes: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the weight of each class: as given, else 1; with "balanced", all classes have the same total weight.
+    """Return the weight of each class: as given, else 1; with "balanced", the larger the fewer samples it has.
 
-    `counts` are the samples of each class.
+    `counts` are the samples of positive weight of each class, whatever they weigh.
     """
     if isinstance(class_weight, str):
         balance = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))

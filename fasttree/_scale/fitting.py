@@ -70,7 +70,7 @@ class Counted:
     ----------
     classes : ndarray of shape (n_classes,)
     counts : float64 array of shape (n_classes,)
-        Number of samples of each class.
+        Number of samples of positive weight of each class.
     weights : float64 array of shape (n_classes,)
         Weight of each class, with the factors so far.
     """
@@ -127,9 +127,10 @@ class _ClassCodes:
 
 
 def _count_classes(weigh: Weighing, n_classes: int, portion: Portion) -> tuple[Floats, list[int]]:
-    """Return the number of samples of each class, and their exact weight in units, which is 0 without weights."""
-    found = np.bincount(portion.target, minlength=n_classes).astype(np.float64)
+    """Return the number of weighted samples of each class, and their exact weight in units, which is 0 without weights."""
     weight = weigh(portion)
+    counted = portion.target if weight is None else portion.target[weight > 0]
+    found = np.bincount(counted, minlength=n_classes).astype(np.float64)
     if weight is None:
         return found, [0] * n_classes
     return found, units_of_sizes(weight, portion.target.astype(np.intp), n_classes)

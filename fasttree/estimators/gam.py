@@ -16,6 +16,7 @@ from fasttree._model.additive.model import probabilities_of
 from fasttree.estimators.additive.base import BaseAdditive
 from fasttree.estimators.additive.parameters import NONE_OR_MORE, RATE
 from fasttree.estimators.common.fitted import LogProbability, all_or_nothing, with_bars
+from fasttree.estimators.common.growth_parameters import BALANCED
 
 __all__ = ["GAMClassifier", "GAMRegressor"]
 
@@ -82,7 +83,7 @@ class GAMClassifier(LogProbability, ClassifierMixin, BaseAdditive):  # type: ign
             "a dict {class: weight}, 'balanced' or None",
             'dict, "balanced" or None',
         ),
-        'Factor of the weights of the samples of each class.  "balanced": all classes have the same total weight.',
+        "Factor of the weights of the samples of each class." + BALANCED,
     )
 
     @all_or_nothing
@@ -108,8 +109,7 @@ class GAMClassifier(LogProbability, ClassifierMixin, BaseAdditive):  # type: ign
         classes, codes = encode_classes(y)
         weight = self._weights(sample_weight, len(codes))
         if self.class_weight is not None:
-            by_class = weigh_samples(self.class_weight, classes, codes)
-            weight = by_class if weight is None else weight * by_class
+            weight = weigh_samples(self.class_weight, classes, codes, weight)
         self._keep_classes(classes)
         return self._fit(X, y, codes.astype(np.float64), weight, len(classes))
 

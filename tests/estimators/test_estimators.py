@@ -9,12 +9,23 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fasttree
-from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, ID3Classifier, TreeClassifier, TreeRegressor
+from fasttree import (
+    C45Classifier,
+    C45Rules,
+    CARTClassifier,
+    CARTRegressor,
+    GAMClassifier,
+    ID3Classifier,
+    RandomForestClassifier,
+    TreeClassifier,
+    TreeRegressor,
+)
 from fasttree._learn.parameters import defaults_of, rules_of
 
 ALL = [ID3Classifier, C45Classifier, CARTClassifier, CARTRegressor]
@@ -553,6 +564,31 @@ def test_balanced_classes_weigh_the_same(numbers):
     keep = (y == 0) | (np.arange(len(y)) % 4 == 0)
     model = CARTClassifier(class_weight="balanced").fit(X[keep], y[keep])
     assert model.tree_.value[0] == pytest.approx([keep.sum() / 2] * 2)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CARTClassifier(class_weight="balanced"),
+        RandomForestClassifier(n_estimators=3, class_weight="balanced", random_state=0),
+        RandomForestClassifier(n_estimators=3, class_weight="balanced_subsample", random_state=0),
+        GAMClassifier(class_weight="balanced", n_bags=2, random_state=0),
+    ],
+    ids=lambda model: f"{type(model).__name__} {model.class_weight}",
+)
+def test_samples_without_weight_do_not_count_in_the_balance(numbers, model):
+    X, y, _ = numbers
+    weight = np.where(y == 0, np.arange(len(y)) % 5 == 0, np.arange(len(y)) % 3 + 1.0)
+    kept = weight > 0
+    shares = clone(model).fit(X[kept], y[kept], weight[kept]).predict_proba(X)
+    assert model.fit(X, y, weight).predict_proba(X) == pytest.approx(shares, abs=1e-12)
+
+
+def test_the_balance_counts_samples_whatever_they_weigh():
+    X, y, weight = np.arange(6.0)[:, None], list("aaaabb"), [1, 0, 0, 2, 1, 1]
+    assert CARTClassifier(class_weight="balanced").fit(X, y, weight).tree_.value[0].tolist() == [3, 2]
+    several = CARTClassifier(class_weight="balanced").fit(X, [[label, 0] for label in y], weight)
+    assert several.tree_.value[0].tolist() == [3, 2, 5]
 
 
 def test_a_fold_may_lack_a_weighted_class_but_a_wrong_name_is_an_error():

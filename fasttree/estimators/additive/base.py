@@ -73,10 +73,10 @@ class BaseAdditive(AdditiveViews, FittedModel, Reading, AdditiveChoices):
         if weight is None:
             weight = np.ones(len(target))
         else:
-            unit = check_total(float(np.sort(weight).sum())) / np.count_nonzero(weight)
-            if not weight.all():
+            if not weight.all():  # before the sum: zeros would change how it is rounded
                 rows = np.flatnonzero(weight)
                 target, weight = target[rows], weight[rows]
+            unit = check_total(float(np.sort(weight).sum())) / len(weight)
             weight = weight / unit
         axes = axes_of(table, rows, int(self.max_bins))
         codes = codes_of(table, axes, rows)

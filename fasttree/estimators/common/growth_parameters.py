@@ -27,6 +27,9 @@ from fasttree._learn.parameters import (
 from fasttree._learn.progress import ALLOWED_VERBOSE, is_verbose
 from fasttree._model.threads import ALLOWED_N_JOBS, is_n_jobs
 
+BALANCED = """
+        "balanced": n / (k m) for a class with m of the n samples, of k classes, where samples of weight 0 do not count."""
+
 
 @parameters
 class Reading:
@@ -211,7 +214,8 @@ class ClassChoices:
             'dict, list of dict, "balanced" or None',
         ),
         """Weight of each class, by which the sample weights are multiplied.  Several targets, where they are supported, take a
-        list with a dict for each.""",
+        list with a dict for each."""
+        + BALANCED,
     )
 
 

@@ -118,9 +118,7 @@ class Classifying(LogProbability, ClassifierMixin, Growing):  # type: ignore[mis
     def _weigh(self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: Any = None) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return weight
-        by_class: NDArray[np.float64]
-        by_class = weigh_samples(self.class_weight, self.classes_ if classes is None else classes, target)
-        return by_class if weight is None else weight * by_class
+        return weigh_samples(self.class_weight, self.classes_ if classes is None else classes, target, weight)
 
     def _class_factor(
         self, target: NDArray[Any], weight: NDArray[np.float64] | None, classes: NDArray[Any] | None = None

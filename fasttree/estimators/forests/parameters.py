@@ -11,7 +11,7 @@ from fasttree._data.checks import is_amount, is_fraction, is_integer
 from fasttree._learn.parameters import AMOUNT, COUNT, FLAG, ParameterRule, parameter, parameters
 from fasttree._learn.recipe import RECIPES, Recipe
 from fasttree.estimators.by_recipe import recipe_rule
-from fasttree.estimators.common.growth_parameters import ClassChoices
+from fasttree.estimators.common.growth_parameters import BALANCED, ClassChoices
 
 
 def _recipe_or_none(words: Sequence[str]) -> ParameterRule:
@@ -103,5 +103,6 @@ class ForestClassChoices(ClassChoices):
         None,
         CLASS_WEIGHT,
         """Factors of the sample weights by class.  "balanced_subsample" gives all classes in a bag the same weight.  Several
-        targets take a list with a dict for each.""",
+        targets take a list with a dict for each."""
+        + BALANCED,
     )

@@ -58,7 +58,7 @@ class ForestOfClassifiers(Classifying, ForestViews):
         weight = self._weigh(codes, weight, classes)
         by_class = []
         if self.class_weight is not None and self.class_weight != "balanced_subsample":
-            by_class.append(weigh_classes(self.class_weight, classes, np.bincount(codes, minlength=len(classes))))
+            by_class.append(weigh_classes(self.class_weight, classes, counted.counts))
         factor, loss = self._class_factor(codes, weight, classes), self._loss(classes)
         self._keep_classes(classes)
         self.target_names_ = [data.target.name]
