@@ -109,6 +109,17 @@ def test_the_out_of_bag_score_is_kept():
     assert not hasattr(fasttree.from_json(forest().to_json()), "oob_score_")
 
 
+@pytest.mark.parametrize("score", [True, lambda truth, predicted: 3.7], ids=["score", "function"])
+def test_a_forest_from_a_file_has_no_curve_of_errors(score):
+    model = fasttree.from_json(forest(n_estimators=20, oob_score=score).to_json())
+    for method in (model.oob_curve, model.plot_oob_curve):
+        with pytest.raises(ValueError, match="was read from a file, which does not keep the curve; fit it with oob_score=True"):
+            method()
+    assert len(model.fit(X, Y).oob_curve()) == 20
+    with pytest.raises(ValueError, match="was not judged out of its bags"):
+        fasttree.from_json(forest().to_json()).oob_curve()
+
+
 def test_an_out_of_bag_score_that_a_file_cannot_hold_is_left_out():
     by_function = forest(n_estimators=20, oob_score=lambda truth, predicted: 3.7)
     assert by_function.oob_score_ == 3.7

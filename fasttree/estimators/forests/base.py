@@ -61,6 +61,7 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
     missing: str
     midpoint: str
     _bags: Bags
+    _oob_curve: NDArray[np.float64] | None
     _takes_several: ClassVar[bool] = True
     _saves_verbose: ClassVar[bool] = True
     _reads_bags: ClassVar[bool] = True  # of a Dataset, in passes
@@ -435,6 +436,8 @@ class BaseForest(LabelledModel, Growing, ForestChoices):
         model._read_labels(document)
         if (score := forests.read_oob_score(document)) is not None:
             model.oob_score_ = score
+        if model.oob_score is not False:
+            model._oob_curve = None  # is not saved
         return model
 
     def _written_oob_score(self) -> dict[str, float]:

@@ -51,7 +51,7 @@ class Judging(BaseForest):
         Raises
         ------
         ValueError
-            If the forest was fitted without `oob_score`.
+            If the forest was fitted without `oob_score`, or read from a file, which does not keep the curve.
 
         Examples
         --------
@@ -63,9 +63,12 @@ class Judging(BaseForest):
         (100, True)
         """
         check_is_fitted(self)
-        if "_oob_curve" not in self.__dict__:
-            raise ValueError("oob_curve: the forest was not judged out of its bags; fit it with oob_score=True")
-        return self._oob_curve.copy()
+        curve = self.__dict__.get("_oob_curve")
+        if curve is None:
+            was_read = "_oob_curve" in self.__dict__
+            why = "was read from a file, which does not keep the curve" if was_read else "was not judged out of its bags"
+            raise ValueError(f"oob_curve: the forest {why}; fit it with oob_score=True")
+        return np.array(curve)
 
     def permutation_importances(
         self,

@@ -368,7 +368,7 @@ class ForestViews(ForestExports):
         Raises
         ------
         ValueError
-            If the forest was fitted without `oob_score`.
+            If the forest was fitted without `oob_score`, or read from a file, which does not keep the curve.
         ImportError
             If matplotlib is not installed: it comes with the extra `plot`.
 
