@@ -48,6 +48,7 @@ TITLES = {
     "rules": "rules",
     "trees": "trees",
     "nodes": "nodes",
+    "terms": "terms",
     "fit_seconds": "fit, seconds",
 }
 

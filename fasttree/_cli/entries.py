@@ -20,6 +20,7 @@ from fasttree._cli.models import (
     holds_committee,
     holds_forest,
     holds_rules,
+    holds_shapes,
     load_of_one_target,
     predicts_numbers,
     read_table,
@@ -54,7 +55,7 @@ __all__ = [
     "spread",
 ]
 
-SIZES = ("leaves", "depth", "rules", "trees", "nodes")
+SIZES = ("leaves", "depth", "rules", "trees", "nodes", "terms")
 FIGURES = {"classification": ("accuracy", "balanced_accuracy", "log_loss"), "regression": ("r2", "mae")}
 
 
@@ -134,6 +135,8 @@ def _sizes(model: Estimator) -> dict[str, float]:
     if holds_forest(model):
         ensemble = cast("BaseForest", model).ensemble_
         return {"trees": ensemble.n_trees, "nodes": ensemble.node_count}
+    if holds_shapes(model):
+        return {"terms": len(cast("Any", model).additive_.terms)}
     return {"leaves": model.get_n_leaves(), "depth": model.get_depth()}
 
 

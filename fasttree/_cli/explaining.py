@@ -80,7 +80,7 @@ def explain(
     `train`; if it has the target, the truth is printed too.
     """
     which = options.pop("tree")
-    tree, saved = load_to_show(model, tree=which, whole_forest=which is None)
+    tree, saved = load_to_show(model, tree=which)
     style: dict[str, Any] = {name: number for name, number in options.items() if number is not None}
     _check_style(style, tree, model)
     truth, samples = _read(data, markers, separator, tree, target, saved, sorted(set(rows)))

@@ -70,7 +70,7 @@ def importances(
     (for numbers: R²) falls when the column is shuffled (Breiman, "Random forests", Machine Learning 45, 2001).
     """
     loaded: Any
-    loaded, saved = load_to_show(model, whole_forest=True) if data is None else load_of_one_target(model)
+    loaded, saved = load_to_show(model) if data is None else load_of_one_target(model)
     if holds_any_rules(loaded) and data is None:
         raise ValueError(f"{model} holds rules, which have no impurity: give a table after it, whose columns are then shuffled")
     features: list[dict[str, Any]] = [

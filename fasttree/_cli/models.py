@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 LABELS = "fasttree.labels"  # path of a file of labels, in the context of a command
 ALGORITHMS = {(entry.word, entry.task): entry for entry in ESTIMATORS if entry.on_command_line}
 WORDS = tuple(dict.fromkeys(algorithm for algorithm, _ in ALGORITHMS))  # of the algorithms, each once
+FOREST_FORMATS = ("html", "c", "python", "sql", "pmml", "onnx", "predictor", "json")  # of `show`, for a whole forest
+BOOSTED_FORMATS = ("c", "python", "sql", "onnx", "json")  # for the trees of all trials
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # of a true class, as in scikit-learn's log loss
 
 
@@ -59,17 +61,20 @@ def load_model(path: str) -> tuple[Estimator, str]:
 
 
 def load_to_show(
-    path: str, *, of_one_target: bool = False, tree: int | None = None, whole_forest: bool = False
+    path: str, *, of_one_target: bool = False, tree: int | None = None, form: str | None = None
 ) -> tuple[Shown, str]:
-    """Read as `load_model`, but without the estimator, which imports scikit-learn; of a forest, one tree by number."""
+    """Read as `load_model`, but without the estimator, which imports scikit-learn; of a forest, one tree by number.
+
+    A format of `show` refuses the forests that it cannot write whole.
+    """
     from fasttree.estimators.common.saved import SavedTree, saved_rules
 
     with errors_in(path):
         document = _document(path)
-        whole_formats = (additive.FORMAT, committee.FORMAT, *([forests.FORMAT] if whole_forest else []))
-        whole = document.get("format") in whole_formats
-        if document.get("format") == forests.FORMAT and not whole:
-            document = _document_of_tree(document, tree)
+        is_forest = document.get("format") == forests.FORMAT
+        whole = is_forest or document.get("format") in (additive.FORMAT, committee.FORMAT)
+        if is_forest and (tree is not None or form not in (None, *_formats_of_all(document))):
+            document, whole = _document_of_tree(document, tree), False
         elif tree is not None:
             raise ValueError(f"--tree {tree} is for forests, and the file holds a single model: leave it out")
         model: Shown
@@ -82,19 +87,28 @@ def load_to_show(
     return model, model.target_names_[0]
 
 
+def _formats_of_all(document: dict[str, Any]) -> Sequence[str]:
+    """Return the formats that write all trees of a document."""
+    boosted = [entry.algorithm for entry in ESTIMATORS if entry.may_boost]
+    return BOOSTED_FORMATS if document.get("algorithm") in boosted else FOREST_FORMATS
+
+
 def _document_of_tree(document: dict[str, Any], tree: int | None) -> dict[str, Any]:
     """Return the document of one tree of a forest."""
     forest = from_document(document)
     n_trees = forest.ensemble_.n_trees
     if tree is None:
+        *forms, last = _formats_of_all(document)
+        found = counted(n_trees, "boosted tree") if is_boosted(forest) else f"a forest of {counted(n_trees, 'tree')}"
+        whole = "all trees" if is_boosted(forest) else "the whole forest"
         raise values.DocumentError(
-            f"holds a forest of {counted(n_trees, 'tree')}, and this shows a single one: `fasttree show MODEL --tree 0` shows "
-            f"the first; --format html, c, python, sql, pmml, onnx and predictor take the whole forest"
+            f"holds {found}, and this shows a single one: `fasttree show MODEL --tree 0` shows the "
+            f"first; --format {', '.join(forms)} and {last} take {whole}"
         )
     if tree >= n_trees:
         raise ValueError(f"--tree {tree}: must be from 0 to {n_trees - 1}, as the forest has {counted(n_trees, 'tree')}")
-    found: dict[str, Any] = forest.estimators_[tree]._to_document()
-    return found
+    chosen: dict[str, Any] = forest.estimators_[tree]._to_document()
+    return chosen
 
 
 def _set_labels(model: Shown, path: str) -> None:
@@ -158,6 +172,11 @@ def holds_forest(model: Estimator | Shown | BaseForest) -> bool:
     return hasattr(model, "ensemble_")
 
 
+def is_boosted(model: Any) -> bool:
+    """Whether the trees of a forest are those of trials."""
+    return bool(model.ensemble_.combine == "confidence")
+
+
 def predicts_numbers(model: Estimator | Shown) -> TypeIs[BaseRegressor]:
     return not hasattr(model, "classes_")
 
@@ -182,8 +201,7 @@ def best_answers(model: Estimator, probability: npt.NDArray[np.float64]) -> npt.
     """Index of the class that a classifier answers for each row of probabilities."""
     found: Any = model
     if holds_forest(model):
-        is_boosted = found.ensemble_.combine == "confidence"
-        return voted(found.ensemble_, probability) if is_boosted else best_classes(probability, found.ensemble_.loss)
+        return voted(found.ensemble_, probability) if is_boosted(found) else best_classes(probability, found.ensemble_.loss)
     if holds_rules(model):
         default = found.classes_.tolist().index(found.default_class_) if found._rules_vote else None
         return best_classes(probability, None) if default is None else voted_classes(probability, default)

@@ -15,6 +15,8 @@ from fasttree._cli.models import (
     holds_any_rules,
     holds_committee,
     holds_forest,
+    holds_shapes,
+    is_boosted,
     load_model,
     load_of_one_target,
     read_table,
@@ -35,6 +37,7 @@ from fasttree._cli.tables import find_target, open_file, without
 if TYPE_CHECKING:
     import polars as pl
 
+    from fasttree._cli.models import Estimator
     from fasttree.estimators.persistence import TreeEstimator
     from fasttree.pruning import PruningMethod
 
@@ -92,9 +95,7 @@ def prune(
     the trees.
     """
     tree, saved = (load_model if data is None and test is None else load_of_one_target)(model)
-    if holds_any_rules(tree):
-        how = "--param max_rules of train limits them" if holds_committee(tree) else "--confidence of train says how much"
-        raise ValueError(f"{model} holds rules, not a tree; they are pruned as they are made: {how}")
+    _check_tree(tree, model)
     given = read_pruning(pruning)
     method = _method(tree, given)
     if method.needs_samples and data is None:
@@ -135,12 +136,21 @@ def prune(
     click.echo(f"Saved as {output}" if output is not None else "Not saved: --output FILE saves the pruned tree")
 
 
+def _check_tree(model: Estimator, path: str) -> None:
+    """Refuse what is no single tree, with what its training has instead."""
+    if holds_any_rules(model):
+        how = "--param max_rules of train limits them" if holds_committee(model) else "--confidence of train says how much"
+        raise ValueError(f"{path} holds rules, not a tree; they are pruned as they are made: {how}")
+    if holds_forest(model):
+        how = "c50 with --confidence" if is_boosted(model) else "a forest with --ccp-alpha"
+        raise ValueError(f"{path} holds several trees, which are pruned as they grow: train {how}")
+    if holds_shapes(model):
+        how = "--param interactions and max_iter of train limit it"
+        raise ValueError(f"{path} holds an additive model, not a tree, and has no branches to prune: {how}")
+
+
 def _method(tree: TreeEstimator, given: Any) -> PruningMethod:
     """Return the method, checked; one that would prune next to nothing is a mistake."""
-    if holds_forest(tree):
-        raise ValueError(
-            "the file holds several trees, which are pruned as they grow: train a forest with --ccp-alpha, c50 with --confidence"
-        )
     from fasttree.pruning import CAlpha, CostComplexity, method_of
 
     value = method_of(given)

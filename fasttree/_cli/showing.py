@@ -50,15 +50,12 @@ class Format(NamedTuple):
         Ends of file names that ask for it.
     is_text : bool
         Whether people read it in a terminal.
-    of_forests : bool
-        Whether it shows a whole forest; else a single tree of it.
     """
 
     write: Callable[[SavedTree, dict[str, Any]], str | bytes]
     options: tuple[str, ...]
     suffixes: tuple[str, ...]
     is_text: bool = True
-    of_forests: bool = False
 
 
 def _rules(model: SavedTree, options: dict[str, Any]) -> str:
@@ -173,14 +170,14 @@ FORMATS = {
     "markdown": Format(_markdown, RULES_OPTIONS, (".md",)),
     "dot": Format(_export("dot"), (*SIZE, "missing", "orientation"), (".dot", ".gv")),
     "svg": Format(_export("svg"), (*SIZE, "missing", "orientation", "data"), (".svg",), is_text=False),
-    "html": Format(_export("html"), (*SIZE, "title", "data"), (".html", ".htm"), is_text=False, of_forests=True),
-    "json": Format(_export("json"), (), (".json", ".json.gz"), of_forests=True),
-    "onnx": Format(_export("onnx"), ("dtype", *SUBSTITUTES), (".onnx",), is_text=False, of_forests=True),
-    "pmml": Format(_export("pmml", of_one_target=True), ("name", *SUBSTITUTES), (".pmml", ".xml"), of_forests=True),
-    "c": Format(_export("c"), ("name",), (".c",), of_forests=True),
-    "python": Format(_export("python"), ("name",), (".py",), of_forests=True),
-    "sql": Format(_export("sql", of_one_target=True), SQL_OPTIONS, (".sql",), of_forests=True),
-    "predictor": Format(lambda model, options: model.to_predictor().to_bytes(), (), (".tree",), is_text=False, of_forests=True),
+    "html": Format(_export("html"), (*SIZE, "title", "data"), (".html", ".htm"), is_text=False),
+    "json": Format(_export("json"), (), (".json", ".json.gz")),
+    "onnx": Format(_export("onnx"), ("dtype", *SUBSTITUTES), (".onnx",), is_text=False),
+    "pmml": Format(_export("pmml", of_one_target=True), ("name", *SUBSTITUTES), (".pmml", ".xml")),
+    "c": Format(_export("c"), ("name",), (".c",)),
+    "python": Format(_export("python"), ("name",), (".py",)),
+    "sql": Format(_export("sql", of_one_target=True), SQL_OPTIONS, (".sql",)),
+    "predictor": Format(lambda model, options: model.to_predictor().to_bytes(), (), (".tree",), is_text=False),
 }
 
 
@@ -316,15 +313,16 @@ def show(
 
 def _written_as(model: Any, method: str, given: Mapping[str, Any]) -> str | bytes:
     """Write rules or an additive model by a method; SQL gets the newline that the method leaves out."""
-    written: str | bytes = getattr(model, method)(**given)
+    try:
+        written: str | bytes = getattr(model, method)(**given)
+    except ImportError as error:
+        raise ValueError(str(error)) from None
     return written + "\n" if method == "export_sql" and isinstance(written, str) else written
 
 
 def _load(path: str, form: str, given: dict[str, Any]) -> tuple[Shown, str]:
     """Read a model, or the tree of a forest if one is named or the format is of one; take the number of the tree out."""
-    tree = given.pop("tree", None)
-    whole_forest = tree is None and FORMATS[form].of_forests
-    return load_to_show(path, of_one_target="data" in given, tree=tree, whole_forest=whole_forest)
+    return load_to_show(path, of_one_target="data" in given, tree=given.pop("tree", None), form=form)
 
 
 def _estimator(model: Any) -> Any:
@@ -358,7 +356,7 @@ def _check_options(form: str, given: Mapping[str, Any], own: Mapping[str, tuple[
     if own:
         what = "an additive model, not a tree: its" if own is ADDITIVE_FORMATS else "rules, not a tree: their"
         if form not in own:
-            raise ValueError(f"{path} holds {what} formats are {listed(list(own))}, not {form!r}")
+            raise ValueError(f"{path} holds {what} formats are {listed(list(own), len(own))}, not {form!r}")
         if other := [name for name in given if name not in own[form][1]]:
             kind = what.partition(",")[0]
             raise click.UsageError(f"{path} holds {kind}, which {form} lists as they are: leave out {_written(other)}")

@@ -13,6 +13,7 @@ from commands import run as output_of
 import fasttree
 from fasttree import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from fasttree._cli.commands import fasttree as command_line
+from fasttree._cli.models import FOREST_FORMATS
 from fasttree._cli.showing import FORMATS
 
 
@@ -269,7 +270,7 @@ def test_forests_are_compared_by_algorithm_and_as_files(judged):
     assert saved["figures"]["nodes"]["mean"] == fasttree.load(judged / "iris.json").ensemble_.node_count
 
 
-@pytest.mark.parametrize("form", [form for form, about in FORMATS.items() if about.of_forests])
+@pytest.mark.parametrize("form", FOREST_FORMATS)
 @pytest.mark.parametrize("name", ["classes", "numbers"])
 def test_a_whole_forest_is_written_for_programs_and_as_a_page(name, form, files, tmp_path):
     if form == "onnx":
@@ -297,7 +298,7 @@ def test_a_forest_is_written_by_the_end_of_a_name_and_with_a_table(files, tmp_pa
     for form in ("text", "rules", "markdown", "dot", "svg"):
         shown = " ".join(mistake("show", files / "classes.json", "--format", form).split())
         assert "holds a forest of 9 trees, and this shows a single one" in shown
-        assert "--format html, c, python, sql, pmml, onnx and predictor take the whole forest" in shown
+        assert "--format html, c, python, sql, pmml, onnx, predictor and json take the whole forest" in shown
 
 
 def test_commands_for_one_tree_refuse_a_forest(files):
