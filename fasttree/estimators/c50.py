@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fasttree._data.schema import Feature
+from fasttree._export.document.values import as_index, as_type
 from fasttree._learn.boosting import Boosting, BoostingTrial, n_leaves
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.parameters import COUNT, FLAG, POSITIVE, ParameterRule, one_of, parameter, parameters, share_such_as
@@ -360,6 +361,22 @@ class C50Classifier(VotingRuleModel, LeastGain):
         features = grower.samples.table.schema.features
         self.winnowed_ = tuple(features[feature].name for feature in hidden)
         return without_features(grower, hidden)
+
+    def _to_document(self) -> dict[str, Any]:
+        document = super()._to_document()
+        if self.winnow and "winnowed_" in self.__dict__:  # files of earlier versions have none
+            names = [feature.name for feature in self.schema_.features]
+            document["winnowed"] = [names.index(name) for name in self.winnowed_]
+        return document
+
+    def _read_labels(self, document: Mapping[str, Any]) -> None:
+        """Keep the labels of a document, if it has any, and the features that winnowing removed."""
+        super()._read_labels(document)
+        if self.winnow and "winnowed" not in document:
+            return
+        features = self.schema_.features
+        removed = as_type(document["winnowed"], list, "winnowed") if self.winnow else []
+        self.winnowed_ = tuple(features[as_index(j, len(features), "winnowed")].name for j in removed)
 
     def _checked_recipe(self) -> Recipe:
         recipe = super()._checked_recipe()

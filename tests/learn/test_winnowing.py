@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from fasttree import C50Classifier
+from fasttree import C50Classifier, from_json
 from fasttree._data.learn import learn_table
 from fasttree._learn.winnowing import Hidden, halves
 
@@ -47,6 +49,33 @@ def test_removed_features_are_not_tested(noisy, trials):
     assert not any(np.isin(tree.tree_.feature, removed).any() for tree in model.estimators_)
     others = C50Classifier(trials=trials).fit(X.drop(columns=list(model.winnowed_)), y)
     assert (others.predict(X[others.feature_names_in_]) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"trials": 3}, {"rules": True}, {"rules": True, "trials": 3}], ids=str)
+def test_a_file_has_the_removed_features(noisy, options):
+    X, y = noisy
+    model = C50Classifier(winnow=True, **options).fit(X, y)
+    read = from_json(model.to_json())
+    assert read.winnowed_ == model.winnowed_
+    assert read.to_json() == model.to_json()
+    assert from_json(C50Classifier(**options).fit(X, y).to_json()).winnowed_ == ()
+
+
+def test_wrong_removed_features_are_refused(noisy):
+    document = json.loads(C50Classifier(winnow=True).fit(*noisy).to_json())
+    for wrong in (4, -1, "b", None):
+        with pytest.raises(ValueError, match="winnowed: must be an integer from 0 to 3"):
+            from_json(json.dumps(document | {"winnowed": [wrong]}))
+    with pytest.raises(ValueError, match="winnowed: must be a list"):
+        from_json(json.dumps(document | {"winnowed": {}}))
+
+
+def test_a_file_of_an_earlier_version_does_not_know_the_removed_features(noisy):
+    document = json.loads(C50Classifier(winnow=True).fit(*noisy).to_json())
+    del document["winnowed"]
+    read = from_json(json.dumps(document))
+    assert not hasattr(read, "winnowed_")
+    assert from_json(read.to_json()).to_json() == read.to_json()
 
 
 def test_weights_count_samples(noisy):
