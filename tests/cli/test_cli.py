@@ -1,5 +1,6 @@
 """The command line: the same answers as from Python, one line for every mistake, and files whole or not at all."""
 
+import csv
 import gzip
 import json
 import os
@@ -546,6 +547,51 @@ def test_blocks_are_the_table_however_they_fall(size, end, tmp_path, monkeypatch
     assert whole["name, first"].to_list() == [cell or None for cell in cells]
     kept = pl.concat(block.kept for block in blocks)
     assert kept.rows() == [(cell, str(n)) for n, cell in enumerate(cells)]
+
+
+QUOTED = ['a "q"', '"', 'b""', "two\nlines", "c, d", 'e "f", g']
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_names_with_quotes_are_those_that_were_written(start, end, tmp_path):
+    with open(tmp_path / "t.csv", "w", encoding="utf-8", newline="") as stream:
+        stream.write(start)
+        csv.writer(stream, lineterminator=end).writerows([QUOTED, [1, 2.5, "x", 'y "z"', 5, 6]])
+    file = TableFile(str(tmp_path / "t.csv"))
+    assert file.names == QUOTED
+    assert file.read({'e "f", g': pl.String()}).rows(named=True) == [
+        dict(zip(QUOTED, (1, 2.5, "x", 'y "z"', 5, "6"), strict=True))
+    ]
+    (block,) = file.blocks({"c, d": pl.Float64(), 'a "q"': pl.String()}, ['"', "two\nlines"])
+    assert block.asked.rows(named=True) == [{"c, d": 5.0, 'a "q"': "1"}]
+    assert block.kept.rows(named=True) == [{'"': "2.5", "two\nlines": 'y "z"'}]
+    seen, _ = file.find_types({'"': pl.String()})
+    assert seen == dict(zip(QUOTED, ({t} for t in (pl.Int64, pl.String, pl.String, pl.String, pl.Int64, pl.Int64)), strict=True))
+
+
+def test_names_with_quotes_pass_through_every_command(tmp_path):
+    table = pl.DataFrame({'a "q"': range(40), "b": [k % 3 for k in range(40)], '"y"': ["no", "yes"] * 20, 'c""': range(40)})
+    table.write_csv(tmp_path / "t.csv")
+    run("train", tmp_path / "t.csv", "--target", '"y"', "--ignore", 'c"",b', "-o", tmp_path / "m.json")
+    assert fasttree.load(tmp_path / "m.json").feature_names_in_.tolist() == ['a "q"']
+    kept = ["--keep", 'c"","y"', "--keep", 'a "q"']
+    run("predict", tmp_path / "m.json", tmp_path / "t.csv", *kept, "-o", tmp_path / "p.csv")
+    with open(tmp_path / "p.csv", encoding="utf-8", newline="") as stream:
+        assert next(csv.reader(stream)) == ['c""', '"y"', 'a "q"', "prediction"]
+    assert run("evaluate", tmp_path / "m.json", tmp_path / "p.csv") == run(
+        "evaluate", tmp_path / "m.json", tmp_path / "t.csv"
+    ).replace("t.csv", "p.csv")
+    (tmp_path / "w.csv").write_text((tmp_path / "t.csv").read_text().replace("\n7,", "\nseven,"))
+    assert "column 'a \"q\"' has the cell 'seven'" in mistake("predict", tmp_path / "m.json", tmp_path / "w.csv")
+
+
+def test_a_header_with_stray_quotes_or_repeated_names_is_refused_in_words(tmp_path):
+    for header in ('""a","', 'a"\nb",c', "a\rb,c"):
+        (tmp_path / "t.csv").write_bytes(f"{header}\n1,2\n".encode())
+        assert "in quotes, and its quotes twice" in mistake("train", tmp_path / "t.csv", "--target", "c")
+    (tmp_path / "t.csv").write_text('"a""","a"""\n1,2\n')
+    assert "more than one column called 'a\"'" in mistake("train", tmp_path / "t.csv", "--target", "b")
 
 
 def test_predictions_do_not_depend_on_the_blocks(adult, tmp_path, monkeypatch):

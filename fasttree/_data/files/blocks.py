@@ -6,12 +6,14 @@ Needs polars.
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import io
 import itertools
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple
@@ -86,6 +88,7 @@ class TableFile:
     def __post_init__(self) -> None:
         self._is_stream = self.path == STANDARD_INPUT
         self._begun = b""  # the first bytes of a stream, already read
+        self._own_names: dict[str, str] = {}  # of the columns of CSV, by what polars calls them
         if self._is_stream:
             self.path, self.share_read = "the standard input", None
             self._begun = start = sys.stdin.buffer.read(BLOCK_BYTES)
@@ -139,15 +142,13 @@ class TableFile:
                 if self._is_stream:
                     text.append(records)
         with self._as_own_error("CSV"):
-            table = pl.read_csv(
+            return self._read_csv(
                 b"".join(text) if self._is_stream else self.path,
-                separator=self.separator,
+                types,
                 null_values=["", *self.markers],
-                schema_overrides=dict(types),
                 infer_schema_length=None,
                 glob=False,
             )
-        return table
 
     def blocks(self, types: Mapping[str, pl.DataType], kept: Sequence[str] = ()) -> Iterator[Block]:
         """Yield blocks of rows with the columns of `types`, in their order; at least one block, which may be empty.
@@ -172,13 +173,7 @@ class TableFile:
             header = next(records, b"")
             for block in records:
                 with self._as_own_error("CSV"):
-                    found = pl.read_csv(
-                        io.BytesIO(header + block),
-                        separator=self.separator,
-                        null_values=["", *self.markers],
-                        schema_overrides=dict(given),
-                        infer_schema_length=None,
-                    )
+                    found = self._read_csv(header + block, given, null_values=["", *self.markers], infer_schema_length=None)
                 n_rows += found.height
                 for name, column in zip(self.names, found.get_columns(), strict=True):
                     if column.null_count() < found.height:
@@ -213,13 +208,15 @@ class TableFile:
                 yield Block(asked, as_written)
 
     def _parse(self, text: bytes, types: Mapping[str, pl.DataType], null_values: list[str] | None = None) -> pl.DataFrame:
-        return pl.read_csv(
-            io.BytesIO(text),
-            separator=self.separator,
-            null_values=null_values,
-            columns=[self.names.index(name) for name in types],
-            schema_overrides=dict(types),
-        )[list(types)]  # by position and with [], because a name such as * is a pattern in polars
+        columns = [self.names.index(name) for name in types]
+        table = self._read_csv(text, types, null_values=null_values, columns=columns)
+        return table[list(types)]  # by position and with [], because a name such as * is a pattern in polars
+
+    def _read_csv(self, source: str | bytes, types: Mapping[str, pl.DataType], **options: Any) -> pl.DataFrame:
+        given = {called: types[name] for called, name in self._own_names.items() if name in types}
+        table = pl.read_csv(source, separator=self.separator, schema_overrides=given, **options)
+        table.columns = [self._own_names[called] for called in table.columns]
+        return table
 
     def _csv_names(self, raw: BinaryIO) -> list[str]:
         with self._unpacked(raw) as file:
@@ -227,14 +224,23 @@ class TableFile:
         if b"\0" in header:
             raise ValueError(f"{self.path} is neither CSV in UTF-8 nor Parquet")
         with self._as_own_error("CSV"):
-            names = pl.read_csv(io.BytesIO(header), separator=self.separator, infer_schema=False).columns
-        for name in names:
-            original, duplicated, _ = name.rpartition("_duplicated_")  # polars renames repeated columns so
-            if duplicated and original in names:
-                raise ValueError(
-                    f"{self.path} has more than one column called {original!r}; the first line must be a header that names each "
-                    "column once"
-                )
+            called = pl.read_csv(io.BytesIO(header), separator=self.separator, infer_schema=False).columns
+        text = header.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+        try:  # polars leaves quotes in a name doubled, and renames repeated columns
+            names = next(csv.reader([text], delimiter=self.separator))
+        except csv.Error:
+            names = []
+        if len(names) != len(called):
+            raise ValueError(
+                f"{self.path}: the first line cannot be read as a header: write a name with a quote or a line end inside in "
+                "quotes, and its quotes twice"
+            )
+        if repeated := [name for name, count in Counter(names).items() if count > 1]:
+            raise ValueError(
+                f"{self.path} has more than one column called {repeated[0]!r}; the first line must be a header that names each "
+                "column once"
+            )
+        self._own_names = dict(zip(called, names, strict=True))
         return names
 
     @contextlib.contextmanager
@@ -316,7 +322,7 @@ class TableFile:
                 cell, dtype, name = unfit.groups()
                 wanted = "a number" if dtype.startswith(("f", "i")) else f"of type {dtype}"
                 raise ValueError(
-                    f"{self.path}: column {name!r} has the cell {cell!r}, which is not {wanted}; "
+                    f"{self.path}: column {self._own_names.get(name, name)!r} has the cell {cell!r}, which is not {wanted}; "
                     f"if it means a missing value, add --missing-marker {cell!r}"
                 ) from None
             raise ValueError(f"{self.path} cannot be read as {form}: {reason}") from None
