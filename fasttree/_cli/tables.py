@@ -114,6 +114,11 @@ class Asked:
         for option, names in (("--ignore", ignored), ("--categorical", nominal), ("--ordinal", list(orders))):
             if target in names:
                 raise click.UsageError(f"{option} names the target, {target!r}")
+        if not set(file.names) - {target, *ignored}:
+            raise ValueError(
+                f"{file.path} has no column left to learn from: at least one must be neither the target nor in --ignore; it has "
+                f"{listed(file.names)}{file.hint}"
+            )
         return cls(file, target, ignored, nominal, orders)
 
     def read(self) -> pl.DataFrame:

@@ -641,6 +641,15 @@ def test_files_that_are_not_there_or_not_tables(loan_model, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"loan.json", *files}
 
 
+@pytest.mark.parametrize("command", [["train"], ["train", "--memory", "1G"], ["compare", "cart", "--cv", 2]])
+def test_a_table_without_features_is_refused(command, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,class\n" + "1,2,x\n3,4,y\n" * 4)
+    name, *options = command
+    message = mistake(name, tmp_path / "t.csv", *options, "--target", "class", "--ignore", "a,b")
+    assert "t.csv has no column left to learn from" in message
+    assert message.endswith("it has 'a', 'b', 'class'\n")
+
+
 def test_what_is_wrong_with_a_table_is_said(loan_model, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,class\n")
