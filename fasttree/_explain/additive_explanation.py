@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._data.schema import Schema
+from fasttree._data.schema import Schema, is_missing
 from fasttree._data.table import Table
 from fasttree._explain.pictures import contributions
 from fasttree._model.additive.model import AdditiveModel, probabilities_of
@@ -164,5 +164,5 @@ def explain_additive(
 
 def _value(cell: Any, place: int) -> str:
     if place == 0:
-        return "missing" if cell is None or cell != cell else f"{cell} (unseen)"
+        return "missing" if is_missing(cell) else f"{cell} (unseen)"
     return f"{float(cell):.6g}" if isinstance(cell, int | float) and not isinstance(cell, bool) else word(cell)

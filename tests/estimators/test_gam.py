@@ -304,6 +304,15 @@ def test_an_explanation_has_what_each_term_adds(table):
     )
 
 
+def test_missing_cells_of_nullable_columns_are_explained():
+    X = pd.DataFrame({"b": pd.array([True, False, None] * 20, dtype="boolean"), "n": pd.array(range(60), dtype="Int64")})
+    model = GAMRegressor(n_bags=2, max_iter=10, random_state=0).fit(X, np.arange(60.0))
+    for row in (X.iloc[[2]], X.iloc[2], {"b": pd.NA, "n": 2.0}, {"b": pd.NaT, "n": 2.0}):
+        explained = model.explain(row)
+        assert {one.term: one.value for one in explained.contributions} == {"b": "missing", "n": "2"}
+        assert explained.prediction == model.predict(X.iloc[[2]])[0]
+
+
 def test_pictures_are_drawn(table):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
