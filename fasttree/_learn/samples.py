@@ -36,6 +36,8 @@ class Samples(NamedTuple):
         Factor of the weights of each class, by which the classes have their priors.
     impurity : {"squared_error", "absolute_error", "poisson"}, default "squared_error"
         Loss of a regression tree: each sample's part in this impurity, around the prediction of a node.
+    part : float64 array, shape (n_samples,), or None
+        The part of each sample that arrives at a node, by which `weight` is multiplied already.  None: all of it.
     """
 
     table: Table
@@ -43,6 +45,7 @@ class Samples(NamedTuple):
     weight: Floats | None = None
     class_factor: Floats | None = None
     impurity: str = "squared_error"
+    part: Floats | None = None
 
     @property
     def counts(self) -> Floats | None:

@@ -13,13 +13,11 @@ from fasttree._data.cells import Floats
 from fasttree._data.schema import Kind
 from fasttree._data.sums import sum_of_sizes
 from fasttree._data.table import Few, Table
-from fasttree._learn.grow.encode import is_missing
+from fasttree._learn.grow.competing import branches_of
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.prune.costs_c50 import cost_rules
-from fasttree._learn.prune.regrowth import entries_of
 from fasttree._learn.samples import total_weight, weighted_rows
 from fasttree._model import walks
-from fasttree._model.arrays import NOMINAL, THRESHOLD
 from fasttree._model.tree import Tree
 
 LEAST_BRANCH = 2.0  # weight of a branch in the trial trees, which otherwise is half of the given one
@@ -168,29 +166,13 @@ def _votes_in_single(tree: Tree, table: Hidden, rows: npt.NDArray[np.intp]) -> F
         children = range(tree.first_child[node], tree.first_child[node] + tree.n_branches[node])
         branch = np.full(places.size, -1)
         if not table.hides(int(tree.feature[node])):
-            branch = _branches_of(tree, node, table.column(int(tree.feature[node]))[rows[places]])
+            branch = branches_of(tree, node, table.column(int(tree.feature[node]))[rows[places]])
         for b, child in enumerate(children):
             here = (branch == b) | ((branch < 0) & (tree.weight[child] > 0))
             if here.any():
                 below = np.where(branch < 0, parts * (weight[child] / weight[node]), parts)
                 arrived[child] = (places[here], below[here])
     return votes
-
-
-def _branches_of(tree: Tree, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
-    """Return the branch of each value of a node's feature, -1 if it is missing."""
-    branch: npt.NDArray[np.intp]
-    if tree.kind[node] == THRESHOLD:
-        branch = (column > tree.threshold[node]).astype(np.intp)
-    elif tree.kind[node] == NOMINAL:
-        entries = entries_of(tree, node)
-        branch_of = np.full(int(tree.categories_code[entries].max()) + 1, -1, np.intp)
-        branch_of[tree.categories_code[entries]] = tree.categories_branch[entries]
-        branch = branch_of[column]
-    else:
-        branch = column.astype(np.intp) - 1
-    branch[is_missing(column)] = -1
-    return branch
 
 
 def tested(tree: Tree) -> list[int]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.base import clone, is_classifier
 
 from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, Recipe, TreeClassifier, from_json
 from fasttree._model.arrays import THRESHOLD
@@ -149,6 +150,40 @@ def test_competing_splits_of_categories_have_no_branch_for_missing_values():
     (split,) = model.competing_splits(0, X, y)
     with pytest.raises(ValueError, match="'c' separates missing values alone: give groups of categories"):
         model.split(0, split, X=X, y=y)
+
+
+DIVIDING = {
+    "light parts": CARTRegressor(missing="fractional", max_depth=4),
+    "all parts": CARTRegressor(missing="fractional", max_depth=4, min_part_weight=0),
+    "parts below 1.5": CARTRegressor(missing="fractional", max_depth=4, min_part_weight=1.5),
+    "classes": CARTClassifier(missing="fractional", max_depth=4),
+    "class weights": CARTClassifier(missing="fractional", max_depth=4, class_weight="balanced"),
+    "costs": CARTClassifier(missing="fractional", max_depth=3, loss_matrix=[[0, 1, 4], [2, 0, 1], [3, 1, 0]]),
+    "C4.5": C45Classifier(pruning=None),
+    "C4.5, light parts": C45Classifier(pruning=None, min_part_weight=0.75),
+}
+
+
+@pytest.mark.parametrize("weighting", ["none", "counts", "any"])
+@pytest.mark.parametrize("model", DIVIDING.values(), ids=DIVIDING)
+def test_parts_of_samples_arrive_at_a_node_as_in_the_fit(model, weighting):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 3)).round(1)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    y = np.nan_to_num(X[:, 0]) + rng.normal(size=120)
+    if is_classifier(model):
+        y = np.digitize(y, [0, 1])
+    weight = {"none": None, "counts": rng.integers(0, 4, 120).astype(float), "any": rng.uniform(0.2, 3, 120)}[weighting]
+    model = clone(model).fit(X, y, sample_weight=weight)
+    tree, text = model.tree_, model.export_text()
+    for node in np.flatnonzero(tree.weight > 0)[1:].tolist():
+        assert model.regrow(node, X, y, sample_weight=weight).export_text() == text
+        if tree.n_branches[node] and not isinstance(model, C45Classifier):
+            splits = model.competing_splits(node, X, y, sample_weight=weight)
+            gains = [split.gain for split in splits if split.feature == tree.feature[node]]
+            assert_allclose(gains, tree.gain[node], rtol=1e-7)
+            chosen = model.split(node, splits[0], X=X, y=y, sample_weight=weight).tree_
+            assert_allclose(chosen.gain[node], splits[0].gain, rtol=1e-7)
 
 
 def test_several_branches():

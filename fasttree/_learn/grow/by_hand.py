@@ -22,6 +22,7 @@ from fasttree._learn.grow.encode import OneFeature, is_missing
 from fasttree._learn.grow.grower import Grower
 from fasttree._learn.limits import Limits
 from fasttree._learn.recipe import Recipe
+from fasttree._learn.samples import Samples
 from fasttree._model.arrays import INTERVALS, KNOWN, NOMINAL, THRESHOLD
 from fasttree._model.tree import Tree
 
@@ -151,7 +152,7 @@ class BranchNumbers(OneFeature):
         return self._column
 
 
-def stump_by_hand(grower: Grower, test: HandTest, arriving: npt.NDArray[np.float64]) -> Tree:
+def stump_by_hand(grower: Grower, test: HandTest, arriving: Samples) -> Tree:
     """Return the tree of one test, with the samples of a node.
 
     Parameters
@@ -159,15 +160,16 @@ def stump_by_hand(grower: Grower, test: HandTest, arriving: npt.NDArray[np.float
     grower : Grower
         Recipe, samples and costs of the whole tree.
     test : HandTest
-    arriving : float64 array of shape (n_samples,)
-        Weight of each sample at the node.
+    arriving : Samples
+        All samples, with their weights and parts at the node.
 
     Raises
     ------
     ValueError
         If a branch gets no sample, or the node cannot be split.
     """
-    recipe, samples = grower.recipe, grower.samples
+    recipe = grower.recipe
+    assert arriving.weight is not None
     if test.n_branches > 2 and recipe.missing in ("direction", "surrogate"):
         raise ValueError(
             f"missing={recipe.missing!r} and {test.n_branches} branches exclude each other, because it needs two branches: give "
@@ -181,16 +183,31 @@ def stump_by_hand(grower: Grower, test: HandTest, arriving: npt.NDArray[np.float
         release8=False,
         midpoint="low",
     )
-    column = BranchNumbers(samples.table, test)
-    branch = test.branches(samples.table.column(test.feature))[arriving > 0]
+    column = BranchNumbers(arriving.table, test)
+    branch = test.branches(arriving.table.column(test.feature))[arriving.weight > 0]
     without = set(range(test.n_branches)) - set(branch.tolist())
     if without:
         raise ValueError(f"branch {min(without)} of the test gets none of the {branch.size:,} samples of the node: use another")
-    limits = Limits(max_depth=1, min_gain=-math.inf, min_branch_weight=0.0, no_surrogate=grower.limits.no_surrogate)
+    limits = Limits(
+        max_depth=1,
+        min_gain=-math.inf,
+        min_branch_weight=0.0,
+        min_part_weight=grower.limits.min_part_weight,
+        min_part_share=grower.limits.min_part_share,
+        no_surrogate=grower.limits.no_surrogate,
+    )
 
     def grow(recipe: Recipe) -> Tree:
         return growth.grow(
-            column, samples.target, arriving, recipe, limits, n_classes=grower.n_classes, costs=grower.costs, bins_of=column
+            column,
+            arriving.target,
+            arriving.weight,
+            recipe,
+            limits,
+            n_classes=grower.n_classes,
+            costs=grower.costs,
+            part=arriving.part,
+            bins_of=column,
         )
 
     stump = grow(recipe)
@@ -198,7 +215,7 @@ def stump_by_hand(grower: Grower, test: HandTest, arriving: npt.NDArray[np.float
         stump = grow(recipe.variant(missing="majority"))
     if stump.n_branches[0] == 0:
         raise ValueError("the node cannot be split, because all its samples have the same target")
-    return _with_test(stump, test, samples.table.n_features)
+    return _with_test(stump, test, arriving.table.n_features)
 
 
 def _with_test(stump: Tree, test: HandTest, n_features: int) -> Tree:

@@ -8,19 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fasttree import _core
+from fasttree._data.cells import Floats
 from fasttree._data.schema import Feature
-from fasttree._data.table import Table
-from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, NOMINAL
+from fasttree._learn.grow.encode import is_missing
+from fasttree._learn.limits import Limits
+from fasttree._learn.samples import Samples, costs_of
+from fasttree._model.arrays import CATEGORY, INTERVALS, KNOWN, NOMINAL, THRESHOLD
 from fasttree._model.tree import Tree
 from fasttree._model.walks import blocks
 
-__all__ = ["CompetingSplit", "best_first", "parts_at", "split_of"]
+__all__ = ["CompetingSplit", "best_first", "branches_of", "parts_at", "split_of"]
 
 EQUAL_GAINS = 1e-10  # relative to the larger gain: rounding does not decide the order
 
@@ -65,8 +69,13 @@ class CompetingSplit:
     cuts: tuple[float, ...] | None = None
 
 
-def parts_at(tree: Tree, table: Table, node: int) -> npt.NDArray[np.float64]:
-    """Return the part of each sample that arrives at a node, float64 (n_samples,): 0, 1, or between if samples are divided."""
+def parts_at(tree: Tree, samples: Samples, node: int, limits: Limits | None) -> Floats:
+    """Return the part of each sample that arrives at a node, float64 (n_samples,): 0, 1, or between if samples are divided.
+
+    `limits` are those of a growth that divides samples, but not their light parts; None: it divides all or none.
+    """
+    if limits is not None and (limits.min_part_weight or limits.min_part_share):
+        return _parts_by_growth(tree, samples, node, limits)
     # the nodes that are left keep their numbers: only nodes after this one are removed or renumbered
     above = tree.prune_at(np.arange(tree.node_count) == node)
     here = np.zeros((above.node_count, 2))
@@ -74,11 +83,51 @@ def parts_at(tree: Tree, table: Table, node: int) -> npt.NDArray[np.float64]:
     here[node] = 0.0, 1.0
     if tree.task == "classification":  # its walk takes class weights, and for an empty node the largest of them
         here *= np.where(above.weight > 0, above.weight, 1.0)[:, None]
-    parts = np.empty((table.n_samples, 2))
-    leaves = np.empty(table.n_samples, dtype=np.int32)
-    for rows, block in blocks(table):
+    parts = np.empty((samples.table.n_samples, 2))
+    leaves = np.empty(samples.table.n_samples, dtype=np.int32)
+    for rows, block in blocks(samples.table):
         _core.walk_shares(above, block, here, parts[rows], leaves[rows])
     return parts[:, 1].copy()
+
+
+def _parts_by_growth(tree: Tree, samples: Samples, node: int, limits: Limits) -> Floats:
+    """Return what `parts_at` does by the rule of growth: a light part follows the heaviest branch."""
+    path = [node]
+    while path[0]:
+        path.insert(0, int(tree.parent[path[0]]))
+    weight = np.ones(samples.table.n_samples) if samples.counts is None else samples.counts
+    if tree.loss is not None:  # growth has altered priors
+        weight = weight * (tree.loss.sum(axis=1) / costs_of(samples, tree.loss).mean)[samples.target]
+    parts = np.where(weight > 0, 1.0, 0.0)
+    for above, below in pairwise(path):
+        branch, taken = branches_of(tree, above, samples.table.column(int(tree.feature[above]))), below - tree.first_child[above]
+        known = np.bincount(branch[branch >= 0], (parts * weight)[branch >= 0], minlength=int(tree.n_branches[above]))
+        heaviest = np.flatnonzero(known >= known.max() * (1 - EQUAL_GAINS))[-1]
+        is_light = (parts * weight < limits.min_part_weight) | (parts < limits.min_part_share)
+        of_unknown = np.where(is_light, float(heaviest == taken), known[taken] / known.sum())
+        parts *= np.where(branch < 0, of_unknown, branch == taken)
+    return parts
+
+
+def branches_of(tree: Tree, node: int, column: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+    """Return the branch of each value of a node's feature, -1 if it is missing."""
+    branch: npt.NDArray[np.intp]
+    if tree.kind[node] == THRESHOLD:
+        branch = (column > tree.threshold[node]).astype(np.intp)
+    elif tree.kind[node] == INTERVALS:
+        assert tree.cut_start is not None
+        assert tree.cut is not None
+        branch = np.searchsorted(tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]], column)
+    elif tree.kind[node] == NOMINAL:
+        entries = slice(tree.categories_start[node], tree.categories_start[node + 1])
+        codes = tree.categories_code[entries]
+        branch_of = np.full(int(max(codes.max(), column.max(initial=0))) + 1, -1, np.intp)
+        branch_of[codes] = tree.categories_branch[entries]
+        branch = branch_of[column]
+    else:
+        branch = column.astype(np.intp) - 1
+    branch[is_missing(column)] = -1
+    return branch
 
 
 def split_of(stump: Tree, feature: int, described: Feature) -> CompetingSplit | None:

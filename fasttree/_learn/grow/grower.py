@@ -118,6 +118,7 @@ class Grower:
             outputs=self.outputs,
             costs=self.costs,
             rows=rows,
+            part=chosen.part,
             constraints=self.constraints,
             n_jobs=self.n_jobs,
             memory=self.memory,

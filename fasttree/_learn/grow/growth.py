@@ -53,6 +53,9 @@ from fasttree._model.tree import Tree
 BLOCK_ROWS = 32_768  # most samples of a private block of the engine: half of what 16 bits allow, so that less work waits
 
 BOUNDED_FROM = 8_192  # fewest samples of a private block's node that is searched by bounds; below, lists are as fast
+_LARGEST_WEIGHT = 2.0**62  # in fixed point
+_ROUNDED = 1e-12  # relative error of a quotient of two products
+
 MOST_CLASSES = 32  # per thread; with more classes, histograms cost several times as much as lists and prune no better
 
 
@@ -69,6 +72,8 @@ class _Samples(NamedTuple):
     case_weight: Floats | None  # without them
     case: float  # average weight, with class factors and costs, of a sample of weight 1
     n_cases: float  # weight of `whole`
+    part: Floats | None = None  # of each sample, that the weights are for; None: all of it
+    undivided: Floats | None = None  # weights without parts: of the samples, or of `whole` if they are parts
     ranks: npt.NDArray[np.uint32] | None = None  # of the targets, for absolute error alone
 
     @property
@@ -88,6 +93,7 @@ def grow(
     outputs: tuple[int, ...] | None = None,
     costs: Costs | None = None,
     rows: npt.NDArray[np.intp] | None = None,
+    part: Floats | None = None,
     constraints: Constraints = FREE,
     bins_of: AnyTable | None = None,
     keeps_midpoints: bool = False,
@@ -123,6 +129,8 @@ def grow(
     rows : intp array or None
         Samples to grow on, of positive weight; None: all.  Release 8 still uses the whole table in two places: thresholds are
         values that occur in it, and "very many" categories are many for the number of its samples.
+    part : float64 array of shape (n_samples,) or None
+        The part of each sample that arrives at the root, by which `sample_weight` is multiplied already; None: all of it.
     constraints : Constraints
         Constraints on predictions and paths.
     bins_of : Table or None
@@ -151,7 +159,7 @@ def grow(
         alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
         if alone is not None:
             return finish(alone, recipe, limits, constraints)
-    samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows, limits.n_cases)
+    samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows, limits.n_cases, part=part)
     source, whole = samples.source, samples.whole
     weight, unit = fixed_point_weights(samples.weight)
     if limits.lookahead > 1:
@@ -168,7 +176,7 @@ def grow(
         if divides and unit == 1.0:
             # samples will be divided: weights become multiples of a unit far below one sample
             weight, unit = fractional_weights(weight, source.n_samples)
-        least = least_of_parts(samples.weight, samples.case) if has_missing and not recipe.release8 else 0.0
+        least = least_of_parts(samples.undivided, samples.case) if has_missing and not recipe.release8 else 0.0
         grown = _core.grow(
             encoding,
             _targets(samples, weight, unit, recipe.impurity, divides, n_classes, outputs),
@@ -249,6 +257,8 @@ def _choose_samples(
     costs: Costs | None,
     rows: npt.NDArray[np.intp] | None,
     n_cases: float | None,
+    *,
+    part: Floats | None,
 ) -> _Samples:
     """Return the samples of positive weight, or those in `rows`, weighted by classes and costs."""
     case_weight = sample_weight
@@ -262,12 +272,23 @@ def _choose_samples(
     whole = table if kept is None else SomeRows(table, kept)
     source = whole if rows is None else SomeRows(table, rows)
     chosen = kept if rows is None else rows
+    undivided = None if part is None or sample_weight is None else _undivided(sample_weight, part)
     if n_cases is None:
         n_cases = float(whole.n_samples) if sample_weight is None else sum_of_sizes(sample_weight)
     if chosen is not None:
         target, sample_weight = target[chosen], None if sample_weight is None else sample_weight[chosen]
         case_weight = None if case_weight is None else case_weight[chosen]
-    return _Samples(source, whole, target, sample_weight, case_weight, case, n_cases)
+    if part is None:
+        return _Samples(source, whole, target, sample_weight, case_weight, case, n_cases, undivided=sample_weight)
+    return _Samples(
+        source, whole, target, sample_weight, case_weight, case, n_cases, part if chosen is None else part[chosen], undivided
+    )
+
+
+def _undivided(weight: Floats, part: Floats) -> Floats:
+    """Return the weights of whole samples from those of their parts; whole numbers come out in spite of rounding."""
+    found: Floats = weight[weight > 0] / np.where(part > 0, part, 1.0)[weight > 0]
+    return np.where(np.abs(found - np.rint(found)) < _ROUNDED * found, np.rint(found), found)
 
 
 def _case_weight(
@@ -275,7 +296,8 @@ def _case_weight(
 ) -> npt.NDArray[np.int64] | None:
     """Return fixed-point weights of whole samples if growth needs them besides `weight`, else None."""
     if recipe.missing == "fractional" and limits.min_part_share and samples.weight is not None and weight is not None:
-        return weight.copy()  # `weight` becomes that of parts
+        # `weight` becomes that of parts; where a part is so small that the whole overflows, it is light by any limit
+        return weight.copy() if samples.part is None else np.minimum(weight / samples.part, _LARGEST_WEIGHT).astype(np.int64)
     return fixed_point_weights(samples.case_weight)[0] if recipe.missing == "surrogate" else None
 
 

@@ -241,15 +241,10 @@ class BaseTree(EditableTree):
         weight = None if sample_weight is None else check_sample_weight(sample_weight, table.n_samples)
         weight = self._weigh(target, weight)
         samples = self._checked_samples(Samples(table, target, weight, self._class_factor(target, weight)))
-        arriving = competing.parts_at(self.tree_, table, int(node))
-        if samples.counts is not None:
-            arriving *= samples.counts
-        if not arriving.any():
-            raise ValueError(f"node={node}: none of the samples in X reaches it")
-        return competing.best_first(self._splits_by_feature(samples, arriving))
+        return competing.best_first(self._splits_by_feature(self._arriving(self.tree_, int(node), samples), samples))
 
-    def _splits_by_feature(self, samples: Samples, arriving: NDArray[np.float64]) -> Iterator[competing.CompetingSplit]:
-        """Yield the best split of each feature that has one; `arriving` is the weight of each sample at the node."""
+    def _splits_by_feature(self, arriving: Samples, samples: Samples) -> Iterator[competing.CompetingSplit]:
+        """Yield the best split of each feature that has one, for the samples that arrive at a node."""
         table = samples.table
         drawing_none = copy.copy(self)
         drawing_none.max_features = None
@@ -267,12 +262,13 @@ class BaseTree(EditableTree):
         for j, feature in enumerate(table.schema.features):
             stump = growth.grow(
                 encode.OneFeature(table, j),
-                samples.target,
-                arriving,
+                arriving.target,
+                arriving.weight,
                 self.recipe_,
                 limits,
                 n_classes=len(getattr(self, "classes_", ())),
                 costs=costs,
+                part=arriving.part,
                 constraints=Constraints(None if monotone is None else (monotone[j],)),
                 bins_of=encode.OneFeature(table, j),
             )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,7 @@ from fasttree._learn.grow import competing
 from fasttree._learn.grow.afterwards import with_values_in_bounds
 from fasttree._learn.grow.by_hand import feature_index, hand_test, stump_by_hand
 from fasttree._learn.grow.grower import Grower
+from fasttree._learn.limits import Limits
 from fasttree._learn.samples import Samples, costs_of, total_weight
 from fasttree._model.graft import graft
 from fasttree._model.tree import Tree
@@ -88,8 +89,6 @@ class EditableTree(PrunableTree):
             feature, at = feature.feature, _place(feature)
         index = feature_index(self.schema_, feature)
         arriving = self._arriving(tree, node, samples)
-        if samples.counts is not None:
-            arriving = arriving * samples.counts
         stump = stump_by_hand(self._grower(samples), hand_test(self.schema_, index, at), arriving)
         if not np.isclose(stump.weight[0], tree.weight[node], rtol=SAME_WEIGHT):
             raise ValueError(
@@ -141,11 +140,13 @@ class EditableTree(PrunableTree):
         if grower.constraints.sets is not None or grower.constraints.pairwise:
             raise ValueError("regrow and interaction_cst exclude each other: the features of the nodes above are not considered")
         arriving = self._arriving(tree, node, samples)
-        rows = np.flatnonzero(arriving if samples.weight is None else (arriving > 0) & (samples.weight > 0))
-        if (arriving[rows] < 1).any():
-            weight = np.ones(len(arriving)) if samples.weight is None else samples.weight.copy()
-            weight[rows] *= arriving[rows]
-            grower = replace(grower, samples=samples._replace(weight=weight))
+        assert arriving.weight is not None
+        assert arriving.part is not None
+        rows = np.flatnonzero(arriving.weight)
+        if (arriving.part[rows] < 1).any():
+            weight = np.ones(len(arriving.part)) if samples.weight is None else samples.weight.copy()
+            weight[rows] *= arriving.part[rows]
+            grower = replace(grower, samples=samples._replace(weight=weight, part=arriving.part))
         limits, depth = grower.limits, int(tree.depth()[node])
         if limits.max_depth is not None:
             limits = limits._replace(max_depth=max(limits.max_depth - depth, 0))
@@ -172,12 +173,14 @@ class EditableTree(PrunableTree):
         factor = self._class_factor(target, weight)
         return tree, self._checked_samples(Samples(table, target, weight, factor, self.recipe_.impurity))
 
-    def _arriving(self, tree: Tree, node: int, samples: Samples) -> NDArray[np.float64]:
-        """Return the part of each sample that arrives at a node."""
-        arriving = competing.parts_at(tree, samples.table, int(node))
-        if not (arriving if samples.counts is None else arriving * samples.counts).any():
+    def _arriving(self, tree: Tree, node: int, samples: Samples) -> Samples:
+        """Return the samples with the weights, times the factors of classes, and the parts that arrive at a node."""
+        of_parts = Limits(min_part_weight=self._min_part_weight(), min_part_share=self._min_part_share())
+        part = competing.parts_at(tree, samples, int(node), of_parts if self.recipe_.missing == "fractional" else None)
+        weight = part if samples.counts is None else part * samples.counts
+        if not weight.any():
             raise ValueError(f"node={node}: none of the samples in X reaches it")
-        return arriving
+        return samples._replace(weight=weight, class_factor=None, part=part)
 
     def _grower(self, samples: Samples) -> Grower:
         """Return the growth by the parameters of this model."""
