@@ -153,7 +153,7 @@ def _by_name(x: Any, has_names: bool) -> Mapping[Any, Any] | None:
         return None
     if len(frame) != 1:
         raise ValueError(f"x has {len(frame)} rows: explain takes one sample at a time")
-    return dict(zip(frame.columns, frame.row(0), strict=True)) if has_names else None
+    return dict(zip(frame.columns, frame.rows()[0], strict=True)) if has_names else None
 
 
 # --- the way down

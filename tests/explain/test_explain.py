@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -209,6 +211,7 @@ def test_samples_come_in_many_forms():
         X.iloc[[1]],
         pl.from_pandas(X)[1],
         pl.from_pandas(X)[1].to_arrow(),
+        pa.table({"colour": pa.array(["red"]).cast(pa.string_view()), "width": pc.run_end_encode(pa.array([2.0]))}),
         [2.0, "red"],
         (2.0, "red"),
         np.array([2.0, "red"], dtype=object),
@@ -219,6 +222,12 @@ def test_samples_come_in_many_forms():
     assert len(told) == 1
     plain = CARTClassifier().fit(X[["width"]].to_numpy(), ["a", "a", "b", "b"])
     assert str(plain.explain(np.array([2.0]))) == str(plain.explain([[2.0]])) == str(plain.explain({"x0": 2}))
+
+
+def test_large_integers_beside_floats_keep_their_digits():
+    X = pd.DataFrame({"code": [2**60 + 1, 3] * 20, "width": np.arange(40.0)})
+    model = CARTClassifier(categorical_features=["code"]).fit(X, ["a", "b"] * 20)
+    assert str(model.explain(X.iloc[[0]])) == str(model.explain({"code": 2**60 + 1, "width": 0.0}))
 
 
 @pytest.mark.parametrize(
