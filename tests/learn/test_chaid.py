@@ -375,6 +375,21 @@ def test_edits_keep_the_tests_of_the_other_nodes(waves):
     assert by_hand.prune("reduced_error", X, y).tree_.node_count <= by_hand.tree_.node_count
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("estimator", [CHAIDClassifier, CHAIDRegressor])
+def test_branches_that_grow_again_know_which_categories_can_arrive(estimator, seed):
+    """Nodes below one that has split the same feature have no branch for its other categories."""
+    rng, n = np.random.default_rng(seed), 150
+    size = pd.Categorical(rng.choice(["low", "mid", "high"], n), categories=["low", "never", "mid", "high"], ordered=True)
+    X = pd.DataFrame({"letter": rng.choice(list("uvwx"), n), "size": size, "number": rng.integers(0, 5, n) * 1.0})
+    y = rng.normal(size=n) + (X["letter"] == "u") + 0.3 * X["number"] * (X["size"] == "mid")
+    X = X.mask(rng.random(X.shape) < 0.3)
+    y = y > 0.5 if estimator is CHAIDClassifier else y
+    model = estimator(alpha_split=0.6).fit(X, y)
+    for node in np.flatnonzero(model.tree_.n_branches):
+        assert model.regrow(node, X, y).tree_ == model.tree_
+
+
 def test_nodes_list_the_predictors_that_compete(waves):
     model = CHAIDRegressor(max_depth=1).fit(*waves)
     first, second = model.node_test(0).predictors

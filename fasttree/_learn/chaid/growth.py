@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,12 @@ from fasttree._learn.limits import Limits
 from fasttree._learn.progress import share
 from fasttree._learn.samples import Samples
 from fasttree._model.arrays import INTERVALS, KNOWN, LARGEST_CUT, LEAF, NOMINAL, STOP, THRESHOLD, offsets_of, parents
+from fasttree._model.paths import Paths
 from fasttree._model.tested import SPLIT, TestedTree
 from fasttree._model.tree import Tree
 
 Rows = npt.NDArray[np.intp]
+Reachable = dict[int, npt.NDArray[np.bool_]]  # of some features, which categories can arrive at a node, and missing values
 _ROWS_OF_CELL = 0.25  # of a node, per cell of its children's tables, from which these are kept until the children are tested
 _EXACT = 52  # bits of a sum that doubles hold exactly, less one
 
@@ -37,11 +39,23 @@ class ChaidGrower(Grower):
     """Growth by CHAID, in the place of a recipe's growth."""
 
     choices: Choices = field(default_factory=Choices)
+    reachable: Reachable = field(default_factory=dict)  # at the root
+
+    def below(self, tree: Tree, node: int, /) -> Self:
+        """Return the growth of a branch, which has no branches for categories that cannot arrive."""
+        schema, reachable = self.samples.table.schema, Reachable()
+        joined = Paths(tree, schema).joined
+        while (condition := joined[node]) is not None:
+            if (categories := schema.features[condition.index].categories) and condition.index not in reachable:
+                arriving = [category in condition.categories for category in categories]
+                reachable[condition.index] = np.array([*arriving, True])
+            node = int(tree.parent[node])
+        return replace(self, reachable=reachable)
 
     def __call__(self, part: Samples | None = None, rows: Rows | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
         samples = self.samples if part is None else part
-        return grow(samples, self.choices, self.limits, self.recipe.impurity, self.n_classes, rows)
+        return grow(samples, self.choices, self.limits, self.recipe.impurity, self.n_classes, rows, self.reachable)
 
 
 class _Split(NamedTuple):
@@ -55,7 +69,7 @@ class _Split(NamedTuple):
 
 @dataclass(slots=True)  # there are many of them, which the collector of garbage visits
 class _Node:
-    """A node in growth; `reachable` says of some features which categories can arrive.
+    """A node in growth.
 
     For classes, `row` holds the weights, as the parent's table has them, and `cells` the tables of all features, if they were
     counted with those of its siblings.
@@ -64,7 +78,7 @@ class _Node:
     rows: Rows | None
     parent: int
     depth: int
-    reachable: dict[int, npt.NDArray[np.bool_]]
+    reachable: Reachable
     row: Floats | None = None
     cells: Floats | None = None
 
@@ -138,7 +152,13 @@ def _multiples(values: Floats) -> _Multiples:
 
 
 def grow(
-    samples: Samples, choices: Choices, limits: Limits, impurity: str, n_classes: int, rows: Rows | None = None
+    samples: Samples,
+    choices: Choices,
+    limits: Limits,
+    impurity: str,
+    n_classes: int,
+    rows: Rows | None = None,
+    reachable: Reachable | None = None,
 ) -> TestedTree:
     """Grow a tree.
 
@@ -155,11 +175,13 @@ def grow(
         0 for numbers.
     rows : array of int or None, default None
         Samples to grow on; None: all.
+    reachable : dict or None, default None
+        Of some features, which categories can arrive at the root; None: all of all features.
     """
     columns = columns_of(samples.table, samples.weight, choices.n_intervals)
     chosen = _chosen(columns, samples, rows)
     growth = _Growth(columns, _target_of(samples, n_classes), choices, limits, impurity)
-    return growth.tree(chosen)
+    return growth.tree(chosen, reachable or {})
 
 
 def _chosen(columns: Sequence[CategoryColumn], samples: Samples, rows: Rows | None) -> Rows | None:
@@ -215,9 +237,9 @@ class _Growth:
         self.weights: list[float] = []
         self.impurities: list[float] = []
 
-    def tree(self, rows: Rows | None) -> TestedTree:
+    def tree(self, rows: Rows | None, reachable: Reachable) -> TestedTree:
         """Grow all nodes."""
-        self.nodes = [_Node(rows, -1, 0, {})]
+        self.nodes = [_Node(rows, -1, 0, reachable)]
         first_child: list[int] = []
         progress, settled = share(), 0
         for place, node in enumerate(self.nodes):  # the list grows

@@ -101,6 +101,10 @@ class Grower:
         """Return the growth whose trees use the same memory, for trees that grow one after the other."""
         return replace(self, memory={})
 
+    def below(self, _tree: Tree, _node: int, /) -> Self:
+        """Return the growth of a branch below a node of a tree, whose tests it may have to know."""
+        return self
+
     def __call__(self, part: Samples | None = None, rows: NDArray[np.intp] | None = None) -> Tree:
         """Grow a tree on all samples, on a part of them by other weights, or on some rows."""
         chosen, limits = self.samples, self.limits

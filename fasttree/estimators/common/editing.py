@@ -153,7 +153,7 @@ class EditableTree(PrunableTree):
         if limits.max_leaf_nodes is not None:
             elsewhere = tree.prune_at(np.arange(tree.node_count) == node).n_leaves - 1
             limits = limits._replace(max_leaf_nodes=max(limits.max_leaf_nodes - elsewhere, 1))
-        branch = replace(grower, limits=limits)(rows=rows)
+        branch = replace(grower, limits=limits).below(tree, node)(rows=rows)
         return self._edited(graft(tree, node, branch), samples)
 
     def _to_edit(self, node: int, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Tree, Samples]:
