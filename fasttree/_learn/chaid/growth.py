@@ -176,7 +176,7 @@ def grow(
     rows : array of int or None, default None
         Samples to grow on; None: all.
     reachable : dict or None, default None
-        Of some features, which categories can arrive at the root; None: all of all features.
+        Which categories of some features can arrive at the root; None: all of all features.
     """
     columns = columns_of(samples.table, samples.weight, choices.n_intervals)
     chosen = _chosen(columns, samples, rows)

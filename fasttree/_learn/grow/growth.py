@@ -53,10 +53,9 @@ from fasttree._model.tree import Tree
 BLOCK_ROWS = 32_768  # most samples of a private block of the engine: half of what 16 bits allow, so that less work waits
 
 BOUNDED_FROM = 8_192  # fewest samples of a private block's node that is searched by bounds; below, lists are as fast
-_LARGEST_WEIGHT = 2.0**62  # in fixed point
-_ROUNDED = 1e-12  # relative error of a quotient of two products
-
 MOST_CLASSES = 32  # per thread; with more classes, histograms cost several times as much as lists and prune no better
+_LARGEST_WEIGHT = 2.0**62  # in fixed point
+_ROUNDED = 1e-12  # more than the relative error of a product's quotient
 
 
 Memory: TypeAlias = "dict[bool, _core.Workspace]"  # by whether growth consumes its encoding
@@ -71,14 +70,20 @@ class _Samples(NamedTuple):
     weight: Floats | None  # with class factors and costs
     case_weight: Floats | None  # without them
     case: float  # average weight, with class factors and costs, of a sample of weight 1
-    n_cases: float  # weight of `whole`
-    part: Floats | None = None  # of each sample, that the weights are for; None: all of it
-    undivided: Floats | None = None  # weights without parts: of the samples, or of `whole` if they are parts
+    all_weight: Floats | None  # of `whole`, whose samples are not divided
+    part: Floats | None = None  # of each sample, that `weight` is for; None: all of it
     ranks: npt.NDArray[np.uint32] | None = None  # of the targets, for absolute error alone
 
     @property
-    def size(self) -> Size:
-        return Size(self.source.n_samples, self.source.n_features, self.case, self.n_cases)
+    def undivided(self) -> Floats | None:
+        """Weights before samples were divided: of the samples, or of all if these are parts."""
+        return self.weight if self.part is None else self.all_weight
+
+    def size(self, n_cases: float | None) -> Size:
+        """Return the size of the table; `n_cases` is the weight of all its samples, None if that of `whole`."""
+        if n_cases is None:
+            n_cases = float(self.whole.n_samples) if self.all_weight is None else sum_of_sizes(self.all_weight)
+        return Size(self.source.n_samples, self.source.n_features, self.case, n_cases)
 
 
 def grow(
@@ -159,11 +164,11 @@ def grow(
         alone = _grow_drawn(table, target, sample_weight, recipe, limits, n_classes, n_jobs)
         if alone is not None:
             return finish(alone, recipe, limits, constraints)
-    samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows, limits.n_cases, part=part)
-    source, whole = samples.source, samples.whole
+    samples = _choose_samples(table, target, sample_weight, class_factor, costs, rows, part)
+    source, whole, size = samples.source, samples.whole, samples.size(limits.n_cases)
     weight, unit = fixed_point_weights(samples.weight)
     if limits.lookahead > 1:
-        numbers, bins = engine_limits(samples.size, recipe, limits, n_classes, 0.0, bounded_from), dict[int, Bins]()
+        numbers, bins = engine_limits(size, recipe, limits, n_classes, 0.0, bounded_from), dict[int, Bins]()
         grown = grow_ahead(source, samples.target, weight, unit, recipe, numbers, n_classes)
     else:
         if (
@@ -173,14 +178,13 @@ def grow(
         sizes = (block_rows, most_codes if most_codes > 1 else 0, n_jobs)
         (encoding, has_missing, bins), samples = _encode(samples, whole if bins_of is None else bins_of, recipe, limits, *sizes)
         divides = recipe.missing == "fractional" and has_missing
-        if divides and unit == 1.0:
-            # samples will be divided: weights become multiples of a unit far below one sample
+        if divides and unit == 1.0:  # weights become multiples of a unit far below one sample
             weight, unit = fractional_weights(weight, source.n_samples)
         least = least_of_parts(samples.undivided, samples.case) if has_missing and not recipe.release8 else 0.0
         grown = _core.grow(
             encoding,
             _targets(samples, weight, unit, recipe.impurity, divides, n_classes, outputs),
-            _spec_of(recipe, _without_seed(limits), constraints, samples.size, n_classes, least, bounded_from),
+            _spec_of(recipe, _without_seed(limits), constraints, size, n_classes, least, bounded_from),
             weight=weight,
             case_weight=_case_weight(samples, weight, recipe, limits),
             seed=limits.seed,
@@ -256,8 +260,6 @@ def _choose_samples(
     class_factor: Floats | None,
     costs: Costs | None,
     rows: npt.NDArray[np.intp] | None,
-    n_cases: float | None,
-    *,
     part: Floats | None,
 ) -> _Samples:
     """Return the samples of positive weight, or those in `rows`, weighted by classes and costs."""
@@ -272,22 +274,19 @@ def _choose_samples(
     whole = table if kept is None else SomeRows(table, kept)
     source = whole if rows is None else SomeRows(table, rows)
     chosen = kept if rows is None else rows
-    undivided = None if part is None or sample_weight is None else _undivided(sample_weight, part)
-    if n_cases is None:
-        n_cases = float(whole.n_samples) if sample_weight is None else sum_of_sizes(sample_weight)
+    all_weight = sample_weight if kept is None or sample_weight is None else sample_weight[kept]
+    if part is not None and all_weight is not None:
+        all_weight = _undivided(all_weight, part if kept is None else part[kept])
     if chosen is not None:
         target, sample_weight = target[chosen], None if sample_weight is None else sample_weight[chosen]
         case_weight = None if case_weight is None else case_weight[chosen]
-    if part is None:
-        return _Samples(source, whole, target, sample_weight, case_weight, case, n_cases, undivided=sample_weight)
-    return _Samples(
-        source, whole, target, sample_weight, case_weight, case, n_cases, part if chosen is None else part[chosen], undivided
-    )
+        part = None if part is None else part[chosen]
+    return _Samples(source, whole, target, sample_weight, case_weight, case, all_weight, part)
 
 
 def _undivided(weight: Floats, part: Floats) -> Floats:
     """Return the weights of whole samples from those of their parts; whole numbers come out in spite of rounding."""
-    found: Floats = weight[weight > 0] / np.where(part > 0, part, 1.0)[weight > 0]
+    found: Floats = weight / np.where(part > 0, part, 1.0)
     return np.where(np.abs(found - np.rint(found)) < _ROUNDED * found, np.rint(found), found)
 
 
