@@ -111,6 +111,28 @@ def test_exports_have_the_bits_of_predict(tmp_path):
     assert [predict((ctypes.c_double * 4)(*row)) for row in cells] == predicted.tolist()
 
 
+@pytest.mark.parametrize("unseen", ["as_missing", "error"])
+@pytest.mark.parametrize("columns", [["b"], ["c", "o"]])
+def test_c_of_rules_without_terms_has_no_warnings(tmp_path, columns, unseen):
+    """Numbers that say nothing make a rule of a constant, and categories make rules of constants."""
+    X, y = planted()
+    y = np.random.default_rng(0).normal(size=300) if columns == ["b"] else y
+    model = CubistRegressor(unseen=unseen).fit(X[columns], y)
+    assert not any(rule.terms for rule in model.rules_[0])
+    source, library = tmp_path / "rules.c", tmp_path / "rules.so"
+    source.write_text(model.export_c())
+    flags = ["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-shared", "-fPIC", str(source), "-o", str(library)]
+    for compiler in (["c++", "-x", "c++"], ["cc", "-std=c99"]):
+        subprocess.run([*compiler, *flags], check=True)
+    predict = ctypes.CDLL(str(library)).rules_predict
+    predict.restype = ctypes.c_double
+    cells = [X.b] if columns == ["b"] else [X.c.map({"x": 1.0, "y": 2.0, "z": 3.0}), X.o.cat.codes + 1.0]
+    rows = [(ctypes.c_double * len(row))(*row) for row in np.column_stack(cells)]
+    assert [predict(row) for row in rows] == model.predict(X[columns]).tolist()
+    unknown = predict((ctypes.c_double * 2)(0.0, 1.0))
+    assert np.isnan(unknown) == (columns != ["b"] and unseen == "error")
+
+
 def test_a_bias_of_half_a_unit_is_taken_off():
     """The intercept is rounded to 0 again, but the error is that of predictions without bias, which are 0.05."""
     y = np.zeros(20)

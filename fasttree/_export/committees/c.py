@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fasttree._export.c import CSource
-from fasttree._export.c_pieces import CHECKS
+from fasttree._export.c_pieces import CHECKS, NAN
 from fasttree._export.committees.subject import CommitteeSubject
 from fasttree._model.committees.committee import ModelRule
 from fasttree._model.conditions import Condition
@@ -38,11 +38,14 @@ class _CommitteeSource(CSource):
         yield from self.category_tables()
 
     def functions(self) -> Iterator[str]:
-        yield self.named(FILLED)
+        members = ["".join(self.rule_lines(member)) for member in self.rules.committee.members]
+        for name, source in HELPERS.items():
+            if any(name in lines for lines in members):
+                yield self.named(source)
         default = repr(self.rules.committee.default)
-        for number, member in enumerate(self.rules.committee.members):
-            lines = "".join(self.rule_lines(member))
-            yield self.named(MEMBER.replace("@number", str(number)).replace("@default", default).replace("@rules", lines))
+        for number, lines in enumerate(members):
+            rules = lines if "x[" in lines else f"    (void)x;\n{lines}"
+            yield self.named(MEMBER.replace("@number", str(number)).replace("@default", default).replace("@rules", rules))
         yield from map(self.named, self.outer_functions())
 
     def rule_lines(self, member: tuple[ModelRule, ...]) -> Iterator[str]:
@@ -71,29 +74,33 @@ class _CommitteeSource(CSource):
         return f"({known} || {missing})" if condition.missing else known
 
     def answers(self) -> Iterator[str]:
-        refusal = "    if (tree_refuses(x))\n        return NAN;\n" if self.refuses else ""
+        refusal = NAN if self.refuses else ""
         members = self.rules.committee.members
         calls = "".join(f"    total += tree_member_{number}(x);\n" for number in range(len(members)))
         yield PREDICT.replace("@refusal", refusal).replace("@calls", calls).replace("@size", repr(float(len(members))))
 
 
-FILLED = """
+HELPERS = {  # by their names; a compiler warns of those that are not called
+    "tree_is_missing": """
 static int tree_is_missing(double value)
 {
     return value != value;
 }
-
+""",
+    "tree_filled": """
 static double tree_filled(double value, double filling)
 {
-    return tree_is_missing(value) ? filling : value;
+    return value != value ? filling : value;
 }
-
+""",
+    "tree_bounded": """
 static double tree_bounded(double value, double lower, double upper)
 {
     value = value < lower ? lower : value;
     return value > upper ? upper : value;
 }
-"""
+""",
+}
 
 MEMBER = """
 /* The mean of the rules of a rule set that hold. */
