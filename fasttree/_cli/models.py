@@ -89,8 +89,7 @@ def load_to_show(
 
 def _formats_of_all(document: dict[str, Any]) -> Sequence[str]:
     """Return the formats that write all trees of a document."""
-    boosted = [entry.algorithm for entry in ESTIMATORS if entry.may_boost]
-    return BOOSTED_FORMATS if document.get("algorithm") in boosted else FOREST_FORMATS
+    return BOOSTED_FORMATS if document.get("combine") == "confidence" else FOREST_FORMATS
 
 
 def _document_of_tree(document: dict[str, Any], tree: int | None) -> dict[str, Any]:

@@ -167,10 +167,11 @@ def _arrow_strings(column: Any, name: str) -> Labels:
             if (part := _few_texts(chunk)) is None:
                 break
             parts.append(part)
+        else:
+            if parts:
+                return _joined(parts)
     except ValueError as error:
         raise errors.damaged_labels(name, error) from None
-    if parts and len(parts) == len(chunks):
-        return _joined(parts)
     encoded = column.dictionary_encode()
     if hasattr(encoded, "combine_chunks"):
         encoded = encoded.combine_chunks()

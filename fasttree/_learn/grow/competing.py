@@ -115,14 +115,11 @@ def branches_of(tree: Tree, node: int, column: npt.NDArray[np.generic]) -> npt.N
     if tree.kind[node] == THRESHOLD:
         branch = (column > tree.threshold[node]).astype(np.intp)
     elif tree.kind[node] == INTERVALS:
-        assert tree.cut_start is not None
-        assert tree.cut is not None
-        branch = np.searchsorted(tree.cut[tree.cut_start[node] : tree.cut_start[node + 1]], column)
+        branch = np.searchsorted(tree.cuts_of(node), column)
     elif tree.kind[node] == NOMINAL:
-        entries = slice(tree.categories_start[node], tree.categories_start[node + 1])
-        codes = tree.categories_code[entries]
+        codes, branches = tree.categories_of(node)
         branch_of = np.full(int(max(codes.max(), column.max(initial=0))) + 1, -1, np.intp)
-        branch_of[codes] = tree.categories_branch[entries]
+        branch_of[codes] = branches
         branch = branch_of[column]
     else:
         branch = column.astype(np.intp) - 1
