@@ -25,9 +25,21 @@ from fasttree._engine.scan.cut cimport form_of, no_cut, note_known
 from fasttree._engine.scan.feature cimport scan_feature
 from fasttree._engine.scan.tiles cimport subtract_histogram
 from fasttree._engine.types cimport (
-    NO_CUT, ORDERED, SPREAD, STAY, TO_HEAVIEST, Active, Block, Cut, Pending, Problem, Scratch, code_of, entry_t, row_of,
+    NO_CUT, ORDERED, SPREAD, TO_HEAVIEST, Active, Block, Cut, Pending, Problem, Scratch, code_of, entry_t, row_of,
 )
 from fasttree._engine.watch cimport COUNT, enter, interrupted, note
+
+
+cdef inline void put_row(Child* child, uint32_t row) noexcept nogil:
+    (<uint32_t*> child.search.rows)[child.filled] = row
+    child.filled += 1
+
+
+cdef inline void put_entry(Child* child, entry_t entry, char* base) noexcept nogil:
+    """An open child's list starts at its cursor."""
+    if child.open:
+        (<entry_t*> (base + child.cursor))[child.filled] = entry
+        child.filled += 1
 
 
 cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, const NodeSplit* split) noexcept nogil:
@@ -35,7 +47,6 @@ cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, 
     cdef Scratch* s = w.scratch
     cdef const uint32_t* rows = split.rows
     cdef uint32_t* right
-    cdef Child* child
     cdef int64_t i, b, c
     if node.rows != NULL or (split.two and split.all_rows):
         right = <uint32_t*> w.children[1].search.rows if node.rows == NULL else <uint32_t*> s.spare_records
@@ -53,13 +64,13 @@ cdef inline void partition_rows(const Problem* p, Work* w, const Pending* node, 
         w.children[b].filled = 0
     for i in range(node.n):
         b = s.side[rows[i]] if split.two else s.branch[rows[i]]
-        if b == STAY:
-            continue
-        for c in range(0 if b == SPREAD else b, split.n_children if b == SPREAD else b + 1):
-            child = &w.children[c]
-            if child.open or split.all_rows:
-                (<uint32_t*> child.search.rows)[child.filled] = rows[i]
-                child.filled += 1
+        if b < split.n_children:           # nearly all
+            if w.children[b].open or split.all_rows:
+                put_row(&w.children[b], rows[i])
+        elif b == SPREAD:
+            for c in range(split.n_children):
+                if w.children[c].open or split.all_rows:
+                    put_row(&w.children[c], rows[i])
 
 
 cdef inline void partition_many(
@@ -67,7 +78,8 @@ cdef inline void partition_many(
 ) noexcept nogil:
     """Any number of children; a SPREAD sample is in each, one that may STAY in none.  An open list starts at its cursor."""
     cdef Scratch* s = w.scratch
-    cdef Child* child
+    cdef const uint32_t* branch = s.branch
+    cdef Child* children = w.children
     cdef int64_t i, b, c
     if n_children == 2:
         if w.children[0].open and w.children[1].open:
@@ -81,14 +93,12 @@ cdef inline void partition_many(
     for b in range(n_children):
         w.children[b].filled = 0
     for i in range(n):
-        b = s.branch[row_of(entries[i])]
-        if b == STAY:
-            continue
-        for c in range(0 if b == SPREAD else b, n_children if b == SPREAD else b + 1):
-            child = &w.children[c]
-            if child.open:
-                (<entry_t*> (base + child.cursor))[child.filled] = entries[i]
-                child.filled += 1
+        b = branch[row_of(entries[i])]
+        if b < n_children:                 # nearly all
+            put_entry(&children[b], entries[i], base)
+        elif b == SPREAD:
+            for c in range(n_children):
+                put_entry(&children[c], entries[i], base)
 
 
 cdef inline int partition_list(Work* w, const NodeSplit* split, entry_t* entries, char* lists) noexcept nogil:

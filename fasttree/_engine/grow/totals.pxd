@@ -16,7 +16,7 @@ from fasttree._engine.risk.sums cimport exact_add, set_part, spread_weight
 from fasttree._engine.scan.counts cimport add_sample
 from fasttree._engine.scan.divisions cimport gain_of_part
 from fasttree._engine.types cimport (
-    FRACTIONAL, MEDIANS, SPREAD, STAY, UNDECIDED, Block, Exact, Problem, Scratch, Totals, weight_of,
+    FRACTIONAL, MEDIANS, SPREAD, STAY, UNDECIDED, Block, Exact, Problem, Scratch, Totals,
 )
 
 
@@ -204,23 +204,26 @@ cdef inline int64_t add_by_branch(
     const Problem* p, const Block* block, Work* w, const uint32_t* rows, int64_t n, int64_t n_children, bint two,
 ) noexcept nogil:
     """Add the samples of any number of children to their totals; returns how many are SPREAD."""
-    cdef Scratch* s = w.scratch
+    cdef const uint8_t* side = w.scratch.side
+    cdef const uint32_t* branch = w.scratch.branch
     cdef Child* children = w.children
     cdef const uint16_t* label = block.label
+    cdef const int64_t* weight = block.weight
     cdef int64_t* counts = w.child_counts
     cdef int64_t width = p.width
     cdef bint classes = p.n_classes > 0 and p.n_outputs == 1
     cdef int64_t n_spread = 0
-    cdef int64_t i, b
+    cdef int64_t i, b, moved
     cdef uint32_t row
     for i in range(n):
         row = rows[i]
-        b = s.side[row] if two else s.branch[row]
+        b = side[row] if two else branch[row]
+        moved = 1 if weight == NULL else weight[row]
         if b < n_children and classes:  # nearly all there is to do
             children[b].totals.n += 1
-            counts[b * width + label[row]] += weight_of(block, row)
+            counts[b * width + label[row]] += moved
         elif b < n_children:
-            add_to_child(p, block, w, b, row, 1 if block.weight == NULL else block.weight[row])
+            add_to_child(p, block, w, b, row, moved)
         else:
             n_spread += b != STAY
     for i in range(n_children * width if classes else 0):

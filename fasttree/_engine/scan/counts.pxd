@@ -128,6 +128,12 @@ cdef inline void count_ones(
             cells[c] += second[c]
 
 
+cdef inline void count_weighted(int64_t* cells, size_t code, size_t width, size_t label, int64_t weight) noexcept nogil:
+    """Count a sample: cells have the number of samples of each code, and the weight of each of its classes."""
+    cells[code * width] += 1
+    cells[code * width + 1 + label] += weight
+
+
 cdef inline void count_cells(
     const Problem* p, const Block* block, int32_t f, const uint32_t* rows, int64_t n, char* cells,
 ) noexcept nogil:
@@ -140,10 +146,8 @@ cdef inline void count_cells(
     cdef int64_t spare[FEW_WEIGHTS]
     cdef int64_t* first = <int64_t*> cells
     cdef int64_t* second = first
-    cdef int64_t* at
     cdef int64_t i
     cdef size_t c
-    cdef uint32_t row
     if not p.weighted:
         count_ones(block, p.width, codes, <size_t> p.n_codes[f] * p.width, rows, n, <uint32_t*> cells)
         return
@@ -151,11 +155,11 @@ cdef inline void count_cells(
     if size <= FEW_WEIGHTS and n > <int64_t> size:
         second = spare                     # as in `count_ones`
         memset(second, 0, size * sizeof(int64_t))
-    for i in range(n):
-        row = rows[i]
-        at = (second if i & 1 else first) + codes[row] * width
-        at[0] += 1
-        at[1 + label[row]] += weight[row]
+    for i in range(0, n - 1, 2):
+        count_weighted(first, codes[rows[i]], width, label[rows[i]], weight[rows[i]])
+        count_weighted(second, codes[rows[i + 1]], width, label[rows[i + 1]], weight[rows[i + 1]])
+    if n % 2:
+        count_weighted(first, codes[rows[n - 1]], width, label[rows[n - 1]], weight[rows[n - 1]])
     if second != first:
         for c in range(size):
             first[c] += second[c]
