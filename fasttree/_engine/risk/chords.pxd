@@ -156,48 +156,75 @@ cdef inline double pair_gains(
     return largest
 
 
+cdef enum:
+    TOUCHED = 32               # classes that wait for their terms between two cuts
+
+
+cdef inline double renew_terms(
+    const int64_t* left, const int64_t* right, uint32_t k, double scale, const double* chords, double* terms, int32_t width,
+) noexcept nogil:
+    """Find the terms of a class on both sides anew; returns their sum."""
+    terms[k] = below_xlogx(<double> left[k] * scale, chords)
+    terms[width + k] = below_xlogx(<double> right[k] * scale, chords)
+    return terms[k] + terms[width + k]
+
+
 cdef inline int64_t sweep_entropy(
     const Problem* p, const Block* block, Scratch* s, Left* at, const entry_t* entries, int64_t stop,
 ) noexcept nogil:
     """a = about the entropy risk on the left and on the right, for weights whose sum is 1 (see `entropy_gains`).
 
-    The sums begin anew with each chunk, so that little rounding adds up.
+    The sums begin anew with each chunk, so that little rounding adds up.  Classes that move between two cuts have no terms until
+    the second: columns of few values have many samples between cuts.
     """
     cdef const double* chords = p.chords
     cdef double scale = 1.0 / <double> at.total.weight
     cdef int32_t width = p.n_classes
     cdef int64_t* left = s.left
     cdef int64_t* right = s.right
-    cdef double* of_left = s.terms
-    cdef double* of_right = s.terms + width
+    cdef double* terms = s.terms
+    cdef const uint16_t* label = block.label
+    cdef const int64_t* weights = block.weight
+    cdef Bounds limits = at.limits
+    cdef int64_t least = limits.n_min + at.first - at.before - 1
+    cdef uint32_t touched[TOUCHED]
+    cdef int32_t n_touched = 0
     cdef double sum = 0
-    cdef double term, term_right
+    cdef double old
     cdef int64_t weight = at.weight
     cdef int64_t m = 0
     cdef int64_t j, moved
+    cdef int32_t i
     cdef uint32_t row, k
+    cdef bint cut
     if width == 2:
         return sweep_pairs(block, s, at, entries, stop)
     for k in range(<uint32_t> width):
         s.near_left[k] = left[k]
-        of_left[k] = below_xlogx(<double> left[k] * scale, chords)
-        of_right[k] = below_xlogx(<double> right[k] * scale, chords)
-        sum += of_left[k] + of_right[k]
+        sum += renew_terms(left, right, k, scale, chords, terms, width)
     for j in range(at.next, stop):
         row = row_of(entries[j])
-        k = block.label[row]
-        moved = weight_of(block, row)
+        k = label[row]
+        moved = 1 if weights == NULL else weights[row]
         weight += moved
         left[k] += moved
         right[k] -= moved
-        term = below_xlogx(<double> left[k] * scale, chords)
-        term_right = below_xlogx(<double> right[k] * scale, chords)
-        sum += (term - of_left[k]) + (term_right - of_right[k])
-        of_left[k] = term
-        of_right[k] = term_right
-        if code_of(entries[j]) == code_of(entries[j + 1]) or j + 1 - at.first + at.before < at.limits.n_min:
+        cut = code_of(entries[j]) != code_of(entries[j + 1]) and j >= least and (
+            weights == NULL or limits.w_min <= weight <= limits.w_max)
+        if not cut and n_touched < TOUCHED:
+            if terms[k] < INFINITY:
+                sum -= terms[k] + terms[width + k]
+                terms[k] = INFINITY            # it waits
+                touched[n_touched] = k
+                n_touched += 1
             continue
-        if block.weight != NULL and not at.limits.w_min <= weight <= at.limits.w_max:
+        if terms[k] < INFINITY:
+            old = terms[k] + terms[width + k]
+            sum += renew_terms(left, right, k, scale, chords, terms, width) - old
+        for i in range(n_touched):
+            sum += renew_terms(left, right, touched[i], scale, chords, terms, width)
+        n_touched = 0
+        if not cut:
             continue
         s.positions[m] = <int32_t> j
         s.a[m] = below_xlogx(<double> weight * scale, chords) + below_xlogx(

@@ -115,17 +115,23 @@ cdef inline double gain_of_part(const Problem* p, const Totals* total, const int
 cdef inline void add_group(
     const Problem* p, const Scratch* s, int64_t g, int64_t sign, int64_t* n_left, int64_t* w_left, int64_t* s_left,
 ) noexcept nogil:
+    cdef const int64_t* group = s.group_stat + g * p.width
+    cdef int64_t* left = s.left
+    cdef int32_t n_counts = p.n_counts
     cdef int32_t k
     n_left[0] += sign * s.group_n[g]
     w_left[0] += sign * s.group_w[g]
     if p.sweep == MEDIANS:
         move_group(p, g, sign)
         return
-    if p.n_counts:
-        for k in range(p.n_counts):
-            s.left[k] += sign * s.group_stat[g * p.width + k]
+    if not p.n_counts:
+        s_left[0] += sign * group[0]
+    elif sign > 0:
+        for k in range(n_counts):
+            left[k] += group[k]
     else:
-        s_left[0] += sign * s.group_stat[g]
+        for k in range(n_counts):
+            left[k] -= group[k]
 
 
 cdef inline void start_left(

@@ -238,33 +238,48 @@ cdef inline bint are_apart(const Problem* p, const Block* block, const Scratch* 
     return not in_single(p) or p.exact[f].data == NULL or apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0)
 
 
+cdef inline double terms_of(int64_t left, int64_t all, double scale, const double* chords) noexcept nogil:
+    """About x log2 x for the shares of a class, or of all classes, on the left and on the right."""
+    return below_xlogx(<double> left * scale, chords) + below_xlogx(<double> (all - left) * scale, chords)
+
+
 cdef inline double screen_groups(
     const Problem* p, const Block* block, Scratch* s, const Division* division, const Bounds* limits, double slack,
 ) noexcept nogil:
     """Entropy of weights: write about the gain of a cut after each group to s.gains.
 
-    Returns below what such a gain is that of no cut that is chosen, nor one that rounding or a tie could prefer.  As in
-    `entropy_gains`, but each candidate's terms are computed anew: many classes move at once.
+    Returns below what such a gain is that of no cut that is chosen, nor one that rounding or a tie could prefer, as in
+    `entropy_gains`.
     """
     cdef const Totals* total = division.total
+    cdef const double* chords = p.chords
     cdef double scale = 1.0 / <double> total.weight
     cdef double weight = <double> total.weight * p.unit
     cdef double largest = -INFINITY
-    cdef double classes
+    cdef double classes = 0
+    cdef double* terms = s.terms
+    cdef int64_t* left = s.left
+    cdef const int64_t* group
+    cdef int32_t n_classes = p.n_classes
     cdef int64_t n_left, w_left, s_left, g
     cdef int32_t k
     start_left(p, s, division.missing, division.missing_left, &n_left, &w_left, &s_left)
+    for k in range(n_classes):
+        terms[k] = terms_of(left[k], total.counts[k], scale, chords)
+        classes += terms[k]
     for g in range(division.n_groups - 1):
-        add_group(p, s, g, 1, &n_left, &w_left, &s_left)
+        group = s.group_stat + g * p.width
+        n_left += s.group_n[g]
+        w_left += s.group_w[g]
+        for k in range(n_classes):
+            if group[k]:                       # a few classes in small nodes
+                left[k] += group[k]
+                classes -= terms[k]
+                terms[k] = terms_of(left[k], total.counts[k], scale, chords)
+                classes += terms[k]
         if not within(limits, n_left, w_left) or not are_apart(p, block, s, division.feature, g):
             continue
-        classes = 0
-        for k in range(p.n_classes):
-            classes += below_xlogx(<double> s.left[k] * scale, p.chords)
-            classes += below_xlogx(<double> (total.counts[k] - s.left[k]) * scale, p.chords)
-        classes -= below_xlogx(<double> w_left * scale, p.chords)
-        classes -= below_xlogx(<double> (total.weight - w_left) * scale, p.chords)
-        s.gains[g] = total.risk + classes * weight
+        s.gains[g] = total.risk + weight * (classes - terms_of(w_left, total.weight, scale, chords))
         largest = max(largest, s.gains[g])
     largest -= CHORD_ERROR * weight
     return (largest - slack if in_single(p) else tie_limit(largest, total.risk)) - CHORD_ERROR * weight
