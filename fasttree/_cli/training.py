@@ -398,7 +398,7 @@ def _marker_notes(table: pl.DataFrame) -> dict[str, str]:
     notes = {}
     for name in [name for name, dtype in table.schema.items() if dtype == pl.String]:
         present = column(table, name).drop_nulls()
-        others = present.filter(present.cast(pl.Float64, strict=False).is_null())
+        others = present.filter(present.str.strip_chars_start(" ").cast(pl.Float64, strict=False).is_null())
         if 0 < others.len() <= (1 - NEARLY) * present.len():
             text, count = others.value_counts(sort=True).row(0)
             cells = counted(count, "cell") + (f" (and others in {others.len() - count:,})" if count < others.len() else "")

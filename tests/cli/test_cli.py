@@ -936,6 +936,35 @@ def test_a_row_of_another_width_than_the_header_is_refused(tmp_path, loan_model,
     assert f"{table}:4: a row of" in mistake("predict", loan_model, table)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_empty_lines_of_csv_are_no_rows(tmp_path, end):
+    header, rows = "x,y", [f"{i},{'no' if i < 4 else 'yes'}" for i in range(8)]
+    table, spaced, model = tmp_path / "t.csv", tmp_path / "spaced.csv", tmp_path / "t.json"
+    table.write_text(end.join([header, *rows, ""]), newline="")
+    spaced.write_text(end.join([header, "", *rows[:4], "", "  ", *rows[4:], "", ""]), newline="")
+    assert run("train", spaced, "--target", "y", "--output", model) == run("train", table, "--target", "y", "--output", model)
+    large = run("train", tmp_path / "s*.csv", "--target", "y", "--memory", "512MiB")
+    assert large == run("train", tmp_path / "t*.csv", "--target", "y", "--memory", "512MiB")
+    for arguments in (["predict", "--keep", "x"], ["explain", "--row", "4"]):
+        assert run(arguments[0], model, spaced, *arguments[1:]) == run(arguments[0], model, table, *arguments[1:])
+    spaced.write_text(end.join(["", header, *rows]), newline="")
+    assert f"{spaced}: the first line is empty; it must be a header" in mistake("train", spaced, "--target", "y")
+
+
+@pytest.mark.parametrize("written", ["{:+d}", " {}", " {:+d}.0"])
+def test_numbers_with_a_sign_or_after_a_blank_are_numbers(tmp_path, written):
+    table, plain, model = tmp_path / "t.csv", tmp_path / "p.csv", tmp_path / "t.json"
+    for path, form in ((table, written), (plain, "{}")):
+        path.write_text("x,y\n" + "".join(f"{form.format(i - 4)},{'no' if i < 4 else 'yes'}\n" for i in range(40)))
+    trained = run("train", table, "--target", "y", "--output", model)
+    assert trained == run("train", plain, "--target", "y", "--output", model)
+    assert run("train", tmp_path / "t*.csv", "--target", "y", "--memory", "512MiB").startswith(trained[: trained.index("\n\n")])
+    assert run("predict", model, table) == run("predict", model, plain)
+    assert "Nominal (1): x" in run("train", table, "--target", "y", "--categorical", "x")
+    table.write_text(table.read_text() + " ?,yes\n")
+    assert "x is nominal because of ' ?' in 1 cell" in run("train", table, "--target", "y")
+
+
 def test_columns_of_dates_are_noted(tmp_path):
     dates = [f"2024-0{month}-1{day}" for month in (1, 2, 3) for day in range(3)] * 4
     table = pl.DataFrame({"day": dates, "y": ["a", "b", "c"] * 12})

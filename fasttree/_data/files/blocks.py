@@ -89,6 +89,7 @@ class TableFile:
         self._is_stream = self.path == STANDARD_INPUT
         self._begun = b""  # the first bytes of a stream, already read
         self._own_names: dict[str, str] = {}  # of the columns of CSV, by what polars calls them
+        self._has_blank_lines = False  # known once the file has been read
         if self._is_stream:
             self.path, self.share_read = "the standard input", None
             self._begun = start = sys.stdin.buffer.read(BLOCK_BYTES)
@@ -141,9 +142,12 @@ class TableFile:
             for records in self._whole_records(file):
                 if self._is_stream:
                     text.append(records)
+        if self._has_blank_lines and not self._is_stream:
+            with self._opened() as raw, self._unpacked(raw) as file:
+                text = list(self._whole_records(file))
         with self._as_own_error("CSV"):
             return self._read_csv(
-                b"".join(text) if self._is_stream else self.path,
+                b"".join(text) or self.path,
                 types,
                 null_values=["", *self.markers],
                 infer_schema_length=None,
@@ -216,11 +220,16 @@ class TableFile:
         given = {called: types[name] for called, name in self._own_names.items() if name in types}
         table = pl.read_csv(source, separator=self.separator, schema_overrides=given, **options)
         table.columns = [self._own_names[called] for called in table.columns]
+        for j, name in enumerate(table.columns):
+            if name not in types and (numbers := _as_numbers(table[name].alias(""))) is not None:
+                table.replace_column(j, numbers.alias(name))
         return table
 
     def _csv_names(self, raw: BinaryIO) -> list[str]:
         with self._unpacked(raw) as file:
             header = next(self._records(file), b"")
+        if header and not header.strip():
+            raise ValueError(f"{self.path}: the first line is empty; it must be a header that names each column")
         if b"\0" in header:
             raise ValueError(f"{self.path} is neither CSV in UTF-8 nor Parquet")
         with self._as_own_error("CSV"):
@@ -258,7 +267,9 @@ class TableFile:
         return gzip.open(raw) if self._is_gzip else raw
 
     def _whole_records(self, file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-        """Yield `_records`, checked to have as many cells as the header, because polars fills short ones with missing cells.
+        """Yield `_records` without empty lines, checked to have as many cells as the header: polars fills short ones.
+
+        In a table of one column, an empty line is a missing cell.
 
         Raises
         ------
@@ -267,15 +278,18 @@ class TableFile:
         """
         line = 1
         for text in self._records(file):
-            short = _first_other_width(text, self.separator, len(self.names)) if len(self.names) > 1 else None
-            if short is not None:
-                offset, found = short
-                where = line + text.count(b"\n", 0, offset)
-                raise ValueError(
-                    f"{self.path}:{where}: a row of {found} cell{'s' * (found != 1)}; the header has {len(self.names)}"
-                )
+            blank = []
+            for start, stop, found in _other_widths(text, self.separator, len(self.names)) if len(self.names) > 1 else ():
+                if text[start:stop].strip():
+                    where = line + text.count(b"\n", 0, start)
+                    raise ValueError(
+                        f"{self.path}:{where}: a row of {found} cell{'s' * (found != 1)}; the header has {len(self.names)}"
+                    )
+                blank.append((start, stop))
             line += text.count(b"\n")
-            yield text
+            self._has_blank_lines |= bool(blank)
+            bounds = [0, *itertools.chain(*blank), len(text)]
+            yield b"".join(text[start:stop] for start, stop in zip(bounds[::2], bounds[1::2], strict=True)) if blank else text
 
     def _records(self, file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
         """Yield the header, then blocks of whole records; a line end in quotes ends no record."""
@@ -448,8 +462,8 @@ def _require(file: TableFile | DeclaredFile, names: Iterable[str]) -> None:
         raise ValueError(f"{file.path} has no column {_listing(absent)}; it has {_listing(file.names)}{file.hint}")
 
 
-def _first_other_width(text: bytes, separator: str, width: int) -> tuple[int, int] | None:
-    """Return where the first record of another width starts, and its number of cells, or None; empty lines are no records."""
+def _other_widths(text: bytes, separator: str, width: int) -> list[tuple[int, int, int]]:
+    """Return start, stop and number of cells of each record that has not `width` cells, such as an empty line."""
     data = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     if text and not text.endswith(b"\n"):
@@ -461,10 +475,22 @@ def _first_other_width(text: bytes, separator: str, width: int) -> tuple[int, in
         separators = separators[np.searchsorted(quotes, separators) % 2 == 0]
     starts = np.append(0, ends[:-1] + 1) if ends.size else ends
     cells = np.searchsorted(separators, ends) - np.searchsorted(separators, starts) + 1
-    for i in np.flatnonzero(cells != width).tolist():
-        if text[int(starts[i]) : int(ends[i])].strip():
-            return int(starts[i]), int(cells[i])
-    return None
+    others = np.flatnonzero(cells != width)
+    return list(zip(starts[others].tolist(), (ends[others] + 1).tolist(), cells[others].tolist(), strict=True))
+
+
+def _as_numbers(column: pl.Series) -> pl.Series | None:
+    """Return a column of text whose cells are all numbers that polars reads but does not look for: +1, or after a blank."""
+    if column.dtype != pl.String or column.null_count() == column.len():
+        return None
+    for cells in (column.drop_nulls().head(1), column):  # most columns of text are known by their first cell
+        for dtype in (pl.Int64, pl.Float64):
+            numbers = cells.str.strip_chars_start(" ").cast(dtype, strict=False)
+            if numbers.null_count() == cells.null_count():
+                break
+        else:
+            return None
+    return numbers
 
 
 def _columns(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
