@@ -285,8 +285,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
         if self._prunes_by_own_rules() and self.max_bins is None:
             grower = grower.with_sorted_table()  # branches that are grown anew are cut out of it
         pruned = self._pruned_in_trial(grower, super()._make_tree(grower, prune), 0)
-        if (costs := cost_rules(grower)) is not None:
-            self.tree_unpruned_ = costs.judged(self.tree_unpruned_)
+        self.tree_unpruned_ = _judged(grower, self.tree_unpruned_)
         if self.rules:
             self.__dict__["_learned"] = [self._learned_rules(self._bits_of_rules(grower, None), grower, pruned)]
             return pruned.tree
@@ -298,6 +297,8 @@ class C50Classifier(VotingRuleModel, LeastGain):
 
         def learn(grower: Grower, grown: Tree, number: int) -> BoostingTrial[Any]:
             pruned = self._pruned_in_trial(grower, grown, number)
+            if not number:
+                self.tree_unpruned_ = _judged(grower, grown)  # as of a single tree, which the first trial may remain
             # those of the first trial bound the others
             size = 0 if number else n_leaves(pruned.tree, by_category=not self.subset and not self.rules)
             if not self.rules:
@@ -337,8 +338,7 @@ class C50Classifier(VotingRuleModel, LeastGain):
         """Return the tree that C5.0's rules leave of that of a trial; the tree itself if it is pruned otherwise."""
         if self._prunes_by_own_rules():
             return self._own_pruning(grower, trial).with_ends(tree)
-        costs = cost_rules(grower)
-        tree = tree if costs is None else costs.judged(tree)
+        tree = _judged(grower, tree)
         return PrunedTree(tree, tree, None)
 
     def _own_pruning(self, grower: Grower, trial: int) -> C50Pruning:
@@ -407,3 +407,9 @@ class C50Classifier(VotingRuleModel, LeastGain):
                 f"pruning='{OWN_PRUNING}' or None, or trials=1"
             )
         return recipe
+
+
+def _judged(grower: Grower, tree: Tree) -> Tree:
+    """Return a tree with the costs of mistakes, if there are any."""
+    costs = cost_rules(grower)
+    return tree if costs is None else costs.judged(tree)

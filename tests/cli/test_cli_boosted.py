@@ -4,7 +4,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from commands import IRIS
+from commands import IRIS, LOAN
+from sklearn.datasets import load_iris
 
 import fasttree
 from fasttree._cli.commands import fasttree as command_line
@@ -38,3 +39,19 @@ def test_explains_the_vote_and_shows_a_trial(model):
     assert "3 leaves" in run("show", model, "--tree", 2).output
     assert "fasttree show MODEL --tree 0" in run("show", model).output
     assert "c50 with --confidence" in " ".join(run("prune", model, IRIS, "--pruning", "reduced_error").output.split())
+
+
+def test_a_single_tree_that_boosting_leaves_is_described_as_a_single_tree(tmp_path):
+    asked = ("train", LOAN, "--target", "class", "--algorithm", "c50", "--output", tmp_path / "model.json")
+    boosted = run(*asked, "--trials", 10)
+    assert boosted.exit_code == 0, boosted.output
+    assert boosted.output == run(*asked).output
+    X, y = load_iris(return_X_y=True)
+    model = fasttree.C50Classifier().fit(X, y)
+    for loss_matrix in (None, {0: {1: 2}}):
+        alone = fasttree.C50Classifier(loss_matrix=loss_matrix).fit(X, y)
+        refitted = model.set_params(trials=2, loss_matrix=loss_matrix).fit(X[:100], y[:100]).fit(X, y)  # 2 trials become 1
+        assert refitted.n_trials_ == 1
+        tree, expected = refitted.tree_unpruned_, alone.tree_unpruned_
+        assert tree.value.tolist() == expected.value.tolist()
+        assert (tree.loss is None) == (expected.loss is None) == (loss_matrix is None)
