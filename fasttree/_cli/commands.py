@@ -6,6 +6,8 @@ that on files.  Every mistake of the user is printed as one line.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -48,18 +50,29 @@ class _Commands(click.Group):
             command = self.loaded(name)
         return name, command, rest
 
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        """Print the help page and the version, too, without a traceback."""
+        with _as_mistakes():
+            return super().make_context(*args, **settings)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _as_mistakes():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise click.ClickException(one_line(f"{error.filename}: {reason}" if error.filename else reason)) from None
-        except (ValueError, TypeError) as error:
-            raise click.ClickException(one_line(str(error))) from None
-        except MemoryError:
-            raise click.ClickException("the table does not fit into memory") from None
+
+
+@contextlib.contextmanager
+def _as_mistakes() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise click.ClickException(one_line(f"{error.filename}: {reason}" if error.filename else reason)) from None
+    except (ValueError, TypeError) as error:
+        raise click.ClickException(one_line(str(error))) from None
+    except MemoryError:
+        raise click.ClickException("the table does not fit into memory") from None
 
 
 @click.group(

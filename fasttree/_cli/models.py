@@ -182,8 +182,8 @@ def predicts_numbers(model: Estimator | Shown) -> TypeIs[BaseRegressor]:
 
 def check_output(path: str, inputs: Sequence[str | None]) -> None:
     """Find out before the work what would spoil it at the end."""
-    if path == "-":
-        raise ValueError("--output -: names no file; leave it out to write to the standard output")
+    if path in ("-", ""):
+        raise ValueError(f"--output {path or repr(path)}: names no file; leave it out to write to the standard output")
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise ValueError(f"--output {path}: the folder {folder} does not exist")

@@ -74,7 +74,7 @@ def predict(
     form = _form(output)
     tree, _ = load_of_one_target(model)
     if proba and predicts_numbers(tree):
-        raise ValueError(f"{model} is a regression tree, which has no classes for --proba")
+        raise ValueError(f"{model} predicts numbers, and has no classes for --proba")
     file = open_file(data, markers, separator)
     file.require(feature.name for feature in tree.schema_.features)  # before the header is written
     kept = read_columns("--keep", keep, file)

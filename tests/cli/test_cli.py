@@ -700,6 +700,7 @@ def test_a_cell_that_is_no_number_deep_in_a_file(tmp_path):
         (["--target", "class", "--output", "nowhere/m.json"], ["nowhere", "does not exist"]),
         (["--target", "class", "--output", "."], ["is a folder"]),
         (["--target", "class", "--output", "-"], ["--output -: names no file"]),
+        (["--target", "class", "--output", ""], ["--output '': names no file"]),
         (["--target", "class", "--output", LOAN], ["replace the input"]),
     ],
 )

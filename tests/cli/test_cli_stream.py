@@ -378,6 +378,22 @@ def test_a_full_disk_is_one_line_that_names_the_output(name, adult, tmp_path):
     assert message == f"Error: {tmp_path / name}: No space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_on_a_full_disk_is_one_line(option):
+    done = subprocess.run(f"{sys.executable} -m fasttree {option} > /dev/full", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell of POSIX")
+def test_closed_streams_are_empty(adult):
+    command = f"{sys.executable} -m fasttree predict {adult}/m.json"
+    read = subprocess.run(f"{command} - <&-", shell=True, capture_output=True, text=True)
+    assert (read.returncode, read.stderr) == (1, "Error: the standard input is empty\n")
+    written = subprocess.run(f"{command} {adult}/t.csv --missing-marker '?' >&-", shell=True, capture_output=True, text=True)
+    assert (written.returncode, written.stderr) == (0, "")
+
+
 SLOW = """
 import sys, time
 from fasttree._cli import main, predicting
