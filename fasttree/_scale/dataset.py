@@ -108,7 +108,12 @@ class Dataset:
             if name is not None and name not in source.names:
                 raise ValueError(f"{parameter}={name!r}: there is no such column; the columns are {errors.listing(source.names)}")
         others = [name for name in source.names if name not in (target, weight)]
+        if isinstance(features, str):
+            raise TypeError(f"features={features!r}: must be a list of column names, or None for all")
         names = others if features is None else list(features)
+        if len(set(names)) < len(names):
+            repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+            raise ValueError(f"features names {errors.listing(repeated)} more than once; name each column once")
         if strangers := [name for name in names if name not in others]:
             raise ValueError(f"features names {errors.listing(strangers)}; the columns besides target and weight are "
                              f"{errors.listing(others)}")  # fmt: skip

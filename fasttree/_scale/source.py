@@ -250,6 +250,7 @@ class FeatureColumn:
         self._is_ordered = False
         self._codes: dict[Category, int] = {}
         self._group: Any = None  # of the categories: text, numbers or truth values
+        self._is_text = False  # or truth values, of which none may have been seen
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -259,7 +260,11 @@ class FeatureColumn:
     def read(self, batch: RowBatch, first_row: int) -> Array:
         """Return the values of a batch: floats, or codes of categories as they were numbered."""
         cells = cells_of(batch.columns[self.name], self.name, first_row)
-        if isinstance(cells, Numbers) and not self._is_nominal and cells.values.dtype.kind != "b" and not self._is_empty(cells):
+        is_number = isinstance(cells, Numbers) and cells.values.dtype.kind != "b"
+        if not is_number and self._dtype is not None and _is_empty(cells):
+            cells, is_number = Numbers(np.full(batch.n_rows, np.nan)), True
+        self._is_text |= not is_number
+        if isinstance(cells, Numbers) and is_number and not self._is_nominal and not (self._codes and _is_empty(cells)):
             if self._codes:
                 raise self._mixed(batch, "numbers", "categories")
             values = self._floats(cells, batch, first_row)
@@ -323,13 +328,6 @@ class FeatureColumn:
                 f"out by features=, or group its categories"
             )
 
-    def _is_empty(self, cells: Numbers) -> bool:
-        """Whether a column of categories has a batch without a value, which has no type."""
-        if not self._codes:
-            return False
-        missing = np.isnan(cells.values) if cells.values.dtype.kind == "f" else cells.missing
-        return missing is not None and bool(missing.all())
-
     def _mixed(self, batch: RowBatch, found: str, before: str) -> TypeError:
         return TypeError(
             f"column {self.name!r} of {batch.where} has {found}, and rows before it have {before}: give the column one type "
@@ -370,6 +368,7 @@ class FeatureColumn:
         if self._codes and other._codes and (self._declared is None) != (other._declared is None):
             raise self._of_two_types("declared categories", "plain values")
         self._group = self._group or other._group
+        self._is_text |= other._is_text
         if self.first_missing < 0 <= other.first_missing:
             self.first_missing = first_row + other.first_missing
         if other._dtype is not None:
@@ -388,7 +387,9 @@ class FeatureColumn:
     @property
     def is_continuous(self) -> bool:
         """Whether it has numbers, as far as it is read."""
-        return not self._codes and self._order is None and self._declared is None and not self._is_nominal
+        if self._codes or self._order is not None or self._declared is not None or self._is_nominal:
+            return False
+        return self._dtype is not None or not self._is_text
 
     def learned(self) -> tuple[Feature, Array | None]:
         """Return the feature, and for one with categories the code of each category as they were numbered."""
@@ -410,6 +411,14 @@ def _declared_by_both(name: str, one: tuple[Any, ...] | None, other: tuple[Any, 
     if is_ordered:
         raise ValueError(f"column {name!r} declares other categories in some partitions than in others, and they are ordered")
     return tuple(dict.fromkeys([*one, *other]))
+
+
+def _is_empty(cells: Cells) -> bool:
+    """Whether a batch of a column has no value, and so no type."""
+    if isinstance(cells, Labels):
+        return not cells.values
+    missing = np.isnan(cells.values) if cells.values.dtype.kind == "f" else cells.missing
+    return missing is not None and bool(missing.all())
 
 
 def _is_truth(value: Any) -> bool:

@@ -297,6 +297,10 @@ def test_bad_arguments_name_what_is_there(files, tmp_path):
         Dataset.from_parquet(files[1], "colour")
     with pytest.raises(ValueError, match="features names 'colour'"):
         Dataset.from_parquet(files[1], "label", features=["colour"])
+    with pytest.raises(ValueError, match="features names 'wide' more than once"):
+        Dataset.from_parquet(files[1], "label", features=["wide", "narrow", "wide"])
+    with pytest.raises(TypeError, match="features='wide': must be a list of column names"):
+        Dataset.from_parquet(files[1], "label", features="wide")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
         Dataset.from_parquet(tmp_path / "none.parquet", "label")
     with pytest.raises(ValueError, match="memory='much': must be a number of bytes"):
@@ -372,6 +376,26 @@ def test_types_may_become_wider_from_file_to_file(tmp_path, kinds):
 def test_kinds_that_differ_raise(kinds, message):
     with pytest.raises(TypeError, match=f"column 'x' of {message}"):
         Dataset.from_batches(pieces(*in_parts(*kinds)), "y").prepare()
+
+
+@pytest.mark.parametrize("empty", [pa.string(), pa.bool_(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+@pytest.mark.parametrize("kind", ["int16", "float32", "int64"])
+def test_text_without_a_value_after_numbers_is_missing_numbers(empty, kind):
+    tables = in_parts(kind, "null", kind)
+    other = [tables[0], tables[1].set_column(0, "x", pa.nulls(300, empty)), tables[2]]
+    model = CARTClassifier(min_samples_leaf=5)
+    with Dataset.from_batches(pieces(*tables), "y") as data:
+        tree = model.fit(data).tree_
+    with Dataset.from_batches(pieces(*other), "y") as data:
+        assert model.fit(data).tree_ == tree
+
+
+@pytest.mark.parametrize("empty", [pa.string(), pa.bool_(), pa.null(), pa.float64()], ids=str)
+def test_a_column_without_a_value_has_the_kind_of_its_type(empty):
+    table = in_parts("null")[0].set_column(0, "x", pa.nulls(300, empty))
+    expected = CARTClassifier(max_depth=2).fit(table.select(["x", "other"]), table["y"]).schema_
+    with Dataset.from_batches(pieces(table[:100], table[100:]), "y") as data:
+        assert CARTClassifier(max_depth=2).fit(data).schema_ == expected
 
 
 def test_orders_and_labels_that_differ_raise():
