@@ -220,6 +220,10 @@ def two_kinds(name: str) -> ValueError:
     return ValueError(f"column {name!r} is in categorical_features and in ordinal_features; name it in one of them")
 
 
+def two_orders(name: str) -> ValueError:
+    return ValueError(f"ordinal_features names column {name!r} by its name and by its index: give it one order")
+
+
 def wrong_order(name: str, order: object) -> ValueError:
     return ValueError(
         f"ordinal_features[{name!r}]={order!r}: must be a list of distinct values from low to high, all strings or all numbers"

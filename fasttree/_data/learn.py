@@ -191,12 +191,14 @@ def orders_of(
     orders: dict[int, tuple[Category, ...]] = {}
     for given, order in ordinal_features.items():
         j = _column_index(parameter, given, labels)
+        if j in orders:
+            raise errors.two_orders(names[j])
         orders[j] = _order(names[j], order)
     return orders
 
 
 def _order(name: str, order: Any) -> tuple[Category, ...]:
-    if isinstance(order, (str, Mapping)) or not isinstance(order, Iterable):
+    if isinstance(order, (str, Mapping, set, frozenset)) or not isinstance(order, Iterable):  # a set has no order
         raise errors.wrong_order(name, order)
     values = tuple(value.item() if isinstance(value, np.generic) else value for value in order)
     groups = groups_of(values)

@@ -810,6 +810,8 @@ BAD_TABLES = {
         ),
     ),
     "order as a string": (lambda: learn_table(FRAME, ordinal_features={"a": "12"}), errors.wrong_order("a", "12")),
+    "order as a set": (lambda: learn_table(FRAME, ordinal_features={"a": {2}}), errors.wrong_order("a", {2})),
+    "two orders": (lambda: learn_table(FRAME, ordinal_features={"a": [1, 2], 0: [2, 1]}), errors.two_orders("a")),
     "order with repeats": (lambda: learn_table(FRAME, ordinal_features={0: [1, 1]}), errors.wrong_order("a", [1, 1])),
     "order of two types": (lambda: learn_table(FRAME, ordinal_features={0: [1, "b"]}), errors.wrong_order("a", [1, "b"])),
     "empty order": (lambda: learn_table(FRAME, ordinal_features={0: []}), errors.wrong_order("a", [])),
