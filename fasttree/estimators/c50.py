@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -271,6 +271,14 @@ class C50Classifier(VotingRuleModel, LeastGain):
             raise ValueError(f"pruning={pruning!r} grows branches anew, which prune does not: use it in the fit")
         return super()._method_to_prune_by(pruning)
 
+    def _unpruned(self) -> Self:
+        for name, default in {"trials": 1, "rules": False, "winnow": False}.items():
+            if (given := getattr(self, name)) != default:
+                raise ValueError(
+                    f"{name}={given!r}: cost_complexity_pruning_path is for a single tree of all features; use {name}={default!r}"
+                )
+        return super()._unpruned()
+
     def _by_its_growth(self, grower: Grower) -> Grower:
         return CostGrower.of(grower)
 
@@ -296,6 +304,9 @@ class C50Classifier(VotingRuleModel, LeastGain):
         tested: list[Tree] = []
 
         def learn(grower: Grower, grown: Tree, number: int) -> BoostingTrial[Any]:
+            if not number:  # for a model of this tree alone
+                costs = cost_rules(grower)
+                self.tree_unpruned_ = grown if costs is None else costs.judged(grown)
             pruned = self._pruned_in_trial(grower, grown, number)
             if not number:
                 self.tree_unpruned_ = _judged(grower, grown)  # as of a single tree, which the first trial may remain

@@ -118,6 +118,29 @@ def test_a_second_fit_leaves_nothing_of_the_first(boosted):
     assert model.summary() == C50Classifier().fit(X, y).summary()
 
 
+@pytest.mark.parametrize("costs", [None, {"yes": {"no": 4.0}}], ids=["errors", "costs"])
+@pytest.mark.parametrize("winnow", [False, True])
+def test_a_model_of_the_first_trial_alone_has_its_tree_as_grown(boosted, winnow, costs):
+    X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40) % 3})
+    y = np.where(X["a"] < 20, "no", "yes")  # no errors: the first trial is the last
+    model = C50Classifier(trials=5, winnow=winnow, loss_matrix=costs)
+    single = C50Classifier(winnow=winnow, loss_matrix=costs).fit(X, y)
+    assert model.fit(X, y).n_trials_ == 1
+    assert model.tree_unpruned_ == single.tree_unpruned_
+    again = C50Classifier(loss_matrix=costs).fit(*boosted[1:])  # of other samples
+    again.set_params(trials=5, winnow=winnow).fit(X, y)
+    assert again.tree_unpruned_ == single.tree_unpruned_
+    assert again.summary() == model.summary()
+    assert again.prune("minimum_error" if costs is None else "c_alpha", from_grown=True).tree_ == single.tree_
+
+
+@pytest.mark.parametrize("parameters", [{"trials": 5}, {"rules": True}, {"winnow": True}])
+def test_the_pruning_path_is_for_a_single_tree(boosted, parameters):
+    (name, value) = next(iter(parameters.items()))
+    with pytest.raises(ValueError, match=f"{name}={value}: cost_complexity_pruning_path is for a single tree"):
+        C50Classifier(**parameters).cost_complexity_pruning_path(*boosted[1:])
+
+
 def test_weights_count_samples_and_the_order_of_rows_changes_nothing(boosted):
     model, X, y = boosted
     twice = C50Classifier(trials=6).fit(X.loc[X.index.repeat(2)], np.repeat(y, 2))

@@ -416,6 +416,11 @@ class PrunableTree(GrowingTree):
         weight = self._weigh(target, weight)
         return self._checked_samples(Samples(table, target, weight, self._class_factor(target, weight), self.recipe_.impurity))
 
+    def _unpruned(self) -> Self:
+        """Return an estimator that grows the same tree and does not prune it."""
+        other: Self = clone(self).set_params(pruning=None, ccp_alpha=0.0)
+        return other
+
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
         """Grow the tree without pruning, and return its nested subtrees of least risk plus alpha times leaves.
 
@@ -439,11 +444,16 @@ class PrunableTree(GrowingTree):
             risk per unit weight.  ``n_leaves``.  ``collapsed``: a list with the ids of the nodes (of the tree as grown) that
             become leaves from the subtree before to this one.
 
+        Raises
+        ------
+        ValueError
+            If the model is not one tree whose leaves predict constants, or the samples do not fit.
+
         Notes
         -----
         Subtrees whose alphas differ by less than 1e-12 of the root's risk count as one; scikit-learn may list an alpha twice.
         """
-        tree = clone(self).set_params(pruning=None, ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight).tree_unpruned_
+        tree = self._unpruned().fit(X, y, sample_weight=sample_weight).tree_unpruned_
         risk = self._pruning_risk
         sequence = weakest_links(tree, risk=risk)
         first = sequence.steps if sequence.n_pruned(0.0) else sequence.steps[1:]
