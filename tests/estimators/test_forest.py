@@ -330,6 +330,40 @@ def test_quantiles_are_those_of_the_weighted_targets():
         forest.predict_quantiles(X, 1.5, X, y)
 
 
+@pytest.mark.parametrize("n_estimators", [1, 5])
+@pytest.mark.parametrize("missing", [{"missing": "surrogate", "no_surrogate": "stop"}, {"missing": "fractional"}])
+def test_quantiles_where_no_sample_of_the_fit_ends(missing, n_estimators):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((80, 2)) < 0.3, np.nan, rng.normal(size=(80, 2)).round(1))
+    y = np.nan_to_num(X[:, 0]) + rng.normal(size=80)
+    forest = regressor(n_estimators=n_estimators, max_samples=0.4, min_samples_leaf=2, **missing).fit(X, y)
+    ends, q = forest.apply(X), [0.1, 0.5, 0.9]
+    found = forest.predict_quantiles(X, q, X, y)
+    order = np.argsort(y, kind="stable")
+    for i in range(80):
+        weight = np.zeros(80)
+        for end, tree, rows in zip(ends.T, forest.estimators_, forest.estimators_samples_, strict=True):
+            parent, counts = tree.tree_.parent, np.bincount(rows, minlength=80)
+            ways = [{int(node)} for node in end]
+            for way in ways:
+                while (above := int(parent[min(way)])) >= 0:
+                    way.add(above)
+            node = end[i]
+            while not (below := counts * np.array([node in way for way in ways])).any():
+                node = parent[node]
+            weight += below / below.sum() / n_estimators
+        if missing["missing"] == "surrogate":
+            assert weight @ y == pytest.approx(forest.predict(X[i : i + 1])[0])
+        cumulated = np.cumsum(weight[order])
+        assert found[i].tolist() == [y[order][np.searchsorted(cumulated, level - 1e-9)] for level in q]
+
+
+def test_quantiles_need_weight_in_every_bag():
+    X, y = DIABETES
+    with pytest.raises(ValueError, match="a tree has drawn no sample of positive weight"):
+        regressor().fit(X, y).predict_quantiles(X[:2], 0.5, X, y, np.zeros(len(y)))
+
+
 def test_intervals_by_quantiles_hold_their_share_of_new_targets():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(1500, 2))

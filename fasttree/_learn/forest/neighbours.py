@@ -59,7 +59,8 @@ def quantiles(
     """Return quantiles of the target, shape (n, len(q)).
 
     A sample of the fit counts by its share in the weight of the bag in the leaf, averaged over the trees.  The quantile is the
-    smallest target whose cumulated share is at least q.
+    smallest target whose cumulated share is at least q.  Where a sample stops at an inner node, all samples of the fit below this
+    node count, and where the bag has none, those below the nearest node above that has some.
 
     Parameters
     ----------
@@ -67,6 +68,11 @@ def quantiles(
     of_fit : leaves, targets and weights of the samples of the fit
     leaves : int32 array of shape (n, n_trees)
     q : float64 array
+
+    Raises
+    ------
+    ValueError
+        If a bag has no weight.
     """
     leaves_of_fit, target, weight = of_fit
     order = np.argsort(target, kind="stable")
@@ -75,9 +81,12 @@ def quantiles(
         part *= weight[:, None]
     starts = offsets_of(ensemble.node_counts)
     flat = leaves_of_fit + starts[:-1]
-    total = np.bincount(flat.ravel(), weights=part.ravel(), minlength=int(starts[-1]))
+    total = np.asarray(np.bincount(flat.ravel(), weights=part.ravel(), minlength=int(starts[-1])), np.float64)
     part /= np.maximum(total[flat], np.finfo(np.float64).tiny) * ensemble.n_trees
     by_leaf = leaf_indicator(ensemble, leaves_of_fit[order], part[order]).T.tocsr()
+    if ensemble.packed is None or not total[leaves + starts[:-1]].all():  # samples end at leaves of packed trees
+        leaves, below = _with_samples(ensemble, leaves, total)
+        by_leaf = below @ by_leaf
     out = np.empty((len(leaves), len(q)))
     ascending = target[order]
     for start in range(0, len(leaves), ROWS_AT_ONCE):
@@ -90,3 +99,37 @@ def quantiles(
             at = np.searchsorted(cumulated, q * cumulated[-1] * (1 - _ROUNDING))
             out[start + i] = ascending[shares.indices[row][np.minimum(at, len(cumulated) - 1)]]
     return out
+
+
+def _with_samples(ensemble: Ensemble, leaves: npt.NDArray[np.int32], total: Floats) -> tuple[npt.NDArray[np.int32], csr_matrix]:
+    """Return nodes that have samples in the place of leaves, and the share of each leaf in the weight of such a node.
+
+    Parameters
+    ----------
+    ensemble
+    leaves : int32 array of shape (n, n_trees)
+    total : float64 array
+        Weight of the samples that end at each node of all trees, side by side.
+    """
+    from scipy.sparse import csr_matrix
+
+    starts = offsets_of(ensemble.node_counts)
+    parent = np.concatenate([tree.parent + start for tree, start in zip(ensemble.trees(), starts[:-1], strict=True)])
+    parent[starts[:-1]] = -1
+    weight, ends = total.copy(), np.flatnonzero(total)
+    above, of = parent[ends], ends  # of each end, a node above it: first its parent, at last the root
+    rows, columns = [ends], [ends]
+    while above.size:
+        above, of = above[above >= 0], of[above >= 0]
+        np.add.at(weight, above, total[of])
+        rows, columns, above = [*rows, above], [*columns, of], parent[above]
+    if not weight[starts[:-1]].all():
+        raise ValueError("a tree has drawn no sample of positive weight: give the samples and the weights of the fit")
+    nodes = leaves + starts[:-1]
+    while (empty := weight[nodes] == 0).any():
+        nodes[empty] = parent[nodes[empty]]
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    used = np.isin(row, nodes)
+    row, column = row[used], column[used]
+    below = csr_matrix((total[column] / weight[row], (row, column)), shape=(len(parent), len(parent)))
+    return (nodes - starts[:-1]).astype(np.int32), below

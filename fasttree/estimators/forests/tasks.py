@@ -235,7 +235,8 @@ class ForestOfRegressors(Regressing, ForestViews):
         """Return quantiles of the target given the features (quantile regression forest, Meinshausen 2006).
 
         The samples of the fit in the leaves that a sample reaches give the distribution of its target.  Each counts by its share
-        in the bag's weight of the leaf, averaged over the trees.
+        in the bag's weight of the leaf, averaged over the trees.  If X stops at an inner node, or no sample of the fit ends in
+        the leaf, all samples below the node count, or those below the nearest node above it that has some.
 
         Parameters
         ----------
@@ -256,7 +257,8 @@ class ForestOfRegressors(Regressing, ForestViews):
         Raises
         ------
         ValueError
-            If the samples are not those of the fit, a probability is not in [0, 1], or there are several targets.
+            If the samples are not those of the fit or have no weight in a bag, a probability is not in [0, 1], or there are
+            several targets.
 
         References
         ----------
