@@ -267,6 +267,14 @@ def test_permutation_importances_are_those_of_trees_by_brute_force():
     assert (forest.permutation_importances(X, y).importances == found.importances).all()
     with pytest.raises(ValueError, match="groups names 'length'"):
         forest.permutation_importances(X, y, groups=["length"])
+    for alone in (["width", "noise"], [1, 2]):  # a column is a group
+        found = forest.permutation_importances(X, y, groups=alone)
+        assert found.importances.shape == (2, forest.n_estimators)
+    with pytest.raises(ValueError, match="groups names None"):
+        forest.permutation_importances(X, y, groups=[None])
+    for groups in (5, "width"):
+        with pytest.raises(ValueError, match=f"groups={groups!r}: must be a list of lists of columns"):
+            forest.permutation_importances(X, y, groups=groups)
     with pytest.raises(ValueError, match="X has 399 samples, and the forest was fitted to 400"):
         forest.permutation_importances(X[1:], y[1:])
     everything = classifier(bootstrap=False).fit(X, y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +90,8 @@ class Judging(BaseForest):
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
         groups : sequence of sequences of str or int, default=None
-            Groups of columns, by name or index, which are permuted together.  None: a group for each column.
+            Groups of columns, by name or index, which are permuted together; a name or an index alone is a group.  None: a group
+            for each column.
         verbose : int, default=0
             Whether to draw a bar of progress, as `fasttree.progress` does: 0 draws none.
 
@@ -123,16 +124,18 @@ class Judging(BaseForest):
         """
         table, target, weight = self._samples_of_fit(X, y, sample_weight)
         self._check_bags("permutation_importances")
+        if groups is not None and (isinstance(groups, str) or not isinstance(groups, Iterable)):
+            raise ValueError(f"groups={groups!r}: must be a list of lists of columns, such as [[0, 1], [2]], or None")
         indices = [[j] for j in range(self.n_features_in_)] if groups is None else [self._columns_of(group) for group in groups]
         with verbosely(verbose):
             found = permutation_importances(self.ensemble_, self._bags, table, target, weight, indices, self._threads())
         return Bunch(importances_mean=found.mean, importances_std=found.std, importances=found.each)
 
-    def _columns_of(self, group: Sequence[Any]) -> list[int]:
+    def _columns_of(self, group: Any) -> list[int]:
         """Return the indices of columns given by name or index."""
         names = [feature.name for feature in self.schema_.features]
         found = []
-        entries: Sequence[Any] = [group] if isinstance(group, str) else group
+        entries: Iterable[Any] = group if isinstance(group, Iterable) and not isinstance(group, str) else [group]
         for given in entries:
             if isinstance(given, str) and given in names:
                 found.append(names.index(given))
