@@ -17,11 +17,12 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, check_cv, cross_validate
 from sklearn.utils.validation import check_is_fitted
 
+from fasttree._data.checks import is_integer
 from fasttree._data.targets import encode_classes, encode_values
 from fasttree._data.weights import check_same_length, check_sample_weight
 from fasttree._explain.pictures.contributions import plot_leaves
@@ -88,7 +89,8 @@ class Evaluation:
     leaves : list of dict
         For trees of fasttree, a dict for each leaf that a sample reaches: `node`, `n_samples`, `share` (of the weight),
         `expected`, `observed`, and `low` and `high`, the interval of `observed`.  For classes, `expected` is the probability of
-        the predicted class in the fit, and `observed` its share here; for numbers they are the prediction and the mean.
+        the predicted class in the fit, and `observed` its share here; for numbers they are the prediction, or of a leaf with a
+        linear model the mean of its predictions, and the mean.
     """
 
     n_samples: int
@@ -242,13 +244,8 @@ class Comparison:
             rows.append([model, *cells])
         lines = [*_aligned(rows), "", f"Differences, with {LEVEL:.0%} intervals corrected for folds that share samples:"]
         found = [
-            [
-                f"  {each.figure}",
-                f"{each.first} - {each.second}",
-                f"{each.difference:+.4f}",
-                f"({each.low:+.4f} to {each.high:+.4f})",
-            ]
-            for each in self.differences
+            [f"  {figure}", f"{first} - {second}", f"{difference:+.4f}", f"({low:+.4f} to {high:+.4f})"]
+            for first, second, figure, difference, low, high in self.differences
         ]
         return "\n".join([*lines, *_aligned(found)]) + "\n"
 
@@ -337,7 +334,7 @@ def _of_classes(model: Any, X: Any, labels: npt.NDArray[Any], codes: npt.NDArray
         [{"class": label, **{name: column[k] for name, column in columns.items()}} for k, label in enumerate(names)],
         np.asarray(confusion_matrix(truth, predicted, labels=everywhere, sample_weight=weight), dtype=np.float64),
         _calibration(names, probability, truth, weight),
-        _leaves(model, X, truth, weight),
+        _leaves(model, X, truth, weight, predicted),
     )
 
 
@@ -353,10 +350,10 @@ def _of_numbers(model: Any, X: Any, truth: npt.NDArray[Any], weight: Floats) -> 
         "mae": _mean_interval(np.abs(truth - predicted), weight),
     }
     baseline = Interval(*(math.sqrt(max(limit, 0.0)) for limit in _mean_interval(around_mean, weight)))
-    return Evaluation(len(truth), float(weight.sum()), figures, baseline, leaves=_leaves(model, X, truth, weight))
+    return Evaluation(len(truth), float(weight.sum()), figures, baseline, leaves=_leaves(model, X, truth, weight, predicted))
 
 
-def _leaves(model: Any, X: Any, truth: npt.NDArray[Any], weight: Floats) -> list[dict[str, Any]]:
+def _leaves(model: Any, X: Any, truth: Any, weight: Floats, predicted: Any) -> list[dict[str, Any]]:
     """Return the figures of each leaf that a sample reaches, if the model is one tree."""
     tree = getattr(model, "tree_", None)
     if tree is None or not hasattr(tree, "predict_nodes"):
@@ -373,6 +370,8 @@ def _leaves(model: Any, X: Any, truth: npt.NDArray[Any], weight: Floats) -> list
         here = reached == node
         if not weight[here].any():
             continue
+        if hasattr(tree, "models_by_target"):
+            figure = float(np.average(predicted[here], weights=weight[here]))
         interval = (_share_interval if tree.task == "classification" else _mean_interval)(values[here], weight[here])
         row = {"node": node, "n_samples": int(here.sum()), "share": float(weight[here].sum() / weight.sum()), "expected": figure}
         found.append(row | {"observed": interval.value, "low": interval.low, "high": interval.high})
@@ -458,10 +457,9 @@ def compare(
     """
     named = _named(models)
     of_classes = is_classifier(next(iter(named.values())))
-    if isinstance(cv, int):
-        splitter = (RepeatedStratifiedKFold if of_classes else RepeatedKFold)(
-            n_splits=cv, n_repeats=repeats, random_state=random_state
-        )
+    if is_integer(cv):
+        kind = RepeatedStratifiedKFold if of_classes else RepeatedKFold
+        splitter = kind(n_splits=int(cv), n_repeats=repeats, random_state=random_state)
     else:
         splitter = check_cv(cv, y, classifier=of_classes)
     with warnings.catch_warnings():
@@ -487,9 +485,13 @@ def _scores(model: Any, X: Any, y: Any) -> dict[str, float]:
 
 
 def _named(models: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    if isinstance(models, BaseEstimator) or not isinstance(models, Iterable):
+        raise ValueError(f"models={models!r}: must be a list of estimators, or a dict {{name: estimator}}")
     pairs = list(models.items()) if isinstance(models, Mapping) else [(type(model).__name__, model) for model in models]
     if not pairs:
         raise ValueError("models is empty: give at least one estimator")
+    if wrong := [model for _, model in pairs if isinstance(model, type) or not hasattr(model, "fit")]:
+        raise ValueError(f"models holds {wrong[0]!r}: must be estimators, such as CARTClassifier()")
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("models: two have the same name; give a dict with a name for each")
     if len({is_classifier(model) for _, model in pairs}) > 1:
@@ -575,9 +577,8 @@ def _frame(rows: Sequence[Mapping[str, Any]], backend: Backend) -> Any:
 
 
 def _in_words(interval: Interval) -> list[str]:
-    if math.isnan(interval.low):
-        return [f"{interval.value:.4f}", ""]
-    return [f"{interval.value:.4f}", f"({interval.low:.4f} to {interval.high:.4f})"]
+    limits = "" if math.isnan(interval.low) else f"({interval.low:.4f} to {interval.high:.4f})"
+    return [f"{interval.value:.4f}", limits]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

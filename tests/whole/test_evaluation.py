@@ -15,7 +15,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
-from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor
+from fasttree import C45Classifier, C45Rules, CARTClassifier, CARTRegressor, M5Regressor
 from fasttree.evaluation import compare, evaluate
 
 X, Y = load_iris(return_X_y=True)
@@ -75,6 +75,20 @@ def test_leaves_are_as_in_the_fit_on_its_samples():
         assert row["low"] <= row["observed"] <= row["high"]
 
 
+def test_leaves_with_linear_models_expect_their_mean_prediction():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(200, 1))
+    model = M5Regressor(extrapolation=None).fit(X, 3 * X[:, 0])
+    given, weight = X + 1.0, draw.integers(1, 4, 200)  # elsewhere on the same line
+    found = evaluate(model, given, 3 * given[:, 0], weight)
+    assert found.r2 > 0.99
+    for row in found.leaves:
+        here = model.apply(given) == row["node"]
+        assert_allclose(row["expected"], np.average(model.predict(given)[here], weights=weight[here]))
+        assert_allclose(row["expected"], row["observed"], rtol=0.05)
+    assert "outside the interval" not in str(found)
+
+
 def test_intervals_hold_what_they_promise():
     rng = np.random.default_rng(1)
     model = CARTRegressor(max_depth=1).fit([[0.0], [1.0]], [0.0, 1.0])
@@ -132,6 +146,11 @@ def test_what_is_wrong_raises_clear_errors():
         compare([], X, Y)
     with pytest.raises(ValueError, match="two have the same name"):
         compare([CARTClassifier(), CARTClassifier()], X, Y)
+    with pytest.raises(ValueError, match=r"models=CARTClassifier\(\): must be a list of estimators"):
+        compare(CARTClassifier(), X, Y)
+    for wrong in ("CARTClassifier", CARTClassifier):
+        with pytest.raises(ValueError, match=r"models holds .*CARTClassifier.*: must be estimators"):
+            compare([wrong], X, Y)
     with pytest.raises(ValueError, match="classifiers and regressors cannot be compared"):
         compare([CARTClassifier(), CARTRegressor()], X, Y)
 
@@ -169,6 +188,8 @@ def test_comparison_of_numbers_and_other_folds():
     assert found.differences == []
     twice = compare([CARTRegressor(max_depth=2)], *NUMBERS, cv=3, repeats=2)
     assert len(twice.by_fold["CARTRegressor"]["r2"]) == 6
+    again = compare([CARTRegressor(max_depth=2)], *NUMBERS, cv=np.int64(3), repeats=2)
+    assert_allclose(again.by_fold["CARTRegressor"]["r2"], twice.by_fold["CARTRegressor"]["r2"])
 
 
 def test_tables_as_they_are():
