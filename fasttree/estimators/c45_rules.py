@@ -375,7 +375,7 @@ def whole_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.int64]
     most = max(MOST_REPEATED, n_samples)
     if weight.sum() > most:
         raise ValueError(
-            f"the weights sum to {weight.sum():,.0f}: rules count samples, here at most {most:,}; make the weights smaller"
+            f"the weights sum to {weight.sum():,.15g}: rules count samples, here at most {most:,}; make the weights smaller"
         )
     check_total(weight.sum())
     return weight.astype(np.int64)

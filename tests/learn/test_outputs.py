@@ -22,7 +22,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from strategies import NOMINAL, SmallTable, limits, tables
 from test_engine_twin import EncodedTable, as_nodes, numbers_of, test_of
 
-from fasttree import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier, load
+from fasttree import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    CHAIDRegressor,
+    ID3Classifier,
+    OptimalTreeRegressor,
+    load,
+)
 from fasttree._data.table import Table
 from fasttree._learn.grow import growth
 from fasttree._learn.limits import Limits
@@ -284,7 +292,13 @@ def test_one_column_is_one_target_with_a_warning(model: Any) -> None:
 
 @pytest.mark.parametrize("model", [ID3Classifier(), C45Classifier()])
 def test_algorithms_of_one_target_say_so(model: Any) -> None:
-    with pytest.raises(ValueError, match=r"y has 2 columns: \w+ takes 1 target"):
+    with pytest.raises(ValueError, match=r"y has 2 columns: \w+ takes 1 target; fit it to each, or use CARTClassifier"):
+        model.fit([["a"], ["b"]], [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("model", [CHAIDRegressor(), OptimalTreeRegressor()])
+def test_regressors_of_one_target_name_one_of_several(model: Any) -> None:
+    with pytest.raises(ValueError, match="takes 1 target; fit it to each, or use CARTRegressor"):
         model.fit([["a"], ["b"]], [[0, 1], [1, 0]])
 
 

@@ -120,8 +120,9 @@ class Growing(FittedModel, Reading, TreeLimits):
         """Return the columns of y if there are several targets, else None; an error if the algorithm takes one."""
         columns = target_columns(y)
         if columns is not None and not self._takes_several:
+            other = "CARTClassifier" if isinstance(self, ClassifierMixin) else "CARTRegressor"
             raise ValueError(
-                f"y has {len(columns)} columns: {type(self).__name__} takes 1 target; fit it to each, or use CARTClassifier"
+                f"y has {len(columns)} columns: {type(self).__name__} takes 1 target; fit it to each, or use {other}"
             )
         return columns
 
