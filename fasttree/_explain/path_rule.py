@@ -32,6 +32,7 @@ class RuleSource:
     simplify: bool
     unseen: str
     estimator_name: str
+    refuses_missing: bool
     shown: tuple[Schema, list[list[Any]]] | None = None  # schema and labels in words, if others than those of the fit
     targets: tuple[str, ...] = ()  # names, which formulas begin with
 

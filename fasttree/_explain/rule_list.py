@@ -19,7 +19,7 @@ from fasttree._explain.path_rule import PathRule, RuleSource, rules_at
 from fasttree._explain.rule_table import Backend, frame, html_table, markdown_table
 from fasttree._export.sql import check_names
 from fasttree._export.sql_dialect import DialectName
-from fasttree._export.sql_text import ALWAYS, columns_of
+from fasttree._export.sql_text import ALWAYS, ColumnTexts, columns_of
 from fasttree._export.subject import Subject, check_class, check_target
 from fasttree._export.substitutes import Adapted, Medium, adapt, check_substitutes
 from fasttree._learn.progress import each_of_many
@@ -46,6 +46,7 @@ def rules_of(
     shown: tuple[Schema, Classes, Sequence[str]] | None = None,
     impurity: str = "",
     unseen: str = "as_missing",
+    refuses_missing: bool = False,
     estimator_name: str = "this tree",
 ) -> RuleList:
     """Return a rule for every node of a tree where samples can end.
@@ -63,7 +64,9 @@ def rules_of(
     impurity : str, default ""
         Impurity of the recipe, which determines the spread in regression.
     unseen : {"as_missing", "error"}
-        Treatment of a category that the fit did not see, in `RuleList.matches`.
+        Treatment of a category that the fit did not see, in `RuleList.matches` and in SQL.
+    refuses_missing : bool, default False
+        Whether a missing value gives NULL in SQL, because the model refuses it.
     estimator_name : str
         Name for messages.
 
@@ -75,7 +78,7 @@ def rules_of(
     labels = [each.tolist() for each in by_target(classes)]
     in_words = None if shown is None else (shown[0], [each.tolist() for each in by_target(shown[1])])
     targets = () if shown is None else tuple(shown[2])
-    source = RuleSource(tree, schema, labels, simplify, unseen, estimator_name, in_words, targets)
+    source = RuleSource(tree, schema, labels, simplify, unseen, estimator_name, refuses_missing, in_words, targets)
     return RuleList(list(rules_at(source, impurity)), source)
 
 
@@ -395,8 +398,9 @@ class RuleList(Sequence[PathRule]):
         """Write the rules as an SQL expression, one ``CASE``, that predicts as the tree does.
 
         Each feature is a column of the same name, in which missing values are NULL.  Numeric columns must be doubles, as the
-        thresholds are.  A sample that no rule of the list covers gives NULL.  If all rules of a tree have the same result, the
-        expression is that result alone.
+        thresholds are.  A sample that no rule of the list covers gives NULL, and so does one that the model refuses because a
+        feature of the tree is missing (``missing="error"``) or has an unseen category (``unseen="error"``).  If all rules of a
+        tree have the same result, the expression is that result alone.
 
         Parameters
         ----------
@@ -444,14 +448,15 @@ class RuleList(Sequence[PathRule]):
             models = self._source.tree.models_by_target[target]
             results = [columns.formula(self._source.schema, models, rule.node) for rule in self._rules]
         adapted, source = self._expressible(missing, soft)
-        lines = []
+        refusals = self._refusals(columns, missing)
+        lines = [*refusals]
         for rule, result in zip(self._rules, results, strict=True):
             is_inner = self._source.tree.n_branches[rule.node] > 0
             if is_inner and (rule.node not in source.paths.stays or adapted.refused[rule.node]):
                 continue
             tests = [columns.predicate(condition) for condition, _ in source.conditions(rule.node)]
             lines.append(f"  WHEN {' AND '.join(tests) or ALWAYS} THEN {result}")
-        is_whole = len(self) == len(source.paths.ends) and not adapted.refused.any()
+        is_whole = len(self) == len(source.paths.ends) and not adapted.refused.any() and not refusals
         label = "" if name is None else f" AS {columns.dialect.identifier(name)}"
         comments = [f"/* {comment} */" for comment in adapted.notes]
         if is_whole and len(set(results)) == 1:
@@ -466,6 +471,15 @@ class RuleList(Sequence[PathRule]):
         check_class(probability_of, source.labels[target] if source.labels else [])
         column = sum(map(len, source.labels[:target])) + source.labels[target].index(probability_of)
         return list(map(float, self.values[:, column]))
+
+    def _refusals(self, columns: ColumnTexts, missing: str | None) -> list[str]:
+        """Write the cases of values that the model refuses, of the features that the tree tests."""
+        source = self._source
+        tested = [source.schema.features[i] for i in np.unique(source.tree.feature[source.tree.n_branches > 0]).tolist()]
+        refused = map(columns.is_missing, tested if source.refuses_missing and missing != "majority" else [])
+        of_unseen = [each for each in tested if each.categories and source.unseen == "error"]
+        unseen = [columns.is_other(each, each.categories or ()) for each in of_unseen]
+        return [f"  WHEN {condition} THEN NULL" for condition in [*refused, *unseen]]
 
     def _expressible(self, missing: str | None, soft: str | None) -> tuple[Adapted, RuleSource]:
         """Return the tree in a form that SQL can represent."""

@@ -451,6 +451,23 @@ def test_sql_of_surrogates_follows_the_majority_if_asked(flowers):
         assert (None in found) == (substitute == "error")
 
 
+@pytest.mark.parametrize("refuses", [{"missing": "error"}, {"unseen": "error"}, {"missing": "error", "unseen": "error"}])
+def test_sql_gives_null_where_the_model_refuses_a_value_of_the_tree(flowers, refuses):
+    model = CARTClassifier(max_depth=4, **refuses).fit(*flowers)
+    X = pd.concat([flowers[0].head(12)] * 2, ignore_index=True).astype({"colour": object})
+    X.loc[[1, 4], "width"], X.loc[[2, 5], "colour"], X.loc[[3, 5, 13], "colour"] = np.nan, None, "plaid"
+    answers = []
+    for i in range(len(X)):
+        try:
+            answers += model.predict(X.iloc[[i]]).tolist()
+        except ValueError:
+            answers.append(None)
+    assert None in answers
+    assert by_sqlite(X, model.to_rules().to_sql()) == answers
+    if refuses == {"missing": "error"}:
+        assert None not in by_sqlite(X, model.to_rules().to_sql(missing="majority"))
+
+
 def test_sql_writes_the_rules_that_are_left(flowers):
     model = CARTClassifier(max_depth=3).fit(*flowers)
     found = by_sqlite(flowers[0], model.to_rules().filter(label="rose").to_sql())

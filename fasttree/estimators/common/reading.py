@@ -234,6 +234,7 @@ class Views(Pictures):
                 shown=self._in_words(labels),
                 impurity=self.recipe_.impurity if self.tree_.task == "regression" else "",
                 unseen=self.unseen,
+                refuses_missing=self.recipe_.missing == "error",
                 estimator_name=self._name(),
             )
 
