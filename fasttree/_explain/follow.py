@@ -44,6 +44,7 @@ def explain(
     max_categories: int = 12,
     decimals: int = 2,
     unseen: str = "as_missing",
+    refuses_missing: bool = False,
     estimator_name: str = "this tree",
 ) -> Explanation:
     """Explain the prediction of a tree for one sample.
@@ -64,6 +65,8 @@ def explain(
         Number of decimals of weights and means.
     unseen : {"as_missing", "error"}
         Treatment of a category that the fit did not see.
+    refuses_missing : bool, default False
+        Whether a missing value is an error, as it is in `predict`.
     estimator_name : str
         Name for messages.
 
@@ -79,15 +82,18 @@ def explain(
     shown_schema, shown_classes, _ = shown or (schema, classes, ())
     words = Words(tree, shown_schema, shown_classes, max_categories=max_categories, decimals=decimals)
     cells = cells_of(x, schema, estimator_name)
-    table = encoded_row(cells, schema, unseen, estimator_name)
+    table = encoded_row(cells, schema, unseen, estimator_name, refuses_missing=refuses_missing)
     return _Follower(tree, (schema, shown_schema), classes, words, cells, table).explanation()
 
 
 # --- the sample
 
 
-def encoded_row(cells: list[Any], schema: Schema, unseen: str, estimator_name: str) -> Table:
+def encoded_row(cells: list[Any], schema: Schema, unseen: str, estimator_name: str, *, refuses_missing: bool = False) -> Table:
     """Return a table of one sample, given by its values in the order of the columns."""
+    lacking = [feature.name for feature, cell in zip(schema.features, cells, strict=True) if refuses_missing and is_missing(cell)]
+    if lacking:
+        raise ValueError(f"{lacking[0]!r} is missing, and this {estimator_name} refuses missing values: give a value")
     row = np.empty((1, len(cells)), dtype=object)
     row[0] = cells
     return encode_table(row, dataclasses.replace(schema, has_names=False), unseen=unseen, estimator_name=estimator_name)

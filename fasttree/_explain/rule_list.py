@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fasttree._data.encode import encode_table
+from fasttree._data.encode import encode_table, missing_cell_of
 from fasttree._data.schema import Schema
 from fasttree._explain.path_rule import PathRule, RuleSource, rules_at
 from fasttree._explain.rule_table import Backend, frame, html_table, markdown_table
@@ -66,7 +66,7 @@ def rules_of(
     unseen : {"as_missing", "error"}
         Treatment of a category that the fit did not see, in `RuleList.matches` and in SQL.
     refuses_missing : bool, default False
-        Whether a missing value gives NULL in SQL, because the model refuses it.
+        Whether a missing value is an error in `RuleList.matches` and NULL in SQL, because the model refuses it.
     estimator_name : str
         Name for messages.
 
@@ -248,11 +248,21 @@ class RuleList(Sequence[PathRule]):
         scipy.sparse.csr_matrix of float64, shape (n_samples, n_rules)
             1 where a rule covers the whole sample.  The rows of a complete list sum to 1, and ``matches(X) @ rules.values`` is
             the prediction of the tree, unless its leaves have models.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `X` does not have the columns of the fit, or `predict` refuses its values.
         """
         from scipy.sparse import csr_matrix
 
         source = self._source
         table = encode_table(X, source.schema, unseen=source.unseen, estimator_name=source.estimator_name)
+        if source.refuses_missing and (cell := missing_cell_of(X, table)):
+            raise ValueError(
+                f"column {cell[0].name!r} has missing values (first: row {cell[1]}), which this {source.estimator_name} refuses: "
+                "fill them in"
+            )
         place = np.full(source.tree.node_count, -1, dtype=np.intp)
         place[[rule.node for rule in self._rules]] = np.arange(len(self))
         rows, nodes, parts = ends_of(source.tree, table)

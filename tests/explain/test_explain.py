@@ -322,6 +322,19 @@ def test_many_branches_are_counted():
     assert told[-3] == "    else … 5 more branches"
 
 
+@pytest.mark.parametrize("model", [CARTClassifier(missing="error", max_depth=2), ID3Classifier()])
+def test_a_missing_value_is_refused_where_predict_refuses_it(model):
+    X = pd.DataFrame({"a": list("uvw") * 4, "b": list("xy") * 6})
+    model.fit(X, ["yes", "no", "no"] * 4)
+    lacking = pd.DataFrame({"a": ["u"], "b": [None]}, dtype=object)
+    for refuse in (model.explain, lambda x: model.export_svg(x=x)):
+        with pytest.raises(ValueError, match=r"'b' is missing, and this .* refuses missing values: give a value"):
+            refuse(lacking)
+    with pytest.raises(ValueError, match=r"column 'b' has missing values \(first: row 0\), which this .* refuses: fill them in"):
+        model.to_rules().matches(lacking)
+    assert model.explain(X.iloc[0]).prediction == "yes"
+
+
 def test_names_are_escaped_in_html():
     X = pd.DataFrame({"<b>": ["<i>", "<u>"] * 3})
     html = CARTClassifier().fit(X, ["<x>", "y"] * 3).explain({"<b>": "<i>"})._repr_html_()

@@ -69,7 +69,7 @@ def test_what_cannot_be_explained_is_refused(fruit):
     with pytest.raises(ValueError, match="x lacks width, idle"):
         forest.explain({"colour": "red"})
     strict = RandomForestClassifier(n_estimators=2, missing="error", random_state=0).fit(X[["colour", "idle"]], label)
-    with pytest.raises(ValueError, match="'idle' is missing, and the forest was fitted with missing='error'"):
+    with pytest.raises(ValueError, match="'idle' is missing, and this RandomForestClassifier refuses missing values: give"):
         strict.explain(["red", None])
     several = RandomForestClassifier(n_estimators=2, random_state=0).fit(X, np.column_stack([label, X.colour]))
     with pytest.raises(ValueError, match="explain is for forests of one target: "):

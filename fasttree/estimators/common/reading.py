@@ -386,7 +386,7 @@ class Views(Pictures):
         Raises
         ------
         ValueError, TypeError
-            If `x` is not one sample with the features of the fit.
+            If `x` is not one sample with the features of the fit, or `predict` refuses its values.
 
         Examples
         --------
@@ -411,6 +411,7 @@ class Views(Pictures):
             max_categories=max_categories,
             decimals=decimals,
             unseen=self.unseen,
+            refuses_missing=self.recipe_.missing == "error",
             estimator_name=self._name(),
         )
 

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fasttree._data.checks import is_integer, is_list
-from fasttree._data.schema import is_missing
 from fasttree._data.weights import check_same_length
 from fasttree._explain import follow, shared_rules
 from fasttree._explain.forest_explanation import ForestExplanation, explain_forest
@@ -224,10 +223,8 @@ class ForestViews(ForestExports):
         if self.ensemble_.outputs is not None:
             raise ValueError("explain is for forests of one target: see shap_values, or a tree of estimators_")
         cells = follow.cells_of(x, self.schema_, type(self).__name__)
-        table = follow.encoded_row(cells, self.schema_, self.unseen, type(self).__name__)
-        lacking = [feature.name for feature, cell in zip(self.schema_.features, cells, strict=True) if is_missing(cell)]
-        if lacking and self.recipe_.missing == "error":
-            raise ValueError(f"{lacking[0]!r} is missing, and the forest was fitted with missing='error': give a value")
+        refuses, name = self.recipe_.missing == "error", type(self).__name__
+        table = follow.encoded_row(cells, self.schema_, self.unseen, name, refuses_missing=refuses)
         shown, classes, _ = self._in_words(labels)
         return explain_forest(
             self.ensemble_,
