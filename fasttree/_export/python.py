@@ -15,6 +15,7 @@ import numpy as np
 from fasttree._export.layout import (
     Joined,
     Layout,
+    as_python,
     description,
     feature_names,
     join,
@@ -416,7 +417,7 @@ def reading(subject: Inputs) -> Iterator[str]:
     read = "_number(name, value)"
     if some_codes:
         loop = "for name, codes, value in zip(FEATURES, CODES, row)"
-        read = "codes.get(value) or _without_code(name, value)"
+        read = f"codes.get(value) or _without_code(name, {'codes, ' * _has_fractions(subject)}value)"
         read = f"_number(name, value) if codes is None else {read}" if some_numbers else read
     yield f'''
 def _sample(row):
@@ -472,6 +473,21 @@ def _number(name, value):
 '''
 
 
+def _has_fractions(subject: Inputs) -> bool:
+    """Return whether some categories are floats, which a number of another type, such as a Decimal, need not equal exactly."""
+    return any(isinstance(as_python(each), float) for feature in subject.schema.features for each in feature.categories or ())
+
+
+NEAREST = """
+    try:
+        code = None if isinstance(value, (str, bytes)) else codes.get(float(value))  # of a Decimal, which databases give
+    except (OverflowError, TypeError, ValueError):
+        code = None
+    if code is not None:
+        return code
+"""
+
+
 def _code_source(subject: Inputs) -> str:
     unseen = 'raise ValueError(f"{name} is {value!r}, a category that the fit did not see")'
     missing = 'raise ValueError(f"{name} is missing, which the tree refuses")' if subject.refuses_missing else "return math.nan"
@@ -482,7 +498,10 @@ def _code_source(subject: Inputs) -> str:
     else:
         lines = ["return math.nan"]
     what = '"""Return the number for a category that is missing, or that the fit did not see."""'
-    return "def _without_code(name, value):\n" + "".join(f"    {line}\n" for line in [what, *lines])
+    body = "".join(f"    {line}\n" for line in lines)
+    if not _has_fractions(subject):
+        return f"def _without_code(name, value):\n    {what}\n{body}"
+    return f"def _without_code(name, codes, value):\n    {what}{NEAREST}{body}"
 
 
 def _walk(joined: Joined) -> Iterator[str]:

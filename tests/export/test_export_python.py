@@ -5,6 +5,8 @@ import itertools
 import math
 import re
 import sqlite3
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -114,6 +116,18 @@ def test_categories_are_told_apart_as_the_model_does():
         assert predict(row) == 0
     assert predict((2, False, "2")) == 1
     assert predict(("2", "False", 2)) == predict((None, None, None))  # of another type: unseen
+
+
+@pytest.mark.parametrize("unseen", ["as_missing", "error"])
+def test_a_number_of_any_type_is_the_category_that_its_float_is(unseen):
+    X = pd.DataFrame({"share": [0.1, 0.5, 1.3, 2.0] * 3, "size": range(12)})
+    model = CARTRegressor(categorical_features=["share"], unseen=unseen).fit(X, [1.0, 2.0, 3.0, 4.0] * 3)
+    predict = load(model)["predict"]
+    for share in Decimal("0.1"), Decimal("1.30"), Fraction(13, 10), np.longdouble("0.1"), 2, Decimal("2"):
+        assert predict([share, 1]) == model.predict(pd.DataFrame([[share, 1]], columns=list(X), dtype=object))[0]
+    if unseen == "as_missing":
+        for other in Decimal("0.2"), Fraction(10**400), 10**400, "0.1", None, pd.NA:
+            assert predict([other, 1]) == predict([None, 1])
 
 
 def test_what_the_model_refuses_is_refused():
