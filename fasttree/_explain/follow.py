@@ -133,7 +133,7 @@ def cells_of(x: Any, schema: Schema, estimator_name: str) -> list[Any]:
         raise TypeError(
             f"x is a {type(x).__name__}: must be a mapping of names to values, a table of one row, or a list of values"
         )
-    cells: list[Any] = list(x) if isinstance(x, Sequence) else np.asarray(x).tolist()
+    cells: list[Any] = list(x) if isinstance(x, Sequence) else np.atleast_1d(np.asarray(x)).tolist()
     if len(cells) == 1 and isinstance(cells[0], (list, tuple, np.ndarray)):  # a table of one row
         cells = list(cells[0])
     if any(isinstance(cell, (list, tuple, np.ndarray)) for cell in cells):

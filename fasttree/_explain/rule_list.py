@@ -148,7 +148,7 @@ class RuleList(Sequence[PathRule]):
         ValueError
             If `by` is not one of these.
         """
-        if by not in SORT_KEYS:
+        if not isinstance(by, str) or by not in SORT_KEYS:
             raise ValueError(f"by={by!r}: must be one of {', '.join(map(repr, SORT_KEYS))}")
         key = SORT_KEYS[by]
         keys = {id(rule): key(rule) for rule in self._rules}
@@ -192,7 +192,7 @@ class RuleList(Sequence[PathRule]):
             If a class or feature does not exist, or a share is not in [0, 1].
         """
         for name, share in (("min_support", min_support), ("min_precision", min_precision)):
-            if share is not None and not 0 <= share <= 1:
+            if share is not None and not (isinstance(share, (int, float, np.number)) and 0 <= share <= 1):
                 raise ValueError(f"{name}={share!r}: must be a share in [0, 1], such as 0.9 for 90 %")
         rules: Iterable[PathRule] = self._rules
         if label is not None:
@@ -206,7 +206,7 @@ class RuleList(Sequence[PathRule]):
         if max_conditions is not None:
             rules = [rule for rule in rules if len(rule.conditions) <= max_conditions]
         if feature is not None:
-            asked = [feature] if isinstance(feature, (str, int, np.integer)) else list(feature)
+            asked = list(feature) if isinstance(feature, Iterable) and not isinstance(feature, str) else [feature]
             columns = set(map(self._column, asked))
             rules = [rule for rule in rules if columns <= {condition.index for condition in rule.conditions}]
         return self._with(rules)
@@ -215,7 +215,7 @@ class RuleList(Sequence[PathRule]):
         labels = self._source.labels
         if not labels:
             raise ValueError(f"label={label!r}: a regression tree has no classes; filter by the prediction of each rule")
-        if len(labels) == 1 and label in labels[0]:
+        if len(labels) == 1 and not isinstance(label, np.ndarray) and label in labels[0]:
             return label
         is_tuple = len(labels) > 1 and isinstance(label, tuple) and len(label) == len(labels)
         if is_tuple and all(one in known for one, known in zip(label, labels, strict=True)):
@@ -229,7 +229,7 @@ class RuleList(Sequence[PathRule]):
             if feature not in names:
                 raise ValueError(f"feature={feature!r}: the tree knows no such feature; it knows {', '.join(names)}")
             return names.index(feature)
-        if not 0 <= feature < len(names):
+        if isinstance(feature, bool) or not isinstance(feature, (int, np.integer)) or not 0 <= feature < len(names):
             raise ValueError(f"feature={feature!r}: must be a name, or a column in [0, {len(names) - 1}]")
         return int(feature)
 

@@ -142,7 +142,7 @@ class CSource:
 
     def take_inputs(self, inputs: Inputs, name: str) -> None:
         """Take the features of a model, and its name in the source."""
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
             raise ValueError(f"name={name!r}: must be a name in C, of ASCII letters and digits, such as 'tree'")
         self.inputs, self.name, self.features = inputs, name, inputs.schema.features
         self.by_text = any(is_text(feature) for feature in self.features)

@@ -33,7 +33,7 @@ def module_source(name: str, example: str, about: Sequence[str], subject: Inputs
     ValueError
         If the name is not a Python name.
     """
-    if not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"name={name!r}: must be a name in Python, such as {example!r}")
     source = "\n\n".join(part.strip("\n") + "\n" for part in parts)
     needed = ["import math"] * ("math." in source) + ["from bisect import bisect_left"] * ("bisect_left(" in source)

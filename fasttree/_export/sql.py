@@ -100,7 +100,7 @@ def check_names(name: str | None, table: str | Sequence[str] | None, probability
     """
     if name is not None and (not isinstance(name, str) or not name):
         raise ValueError(f"name={name!r}: must be a string that is not empty, or None")
-    parts = [table] if isinstance(table, str) else [] if table is None else list(table)
+    parts = [table] if isinstance(table, str) else list(table) if isinstance(table, Sequence) else []
     if table is not None and not (parts and all(isinstance(part, str) and part for part in parts)):
         raise ValueError(f"table={table!r}: must be the name of a table, or the names of its schema and it, as strings")
     if table is not None and probability_of is not None:

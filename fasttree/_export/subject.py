@@ -192,6 +192,6 @@ def check_target(target: int, n_targets: int) -> None:
 
 def check_class(probability_of: Any, labels: Sequence[Any]) -> None:
     """Raise a ValueError if `probability_of` is no class; regression has no labels."""
-    if probability_of not in labels:
+    if isinstance(probability_of, np.ndarray) or probability_of not in labels:
         known = f"one of {labels}" if labels else "None for regression"
         raise ValueError(f"probability_of={probability_of!r}: must be {known}")

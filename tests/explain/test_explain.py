@@ -236,6 +236,7 @@ def test_large_integers_beside_floats_keep_their_digits():
         ({"width": 1.0}, ValueError, "x lacks colour: it must have the features of the fit, width, colour"),
         ({"width": 1.0, "colour": "red", "depth": 2}, ValueError, "x also has depth"),
         ([1.0], ValueError, "x has 1 values: CARTClassifier was fitted to 2 features"),
+        (np.array(1.0), ValueError, "x has 1 values: CARTClassifier was fitted to 2 features"),
         ([[1.0, "red"], [2.0, "red"]], ValueError, "x has 2 rows: explain takes one sample at a time"),
         (pd.DataFrame({"width": [1.0, 2.0], "colour": ["red", "red"]}), ValueError, "x has 2 rows"),
         ("red", TypeError, "x is a str: must be a mapping"),

@@ -194,6 +194,11 @@ def test_rules_are_a_sequence_that_can_be_sorted_and_filtered(flowers):
     [
         ({"label": "tulip"}, "label='tulip': must be one of"),
         ({"feature": "depth"}, "the tree knows no such feature; it knows length, width, colour"),
+        ({"label": np.array(["rose", "tulip"])}, r"label=array\(.*: must be one of"),
+        ({"feature": 1.5}, r"feature=1.5: must be a name, or a column in \[0, 2\]"),
+        ({"feature": True}, r"feature=True: must be a name, or a column in \[0, 2\]"),
+        ({"feature": [None]}, r"feature=None: must be a name, or a column in \[0, 2\]"),
+        ({"min_support": "all"}, r"min_support='all': must be a share in \[0, 1\]"),
         ({"feature": 3}, r"must be a name, or a column in \[0, 2\]"),
         ({"min_precision": 90}, r"min_precision=90: must be a share in \[0, 1\], such as 0.9 for 90 %"),
         ({"min_support": -0.1}, r"min_support=-0.1: must be a share in \[0, 1\]"),
@@ -205,6 +210,8 @@ def test_filters_that_no_rule_can_meet_are_refused(flowers, asked, message):
         rules.filter(**asked)
     with pytest.raises(ValueError, match="by='size': must be one of"):
         rules.sort("size")
+    with pytest.raises(ValueError, match=r"by=\['support'\]: must be one of"):
+        rules.sort(["support"])
 
 
 def test_a_rule_is_not_written_with_less_than_no_digits(flowers):

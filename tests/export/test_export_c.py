@@ -276,7 +276,7 @@ def test_a_tree_of_very_many_levels_answers_without_recursion(tmp_path):
     assert_same(library, "tree", model, inputs(model, 1000))
 
 
-@pytest.mark.parametrize("name", ["", "2", "a b", "Ä", "_tree", "a;b"])
+@pytest.mark.parametrize("name", ["", "2", "a b", "Ä", "_tree", "a;b", 1, None])
 def test_a_name_that_is_none_of_c_is_refused(name):
     with pytest.raises(ValueError, match=r"name=.*must be a name in C"):
         models()["a leaf"].export_c(name=name)

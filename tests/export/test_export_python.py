@@ -254,7 +254,7 @@ def test_a_tree_of_very_many_levels_answers_without_recursion():
     assert_same(model, inputs(model, 20))
 
 
-@pytest.mark.parametrize("name", ["", "2", "a b"])
+@pytest.mark.parametrize("name", ["", "2", "a b", 1, None])
 def test_a_name_that_is_none_is_refused(name):
     with pytest.raises(ValueError, match=r"name=.*must be a name in Python"):
         models()["a leaf"].export_python(name=name)
