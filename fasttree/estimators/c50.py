@@ -304,9 +304,6 @@ class C50Classifier(VotingRuleModel, LeastGain):
         tested: list[Tree] = []
 
         def learn(grower: Grower, grown: Tree, number: int) -> BoostingTrial[Any]:
-            if not number:  # for a model of this tree alone
-                costs = cost_rules(grower)
-                self.tree_unpruned_ = grown if costs is None else costs.judged(grown)
             pruned = self._pruned_in_trial(grower, grown, number)
             if not number:
                 self.tree_unpruned_ = _judged(grower, grown)  # as of a single tree, which the first trial may remain
