@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from fasttree._data.checks import ALLOWED_AMOUNT, is_amount
 from fasttree._data.sums import sums_of_sizes
 
-_LARGEST = 1e60  # largest size of a target
-_LEAST = 1e-60  # least size of the largest target, unless all are 0
 _HEAVIEST = 1e30  # largest total weight: C4.5 sums in single precision
 
 
@@ -38,15 +36,6 @@ def check_total(total: float) -> float:
     if not 1 / _HEAVIEST <= total <= _HEAVIEST:
         raise ValueError(f"the weights sum to {total:g}: scale them so that the sum is from {1 / _HEAVIEST:g} to {_HEAVIEST:g}")
     return total
-
-
-def check_size(target: NDArray[np.float64]) -> None:
-    """Raise a ValueError if weights times squares of squares of a target could overflow, or its squares could become 0."""
-    sizes = np.atleast_1d(np.abs(target).max(axis=0, initial=0.0))
-    if (largest := float(sizes.max())) > _LARGEST:
-        raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
-    if (small := sizes[(sizes > 0) & (sizes < _LEAST)]).size:
-        raise ValueError(f"y holds values of size {small[0]:g} at most: scale them, so that the largest has at least {_LEAST:g}")
 
 
 def check_not_negative(target: NDArray[np.float64]) -> None:

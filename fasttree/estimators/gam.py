@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from fasttree._data.targets import encode_classes, encode_values
-from fasttree._data.weights import check_size, weigh_samples
+from fasttree._data.weights import weigh_samples
 from fasttree._learn.parameters import AMOUNT, ParameterRule, parameter, parameters
 from fasttree._model.additive.model import probabilities_of
 from fasttree.estimators.additive.base import BaseAdditive
@@ -19,6 +19,9 @@ from fasttree.estimators.common.fitted import LogProbability, all_or_nothing, wi
 from fasttree.estimators.common.growth_parameters import BALANCED
 
 __all__ = ["GAMClassifier", "GAMRegressor"]
+
+_LARGEST = 1e60  # largest size of a target: its squares stay finite
+_LEAST = 1e-60  # least size of the largest target, unless all are 0: its squares stay above 0
 
 
 @parameters
@@ -227,7 +230,13 @@ class GAMRegressor(RegressorMixin, BaseAdditive):  # type: ignore[misc]
         """
         self._check_before_fit(X, y)
         target = encode_values(y)
-        check_size(target)
+        largest = float(np.abs(target).max(initial=0.0))
+        if largest > _LARGEST:
+            raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
+        if 0 < largest < _LEAST:
+            raise ValueError(
+                f"y holds values of size {largest:g} at most: scale them, so that the largest has at least {_LEAST:g}"
+            )
         return self._fit(X, y, target, self._weights(sample_weight, len(target)), 0)
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -17,7 +17,6 @@ from fasttree._data.weights import (
     check_priors,
     check_same_length,
     check_sample_weight,
-    check_size,
     check_some_positive,
     factors_by_priors,
     total_by_class,
@@ -35,6 +34,7 @@ from fasttree.estimators.common.pruning import Training
 from fasttree.estimators.common.pruning_parameters import Pruning, RegressionPruning
 
 _MAX_CLASSES = 2**16  # the engine keeps the class of a sample in 16 bits
+_LARGEST = 1e60  # largest size of a target: weights times squares of squares stay finite
 
 
 ATTRIBUTES_BY_TARGET = {  # of classifiers for several targets
@@ -288,7 +288,9 @@ class Regressing(RegressorMixin, Growing):  # type: ignore[misc]
     def _encode_target(self, y: Any) -> NDArray[np.float64]:
         columns = self._several_targets(y)
         target = encode_values(y) if columns is None else np.column_stack(list(map(encode_values, columns)))
-        check_size(target)
+        largest = float(np.abs(target).max())
+        if largest > _LARGEST:
+            raise ValueError(f"y holds values of size {largest:g}: scale them to {_LARGEST:g} at most")
         if self._recipe().impurity == "poisson":
             check_not_negative(target)
         return target
