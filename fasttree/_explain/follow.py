@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -44,7 +44,7 @@ def explain(
     max_categories: int = 12,
     decimals: int = 2,
     unseen: str = "as_missing",
-    refuses_missing: bool = False,
+    refuses_missing: Callable[[], bool] = bool,
     estimator_name: str = "this tree",
 ) -> Explanation:
     """Explain the prediction of a tree for one sample.
@@ -65,8 +65,8 @@ def explain(
         Number of decimals of weights and means.
     unseen : {"as_missing", "error"}
         Treatment of a category that the fit did not see.
-    refuses_missing : bool, default False
-        Whether a missing value is an error, as it is in `predict`.
+    refuses_missing : function, default bool
+        Says whether a missing value is an error, as it is in `predict`.  It is called if a value is missing.
     estimator_name : str
         Name for messages.
 
@@ -89,10 +89,12 @@ def explain(
 # --- the sample
 
 
-def encoded_row(cells: list[Any], schema: Schema, unseen: str, estimator_name: str, *, refuses_missing: bool = False) -> Table:
+def encoded_row(
+    cells: list[Any], schema: Schema, unseen: str, estimator_name: str, *, refuses_missing: Callable[[], bool] = bool
+) -> Table:
     """Return a table of one sample, given by its values in the order of the columns."""
-    lacking = [feature.name for feature, cell in zip(schema.features, cells, strict=True) if refuses_missing and is_missing(cell)]
-    if lacking:
+    lacking = [feature.name for feature, cell in zip(schema.features, cells, strict=True) if is_missing(cell)]
+    if lacking and refuses_missing():
         raise ValueError(f"{lacking[0]!r} is missing, and this {estimator_name} refuses missing values: give a value")
     row = np.empty((1, len(cells)), dtype=object)
     row[0] = cells

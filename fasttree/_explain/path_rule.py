@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ class RuleSource:
     simplify: bool
     unseen: str
     estimator_name: str
-    refuses_missing: bool
+    refuses_missing: Callable[[], bool]
     shown: tuple[Schema, list[list[Any]]] | None = None  # schema and labels in words, if others than those of the fit
     targets: tuple[str, ...] = ()  # names, which formulas begin with
 

@@ -46,7 +46,7 @@ def rules_of(
     shown: tuple[Schema, Classes, Sequence[str]] | None = None,
     impurity: str = "",
     unseen: str = "as_missing",
-    refuses_missing: bool = False,
+    refuses_missing: Callable[[], bool] = bool,
     estimator_name: str = "this tree",
 ) -> RuleList:
     """Return a rule for every node of a tree where samples can end.
@@ -65,8 +65,8 @@ def rules_of(
         Impurity of the recipe, which determines the spread in regression.
     unseen : {"as_missing", "error"}
         Treatment of a category that the fit did not see, in `RuleList.matches` and in SQL.
-    refuses_missing : bool, default False
-        Whether a missing value is an error in `RuleList.matches` and NULL in SQL, because the model refuses it.
+    refuses_missing : function, default bool
+        Says whether the model refuses a missing value, which is then an error in `RuleList.matches` and NULL in SQL.
     estimator_name : str
         Name for messages.
 
@@ -258,7 +258,7 @@ class RuleList(Sequence[PathRule]):
 
         source = self._source
         table = encode_table(X, source.schema, unseen=source.unseen, estimator_name=source.estimator_name)
-        if source.refuses_missing and (cell := missing_cell_of(X, table)):
+        if source.refuses_missing() and (cell := missing_cell_of(X, table)):
             raise ValueError(
                 f"column {cell[0].name!r} has missing values (first: row {cell[1]}), which this {source.estimator_name} refuses: "
                 "fill them in"
@@ -486,7 +486,7 @@ class RuleList(Sequence[PathRule]):
         """Write the cases of values that the model refuses, of the features that the tree tests."""
         source = self._source
         tested = [source.schema.features[i] for i in np.unique(source.tree.feature[source.tree.n_branches > 0]).tolist()]
-        refused = map(columns.is_missing, tested if source.refuses_missing and missing != "majority" else [])
+        refused = map(columns.is_missing, tested if missing != "majority" and source.refuses_missing() else [])
         of_unseen = [each for each in tested if each.categories and source.unseen == "error"]
         unseen = [columns.is_other(each, each.categories or ()) for each in of_unseen]
         return [f"  WHEN {condition} THEN NULL" for condition in [*refused, *unseen]]

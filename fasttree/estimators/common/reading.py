@@ -188,6 +188,10 @@ class Views(Pictures):
             ascii=ascii,
         )
 
+    def _refuses_missing_cells(self) -> bool:
+        """Say whether a missing value is an error.  It is asked late: a tree of a file must make its estimator to know."""
+        return self.recipe_.missing == "error"
+
     def to_rules(self, *, simplify: bool = True, labels: GivenLabels = None, verbose: int = 0) -> RuleList:
         """Return the paths of the tree as rules, one for every node where samples end.
 
@@ -234,7 +238,7 @@ class Views(Pictures):
                 shown=self._in_words(labels),
                 impurity=self.recipe_.impurity if self.tree_.task == "regression" else "",
                 unseen=self.unseen,
-                refuses_missing=self.recipe_.missing == "error",
+                refuses_missing=self._refuses_missing_cells,
                 estimator_name=self._name(),
             )
 
@@ -411,7 +415,7 @@ class Views(Pictures):
             max_categories=max_categories,
             decimals=decimals,
             unseen=self.unseen,
-            refuses_missing=self.recipe_.missing == "error",
+            refuses_missing=self._refuses_missing_cells,
             estimator_name=self._name(),
         )
 

@@ -224,7 +224,7 @@ class ForestViews(ForestExports):
             raise ValueError("explain is for forests of one target: see shap_values, or a tree of estimators_")
         cells = follow.cells_of(x, self.schema_, type(self).__name__)
         refuses, name = self.recipe_.missing == "error", type(self).__name__
-        table = follow.encoded_row(cells, self.schema_, self.unseen, name, refuses_missing=refuses)
+        table = follow.encoded_row(cells, self.schema_, self.unseen, name, refuses_missing=lambda: refuses)
         shown, classes, _ = self._in_words(labels)
         return explain_forest(
             self.ensemble_,
