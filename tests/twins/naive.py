@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -90,6 +91,11 @@ class Problem:
             return [self]
         widths = self.n_classes if isinstance(self.n_classes, Sequence) else [self.n_classes] * self.y.shape[1]
         return [replace(self, y=column, n_classes=width) for column, width in zip(self.y.T, widths, strict=True)]
+
+    @cached_property
+    def answers(self) -> list[Any]:
+        """`y` as Python's numbers, which are faster to read one by one."""
+        return list(self.y.tolist())
 
     def answer(self, row: int) -> tuple[Any, ...]:
         return tuple(np.atleast_1d(self.y[row]))
@@ -259,7 +265,7 @@ def training_errors(node: Node) -> float:
 
 
 def weight(parts: Iterable[Part]) -> float:
-    return math.fsum(w for _, w in parts)
+    return math.fsum([w for _, w in parts])
 
 
 def reaches(total: float, limit: float) -> bool:
@@ -277,7 +283,10 @@ def independence_probability(problem: Problem, branches: list[list[Part]]) -> fl
 
 
 def class_weights(problem: Problem, parts: list[Part]) -> list[float]:
-    return [math.fsum(w for row, w in parts if problem.y[row] == k) for k in range(problem.n_classes)]
+    by_class: list[list[float]] = [[] for _ in range(problem.n_classes)]
+    for row, w in parts:
+        by_class[problem.answers[row]].append(w)
+    return list(map(math.fsum, by_class))
 
 
 def entropy(weights: Iterable[float]) -> float:
@@ -293,12 +302,12 @@ def impurity(problem: Problem, parts: list[Part]) -> float:
         if problem.recipe.impurity == "fifth_root":
             return (math.fsum(impurity(target, parts) ** 5 for target in problem.targets) / len(problem.targets)) ** 0.2
         return math.fsum(impurity(target, parts) for target in problem.targets) / len(problem.targets)
-    if len({problem.y[row] for row, _ in parts}) == 1:
+    if len({problem.answers[row] for row, _ in parts}) == 1:
         return 0.0
     total = weight(parts)
     if problem.recipe.impurity in OF_NUMBERS:
         answer = centre(problem, parts)
-        mean = math.fsum(w * deviation(problem.recipe.impurity, float(problem.y[row]), answer) for row, w in parts) / total
+        mean = math.fsum([w * deviation(problem.recipe.impurity, problem.answers[row], answer) for row, w in parts]) / total
         return mean**0.2 if problem.recipe.impurity == "fifth_root" else mean
     counts = class_weights(problem, parts)
     if problem.recipe.impurity == "entropy":
@@ -312,16 +321,27 @@ def impurity(problem: Problem, parts: list[Part]) -> float:
 def centre(problem: Problem, parts: list[Part]) -> float:
     """What a leaf answers: the mean of the targets, or their median."""
     if problem.recipe.impurity == "absolute_error":
-        return median([(float(problem.y[row]), w) for row, w in parts])
-    return math.fsum(w * problem.y[row] for row, w in parts) / weight(parts)
+        return median([(float(problem.answers[row]), w) for row, w in parts])
+    return math.fsum([w * problem.answers[row] for row, w in parts]) / weight(parts)
 
 
 def median(values: list[tuple[float, float]]) -> float:
     """The middle of the numbers with half of the weight on either side."""
-    half = sum(Fraction(w) for _, w in values) / 2
-    lower = min(v for v, _ in values if sum(Fraction(w) for u, w in values if u <= v) >= half)
-    upper = max(v for v, _ in values if sum(Fraction(w) for u, w in values if u >= v) >= half)
+    in_order = sorted(values)
+    weights = whole([w for _, w in in_order])
+    total = sum(weights)
+    up_to = list(itertools.accumulate(weights))
+    lower = next(v for (v, _), sum_to in zip(in_order, up_to, strict=True) if 2 * sum_to >= total)
+    before = [0, *up_to[:-1]]
+    upper = next(v for (v, _), sum_before in zip(in_order[::-1], before[::-1], strict=True) if 2 * (total - sum_before) >= total)
     return lower / 2 + upper / 2
+
+
+def whole(weights: list[float]) -> list[int]:
+    """The weights in a unit so small that each is a whole number: integers add up exactly, and faster than fractions."""
+    ratios = [w.as_integer_ratio() for w in weights]
+    unit = max(denominator for _, denominator in ratios)  # all are powers of two
+    return [numerator * (unit // denominator) for numerator, denominator in ratios]
 
 
 def deviation(impurity: str, y: float, answer: float) -> float:
@@ -661,19 +681,21 @@ def target_orders(problem: Problem, by_value: dict[Any, list[Part]]) -> list[lis
 
     def by_mean(response: Callable[[int], Any]) -> list[int]:
         def mean(code: int) -> Fraction:
-            total = sum((Fraction(w) * Fraction(response(row)) for row, w in by_value[code]), start=Fraction())
-            return total / sum((Fraction(w) for _, w in by_value[code]), start=Fraction())
+            weights = whole([w for _, w in by_value[code]])
+            responses = [float(response(row)) for row, _ in by_value[code]]
+            *numerators, unit = whole([*responses, 1.0])  # the last is how many units make 1
+            return Fraction(sum(map(operator.mul, weights, numerators)), sum(weights) * unit)
 
         return sorted(codes, key=lambda code: (mean(code), code))
 
     if problem.recipe.impurity in OF_NUMBERS:
-        order = by_mean(lambda row: float(problem.y[row]))
+        order = by_mean(lambda row: problem.answers[row])
         if problem.recipe.impurity == "absolute_error":
             order.sort(key=lambda code: centre(problem, by_value[code]))  # stable: the means, then the codes, settle ties
         return [order]
     if problem.n_classes == 2:
-        return [by_mean(lambda row: int(problem.y[row] == 1))]
-    return [by_mean(lambda row, k=k: int(problem.y[row] == k)) for k in range(problem.n_classes)]  # type: ignore[misc]
+        return [by_mean(lambda row: problem.answers[row] == 1)]
+    return [by_mean(lambda row, k=k: problem.answers[row] == k) for k in range(problem.n_classes)]  # type: ignore[misc]
 
 
 def totals_of(problem: Problem, parts: list[Part]) -> list[float]:
