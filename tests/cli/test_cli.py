@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -54,18 +53,6 @@ def adult(tmp_path):
 
 
 # The answers
-
-
-def test_the_commands_of_the_readme_work(tmp_path, monkeypatch):
-    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
-    block = readme.partition("## Command line")[2].partition("```sh\n")[2].partition("```")[0]
-    (tmp_path / "examples").symlink_to(EXAMPLES)
-    monkeypatch.chdir(tmp_path)
-    commands = [shlex.split(line) for line in block.splitlines() if line]
-    assert {arguments[1] for arguments in commands} == {"train", "show", "explain", "evaluate", "predict", "prune", "compare"}
-    for program, *arguments in commands:
-        assert program == "fasttree"
-        run(*arguments)
 
 
 @pytest.mark.parametrize(("algorithm", "estimator"), [("cart", CARTClassifier), ("c45", C45Classifier)])

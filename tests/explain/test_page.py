@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,14 +33,6 @@ from fasttree._explain.pictures.colours import DARK, LIGHT, contrast, mix
 from fasttree.pruning import CostComplexity
 
 CLASSES = np.array(["no", "perhaps", "yes"])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def lean_parts_are_kept() -> Iterator[None]:
-    """Keep the scripts without comments: few differ among hundreds of pages, and a page spends most of its time on them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembling, "lean_script", functools.cache(lean_script))
-        yield
 
 
 def page_of(tree: Any, **options: Any) -> str:
