@@ -1,6 +1,5 @@
 """Pictures by matplotlib: the pruning table, and the tree."""
 
-import itertools
 import sys
 
 import numpy as np
@@ -152,20 +151,22 @@ def drawn(ax):
     return texts, paths
 
 
-def overlap(a, b, slack=0.5):
-    return min(a.x1, b.x1) - max(a.x0, b.x0) > slack and min(a.y1, b.y1) - max(a.y0, b.y0) > slack
-
-
 def inside(a, b, slack=0.5):
     return a.x0 >= b.x0 - slack and a.x1 <= b.x1 + slack and a.y0 >= b.y0 - slack and a.y1 <= b.y1 + slack
 
 
+def overlaps(some, others, slack=0.5):
+    """Which of some extents overlap which of the others."""
+    a, b = (np.array([[each.x0, each.y0, each.x1, each.y1] for each in extents]) for extents in (some, others))
+    return (np.minimum(a[:, None, 2:], b[:, 2:]) - np.maximum(a[:, None, :2], b[:, :2]) > slack).all(axis=2)
+
+
 def nothing_overlaps(ax):
     texts, boxes = drawn(ax)
-    assert not any(overlap(a, b) for a, b in itertools.combinations(boxes, 2))
-    assert not any(overlap(a, b) for a, b in itertools.combinations(texts, 2))
-    for text in texts:
-        touched = [box for box in boxes if overlap(text, box)]
+    assert not np.triu(overlaps(boxes, boxes), 1).any()
+    assert not np.triu(overlaps(texts, texts), 1).any()
+    for text, touches in zip(texts, overlaps(texts, boxes), strict=True):
+        touched = [boxes[i] for i in np.flatnonzero(touches)]
         assert not touched or (len(touched) == 1 and inside(text, touched[0]))
 
 
