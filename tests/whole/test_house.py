@@ -10,6 +10,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -109,13 +110,18 @@ def name_of(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sources(".py"):
-        yield name_of(path), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees() -> list[tuple[str, ast.Module]]:
+    return [(name_of(path), ast.parse(path.read_text(encoding="utf-8"))) for path in sources(".py")]
 
 
-def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+@cache
+def functions() -> list[tuple[str, ast.FunctionDef]]:
     """Every function, by file and name, those in classes and functions too."""
+    return list(_functions())
+
+
+def _functions() -> Iterator[tuple[str, ast.FunctionDef]]:
     for name, module in trees():
         waiting: list[tuple[str, ast.AST]] = [("", module)]
         while waiting:
