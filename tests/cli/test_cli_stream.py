@@ -35,9 +35,9 @@ def adult(tmp_path_factory):
 
 
 def short_blocks(monkeypatch):
-    monkeypatch.setattr("fasttree._data.files.blocks.BLOCK_BYTES", 5000)
-    monkeypatch.setattr("fasttree._data.files.blocks.BLOCK_ROWS", 77)
-    monkeypatch.setattr("fasttree._data.files.blocks.BLOCK_CELLS", 500)
+    monkeypatch.setattr("fasttree._data.files.blocks.BLOCK_BYTES", 20_000)
+    monkeypatch.setattr("fasttree._data.files.blocks.BLOCK_ROWS", 307)
+    monkeypatch.setattr("fasttree._data.files.blocks.BLOCK_CELLS", 2000)
 
 
 @pytest.mark.parametrize("options", [[], ["--proba"]])
