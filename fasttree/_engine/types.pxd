@@ -414,7 +414,7 @@ cdef struct Scratch:
     int64_t* mark                  # left class weights at the start of a chunk
     int64_t* near_left             # class weights on both sides of a cut whose gain is computed exactly
     int64_t* near_right
-    double* terms                  # entropy of weights: about c log2 c per class, on the left, then on the right
+    double* terms                  # entropy of weights: about c log2 c per class, of both sides
     double* most                   # absolute error, by feature: no cut gains more
     int64_t* signed_weight         # by row, less than 0 in the first of two classes
     int64_t* stretch_weight        # at the ends of stretches of a list, on the left: weight, and sums of each target

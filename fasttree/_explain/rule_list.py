@@ -258,7 +258,7 @@ class RuleList(Sequence[PathRule]):
 
         source = self._source
         table = encode_table(X, source.schema, unseen=source.unseen, estimator_name=source.estimator_name)
-        if source.refuses_missing() and (cell := missing_cell_of(X, table)):
+        if (cell := missing_cell_of(X, table)) and source.refuses_missing():
             raise ValueError(
                 f"column {cell[0].name!r} has missing values (first: row {cell[1]}), which this {source.estimator_name} refuses: "
                 "fill them in"

@@ -45,7 +45,7 @@ cdef inline void carve_scratch(
     s.mark = <int64_t*> carve(carver, width * 8)
     s.near_left = <int64_t*> carve(carver, width * 8)
     s.near_right = <int64_t*> carve(carver, width * 8)
-    s.terms = <double*> carve(carver, 2 * width * 8)
+    s.terms = <double*> carve(carver, width * 8)
     s.most = <double*> carve(carver, d * 8 if p.sweep == MEDIANS else 0)
     s.signed_weight = <int64_t*> carve(carver, n * 8) if has_signed_weights(p) else NULL
     carve_stretches(s, carver, p, n_ends)

@@ -160,13 +160,9 @@ cdef enum:
     TOUCHED = 32               # classes that wait for their terms between two cuts
 
 
-cdef inline double renew_terms(
-    const int64_t* left, const int64_t* right, uint32_t k, double scale, const double* chords, double* terms, int32_t width,
-) noexcept nogil:
-    """Find the terms of a class on both sides anew; returns their sum."""
-    terms[k] = below_xlogx(<double> left[k] * scale, chords)
-    terms[width + k] = below_xlogx(<double> right[k] * scale, chords)
-    return terms[k] + terms[width + k]
+cdef inline double terms_of(int64_t left, int64_t right, double scale, const double* chords) noexcept nogil:
+    """About x log2 x for the shares of a class, or of all classes, on the left and on the right."""
+    return below_xlogx(<double> left * scale, chords) + below_xlogx(<double> right * scale, chords)
 
 
 cdef inline int64_t sweep_entropy(
@@ -201,7 +197,8 @@ cdef inline int64_t sweep_entropy(
         return sweep_pairs(block, s, at, entries, stop)
     for k in range(<uint32_t> width):
         s.near_left[k] = left[k]
-        sum += renew_terms(left, right, k, scale, chords, terms, width)
+        terms[k] = terms_of(left[k], right[k], scale, chords)
+        sum += terms[k]
     for j in range(at.next, stop):
         row = row_of(entries[j])
         k = label[row]
@@ -213,22 +210,24 @@ cdef inline int64_t sweep_entropy(
             weights == NULL or limits.w_min <= weight <= limits.w_max)
         if not cut and n_touched < TOUCHED:
             if terms[k] < INFINITY:
-                sum -= terms[k] + terms[width + k]
+                sum -= terms[k]
                 terms[k] = INFINITY            # it waits
                 touched[n_touched] = k
                 n_touched += 1
             continue
         if terms[k] < INFINITY:
-            old = terms[k] + terms[width + k]
-            sum += renew_terms(left, right, k, scale, chords, terms, width) - old
+            old = terms[k]
+            terms[k] = terms_of(left[k], right[k], scale, chords)
+            sum += terms[k] - old
         for i in range(n_touched):
-            sum += renew_terms(left, right, touched[i], scale, chords, terms, width)
+            k = touched[i]
+            terms[k] = terms_of(left[k], right[k], scale, chords)
+            sum += terms[k]
         n_touched = 0
         if not cut:
             continue
         s.positions[m] = <int32_t> j
-        s.a[m] = below_xlogx(<double> weight * scale, chords) + below_xlogx(
-            <double> (at.total.weight - weight) * scale, chords) - sum
+        s.a[m] = terms_of(weight, at.total.weight - weight, scale, chords) - sum
         m += 1
     at.weight = weight
     at.next = stop

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from fasttree._engine.risk.along cimport find_gains_along, find_gains_along_list
-from fasttree._engine.risk.chords cimport CHORD_ERROR, below_xlogx
+from fasttree._engine.risk.chords cimport CHORD_ERROR, terms_of
 from fasttree._engine.risk.impurity cimport ENTROPY, tie_limit
 from fasttree._engine.risk.medians cimport start_sides
 from fasttree._engine.risk.release8 cimport in_single, single_slack, threshold_base, threshold_gain
@@ -238,11 +238,6 @@ cdef inline bint are_apart(const Problem* p, const Block* block, const Scratch* 
     return not in_single(p) or p.exact[f].data == NULL or apart(p, block, f, s.group_code[g], 0, s.group_code[g + 1], 0)
 
 
-cdef inline double terms_of(int64_t left, int64_t all, double scale, const double* chords) noexcept nogil:
-    """About x log2 x for the shares of a class, or of all classes, on the left and on the right."""
-    return below_xlogx(<double> left * scale, chords) + below_xlogx(<double> (all - left) * scale, chords)
-
-
 cdef inline double screen_groups(
     const Problem* p, const Block* block, Scratch* s, const Division* division, const Bounds* limits, double slack,
 ) noexcept nogil:
@@ -265,7 +260,7 @@ cdef inline double screen_groups(
     cdef int32_t k
     start_left(p, s, division.missing, division.missing_left, &n_left, &w_left, &s_left)
     for k in range(n_classes):
-        terms[k] = terms_of(left[k], total.counts[k], scale, chords)
+        terms[k] = terms_of(left[k], total.counts[k] - left[k], scale, chords)
         classes += terms[k]
     for g in range(division.n_groups - 1):
         group = s.group_stat + g * p.width
@@ -275,11 +270,11 @@ cdef inline double screen_groups(
             if group[k]:                       # a few classes in small nodes
                 left[k] += group[k]
                 classes -= terms[k]
-                terms[k] = terms_of(left[k], total.counts[k], scale, chords)
+                terms[k] = terms_of(left[k], total.counts[k] - left[k], scale, chords)
                 classes += terms[k]
         if not within(limits, n_left, w_left) or not are_apart(p, block, s, division.feature, g):
             continue
-        s.gains[g] = total.risk + weight * (classes - terms_of(w_left, total.weight, scale, chords))
+        s.gains[g] = total.risk + weight * (classes - terms_of(w_left, total.weight - w_left, scale, chords))
         largest = max(largest, s.gains[g])
     largest -= CHORD_ERROR * weight
     return (largest - slack if in_single(p) else tie_limit(largest, total.risk)) - CHORD_ERROR * weight

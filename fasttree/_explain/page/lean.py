@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 __all__ = ["apart", "lean_markup", "lean_script", "lean_style", "together"]
 
@@ -28,6 +29,7 @@ _STYLE_COMMENTS = re.compile(r"/\*.*?\*/", re.DOTALL)
 _STYLE_SPACES = re.compile(r"(?<=[{};:,])\s+|;?\s+(?=\})|\s+(?=\{)")  # a style has no such text in quotes
 
 
+@lru_cache(maxsize=8)  # most pages have the same script, and it takes longer than all else
 def lean_script(code: str) -> str:
     """Remove comments, and white space that separates neither words nor statements, from a script."""
     parts: list[str] = []

@@ -8,7 +8,6 @@ import html
 import json
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from importlib import resources
 from typing import Any
 
@@ -20,7 +19,6 @@ __all__ = ["assembled"]
 PAGES = "fasttree._explain.page"
 _MARKS = re.compile(r"\{\{(\w+)\}\}")
 _SHARED = re.compile(r"\{\{(common/\w+)\}\}\n")  # markup of several pages, by its name
-_lean_script = lru_cache(maxsize=8)(lean_script)  # most pages have the same script, and it takes longer than all else
 
 
 def assembled(title: str, data: Any, *, template: str, scripts: Sequence[str], styles: Sequence[str]) -> str:
@@ -39,7 +37,7 @@ def assembled(title: str, data: Any, *, template: str, scripts: Sequence[str], s
     read = _reader()
     # marks within the inserted texts are not replaced
     style = lean_style(_variables() + "".join(read(f"{name}.css") for name in styles))
-    script = _lean_script("".join(read(f"{part}.js") for part in scripts))
+    script = lean_script("".join(read(f"{part}.js") for part in scripts))
     # allow only this script and this style, images within the page (the drawing, to become a PNG), and no connections
     policy = f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
     policy += "base-uri 'none'; form-action 'none'"
